@@ -1,0 +1,43 @@
+# Everything a fresh machine needs is Python >= 3.11 and make.
+#   make reproduce   set up, then do the paper
+#   make test        set up, then check everything
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: help setup test lint types layers pytest reproduce clean
+help:
+	@echo "make reproduce   reproduce the paper (sets up .venv first)"
+	@echo "make test        lint, types, layers and tests (sets up .venv first)"
+	@echo "make setup       only make .venv with the package and its development tools"
+	@echo "make clean       remove .venv and caches; results are kept"
+
+setup: $(STAMP)
+
+# Made anew whenever the declared or the tested versions change.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"gradient-dd must have Python 3.11 or newer. Got {v[0]}.{v[1]}. Try: make PYTHON=python3.12 setup")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+layers: setup
+	$(BIN)/lint-imports
+
+pytest: setup
+	$(BIN)/pytest
+
+test: lint types layers pytest
+
+reproduce: setup
+	$(BIN)/gradient-dd reproduce
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The engines: `reference` is written to be obviously right."""

@@ -1,0 +1,136 @@
+"""The reference engine: one rule, one setting, one stream, in plain NumPy that reads like the equations.
+
+It is slow and obviously right. Every faster path is held equal to it by tests.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.engine.metric import Metric
+from gradient_dd.errors import must
+from gradient_dd.exact import Array
+from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.schedules import Schedule, constant
+from gradient_dd.tasks import Task
+from gradient_dd.trajectories import Stream
+
+CHUNK = 4096  # steps sampled at a time
+
+
+class Weights:
+    """w, η, the w of one step before, and the metric of a natural rule."""
+
+    def __init__(self, setting: Setting, initial: Array) -> None:
+        self.w = initial.astype(float)
+        self.w_prev = self.w
+        self.eta = np.zeros_like(self.w)
+        self.metric = Metric(len(initial), setting.values["ridge"]) if setting.rule.natural else None
+
+    def advance(
+        self,
+        setting: Setting,
+        factor: float,
+        x: Array,
+        reward: float,
+        discount: float,
+        x_next: Array,
+        rho: float,
+    ) -> None:
+        """Make one step of the rule. Everything on the right-hand side is old; w and η move together."""
+        w, eta = self.w, self.eta
+        signals = setting.signals(factor, rho)
+        signals["discount"] = discount
+        signals["delta"] = reward + discount * (x_next @ w) - x @ w
+        signals["x_eta"] = x @ eta
+        signals["x_change"] = x @ (w - self.w_prev)
+        move = setting.rule.coefficients(signals)
+
+        along, along_next = x, x_next
+        if self.metric:
+            self.metric.observe(x)
+            along, along_next = self.metric.direction(x), self.metric.direction(x_next)
+        self.w_prev = w
+        self.w = w + move["w_x"] * along + move["w_next"] * along_next
+        self.eta = eta + move["eta_x"] * x + move["eta_eta"] * eta
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a run of the reference engine leaves.
+
+    errors       (points,) RMSVE after every episode, or after every block of steps; inf once diverged
+    w, eta       (p,) the weights at the end
+    steps        how many steps were made
+    diverged_at  the step at which a weight stopped being finite, or None
+    """
+
+    errors: Array
+    w: Array
+    eta: Array
+    steps: int
+    diverged_at: int | None = None
+
+
+def run(
+    task: Task,
+    learner: str | Rule,
+    *,
+    episodes: int | None = None,
+    steps: int | None = None,
+    every: int = 1,
+    schedule: Schedule = constant,
+    sampling: str = "trajectory",
+    seed: int = 0,
+    run: int = 0,
+    **parameters: Any,
+) -> Trace:
+    """Run one learner with one setting on one stream of a task.
+
+    Give `episodes`, with the error taken after each of them, or `steps`, with the error taken after every
+    `every` steps. `parameters` are the learner's own, e.g. alpha=0.1, kappa=1.
+    """
+    setting = find(learner).setting(**parameters)
+    by_episode = _check_length(task, episodes, steps, every)
+    points = int(episodes if by_episode else steps // every)  # type: ignore[arg-type, operator]
+    errors = np.full(points, np.inf)
+    weights = Weights(setting, task.initial_weights)
+    rows = np.vstack([task.features, np.zeros(task.n_features)])  # the last row stands for every terminal
+    row, next_row, reward, discount, rho, ends = task.transitions
+    stream = Stream(task, seed, run, sampling)
+
+    step, episode, point = 0, 1, 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        while point < points:
+            for o in stream.take(CHUNK):
+                step += 1
+                factor = schedule.factor(step if schedule.per == "step" else episode)
+                x, x_next = rows[row[o]], rows[next_row[o]]
+                weights.advance(setting, factor, x, reward[o], discount[o], x_next, rho[o])
+                if not (np.isfinite(weights.w).all() and np.isfinite(weights.eta).all()):
+                    return Trace(errors, weights.w, weights.eta, step, diverged_at=step)
+                episode += ends[o]
+                if ends[o] if by_episode else step % every == 0:
+                    errors[point] = task.rmsve(weights.w)
+                    point += 1
+                    if point == points:
+                        break
+    return Trace(errors, weights.w, weights.eta, step)
+
+
+def _check_length(task: Task, episodes: Any, steps: Any, every: Any) -> bool:
+    """Return whether errors are taken by episode; raise if the length of the run makes no sense."""
+    if (episodes is None) == (steps is None):
+        raise must("A run", "have either 'episodes' or 'steps'", {"episodes": episodes, "steps": steps})
+    for name, value in (("episodes", episodes), ("steps", steps), ("every", every)):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if value is not None and not (whole and value >= 1):
+            raise must(f"{name!r}", "be a whole number, one or more", value)
+    if episodes is not None and not task.episodic:
+        raise must(
+            f"A run of {task.name}", "be given in 'steps', for its episodes never end", f"episodes={episodes}"
+        )
+    if steps is not None and steps < every:
+        raise must("'every'", f"be at most steps ({steps})", every)
+    return episodes is not None

@@ -1,0 +1,44 @@
+"""One small tree of errors, and the one form their sentences take.
+
+*What* must be *rule*. Got *value*. Did you mean …?
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+class GradientDDError(Exception):
+    """Whatever this package raises on purpose."""
+
+
+class BadRequestError(GradientDDError, ValueError):
+    """The caller asked for something that cannot be; nothing was changed. Exit code 2."""
+
+
+class DivergedError(GradientDDError, ArithmeticError):
+    """A learner's next step would leave the finite numbers; its last finite weights are kept."""
+
+
+def must(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
+    """Return the error for a broken rule, ready to raise."""
+    return BadRequestError(f"{what} must {rule}. Got {show(got)}." + (f" {hint}" if hint else ""))
+
+
+def unknown(kind: str, name: Any, known: Iterable[str]) -> BadRequestError:
+    """Return the error for a name that is not in `known`, with the nearest known one."""
+    known = list(known)
+    wanted = str(name).strip().lower().replace("-", "_").replace(" ", "_")
+    close = get_close_matches(wanted, known, n=1, cutoff=0.5)
+    hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
+    return BadRequestError(f"Unknown {kind} {name!r}. {hint}")
+
+
+def show(value: Any) -> str:
+    """Write a value as it should stand in a sentence: short, and plain for NumPy scalars."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,256 @@
+"""Learner: any rule, step by step, on transitions from anywhere.
+
+Features may be dense or sparse, (indices, values). A sparse update costs O(non-zeros) for every learner that is
+linear in time, whatever n_features: the shrinking of η (GTD, TDRC) is one scale for all of it, and Gradient-DD's
+w − w_prev is kept as a vector of which only the last step's non-zeros are ever touched.
+"""
+
+from os import PathLike
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from gradient_dd.engine.metric import Metric
+from gradient_dd.errors import DivergedError, must, show
+from gradient_dd.exact import Array
+from gradient_dd.learner_file import read_learner, write_learner
+from gradient_dd.learners import Rule, find
+from gradient_dd.schedules import Schedule, constant
+
+LIMIT = 1e150  # a coefficient beyond it counts as divergence: squares of it are still finite
+SCALE_RANGE = (1e-100, 1e100)  # of the common scale of η, before it is multiplied out
+
+
+class Features(NamedTuple):
+    """Where a feature vector is not zero (an index array, or a slice for all of it), and its values there."""
+
+    where: Any
+    values: Array
+
+
+class Learner:
+    """A learner to feed one transition at a time.
+
+    learner     a name in `LEARNERS`, or a Rule of your own
+    n_features  length of the feature vectors
+    initial_w   (n_features,) or a number; default 0
+    schedule    factor on alpha; an update with discount 0 ends an episode
+    rho_mode    "R" or "T": where the importance ratio stands in the GTD2 family
+    parameters  the learner's own: alpha, zeta, kappa, reg, ...
+
+    >>> agent = Learner("gradient_dd", n_features=2, alpha=0.5)
+    >>> agent.update([1, 0], reward=1.0, discount=0.9, x_next=[0, 1])
+    1.0
+    >>> agent.eta
+    array([0.5, 0. ])
+    """
+
+    def __init__(
+        self,
+        learner: str | Rule,
+        n_features: int,
+        *,
+        initial_w: Any = 0.0,
+        schedule: Schedule = constant,
+        rho_mode: str = "R",
+        **parameters: Any,
+    ) -> None:
+        self.setting = find(learner).setting(rho_mode=rho_mode, **parameters)
+        if not isinstance(n_features, int | np.integer) or isinstance(n_features, bool) or n_features < 1:
+            raise must("'n_features'", "be a whole number, one or more", n_features)
+        if not isinstance(schedule, Schedule):
+            raise must("'schedule'", "be a Schedule, e.g. tapered(1000)", schedule)
+        self.n_features = int(n_features)
+        self.schedule = schedule
+        self._initial_w = self._start_weights(initial_w)
+        self.reset()
+
+    def __repr__(self) -> str:
+        return f"<Learner {self.setting}, {self.n_features} features, {self.updates} updates>"
+
+    def reset(self) -> None:
+        """Forget everything learnt."""
+        p = self.n_features
+        self._w = self._initial_w.copy()
+        self._eta, self._scale = np.zeros(p), 1.0  # η is their product
+        self._change = np.zeros(p)  # w − w_prev
+        self._changed: tuple[Any, ...] = ()  # where that is not zero
+        self._metric = Metric(p, self.setting.values["ridge"]) if self.rule.natural else None
+        self.updates = 0
+        self.episodes = 0
+
+    @property
+    def rule(self) -> Rule:
+        """The rule it follows."""
+        return self.setting.rule
+
+    @property
+    def w(self) -> Array:
+        """(p,) the primary weights; read only, and a view: copy it to keep it."""
+        view = self._w.view()
+        view.setflags(write=False)
+        return view
+
+    @property
+    def eta(self) -> Array:
+        """(p,) the secondary weights, a copy; zeros for a learner that has none."""
+        return self._scale * self._eta
+
+    def predict(self, x: Any) -> Any:
+        """Return x·w: a number for one feature vector, (n,) for the n rows of a dense or SciPy sparse matrix."""
+        if sp.issparse(x) or (not isinstance(x, tuple) and np.ndim(x) == 2):
+            if x_columns(x) != self.n_features:
+                raise must("The rows of 'X'", f"have n_features = {self.n_features} entries", x_columns(x))
+            return (x if sp.issparse(x) else np.asarray(x, float)) @ self._w
+        features = self._features("x", x)
+        return float(features.values @ self._w[features.where])
+
+    def update(self, x: Any, reward: float, discount: float, x_next: Any, rho: float = 1.0) -> float:
+        """Learn from one transition, and return its TD error.
+
+        `discount` is the continuation discount into the next state, 0 where the episode ended; x_next is then
+        not used and may be None. `rho` is π(a|s) / μ(a|s) of the action taken. Nothing changes if an argument
+        is refused, or if the step would diverge (DivergedError).
+        """
+        reward = number("reward", reward)
+        discount = number("discount", discount, low=0.0, high=1.0)
+        rho = number("rho", rho, low=0.0)
+        here = self._features("x", x)
+        ended = x_next is None and discount == 0
+        there = Features(slice(0), np.empty(0)) if ended else self._features("x_next", x_next)
+
+        n = self.updates if self.schedule.per == "step" else self.episodes
+        signals = self.setting.signals(self.schedule.factor(n + 1), rho)
+        with np.errstate(over="ignore", invalid="ignore"):
+            signals["discount"] = discount
+            bootstrap = discount * (there.values @ self._w[there.where]) if discount else 0.0
+            delta = float(reward + bootstrap - here.values @ self._w[here.where])
+            signals["delta"] = delta
+            signals["x_eta"] = float(self._scale * (here.values @ self._eta[here.where]))
+            signals["x_change"] = float(here.values @ self._change[here.where])
+            move = self.rule.coefficients(signals)
+        for name, coefficient in move.items():
+            if not abs(coefficient) <= LIMIT:
+                raise DivergedError(
+                    f"{self.setting} diverged at update {self.updates + 1}: the coefficient {name} is "
+                    f"{show(coefficient)}. The last finite weights are kept. Try a smaller alpha."
+                )
+        self._move_w(here, there, move["w_x"], move["w_next"])
+        self._move_eta(here, move["eta_x"], move["eta_eta"])
+        self.updates += 1
+        self.episodes += discount == 0
+        return delta
+
+    def _move_w(self, here: Features, there: Features, w_x: float, w_next: float) -> None:
+        if self._metric:
+            x, x_next = self._dense(here), self._dense(there)
+            self._metric.observe(x)
+            here = Features(slice(None), self._metric.direction(x))
+            there = Features(slice(None), self._metric.direction(x_next))
+        for where in self._changed:
+            self._change[where] = 0.0
+        for (where, values), coefficient in ((here, w_x), (there, w_next)):
+            if coefficient:
+                self._w[where] += coefficient * values
+                self._change[where] += coefficient * values
+        self._changed = (here.where, there.where)
+
+    def _move_eta(self, here: Features, eta_x: float, eta_eta: float) -> None:
+        self._scale *= 1.0 + eta_eta
+        if not SCALE_RANGE[0] < abs(self._scale) < SCALE_RANGE[1]:
+            self._eta *= self._scale
+            self._scale = 1.0
+        if eta_x:
+            self._eta[here.where] += (eta_x / self._scale) * here.values
+
+    def _dense(self, features: Features) -> Array:
+        x = np.zeros(self.n_features)
+        x[features.where] = features.values
+        return x
+
+    def _features(self, name: str, x: Any) -> Features:
+        """Return checked features, dense or sparse."""
+        p = self.n_features
+        if not isinstance(x, tuple):
+            values = numbers(name, x)
+            if values.shape != (p,):
+                raise must(f"The shape of {name!r}", f"be ({p},)", values.shape)
+            return Features(slice(None), values)
+        if len(x) != 2:
+            raise must(f"Sparse {name!r}", "be a pair (indices, values)", x)
+        where, values = np.asarray(x[0]), numbers(f"values of {name}", x[1])
+        if where.size == 0:
+            where = where.astype(int)
+        if where.dtype.kind not in "iu" or where.ndim != 1 or where.shape != values.shape:
+            raise must(f"Sparse {name!r}", "have as many whole indices as values", x)
+        if where.size and not (where.min() >= 0 and where.max() < p):
+            raise must(f"The indices of {name!r}", f"be from 0 to {p - 1}", where)
+        ordered = np.sort(where)
+        if (ordered[1:] == ordered[:-1]).any():
+            raise must(f"The indices of {name!r}", "differ", where, "Add up the values of equal indices.")
+        return Features(where, values)
+
+    def _start_weights(self, initial_w: Any) -> Array:
+        weights = numbers("initial_w", initial_w)
+        if weights.shape not in ((), (self.n_features,)):
+            raise must("The shape of 'initial_w'", f"be () or ({self.n_features},)", weights.shape)
+        return np.array(np.broadcast_to(weights, self.n_features))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
+        state = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
+        if self._metric:
+            state["metric"] = self._metric.inverse
+        counts = {"updates": self.updates, "episodes": self.episodes, "scale": self._scale}
+        write_learner(path, self.setting, self.n_features, self.schedule, counts, state)
+
+    @classmethod
+    def load(
+        cls, path: str | PathLike[str], *, learner: Rule | None = None, schedule: Schedule | None = None
+    ) -> Self:
+        """Read a saved learner; it goes on as if it had never stopped.
+
+        A rule or a schedule function of your own is not in the file: give it again.
+        """
+        saved = read_learner(path, learner, schedule)
+        agent = cls(
+            saved.rule,
+            saved.n_features,
+            initial_w=saved.state["initial_w"],
+            schedule=saved.schedule,
+            rho_mode=saved.rho_mode,
+            **saved.values,
+        )
+        agent._w, agent._eta, agent._change = (saved.state[name].copy() for name in ("w", "eta", "change"))
+        agent._changed = (np.flatnonzero(agent._change),)
+        agent.updates, agent.episodes = saved.counts["updates"], saved.counts["episodes"]
+        agent._scale = saved.counts["scale"]
+        if agent._metric:
+            agent._metric.inverse, agent._metric.count = saved.state["metric"], agent.updates
+        return agent
+
+
+def number(name: str, value: Any, low: float = -np.inf, high: float = np.inf) -> float:
+    """Return a finite float within the bounds, or raise."""
+    value = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+    if not isinstance(value, int | float | np.number) or not np.isfinite(value) or not low <= value <= high:
+        rule = "be a finite number" if low == -np.inf else "be a number that is zero or more"
+        raise must(f"{name!r}", rule if high == np.inf else f"be in [{low:g}, {high:g}]", value)
+    return float(value)
+
+
+def numbers(name: str, value: Any) -> Array:
+    """Return a finite float array, or raise."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise must(f"{name!r}", "be numbers", value) from None
+    if not np.isfinite(array).all():
+        raise must(f"{name!r}", "be finite", array[~np.isfinite(array)][0])
+    return array
+
+
+def x_columns(x: Any) -> int:
+    """Return how many columns a matrix has."""
+    return int(np.shape(x)[1])

@@ -1,0 +1,30 @@
+"""Gradient-DD: GTD2 that also holds on to the values of one step before. [SQ-GDD]
+
+    δ = r + γ x'·w − x·w
+    η ← η + β (ρ δ − x·η) x
+    w ← w + α (ρ (x·η) (x − γ x') − κ (x·(w − w_prev)) x)
+
+A gradient step on J_GDD(w | w_prev) = MSPBE(w) + κ ‖V_w − V_w_prev‖²_D. The paper has κ = 1 and β = α. w_prev
+is w one time step earlier, carried over the ends of episodes, and w_prev = w at the first step. The added
+term carries no ρ: it compares values of the state visited, which the behaviour policy weighs already.
+"""
+
+from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
+
+
+def step(alpha, beta, kappa, rho, rho_x, discount, delta, x_eta, x_change):
+    w_x = alpha * (rho_x * x_eta - kappa * x_change)
+    w_next = -alpha * rho * discount * x_eta
+    eta_x = beta * (rho * delta - x_eta)
+    return w_x, w_next, eta_x
+
+
+GRADIENT_DD = Rule(
+    name="gradient_dd",
+    label="Gradient-DD",
+    step=step,
+    moves=("w_x", "w_next", "eta_x"),
+    parameters=(ALPHA, ZETA, Parameter("kappa", "weight of the change of the values", default=1.0)),
+    reference="Zhu & Murray (2022), Gradient descent temporal difference-difference learning.",
+    module=__name__,
+)

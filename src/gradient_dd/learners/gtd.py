@@ -1,0 +1,33 @@
+"""GTD: gradient descent on NEU, the norm of the expected TD update ‖b − A w‖².
+
+    δ = r + γ x'·w − x·w
+    η ← η + β (ρ δ x − η)
+    w ← w + α ρ (x·η) (x − γ x')
+
+η estimates E[ρδx] itself, with no C⁻¹: the leak −η stands where GTD2 has −(x·η) x.
+Public code also has the ratio on the leak; the mean is the same, the variance higher.
+"""
+
+from gradient_dd.learners.rule import ALPHA, ZETA, Rule
+
+
+def step(alpha, beta, rho, rho_x, discount, delta, x_eta):
+    w_x = alpha * (rho_x * x_eta)
+    w_next = -alpha * rho * discount * x_eta
+    eta_x = beta * (rho * delta)
+    eta_eta = -beta
+    return w_x, w_next, eta_x, eta_eta
+
+
+GTD = Rule(
+    name="gtd",
+    label="GTD",
+    step=step,
+    moves=("w_x", "w_next", "eta_x", "eta_eta"),
+    parameters=(ALPHA, ZETA),
+    reference=(
+        "Sutton, Szepesvári & Maei (2008), A convergent O(n) algorithm for off-policy temporal-difference "
+        "learning with linear function approximation. NeurIPS."
+    ),
+    module=__name__,
+)

@@ -1,0 +1,33 @@
+"""GTD2: stochastic gradient descent on the MSPBE. [SQ-GTD2]
+
+    δ = r + γ x'·w − x·w
+    η ← η + β (ρ δ − x·η) x
+    w ← w + α ρ (x·η) (x − γ x')
+
+η estimates C⁻¹E[ρδx], and Aᵀη is then half the negative gradient. Everything on the right is old: w and η
+move together. With rho_mode="T" the ratio stands on the bootstrapped half alone: the same mean, because
+E[ρ|s] = 1, with less variance.
+"""
+
+from gradient_dd.learners.rule import ALPHA, ZETA, Rule
+
+
+def step(alpha, beta, rho, rho_x, discount, delta, x_eta):
+    w_x = alpha * (rho_x * x_eta)
+    w_next = -alpha * rho * discount * x_eta
+    eta_x = beta * (rho * delta - x_eta)
+    return w_x, w_next, eta_x
+
+
+GTD2 = Rule(
+    name="gtd2",
+    label="GTD2",
+    step=step,
+    moves=("w_x", "w_next", "eta_x"),
+    parameters=(ALPHA, ZETA),
+    reference=(
+        "Sutton, Maei, Precup, Bhatnagar, Silver, Szepesvári & Wiewiora (2009), Fast gradient-descent methods "
+        "for temporal-difference learning with linear function approximation. ICML."
+    ),
+    module=__name__,
+)

@@ -1,0 +1,24 @@
+"""Natural GTD2: the GTD2 rule along M⁻¹x and M⁻¹x'.
+
+    δ = r + γ x'·w − x·w
+    M = (ε I + Σ x xᵀ) / (n + 1), the sum being over the n transitions so far, this one included
+    η ← η + β (ρ δ − x·η) x
+    w ← w + α ρ (x·η) M⁻¹(x − γ x')
+
+M estimates C = XᵀDX, the metric of the paper's appendix, so w follows the natural gradient of the MSPBE. M⁻¹ is
+kept by Sherman-Morrison at O(p²) a step; η is not preconditioned.
+"""
+
+from gradient_dd.learners.gtd2 import GTD2
+from gradient_dd.learners.rule import RIDGE, Rule
+
+NATURAL_GTD2 = Rule(
+    name="natural_gtd2",
+    label="natural GTD2",
+    step=GTD2.step,
+    moves=GTD2.moves,
+    parameters=(*GTD2.parameters, RIDGE),
+    reference="Dabney & Thomas (2014), Natural temporal difference learning. AAAI; metric of Zhu & Murray (2022).",
+    module=__name__,
+    natural=True,
+)

@@ -1,0 +1,24 @@
+"""Natural TDC: the TDC rule along M⁻¹x and M⁻¹x'.
+
+    δ = r + γ x'·w − x·w
+    M = (ε I + Σ x xᵀ) / (n + 1), the sum being over the n transitions so far, this one included
+    η ← η + β (ρ δ − x·η) x
+    w ← w + α ρ M⁻¹(δ x − γ (x·η) x')
+
+With η at its rest point it moves w as natural GTD2 does: both are C⁻¹AᵀC⁻¹(b − A w). M⁻¹ is kept by
+Sherman-Morrison at O(p²) a step; η is not preconditioned.
+"""
+
+from gradient_dd.learners.rule import RIDGE, Rule
+from gradient_dd.learners.tdc import TDC
+
+NATURAL_TDC = Rule(
+    name="natural_tdc",
+    label="natural TDC",
+    step=TDC.step,
+    moves=TDC.moves,
+    parameters=(*TDC.parameters, RIDGE),
+    reference="Dabney & Thomas (2014), Natural temporal difference learning. AAAI; metric of Zhu & Murray (2022).",
+    module=__name__,
+    natural=True,
+)

@@ -1,0 +1,196 @@
+"""The scalar rule: what a learner is.
+
+Every learner of this family moves its weight vectors along a few directions only, and how far depends on
+a few scalars only. So a learner is a plain function of scalars that returns coefficients, and nothing in
+it knows about vectors, tasks, seeds or files. The engines call it one stream at a time (reference) or
+compiled, many lanes at a time.
+
+`step` asks for what it needs by the names of its arguments, and names what it moves in `moves`:
+
+    def step(alpha, beta, rho, discount, delta, x_eta):        # any SIGNALS, any of its own parameters
+        ...
+        return w_x, w_next, eta_x                              # in the order of `moves`
+
+A new kind of learner adds a signal or a move to the two tables below; rules that do not name it never
+notice.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import cleandoc, signature
+from math import inf, isfinite
+from numbers import Real
+from pathlib import Path
+from sys import modules
+from typing import Any
+
+from gradient_dd.errors import BadRequestError, must, show, unknown
+
+SIGNALS = {
+    "alpha": "step size of w, after the schedule",
+    "beta": "step size of η, zeta × alpha",
+    "rho": "importance ratio π(a|s) / μ(a|s) of the action taken",
+    "rho_x": "the ratio on the x half of the w step: rho, or 1 when rho_mode is 'T'",
+    "discount": "continuation discount γ into the next state, 0 where an episode ends",
+    "delta": "TD error δ = r + γ x'·w − x·w",
+    "x_eta": "x·η",
+    "x_change": "x·(w − w_prev), w_prev being the weights one step earlier",
+}
+
+MOVES = {
+    "w_x": "of w along x",
+    "w_next": "of w along x'",
+    "eta_x": "of η along x",
+    "eta_eta": "of η along itself (shrinking it, when negative)",
+}
+
+RHO_MODES = {
+    "R": "the ratio stands on the whole sample: ρ (x·η) (x − γx')",
+    "T": "the ratio comes through the trace, on the bootstrapped half alone: (x·η) x − ρ γ (x·η) x'",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A hyper-parameter: its meaning, its default, and the numbers it may take.
+
+    `positive` excludes zero. `shared` marks one that every lane of a call has in common.
+    """
+
+    name: str
+    meaning: str
+    default: float
+    positive: bool = False
+    high: float = inf
+    shared: bool = False
+
+    @property
+    def legal(self) -> str:
+        """The legal range, in words."""
+        kind = "a positive number" if self.positive else "a number that is zero or more"
+        return kind if self.high == inf else f"{kind}, at most {self.high:g}"
+
+    def check(self, value: Any, owner: str) -> float:
+        """Return `value` as a float, or raise the sentence that says what it must be."""
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not number or not isfinite(value) or not 0 <= value <= self.high or (self.positive and value == 0):
+            raise must(f"{self.name!r} of {owner}", f"be {self.legal}", value)
+        return float(value)
+
+
+ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True)
+ZETA = Parameter("zeta", "step size of η over that of w: beta = zeta × alpha", default=1.0)
+RIDGE = Parameter("ridge", "ε: the metric starts at ε times the identity", 1.0, positive=True, shared=True)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A learner: its step, what the step moves, and what a reader wants to know of it.
+
+    `module` is where it is written, `__name__` there; the indented lines of that module's docstring (or of the
+    step's own, where the module has none) are the equation. With `natural` the rule moves w along M⁻¹x and M⁻¹x'
+    instead of x and x', where M is the running mean of x xᵀ.
+    """
+
+    name: str
+    label: str
+    step: Callable[..., tuple[float, ...]]
+    moves: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    reference: str
+    module: str
+    natural: bool = False
+
+    def __post_init__(self) -> None:
+        legal = [*(name for name in SIGNALS if name != "beta" or "zeta" in self.defaults), *self.defaults]
+        for argument in self.arguments:
+            if argument not in legal:
+                raise unknown(f"argument of the rule {self.name!r}:", argument, legal)
+        for move in self.moves:
+            if move not in MOVES:
+                raise unknown(f"move of the rule {self.name!r}:", move, MOVES)
+        if "alpha" not in self.defaults:
+            raise must(f"The parameters of the rule {self.name!r}", "include 'alpha'", list(self.defaults))
+        returned = self.step(**dict.fromkeys(self.arguments, 0.5))
+        if not isinstance(returned, tuple) or len(returned) != len(self.moves):
+            rule = f"return a tuple with one number for each of {', '.join(self.moves)}"
+            raise must(f"The step of the rule {self.name!r}", rule, returned)
+
+    @cached_property
+    def arguments(self) -> tuple[str, ...]:
+        """The names `step` asks for, in its order."""
+        return tuple(signature(self.step).parameters)
+
+    @cached_property
+    def defaults(self) -> dict[str, float]:
+        """Each parameter's default, by name."""
+        return {parameter.name: parameter.default for parameter in self.parameters}
+
+    @property
+    def has_eta(self) -> bool:
+        """Whether it keeps secondary weights η."""
+        return "eta_x" in self.moves
+
+    @property
+    def has_rho_mode(self) -> bool:
+        """Whether the placement of ρ makes a difference to it."""
+        return "rho_x" in self.arguments
+
+    @property
+    def doc(self) -> str:
+        """What its file says of it."""
+        return cleandoc(getattr(modules.get(self.module), "__doc__", None) or self.step.__doc__ or self.label)
+
+    @property
+    def equation(self) -> str:
+        """The update, as it stands in the rule's file."""
+        return "\n".join(line.strip() for line in self.doc.splitlines() if line.startswith("    "))
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its file."""
+        return self.doc.splitlines()[0]
+
+    @property
+    def file(self) -> Path:
+        """Where it is written."""
+        return Path(getattr(modules.get(self.module), "__file__", None) or "")
+
+    def setting(self, rho_mode: str = "R", **values: Any) -> "Setting":
+        """Return this rule with every parameter given a checked value, the others at their defaults."""
+        known = {parameter.name: parameter for parameter in self.parameters}
+        for name in values:
+            if name not in known:
+                raise unknown(f"parameter of {self.name}:", name, known)
+        if rho_mode not in RHO_MODES:
+            raise must(f"'rho_mode' of {self.name}", "be 'R' or 'T'", rho_mode)
+        if rho_mode != "R" and not self.has_rho_mode:
+            raise BadRequestError(f"{self.name} has no 'rho_mode': its update is the same in both. Leave it out.")
+        chosen = self.defaults | values
+        return Setting(self, {name: known[name].check(chosen[name], self.name) for name in known}, rho_mode)
+
+    def coefficients(self, signals: Mapping[str, float]) -> dict[str, float]:
+        """Return the coefficient of every move in MOVES, 0 for those this rule does not make."""
+        returned = self.step(*(signals[name] for name in self.arguments))
+        return dict.fromkeys(MOVES, 0.0) | dict(zip(self.moves, returned, strict=True))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One rule with a value for each of its hyper-parameters: what one lane runs."""
+
+    rule: Rule
+    values: Mapping[str, float]
+    rho_mode: str = "R"
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name}={show(value)}" for name, value in self.values.items())
+        return f"{self.rule.name}({values}" + (", rho_mode=T)" if self.rho_mode == "T" else ")")
+
+    def signals(self, factor: float, rho: float) -> dict[str, float]:
+        """Return the signals that do not depend on the weights, alpha being scaled by the schedule."""
+        alpha = self.values["alpha"] * factor
+        rho_x = rho if self.rho_mode == "R" else 1.0
+        beta = self.values.get("zeta", 0.0) * alpha
+        return {**self.values, "alpha": alpha, "beta": beta, "rho": rho, "rho_x": rho_x}

@@ -1,0 +1,31 @@
+"""TDC: TD with gradient correction, also known as GTD(0).
+
+    δ = r + γ x'·w − x·w
+    η ← η + β (ρ δ − x·η) x
+    w ← w + α ρ (δ x − γ (x·η) x')
+
+The TD step less the part of it that is not a gradient of the MSPBE. The leak −(x·η) x carries no ρ.
+"""
+
+from gradient_dd.learners.rule import ALPHA, ZETA, Rule
+
+
+def step(alpha, beta, rho, discount, delta, x_eta):
+    w_x = alpha * rho * delta
+    w_next = -alpha * rho * discount * x_eta
+    eta_x = beta * (rho * delta - x_eta)
+    return w_x, w_next, eta_x
+
+
+TDC = Rule(
+    name="tdc",
+    label="TDC",
+    step=step,
+    moves=("w_x", "w_next", "eta_x"),
+    parameters=(ALPHA, ZETA),
+    reference=(
+        "Sutton, Maei, Precup, Bhatnagar, Silver, Szepesvári & Wiewiora (2009), Fast gradient-descent methods "
+        "for temporal-difference learning with linear function approximation. ICML."
+    ),
+    module=__name__,
+)

@@ -1,0 +1,33 @@
+"""TDRC: TDC with a regularised correction.
+
+    δ = r + γ x'·w − x·w
+    η ← η + β ((ρ δ − x·η) x − reg η)
+    w ← w + α ρ (δ x − γ (x·η) x')
+
+As reg goes from 0 to ∞ it goes from TDC to TD; the fixed point stays. The regulariser shrinks the old η and
+carries no ρ.
+"""
+
+from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
+
+
+def step(alpha, beta, reg, rho, discount, delta, x_eta):
+    w_x = alpha * rho * delta
+    w_next = -alpha * rho * discount * x_eta
+    eta_x = beta * (rho * delta - x_eta)
+    eta_eta = -beta * reg
+    return w_x, w_next, eta_x, eta_eta
+
+
+TDRC = Rule(
+    name="tdrc",
+    label="TDRC",
+    step=step,
+    moves=("w_x", "w_next", "eta_x", "eta_eta"),
+    parameters=(ALPHA, ZETA, Parameter("reg", "regulariser of η", default=1.0)),
+    reference=(
+        "Ghiassian, Patterson, Garg, Gupta, White & White (2020), Gradient temporal-difference learning with "
+        "regularized corrections. ICML."
+    ),
+    module=__name__,
+)

@@ -1,0 +1,40 @@
+"""The tasks: one table per file. `TASKS` lists the named ones; `from_tables` makes one of your own."""
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+from gradient_dd.errors import unknown
+from gradient_dd.tasks.baird import baird
+from gradient_dd.tasks.boyan_chain import boyan_chain
+from gradient_dd.tasks.from_tables import from_tables
+from gradient_dd.tasks.random_mdp import random_mdp
+from gradient_dd.tasks.random_walk import random_walk
+from gradient_dd.tasks.task import Outcomes, Task
+
+__all__ = [
+    "TASKS",
+    "Outcomes",
+    "Task",
+    "baird",
+    "boyan_chain",
+    "build",
+    "from_tables",
+    "random_mdp",
+    "random_walk",
+]
+
+TASKS: dict[str, Callable[..., Task]] = {
+    builder.__name__: builder for builder in (random_walk, boyan_chain, baird, random_mdp)
+}
+
+
+def build(name: str, **parameters: Any) -> Task:
+    """Make a task by its name and its parameters."""
+    if name not in TASKS:
+        raise unknown("task", name, TASKS)
+    known = signature(TASKS[name]).parameters
+    for parameter in parameters:
+        if parameter not in known:
+            raise unknown(f"parameter of {name}:", parameter, known)
+    return TASKS[name](**parameters)

@@ -1,0 +1,41 @@
+"""The Boyan chain of the paper: 4p − 3 states in a row, p features interpolated between every fourth.
+
+Table      one or two states forward, reward −0.3 either way; from the last state before the end, whatever the
+           action, to the terminal with reward −0.2
+Start      the first state
+Policies   behaviour = target: both actions with probability ½
+Discount   1, and 0 into the terminal. The paper also gives the terminal a feature; bootstrapping from it would
+           make A singular, because the features of a state sum to 1
+Weights    0
+"""
+
+import numpy as np
+
+from gradient_dd.tasks.interpolation import interpolated
+from gradient_dd.tasks.sizes import whole
+from gradient_dd.tasks.task import Outcomes, Task
+
+
+def boyan_chain(n_features: int = 20) -> Task:
+    """Make the Boyan chain with p = n_features; the true weights are −4(p − i)/5 for i = 1 … p."""
+    p = whole("n_features", n_features, at_least=2)
+    last = 4 * p - 4  # the terminal
+    state = np.repeat(np.arange(last), 2)
+    action = np.tile([0, 1], last)
+    return Task(
+        name="boyan_chain",
+        outcomes=Outcomes(
+            state=state,
+            action=action,
+            next_state=np.minimum(state + 1 + action, last),
+            probability=np.ones(2 * last),
+            reward=np.where(state == last - 1, -0.2, -0.3),
+        ),
+        discount=np.ones(last + 1),
+        start=np.eye(1, last + 1)[0],
+        behaviour=np.full((last + 1, 2), 0.5),
+        target=np.full((last + 1, 2), 0.5),
+        feature_rows=interpolated(last + 1, p, every=4),
+        initial_weights=np.zeros(p),
+        parameters={"n_features": p},
+    )

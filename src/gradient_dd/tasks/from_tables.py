@@ -1,0 +1,113 @@
+"""A task of your own, from tables."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from gradient_dd.errors import BadRequestError, must
+from gradient_dd.tasks.task import Outcomes, Task
+
+
+def from_tables(
+    P: Any,
+    R: Any,
+    discount: Any,
+    behaviour: Any,
+    target: Any = None,
+    start: Any = None,
+    features: Any = None,
+    initial_weights: Any = None,
+    ratios: Any = None,
+    name: str = "mine",
+) -> Task:
+    """Make a task from your own Markov decision process.
+
+    P                (states, actions, states) transition probabilities. A state that every action keeps
+                     where it is, with reward 0, is a terminal: entering it ends the episode
+    R                (states, actions, states) rewards, or anything that broadcasts to that
+    discount         a number in [0, 1], or one per state: the continuation discount into it. It is 0 into a
+                     terminal without your saying so
+    behaviour        (states, actions) probabilities of the policy that acts
+    target           (states, actions) probabilities of the policy whose values are wanted; default behaviour
+    start            (states,) distribution of first states, or one state; default uniform over non-terminals
+    features         (states, p) or (non-terminal states, p), dense or SciPy sparse; default one-hot
+    initial_weights  (p,) default 0
+    ratios           (states, actions) importance ratios, if not target / behaviour. A, b then come from them
+
+    >>> import numpy as np
+    >>> stay_or_end = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])
+    >>> task = from_tables(stay_or_end, R=[[[0, 1]], [[0, 0]]], discount=1.0, behaviour=np.ones((2, 1)))
+    >>> task.true_values
+    array([1.])
+    """
+    P = numbers(name, "P", P)
+    if P.ndim != 3 or P.shape[0] != P.shape[2] or not P.size:
+        raise must(f"Task {name!r}: the shape of 'P'", "be (states, actions, states)", P.shape)
+    states = len(P)
+    R = broadcast(name, "R", R, P.shape)
+    absorbing = P[np.arange(states), :, np.arange(states)] == 1
+    unpaid = R[np.arange(states), :, np.arange(states)] == 0
+    terminal = (absorbing & unpaid).all(axis=1)
+    state, action, next_state = np.nonzero((P != 0) & ~terminal[:, None, None])
+    return Task(
+        name=name,
+        outcomes=Outcomes(
+            state, action, next_state, P[state, action, next_state], R[state, action, next_state].copy()
+        ),
+        discount=broadcast(name, "discount", discount, (states,)),
+        start=start_distribution(name, start, terminal),
+        behaviour=numbers(name, "behaviour", behaviour),
+        target=numbers(name, "target", behaviour if target is None else target),
+        feature_rows=(rows := feature_rows(name, features, terminal)),
+        initial_weights=broadcast(
+            name, "initial_weights", 0 if initial_weights is None else initial_weights, rows.shape[1:]
+        ),
+        ratios=None if ratios is None else numbers(name, "ratios", ratios),
+    )
+
+
+def numbers(task: str, what: str, value: Any) -> np.ndarray:
+    """Return a fresh float array, or raise."""
+    try:
+        return np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise must(f"Task {task!r}: {what!r}", "be an array of numbers", value) from None
+
+
+def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the numbers broadcast to `shape`, or raise."""
+    array = numbers(task, what, value)
+    try:
+        return np.broadcast_to(array, shape).copy()
+    except ValueError:
+        raise must(f"Task {task!r}: the shape of {what!r}", f"be {shape}", array.shape) from None
+
+
+def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarray:
+    """Return a distribution over all states: as given, at one state, or uniform."""
+    if start is None:
+        return ~terminal / max(1, (~terminal).sum())
+    array = numbers(task, "start", start)
+    if array.ndim == 0:
+        if array not in np.arange(len(terminal)):
+            raise must(f"Task {task!r}: 'start'", f"be a state from 0 to {len(terminal) - 1}", start)
+        return np.eye(len(terminal))[int(array)]
+    return array
+
+
+def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matrix:
+    """Return one feature row per state, zero for terminals."""
+    live = np.flatnonzero(~terminal)
+    if features is None:
+        features = sp.identity(len(live), format="csr")
+    rows = sp.csr_matrix(features if sp.issparse(features) else np.atleast_2d(numbers(task, "features", features)))
+    if rows.shape[0] == len(terminal):
+        rows = rows[live]
+    if rows.shape[0] != len(live):
+        counts = f"{len(terminal)} (states) or {len(live)} (non-terminal states)"
+        raise BadRequestError(
+            f"Task {task!r}: 'features' must have one row for each of {counts}. Got {rows.shape[0]} rows."
+        )
+    spread = sp.csr_matrix((np.ones(len(live)), (live, np.arange(len(live)))), shape=(len(terminal), len(live)))
+    return (spread @ rows).tocsr()

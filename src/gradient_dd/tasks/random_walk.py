@@ -1,0 +1,60 @@
+"""The random walk of the paper: m states in a row, a terminal at each end.
+
+Table      from each state left or right with probability ½; reward 1 into the right terminal, else 0
+Start      the centre; for even m the upper of the two middle states, S_{m/2+1}
+Policies   behaviour = target: both actions with probability ½
+Discount   1, since the paper gives the true values as i/(m+1)
+Features   "tabular": one per state. "linear": one for every fourth state, interpolated between
+Weights    0.5, so that every value starts at 0.5
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from gradient_dd.tasks.interpolation import interpolated
+from gradient_dd.tasks.sizes import choice, whole
+from gradient_dd.tasks.task import Outcomes, Task
+
+
+def random_walk(
+    n_states: int = 20, features: str = "tabular", n_features: int | None = None, start: int | None = None
+) -> Task:
+    """Make the random walk with states S_0 … S_{m+1}, m = n_states; the outer two are terminals.
+
+    With features="linear" the anchors are S_1, S_5, S_9, …, as many as reach over the last state: 6 for m = 20.
+    The paper says p = 5 for m = 20, which ends at S_17; with n_features=5 the last states continue the line.
+    `start` is the number of the first state, 1 to m.
+    """
+    m = whole("n_states", n_states, at_least=1)
+    state = np.repeat(np.arange(1, m + 1), 2)
+    action = np.tile([0, 1], m)
+    next_state = state + 2 * action - 1
+    centre = m // 2 + 1 if start is None else whole("start", start, at_least=1, at_most=m)
+    inner = state_features(m, choice("features", features, ("tabular", "linear")), n_features)
+    empty = sp.csr_matrix((1, inner.shape[1]))
+    parameters: dict[str, object] = {"n_states": m}
+    if features == "linear":
+        parameters |= {"features": features, "n_features": inner.shape[1]}
+    if start is not None:
+        parameters |= {"start": start}
+    return Task(
+        name="random_walk",
+        outcomes=Outcomes(state, action, next_state, np.ones(2 * m), (next_state == m + 1).astype(float)),
+        discount=np.ones(m + 2),
+        start=np.eye(m + 2)[centre],
+        behaviour=np.full((m + 2, 2), 0.5),
+        target=np.full((m + 2, 2), 0.5),
+        feature_rows=sp.vstack([empty, inner, empty], format="csr"),
+        initial_weights=np.full(inner.shape[1], 0.5),
+        parameters=parameters,
+    )
+
+
+def state_features(m: int, kind: str, n_features: int | None) -> sp.csr_matrix:
+    """Return the (m, p) features of S_1 … S_m."""
+    reach = -(-(m - 1) // 4) + 1
+    if kind == "tabular":
+        whole("n_features of tabular features", m if n_features is None else n_features, at_least=m, at_most=m)
+        return sp.identity(m, format="csr")
+    p = whole("n_features", max(reach, 2) if n_features is None else n_features, at_least=2, at_most=max(reach, 2))
+    return interpolated(m, p, every=4)

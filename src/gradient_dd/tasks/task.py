@@ -1,0 +1,232 @@
+"""Task: one table, and all that follows from it.
+
+A task is a table of outcomes with two policies over it and features on its states. The sampler, the
+Gymnasium environment, the true values, the visits, the matrices and every error measure are derived from
+that one table; nothing is typed in twice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gradient_dd import exact
+from gradient_dd.exact import Array
+from gradient_dd.tasks.validation import check_chains, check_table
+
+Integers = NDArray[np.int64]
+
+
+class Outcomes(NamedTuple):
+    """The table: one row for each (state, action, next state) that can happen, in that order."""
+
+    state: Integers
+    action: Integers
+    next_state: Integers
+    probability: Array
+    reward: Array
+
+
+class Transitions(NamedTuple):
+    """What each outcome means to a learner. Rows count the non-terminal states; n stands for any terminal."""
+
+    row: Integers
+    next_row: Integers
+    reward: Array
+    discount: Array
+    rho: Array
+    ends: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A finite Markov decision process, a behaviour and a target policy, and features.
+
+    outcomes         what can happen; a state without outcomes is terminal, entering it ends the episode
+    discount         (states,) continuation discount into each state; 0 into a terminal
+    start            (states,) distribution of the first state of an episode
+    behaviour        (states, actions) probabilities of the policy that acts
+    target           (states, actions) probabilities of the policy whose values are wanted
+    feature_rows     (states, p) sparse; rows of terminals are never used
+    initial_weights  (p,) w at the first step
+    ratios           (states, actions) importance ratios given outright, or None for target / behaviour
+    version          raised whenever a change of the builder could change results
+    """
+
+    name: str
+    outcomes: Outcomes
+    discount: Array
+    start: Array
+    behaviour: Array
+    target: Array
+    feature_rows: sp.csr_matrix = field(repr=False)
+    initial_weights: Array
+    ratios: Array | None = None
+    version: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_table(self)
+        object.__setattr__(self, "discount", np.where(self.terminal, 0.0, self.discount))
+        check_chains(self)
+        for array in (
+            *self.outcomes,
+            self.discount,
+            self.start,
+            self.behaviour,
+            self.target,
+            self.initial_weights,
+        ):
+            array.setflags(write=False)
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.parameters.items())})"
+
+    # The states ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def terminal(self) -> NDArray[np.bool_]:
+        """(states,) whether entering the state ends the episode."""
+        terminal = np.ones(len(self.start), dtype=bool)
+        terminal[self.outcomes.state] = False
+        return terminal
+
+    @cached_property
+    def states(self) -> Integers:
+        """(n,) the non-terminal states; every quantity "per state" below is in this order."""
+        return np.flatnonzero(~self.terminal)
+
+    @cached_property
+    def row(self) -> Integers:
+        """(states,) the place of each state in `states`; n for a terminal."""
+        row = np.full(len(self.start), self.n_states)
+        row[self.states] = np.arange(self.n_states)
+        return row
+
+    @property
+    def n_states(self) -> int:
+        """How many non-terminal states there are."""
+        return len(self.states)
+
+    @property
+    def n_actions(self) -> int:
+        """How many actions there are."""
+        return self.behaviour.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """How many weights a learner has, p."""
+        return self.feature_rows.shape[1]
+
+    @property
+    def episodic(self) -> bool:
+        """Whether episodes end."""
+        return bool(self.terminal.any())
+
+    # The data a learner sees -----------------------------------------------------------------------------
+
+    @cached_property
+    def rho(self) -> Array:
+        """(states, actions) the importance ratios; 0 where the behaviour policy never acts."""
+        if self.ratios is not None:
+            return self.ratios
+        return np.divide(self.target, self.behaviour, out=np.zeros_like(self.target), where=self.behaviour > 0)
+
+    @cached_property
+    def transitions(self) -> Transitions:
+        """The columns a learner sees, one entry per outcome."""
+        outcome = self.outcomes
+        return Transitions(
+            row=self.row[outcome.state],
+            next_row=self.row[outcome.next_state],
+            reward=outcome.reward,
+            discount=self.discount[outcome.next_state],
+            rho=self.rho[outcome.state, outcome.action],
+            ends=self.terminal[outcome.next_state],
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """Fingerprint of the dynamics: tasks that share it share their trajectories.
+
+        Features, ratios, target policy and initial weights are left out, so that two readings of a task, or
+        two feature sets, are compared on the same transitions.
+        """
+        code = sha256()
+        for array in (*self.outcomes, self.start, self.behaviour):
+            code.update(np.ascontiguousarray(array).tobytes())
+        return code.hexdigest()[:16]
+
+    # Exact quantities ------------------------------------------------------------------------------------
+
+    def chain(self, policy: Array) -> tuple[sp.csr_matrix, Array]:
+        """Return P (n, n) among the non-terminal states and r (n,) when actions weigh as `policy` says."""
+        outcome, n = self.outcomes, self.n_states
+        weight = policy[outcome.state, outcome.action] * outcome.probability
+        here, there = self.row[outcome.state], self.row[outcome.next_state]
+        P = sp.csr_matrix((weight, (here, there)), shape=(n, n + 1))[:, :n]
+        return P, np.bincount(here, weight * outcome.reward, minlength=n).astype(float)
+
+    @cached_property
+    def P(self) -> Array:
+        """(n, n) transition probabilities among non-terminal states under the target policy."""
+        return self.chain(self.target)[0].toarray()
+
+    @cached_property
+    def r(self) -> Array:
+        """(n,) expected reward on leaving each state under the target policy."""
+        return self.chain(self.target)[1]
+
+    @cached_property
+    def true_values(self) -> Array:
+        """(n,) V of the target policy."""
+        return exact.true_values(*self.chain(self.target), self.discount[self.states])
+
+    @cached_property
+    def visits(self) -> Array:
+        """(n,) d: how often the behaviour policy is in each state; sums to 1."""
+        P, _ = self.chain(self.behaviour)
+        d = (
+            exact.expected_visits(P, self.start[self.states])
+            if self.episodic
+            else exact.stationary_distribution(P)
+        )
+        return d / d.sum()
+
+    @cached_property
+    def expected_length(self) -> float:
+        """Expected number of steps of an episode under the behaviour policy; infinite in a continuing task."""
+        P, _ = self.chain(self.behaviour)
+        return float(exact.expected_visits(P, self.start[self.states]).sum()) if self.episodic else float("inf")
+
+    @cached_property
+    def sparse_features(self) -> sp.csr_matrix:
+        """(n, p) feature rows of the non-terminal states."""
+        return self.feature_rows[self.states]
+
+    @cached_property
+    def features(self) -> Array:
+        """(n, p) the same, dense: X."""
+        return self.sparse_features.toarray()
+
+    @cached_property
+    def moments(self) -> exact.Moments:
+        """A, b, C. With ratios given outright they are E[ρ …] under those, whatever the target policy."""
+        weight = self.target if self.ratios is None else self.behaviour * self.ratios
+        P, r = self.chain(weight)
+        expected_ratio = weight[self.states].sum(axis=1)
+        return exact.moments(self.sparse_features, self.visits, P, r, self.discount[self.states], expected_ratio)
+
+    @cached_property
+    def fixed_point(self) -> Array:
+        """(p,) the TD fixed point w*, of least norm where it is not unique."""
+        return exact.fixed_point(self.moments.A, self.moments.b)
+
+    def rmsve(self, w: Array) -> float:
+        """Return the root mean squared error of the values of w."""
+        return exact.rmsve(w, self.sparse_features, self.true_values, self.visits)

@@ -1,0 +1,137 @@
+"""What a task must be, checked once when it is made: each broken rule is one sentence."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from gradient_dd.errors import BadRequestError, must
+from gradient_dd.exact import Array
+
+if TYPE_CHECKING:
+    from gradient_dd.tasks.task import Task
+
+States = NDArray[np.integer]
+
+TOLERANCE = 1e-9  # of probabilities that must sum to 1
+
+
+def check_table(task: "Task") -> None:
+    """Raise unless shapes agree, numbers are finite and probabilities are probabilities."""
+    states, outcome = len(task.start), task.outcomes
+    actions = task.behaviour.shape[1] if task.behaviour.ndim == 2 else 0
+    for name, array, shape in (
+        ("start", task.start, (states,)),
+        ("discount", task.discount, (states,)),
+        ("behaviour", task.behaviour, (states, actions)),
+        ("target", task.target, (states, actions)),
+        ("features", task.feature_rows, (states, task.feature_rows.shape[1])),
+        ("initial_weights", task.initial_weights, (task.feature_rows.shape[1],)),
+        ("ratios", task.ratios if task.ratios is not None else task.behaviour, (states, actions)),
+    ):
+        if array.shape != shape:
+            raise must(f"Task {task.name!r}: the shape of {name!r}", f"be {shape}", array.shape)
+        check_finite(task.name, name, array.data if sp.issparse(array) else array)
+    check_finite(task.name, "rewards", outcome.reward)
+    if task.feature_rows.shape[1] == 0:
+        raise must(f"Task {task.name!r}: 'features'", "have at least one column", 0)
+    if task.terminal.all():
+        raise must(f"Task {task.name!r}", "have a state that is not terminal", "only terminals")
+    if outside(task.discount).any():
+        worst = task.discount[outside(task.discount)][0]
+        raise must(f"Task {task.name!r}: 'discount'", "be in [0, 1]", worst)
+    check_probabilities(task)
+    if task.ratios is not None and (task.ratios < 0).any():
+        raise must(f"Task {task.name!r}: 'ratios'", "be zero or more", task.ratios.min())
+    uncovered = (task.target > 0) & (task.behaviour == 0) & ~task.terminal[:, None]
+    if uncovered.any() and task.ratios is None:
+        state, action = np.argwhere(uncovered)[0]
+        raise BadRequestError(
+            f"Task {task.name!r}: the behaviour policy must take every action that the target policy takes. "
+            f"Got probability 0 for action {action} in state {state}, where the target has "
+            f"{task.target[state, action]:.6g}."
+        )
+
+
+def check_finite(task: str, name: str, array: Any) -> None:
+    """Raise if any number is NaN or infinite."""
+    finite = np.isfinite(array)
+    if not finite.all():
+        raise must(f"Task {task!r}: {name!r}", "be finite", np.asarray(array)[~finite][0])
+
+
+def outside(array: Array) -> NDArray[np.bool_]:
+    """Return where numbers lie outside [0, 1]."""
+    return (array < 0) | (array > 1)
+
+
+def check_probabilities(task: "Task") -> None:
+    """Raise unless each group of probabilities is one."""
+    outcome, live = task.outcomes, task.states
+    state, action = live[:, None], np.arange(task.n_actions)
+    into = np.zeros(task.behaviour.shape)
+    np.add.at(into, (outcome.state, outcome.action), outcome.probability)
+    for what, array, sums in (
+        ("transition probabilities", outcome.probability, into[state, action]),
+        ("behaviour probabilities", task.behaviour[live], task.behaviour[live].sum(axis=1, keepdims=True)),
+        ("target probabilities", task.target[live], task.target[live].sum(axis=1, keepdims=True)),
+    ):
+        if (array < 0).any():
+            raise must(f"Task {task.name!r}: {what}", "be zero or more", array.min())
+        wrong = np.abs(sums - 1) > TOLERANCE
+        if wrong.any():
+            place, column = np.argwhere(wrong)[0]
+            of = f"{what} from state {live[place]}" if "transition" in what else f"{what} in state {live[place]}"
+            raise must(f"Task {task.name!r}: {of}", "sum to 1", sums[place, column])
+    start = task.start
+    if outside(start).any() or abs(start.sum() - 1) > TOLERANCE:
+        raise must(f"Task {task.name!r}: start probabilities", "be zero or more and sum to 1", start.sum())
+    if start[task.terminal].any():
+        ended = int(np.flatnonzero(task.terminal & (start > 0))[0])
+        raise must(f"Task {task.name!r}: an episode", "start in a state that is not terminal", ended)
+
+
+def check_chains(task: "Task") -> None:
+    """Raise unless every state is visited, episodes end, and the target policy's values are finite."""
+    P, _ = task.chain(task.behaviour)
+    missing = np.setdiff1d(task.states, task.states[reached(P, np.flatnonzero(task.start[task.states]))])
+    if len(missing):
+        rule = "be reachable from the start under the behaviour policy"
+        raise must(f"Task {task.name!r}: every state", rule, missing.tolist(), "Leave those states out.")
+    if task.episodic:
+        endless = never_reach(P, leaks(P))
+        if len(endless):
+            rule = "end under the behaviour policy"
+            raise must(f"Task {task.name!r}: episodes", rule, f"no end from state {task.states[endless[0]]}")
+    elif connected_components(P, connection="strong")[0] > 1:
+        rule = "be reachable from every other under the behaviour policy, for it has no terminal"
+        raise must(f"Task {task.name!r}: every state", rule, "states that are left for good")
+    P, _ = task.chain(task.target)
+    endless = never_reach(P, leaks(P @ sp.diags(task.discount[task.states])))
+    if len(endless):
+        raise must(
+            f"Task {task.name!r}: episodes under the target policy",
+            "end or be discounted, or their values are infinite",
+            f"neither from state {task.states[endless[0]]}",
+        )
+
+
+def leaks(P: sp.csr_matrix) -> States:
+    """Return the states that lose weight on the next step."""
+    return np.flatnonzero(np.asarray(P.sum(axis=1)).ravel() < 1 - TOLERANCE)
+
+
+def reached(P: sp.csr_matrix, sources: States) -> States:
+    """Return the states that can be reached from `sources`, these included."""
+    n = P.shape[0]
+    edge = sp.csr_matrix((np.ones(len(sources)), (np.zeros(len(sources), int), sources)), shape=(1, n))
+    graph = sp.bmat([[P, None], [edge, sp.csr_matrix((1, 1))]], format="csr")
+    graph.eliminate_zeros()
+    return np.setdiff1d(breadth_first_order(graph, n, return_predecessors=False), [n])
+
+
+def never_reach(P: sp.csr_matrix, goals: States) -> States:
+    """Return the states from which none of `goals` can be reached."""
+    return np.setdiff1d(np.arange(P.shape[0]), reached(P.T.tocsr(), goals))

@@ -1,0 +1,130 @@
+"""Trajectories: task + seed + run -> one integer column, the outcome of every step.
+
+An outcome is a row of the task's table, so it says everything: state, action, next state, reward, ratio,
+whether the episode ended. The column depends on (seed, the task's dynamics, run) alone: not on the
+learner, nor on how it is cut into pieces.
+
+Every step spends exactly one uniform number. The next draw is from the outcomes of the state just entered
+or, where the episode ended, from the first outcomes of a new one, start distribution included. With
+sampling="iid" every draw is from d(s) μ(a|s) P(s'|s,a), as the paper's theorem assumes (A1); an episode then ends,
+as along a trajectory, with a transition into a terminal.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from gradient_dd.errors import must
+from gradient_dd.tasks import Task
+
+SAMPLINGS = ("trajectory", "iid")
+
+
+class Position(NamedTuple):
+    """Where a stream stands: numbers spent, and the group of outcomes to draw from next."""
+
+    steps: int
+    group: int
+
+
+class Alias(NamedTuple):
+    """Alias tables: each group of outcomes is sampled in constant time from one uniform number.
+
+    first  (groups + 1,) where each group's entries begin;  after (outcomes,) the group to draw from next
+    entry  (entries,) the outcome of an entry;  keep, other (entries,) its threshold, and the entry beyond it
+    """
+
+    first: NDArray[np.int64]
+    entry: NDArray[np.int64]
+    keep: NDArray[np.float64]
+    other: NDArray[np.int64]
+    after: NDArray[np.int64]
+
+
+class Stream:
+    """The outcomes of one run, taken in pieces of any length."""
+
+    def __init__(
+        self,
+        task: Task,
+        seed: int = 0,
+        run: int = 0,
+        sampling: str = "trajectory",
+        position: Position | None = None,
+    ) -> None:
+        for name, value in (("seed", seed), ("run", run)):
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+                raise must(f"{name!r}", "be a whole number, zero or more", value)
+        if sampling not in SAMPLINGS:
+            raise must("'sampling'", "be 'trajectory' or 'iid'", sampling)
+        self._tables = alias_tables(task, sampling)
+        start = len(self._tables.first) - 2  # the last group begins an episode
+        self.position = Position(0, start) if position is None else position
+        dynamics = [int(task.digest[:8], 16), int(task.digest[8:], 16)]
+        bits = np.random.PCG64DXSM(np.random.SeedSequence(int(seed), spawn_key=(*dynamics, int(run))))
+        bits.advance(self.position.steps)
+        self._uniform = np.random.Generator(bits)
+
+    def take(self, steps: int) -> NDArray[np.int32]:
+        """Return the next outcomes, shape (steps,)."""
+        column = np.empty(steps, np.int32)
+        group = draw(self._uniform.random(steps), self.position.group, *self._tables, column)
+        self.position = Position(self.position.steps + steps, int(group))
+        return column
+
+
+def alias_tables(task: Task, sampling: str) -> Alias:
+    """Return the tables of a task: for "trajectory" a group per state and one for the start, for "iid" one."""
+    outcome = task.outcomes
+    likely = task.behaviour[outcome.state, outcome.action] * outcome.probability
+    row = task.row[outcome.state]
+    if sampling == "iid":
+        groups = [np.arange(len(row))]
+        weights = [task.visits[row] * likely]
+        after = np.zeros(len(row), np.int64)
+    else:
+        cuts = np.searchsorted(row, np.arange(1, task.n_states))  # outcomes stand in the order of their states
+        groups = [*np.split(np.arange(len(row)), cuts), np.flatnonzero(task.start[outcome.state])]
+        weights = [*np.split(likely, cuts), (task.start[outcome.state] * likely)[groups[-1]]]
+        after = task.transitions.next_row
+    first = np.cumsum([0, *map(len, groups)])
+    tables = [_vose(weight) for weight in weights]
+    return Alias(
+        first=first,
+        entry=np.concatenate(groups),
+        keep=np.concatenate([keep for keep, _ in tables]),
+        other=np.concatenate([other + begin for (_, other), begin in zip(tables, first[:-1], strict=True)]),
+        after=after,
+    )
+
+
+def _vose(weight: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return thresholds and aliases so that entry i is kept with keep[i], else replaced by other[i]."""
+    keep = weight * (len(weight) / weight.sum())
+    other = np.arange(len(weight))
+    small = list(np.flatnonzero(keep < 1))
+    large = list(np.flatnonzero(keep >= 1))
+    while small and large:
+        low, high = small.pop(), large[-1]
+        other[low] = high
+        keep[high] -= 1 - keep[low]
+        if keep[high] < 1:
+            small.append(large.pop())
+    keep[small + large] = 1.0  # what is left differs from 1 by rounding alone
+    return keep, other
+
+
+@numba.njit(nogil=True)
+def draw(uniform, group, first, entry, keep, other, after, column):
+    """Fill `column` with outcomes and return the group to draw from next."""
+    for t in range(len(column)):
+        place = uniform[t] * (first[group + 1] - first[group])
+        whole = int(place)
+        e = first[group] + whole
+        if place - whole >= keep[e]:
+            e = other[e]
+        column[t] = entry[e]
+        group = after[entry[e]]
+    return group
