@@ -20,6 +20,10 @@ class DivergedError(GradientDDError, ArithmeticError):
     """A learner's next step would leave the finite numbers; its last finite weights are kept."""
 
 
+class Words(str):
+    """A value told in words: a sentence shows it without quotes."""
+
+
 def must(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
     """Return the error for a broken rule, ready to raise."""
     return BadRequestError(f"{what} must {rule}. Got {show(got)}." + (f" {hint}" if hint else ""))
@@ -38,6 +42,8 @@ def show(value: Any) -> str:
     """Write a value as it should stand in a sentence: short, and plain for NumPy scalars."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
+    if isinstance(value, Words):
+        return str(value)
     if isinstance(value, float):
         return f"{value:.6g}"
     text = repr(value)

@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from gradient_dd.errors import BadRequestError, must
+from gradient_dd.errors import BadRequestError, Words, must
 from gradient_dd.exact import Array
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.schedules import Constant, Schedule, Taper, constant, tapered
@@ -73,10 +73,10 @@ def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None) -> Sav
         if header["format"] != FORMAT:
             raise KeyError
     except FileNotFoundError:
-        raise must(f"{str(path)!r}", "exist", "no such file") from None
+        raise must(f"{str(path)!r}", "exist", Words("no such file")) from None
     except (KeyError, ValueError, BadZipFile, EOFError, OSError):
         raise must(
-            f"{str(path)!r}", "be a learner saved by gradient-dd", "another file, or a damaged one"
+            f"{str(path)!r}", "be a learner saved by gradient-dd", Words("another file, or a damaged one")
         ) from None
     if header["version"] > VERSION:
         rule_text = f"be of version {VERSION} or older"

@@ -140,12 +140,15 @@ class Rule:
     @property
     def doc(self) -> str:
         """What its file says of it."""
-        return cleandoc(getattr(modules.get(self.module), "__doc__", None) or self.step.__doc__ or self.label)
+        written = getattr(modules.get(self.module), "__doc__", None)
+        return written.strip() if written else cleandoc(self.step.__doc__ or self.label)
 
     @property
     def equation(self) -> str:
         """The update, as it stands in the rule's file."""
-        return "\n".join(line.strip() for line in self.doc.splitlines() if line.startswith("    "))
+        lines = self.doc.splitlines()
+        indented = [line for line in lines if line.startswith("    ")]
+        return "\n".join(line.strip() for line in indented or lines[1:]).strip()
 
     @property
     def summary(self) -> str:

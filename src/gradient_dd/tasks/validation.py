@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from gradient_dd.errors import BadRequestError, must
+from gradient_dd.errors import BadRequestError, Words, must
 from gradient_dd.exact import Array
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ TOLERANCE = 1e-9  # of probabilities that must sum to 1
 def check_table(task: "Task") -> None:
     """Raise unless shapes agree, numbers are finite and probabilities are probabilities."""
     states, outcome = len(task.start), task.outcomes
+    if task.terminal.all():
+        raise must(f"Task {task.name!r}", "have a state that is not terminal", Words("terminals alone"))
+    check_finite(task.name, "transition probabilities", outcome.probability)
     actions = task.behaviour.shape[1] if task.behaviour.ndim == 2 else 0
     for name, array, shape in (
         ("start", task.start, (states,)),
@@ -37,8 +40,6 @@ def check_table(task: "Task") -> None:
     check_finite(task.name, "rewards", outcome.reward)
     if task.feature_rows.shape[1] == 0:
         raise must(f"Task {task.name!r}: 'features'", "have at least one column", 0)
-    if task.terminal.all():
-        raise must(f"Task {task.name!r}", "have a state that is not terminal", "only terminals")
     if outside(task.discount).any():
         worst = task.discount[outside(task.discount)][0]
         raise must(f"Task {task.name!r}: 'discount'", "be in [0, 1]", worst)
@@ -104,17 +105,19 @@ def check_chains(task: "Task") -> None:
         endless = never_reach(P, leaks(P))
         if len(endless):
             rule = "end under the behaviour policy"
-            raise must(f"Task {task.name!r}: episodes", rule, f"no end from state {task.states[endless[0]]}")
+            raise must(
+                f"Task {task.name!r}: episodes", rule, Words(f"no end from state {task.states[endless[0]]}")
+            )
     elif connected_components(P, connection="strong")[0] > 1:
         rule = "be reachable from every other under the behaviour policy, for it has no terminal"
-        raise must(f"Task {task.name!r}: every state", rule, "states that are left for good")
+        raise must(f"Task {task.name!r}: every state", rule, Words("states that are left for good"))
     P, _ = task.chain(task.target)
     endless = never_reach(P, leaks(P @ sp.diags(task.discount[task.states])))
     if len(endless):
         raise must(
             f"Task {task.name!r}: episodes under the target policy",
             "end or be discounted, or their values are infinite",
-            f"neither from state {task.states[endless[0]]}",
+            Words(f"neither from state {task.states[endless[0]]}"),
         )
 
 

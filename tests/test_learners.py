@@ -1,0 +1,198 @@
+"""Every rule: the contracts, the closed forms of its expected update, and the exact identities between rules."""
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradient_dd import learners, tasks
+from gradient_dd.cli import cli
+from gradient_dd.engine import reference
+from gradient_dd.learner import Learner
+from gradient_dd.learners import LEARNERS, Parameter, Rule
+from gradient_dd.schedules import tapered
+from gradient_dd.testing import CONTRACTS, check_learner, expected_move, modes, rests_at_the_fixed_point
+
+ALPHA, ZETA, KAPPA, REG = 0.3, 0.7, 1.9, 0.6
+
+# The mean update from A, b, C alone; residual = b − A w, change = w − w_prev, Ft = E[ρ γ x' xᵀ].
+CLOSED_FORMS = {
+    "td": lambda m: (m.residual, 0),
+    "gtd": lambda m: (m.A.T @ m.eta, m.residual - m.eta),
+    "gtd2": lambda m: (m.A.T @ m.eta, m.residual - m.C @ m.eta),
+    "tdc": lambda m: (m.residual - m.Ft @ m.eta, m.residual - m.C @ m.eta),
+    "tdrc": lambda m: (m.residual - m.Ft @ m.eta, m.residual - m.C @ m.eta - REG * m.eta),
+    "gradient_dd": lambda m: (m.A.T @ m.eta - KAPPA * m.C @ m.change, m.residual - m.C @ m.eta),
+    "natural_gtd2": lambda m: (np.linalg.solve(m.C, m.A.T @ m.eta), m.residual - m.C @ m.eta),
+    "natural_tdc": lambda m: (np.linalg.solve(m.C, m.residual - m.Ft @ m.eta), m.residual - m.C @ m.eta),
+}
+
+
+class Mean:
+    """A random place in weight space of a task, and the task's matrices."""
+
+    def __init__(self, task, seed):
+        rng = np.random.default_rng(seed)
+        self.w, self.eta, self.w_prev = rng.standard_normal((3, task.n_features))
+        self.A, self.b, self.C = task.moments
+        self.residual = self.b - self.A @ self.w
+        self.change = self.w - self.w_prev
+        self.Ft = self.C - self.A.T
+
+
+def values_of(name):
+    """Return parameter values away from the defaults."""
+    wanted = {"alpha": ALPHA, "zeta": ZETA, "kappa": KAPPA, "reg": REG}
+    return {p: v for p, v in wanted.items() if p in LEARNERS[name].defaults}
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.__name__)
+@pytest.mark.parametrize("rule", LEARNERS.values(), ids=lambda rule: rule.name)
+def test_contract(rule, contract):
+    contract(rule)
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+@given(seed=st.integers(0, 10**6), episodic=st.booleans())
+def test_mean_of_the_sampled_updates_is_the_closed_form(name, seed, episodic):
+    task = tasks.random_mdp(n_states=6, n_actions=2, n_features=3, seed=seed, episodic=episodic)
+    mean = Mean(task, seed)
+    w_move, eta_move = CLOSED_FORMS[name](mean)
+    for rho_mode in modes(LEARNERS[name]):
+        got = expected_move(LEARNERS[name], task, mean.w, mean.eta, mean.w_prev, rho_mode, **values_of(name))
+        wanted = ALPHA * w_move, ALPHA * ZETA * eta_move + np.zeros(3)
+        assert np.linalg.norm(np.subtract(got, wanted)) <= 1e-12 * max(1, np.linalg.norm(wanted))
+
+
+@pytest.mark.parametrize("name", ["td", "gtd2", "gradient_dd"])
+def test_ratios_given_outright_enter_A(name):
+    """A of the printed Baird ratios is E[ρ x (x − γx')ᵀ]; no policy has those ratios."""
+    task = tasks.baird(7, ratios="paper")
+    mean = Mean(task, 3)
+    got = expected_move(LEARNERS[name], task, mean.w, mean.eta, mean.w_prev, **values_of(name))
+    wanted = ALPHA * CLOSED_FORMS[name](mean)[0]
+    assert np.allclose(got[0], wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+
+
+def test_a_wrong_sign_is_noticed():
+    """The fixed-point contract fails for a rule that is not what it says: TD that forgets the ratio."""
+    wrong = Rule(
+        "wrong", "wrong", lambda alpha, delta: (alpha * delta,), ("w_x",), LEARNERS["td"].parameters, "", ""
+    )
+    with pytest.raises(AssertionError, match="moves by"):
+        rests_at_the_fixed_point(wrong)
+
+
+@pytest.mark.parametrize("rho_mode", ["R", "T"])
+@pytest.mark.parametrize("task", [tasks.random_walk(7), tasks.baird(7), tasks.random_mdp(seed=5)], ids=str)
+def test_kappa_zero_is_gtd2_bit_for_bit(task, rho_mode):
+    common = {"steps": 2000, "every": 10, "alpha": 0.01, "zeta": 0.5, "rho_mode": rho_mode}
+    ours, theirs = reference.run(task, "gradient_dd", kappa=0, **common), reference.run(task, "gtd2", **common)
+    assert np.array_equal(ours.w, theirs.w)
+    assert np.array_equal(ours.eta, theirs.eta)
+    assert np.array_equal(ours.errors, theirs.errors)
+
+
+@pytest.mark.parametrize("task", [tasks.random_walk(7), tasks.baird(7), tasks.random_mdp(seed=5)], ids=str)
+def test_reg_zero_is_tdc_bit_for_bit(task):
+    common = {"steps": 2000, "every": 10, "alpha": 0.01, "zeta": 0.5}
+    ours, theirs = reference.run(task, "tdrc", reg=0, **common), reference.run(task, "tdc", **common)
+    assert np.array_equal(ours.w, theirs.w)
+    assert np.array_equal(ours.eta, theirs.eta)
+
+
+def test_the_two_placements_of_rho_have_one_mean_and_two_variances():
+    task = tasks.baird(7)
+    paths = [reference.run(task, "gtd2", steps=200, alpha=0.01, rho_mode=mode).w for mode in "RT"]
+    assert not np.allclose(*paths)
+
+
+def test_reg_to_infinity_is_td():
+    """TDRC's other end, on the mean: with η held near zero its w step is TD's."""
+    task = tasks.random_mdp(seed=1)
+    mean, zero = Mean(task, 0), np.zeros(task.n_features)
+    tdrc = expected_move(LEARNERS["tdrc"], task, mean.w, zero, mean.w)[0]
+    td = expected_move(LEARNERS["td"], task, mean.w, zero, mean.w)[0]
+    assert np.array_equal(tdrc, td)
+
+
+NEW_LEARNER = '''
+"""TDC-DD: TDC that also holds on to the values of one step before.
+
+    w ← w + α (ρ (δ x − γ (x·η) x') − κ (x·(w − w_prev)) x)
+"""
+
+from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
+
+
+def step(alpha, beta, kappa, rho, discount, delta, x_eta, x_change):
+    w_x = alpha * (rho * delta - kappa * x_change)
+    w_next = -alpha * rho * discount * x_eta
+    eta_x = beta * (rho * delta - x_eta)
+    return w_x, w_next, eta_x
+
+
+TDC_DD = Rule(
+    name="tdc_dd",
+    label="TDC-DD",
+    step=step,
+    moves=("w_x", "w_next", "eta_x"),
+    parameters=(ALPHA, ZETA, Parameter("kappa", "weight of the change of the values", default=1.0)),
+    reference="",
+    module=__name__,
+)
+'''
+
+
+def test_adding_a_learner_touches_its_file_and_the_registry(tmp_path, monkeypatch):
+    """One file and one entry: the contracts, the agent, the reference engine and the command line have it."""
+    file = tmp_path / "tdc_dd.py"
+    file.write_text(NEW_LEARNER)
+    spec = importlib.util.spec_from_file_location("tdc_dd", file)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "tdc_dd", module)
+    spec.loader.exec_module(module)
+    monkeypatch.setitem(LEARNERS, "tdc_dd", module.TDC_DD)
+
+    check_learner(learners.find("tdc_dd"))
+    assert Learner("tdc_dd", n_features=3, kappa=2.0).setting.values["kappa"] == 2.0
+    walk = tasks.random_walk(5)
+    trace = reference.run(walk, "tdc_dd", episodes=300, alpha=0.1, schedule=tapered(100))
+    assert trace.errors[-50:].mean() < 0.5 * walk.rmsve(walk.initial_weights)
+    listed = CliRunner().invoke(cli, ["list", "learners"]).output
+    assert "TDC-DD: TDC that also holds on" in listed
+    shown = CliRunner().invoke(cli, ["show", "tdc_dd"]).output
+    assert "− κ (x·(w − w_prev)) x)" in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"step": lambda alpha, gamma: (1.0,)}, "Unknown argument of the rule 'td': 'gamma'"),
+        ({"moves": ("w_y",)}, "Unknown move of the rule 'td': 'w_y'. Did you mean 'w_x'?"),
+        ({"moves": ("w_x", "w_next")}, "must return a tuple with one number for each of w_x, w_next"),
+        (
+            {"parameters": (Parameter("zeta", "", 1.0),)},
+            "Unknown argument of the rule 'td': 'alpha'|include 'alpha'",
+        ),
+        ({"step": lambda alpha, beta: (1.0,)}, "Unknown argument of the rule 'td': 'beta'"),
+    ],
+)
+def test_a_broken_rule_is_refused_when_it_is_made(change, sentence):
+    td = LEARNERS["td"]
+    fields = {"step": td.step, "moves": td.moves, "parameters": td.parameters} | change
+    with pytest.raises(ValueError, match=sentence):
+        Rule(name="td", label="TD", reference="", module="", **fields)
+
+
+@pytest.mark.parametrize("rule", LEARNERS.values(), ids=lambda rule: rule.name)
+def test_a_rule_says_what_it_is(rule):
+    assert rule.file.stem == rule.name
+    assert "δ = r + γ x'·w − x·w" in rule.equation
+    assert rule.summary.endswith((".", "]"))
+    assert "(" in rule.reference
+    assert len(rule.file.read_text().splitlines()) <= 45

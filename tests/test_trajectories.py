@@ -1,0 +1,126 @@
+"""Trajectories: the right frequencies, one column whatever the cutting, and no other dependence."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from gradient_dd import tasks
+from gradient_dd.errors import BadRequestError
+from gradient_dd.tasks import TASKS, Outcomes
+from gradient_dd.trajectories import Position, Stream
+
+STEPS = 200_000
+ALL = [builder() for builder in TASKS.values()] + [tasks.random_mdp(episodic=True, n_states=4)]
+
+
+def surprise(task, column):
+    """Return the p-value of the outcomes in a column, given how often each state was left (χ² test)."""
+    outcome = task.outcomes
+    likely = task.behaviour[outcome.state, outcome.action] * outcome.probability
+    counts = np.bincount(column, minlength=len(likely))
+    left = np.bincount(outcome.state, counts, minlength=len(task.start))
+    expected = left[outcome.state] * likely
+    use = expected > 5
+    freedom = use.sum() - len(np.unique(outcome.state[use]))
+    return chi2.sf(((counts - expected)[use] ** 2 / expected[use]).sum(), freedom)
+
+
+@pytest.mark.parametrize("sampling", ["trajectory", "iid"])
+@pytest.mark.parametrize("task", ALL, ids=str)
+def test_sampled_frequencies_agree_with_the_table(task, sampling):
+    column = Stream(task, seed=7, sampling=sampling).take(STEPS)
+    assert surprise(task, column) > 1e-4
+    share = np.bincount(task.transitions.row[column], minlength=task.n_states) / STEPS
+    # Visits along a trajectory are correlated; ten standard deviations of independent draws is ample for these.
+    assert np.all(np.abs(share - task.visits) < 10 * np.sqrt(task.visits / STEPS) + 1e-3)
+
+
+def test_a_wrong_table_is_noticed():
+    """The same test refuses a walk that goes right with probability 0.51 instead of 0.5."""
+    task = tasks.random_walk(20)
+    crooked = replace(task, behaviour=np.tile([0.49, 0.51], (22, 1)), target=np.tile([0.49, 0.51], (22, 1)))
+    assert surprise(task, Stream(crooked, seed=7).take(STEPS)) < 1e-10
+
+
+def test_a_wrong_start_is_noticed():
+    """Episodes begin where the start distribution says."""
+    task = tasks.random_mdp(episodic=True, n_states=3, seed=8)
+    biased = replace(task, start=np.array([0.2, 0.5, 0.3, 0.0]))
+    column = Stream(biased, seed=0).take(STEPS)
+    first = 1 + np.flatnonzero(biased.transitions.ends[column[:-1]])
+    share = np.bincount(biased.transitions.row[column[first]], minlength=3) / len(first)
+    spread = 5 / np.sqrt(len(first))
+    assert np.all(np.abs(share - [0.2, 0.5, 0.3]) < spread)
+    assert np.any(np.abs(share - 1 / 3) > spread)
+
+
+@pytest.mark.parametrize("task", ALL, ids=str)
+def test_a_trajectory_is_connected(task):
+    """Each step leaves the state the one before entered, unless an episode ended."""
+    row, next_row, *_, ends = (array[Stream(task, seed=1).take(5000)] for array in task.transitions)
+    assert np.array_equal(row[1:][~ends[:-1]], next_row[:-1][~ends[:-1]])
+    assert np.array_equal(ends, next_row == task.n_states)
+
+
+@given(cuts=st.lists(st.integers(0, 400), max_size=8), sampling=st.sampled_from(["trajectory", "iid"]))
+def test_the_cutting_does_not_matter(cuts, sampling):
+    task = tasks.random_mdp(episodic=True, seed=2)
+    whole = Stream(task, 3, 5, sampling).take(sum(cuts))
+    stream = Stream(task, 3, 5, sampling)
+    pieces = [stream.take(cut) for cut in cuts]
+    assert np.array_equal(np.concatenate([*pieces, np.empty(0, np.int32)]), whole)
+
+
+@given(before=st.integers(0, 1000))
+def test_a_stream_can_be_resumed_anywhere(before):
+    task = tasks.random_mdp(episodic=True, seed=2)
+    stream = Stream(task, 3, 5)
+    stream.take(before)
+    again = Stream(task, 3, 5, position=Position(*stream.position))
+    assert np.array_equal(stream.take(300), again.take(300))
+
+
+def test_seed_run_and_dynamics_each_make_another_column():
+    walk = tasks.random_walk(20)
+    columns = {
+        Stream(task, seed, run).take(200).tobytes()
+        for task in (walk, tasks.random_walk(20, start=3))
+        for seed in (0, 1)
+        for run in (0, 1)
+    }
+    assert len(columns) == 8
+    linear = tasks.random_walk(20, features="linear")
+    assert np.array_equal(Stream(walk).take(200), Stream(linear).take(200))
+
+
+def test_an_outcome_the_behaviour_never_takes_is_never_drawn():
+    """Action 1 has probability 0; its outcomes stay in the table, for the environment."""
+    P = np.zeros((3, 2, 3))
+    P[0, :, 1] = P[1, 0, 0] = P[1, 1, 2] = P[2, :, 2] = 1
+    behaviour = np.array([[1, 0], [0.5, 0.5], [1, 0]])
+    task = tasks.from_tables(P, 0.0, 1.0, behaviour, start=0)
+    actions = task.outcomes.action[Stream(task).take(1000)]
+    states = task.outcomes.state[Stream(task).take(1000)]
+    assert not np.any((states == 0) & (actions == 1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"seed": -1}, "'seed' must be a whole number, zero or more. Got -1."),
+        ({"run": 1.5}, "'run' must be a whole number, zero or more. Got 1.5."),
+        ({"sampling": "replay"}, "'sampling' must be 'trajectory' or 'iid'. Got 'replay'."),
+    ],
+)
+def test_a_bad_request_gets_one_sentence(arguments, sentence):
+    with pytest.raises(BadRequestError) as caught:
+        Stream(tasks.random_walk(3), **arguments)
+    assert str(caught.value) == sentence
+
+
+def test_outcomes_are_a_table():
+    assert Outcomes._fields == ("state", "action", "next_state", "probability", "reward")
