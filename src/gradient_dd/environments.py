@@ -22,7 +22,7 @@ from gradient_dd.tasks import Task, build
 class TableEnv(gymnasium.Env[np.int64, np.int64]):
     """A task to step through. `task` holds its tables and both policies."""
 
-    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012  (Gymnasium's own form)
+    metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  (Gymnasium's own form)
 
     def __init__(self, task: Task, render_mode: str | None = None) -> None:
         self.task = task

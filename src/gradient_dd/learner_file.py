@@ -67,7 +67,7 @@ def write_learner(
 def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None) -> SavedLearner:
     """Read the file, or say in one sentence why it cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
             state = {name: file[name] for name in file.files if name != "header"}
         if header["format"] != FORMAT:

@@ -17,6 +17,7 @@ from gradient_dd.tasks import Task
 from gradient_dd.trajectories import Stream
 
 CHUNK = 4096  # steps sampled at a time
+DIVERGED = 1e100  # an error beyond this bound, or none at all, is divergence
 
 
 class Weights:
@@ -60,10 +61,10 @@ class Weights:
 class Trace:
     """What a run of the reference engine leaves.
 
-    errors       (points,) RMSVE after every episode, or after every block of steps; inf once diverged
+    errors       (points,) RMSVE after every episode, or after every block of steps; inf from where it diverged
     w, eta       (p,) the weights at the end
     steps        how many steps were made
-    diverged_at  the step at which a weight stopped being finite, or None
+    diverged_at  the step after which the error was found beyond 1e100 or not a number, or None
     """
 
     errors: Array
@@ -108,11 +109,12 @@ def run(
                 factor = schedule.factor(step if schedule.per == "step" else episode)
                 x, x_next = rows[row[o]], rows[next_row[o]]
                 weights.advance(setting, factor, x, reward[o], discount[o], x_next, rho[o])
-                if not (np.isfinite(weights.w).all() and np.isfinite(weights.eta).all()):
-                    return Trace(errors, weights.w, weights.eta, step, diverged_at=step)
                 episode += ends[o]
                 if ends[o] if by_episode else step % every == 0:
-                    errors[point] = task.rmsve(weights.w)
+                    error = task.rmsve(weights.w)
+                    if not error <= DIVERGED:
+                        return Trace(errors, weights.w, weights.eta, step, diverged_at=step)
+                    errors[point] = error
                     point += 1
                     if point == points:
                         break

@@ -1,0 +1,89 @@
+"""The tasks as Gymnasium environments."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import gradient_dd
+from gradient_dd import tasks
+from gradient_dd.errors import BadRequestError
+from gradient_dd.learner import Learner
+from gradient_dd.registration import ENVIRONMENTS
+from gradient_dd.tasks import TASKS
+
+
+def test_every_task_is_an_environment():
+    assert list(ENVIRONMENTS.values()) == list(TASKS)
+    assert gradient_dd.__version__
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_gymnasium_s_own_checker_passes(name):
+    env = gymnasium.make(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped, skip_render_check=False)
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_steps_have_the_table_s_frequencies_under_the_behaviour_policy(name):
+    env = gymnasium.make(name).unwrapped
+    task, outcome = env.task, env.task.outcomes
+    counts = np.zeros((len(task.start), len(task.start)))
+    state, _ = env.reset(seed=0)
+    for _ in range(20_000):
+        action = env.sample_action()
+        entered, reward, terminated, truncated, info = env.step(action)
+        match = (outcome.state == state) & (outcome.action == action) & (outcome.next_state == entered)
+        assert reward == outcome.reward[match]
+        assert info["rho"] == task.rho[state, action]
+        assert info["discount"] == task.discount[entered]
+        assert not truncated
+        counts[state, entered] += 1
+        state = env.reset()[0] if terminated else entered
+    P, _ = task.chain(task.behaviour)
+    live = counts[np.ix_(task.states, task.states)]
+    left = counts[task.states].sum(axis=1, keepdims=True)
+    assert np.all(np.abs(live - left * P.toarray()) < 5 * np.sqrt(left + 1))
+
+
+def test_the_parameters_of_the_task_are_those_of_the_environment():
+    env = gymnasium.make("gradient_dd/Baird-v0", n_states=20, ratios="paper").unwrapped
+    assert env.task.n_states == 20
+    assert env.task.ratios is not None
+    assert np.array_equal(env.behaviour, tasks.baird(20).behaviour)
+    assert np.array_equal(env.target, tasks.baird(20).target)
+
+
+def test_the_loop_of_the_readme_learns():
+    env = gymnasium.make("gradient_dd/RandomWalk-v0", n_states=5).unwrapped
+    agent = Learner("gradient_dd", env.task.n_features, alpha=0.1, initial_w=0.5)
+    for episode in range(300):
+        _, info = env.reset(seed=0 if episode == 0 else None)
+        ended = False
+        while not ended:
+            x = info["features"]
+            _, reward, ended, _, info = env.step(env.sample_action())
+            agent.update(x, reward, info["discount"], info["features"], info["rho"])
+    assert env.task.rmsve(agent.w) < 0.1
+
+
+def test_a_step_out_of_turn_gets_one_sentence():
+    env = gymnasium.make("gradient_dd/RandomWalk-v0", n_states=1).unwrapped
+    with pytest.raises(BadRequestError, match="must be running for a step"):
+        env.step(0)
+    env.reset(seed=0)
+    with pytest.raises(BadRequestError, match=r"'action' must be a whole number from 0 to 1. Got 2."):
+        env.step(2)
+    env.step(0)
+    with pytest.raises(BadRequestError, match="call reset"):
+        env.step(0)
+
+
+def test_it_can_be_printed():
+    env = gymnasium.make("gradient_dd/RandomWalk-v0", n_states=3, render_mode="ansi")
+    env.reset(seed=0)
+    assert env.render() == "random_walk(n_states=3): state 2"
