@@ -4,7 +4,7 @@ An outcome is a row of the task's table, so it says everything: state, action, n
 whether the episode ended. The column depends on (seed, the task's dynamics, run) alone: not on the
 learner, nor on how it is cut into pieces.
 
-Every step spends exactly one uniform number. The next draw is from the outcomes of the state just entered
+Every step spends exactly one random word. The next draw is from the outcomes of the state just entered
 or, where the episode ended, from the first outcomes of a new one, start distribution included. With
 sampling="iid" every draw is from d(s) μ(a|s) P(s'|s,a), as the paper's theorem assumes (A1); an episode then ends,
 as along a trajectory, with a transition into a terminal.
@@ -23,24 +23,25 @@ SAMPLINGS = ("trajectory", "iid")
 
 
 class Position(NamedTuple):
-    """Where a stream stands: numbers spent, and the group of outcomes to draw from next."""
+    """Where a stream stands: words spent, and the group of outcomes to draw from next."""
 
     steps: int
     group: int
 
 
 class Alias(NamedTuple):
-    """Alias tables: each group of outcomes is sampled in constant time from one uniform number.
+    """Alias tables: a group of outcomes is sampled in constant time from one random word, without a branch.
 
-    first  (groups + 1,) where each group's entries begin;  after (outcomes,) the group to draw from next
-    entry  (entries,) the outcome of an entry;  keep, other (entries,) its threshold, and the entry beyond it
+    first, count   (groups,) where each group's entries begin, and how many there are
+    keep           (entries,) 2³² times the probability of taking the first of an entry's two outcomes
+    outcome        (entries, 2) those outcomes;  after (entries, 2) the group to draw from next
     """
 
-    first: NDArray[np.int64]
-    entry: NDArray[np.int64]
-    keep: NDArray[np.float64]
-    other: NDArray[np.int64]
-    after: NDArray[np.int64]
+    first: NDArray[np.uint64]
+    count: NDArray[np.uint64]
+    keep: NDArray[np.uint64]
+    outcome: NDArray[np.int32]
+    after: NDArray[np.uint64]
 
 
 class Stream:
@@ -60,17 +61,17 @@ class Stream:
         if sampling not in SAMPLINGS:
             raise must("'sampling'", "be 'trajectory' or 'iid'", sampling)
         self._tables = alias_tables(task, sampling)
-        start = len(self._tables.first) - 2  # the last group begins an episode
+        start = len(self._tables.first) - 1  # the last group begins an episode
         self.position = Position(0, start) if position is None else position
         dynamics = [int(task.digest[:8], 16), int(task.digest[8:], 16)]
-        bits = np.random.PCG64DXSM(np.random.SeedSequence(int(seed), spawn_key=(*dynamics, int(run))))
-        bits.advance(self.position.steps)
-        self._uniform = np.random.Generator(bits)
+        self._words = np.random.PCG64DXSM(np.random.SeedSequence(int(seed), spawn_key=(*dynamics, int(run))))
+        self._words.advance(self.position.steps)
 
     def take(self, steps: int) -> NDArray[np.int32]:
         """Return the next outcomes, shape (steps,)."""
         column = np.empty(steps, np.int32)
-        group = draw(self._uniform.random(steps), self.position.group, *self._tables, column)
+        words = np.asarray(self._words.random_raw(steps), np.uint64)
+        group = draw(words, np.uint64(self.position.group), *self._tables, column)
         self.position = Position(self.position.steps + steps, int(group))
         return column
 
@@ -89,14 +90,18 @@ def alias_tables(task: Task, sampling: str) -> Alias:
         groups = [*np.split(np.arange(len(row)), cuts), np.flatnonzero(task.start[outcome.state])]
         weights = [*np.split(likely, cuts), (task.start[outcome.state] * likely)[groups[-1]]]
         after = task.transitions.next_row
-    first = np.cumsum([0, *map(len, groups)])
+    count = [len(group) for group in groups]
+    first = np.cumsum([0, *count[:-1]])
     tables = [_vose(weight) for weight in weights]
+    outcome_of = np.concatenate(groups)
+    other = np.concatenate([other + begin for (_, other), begin in zip(tables, first, strict=True)])
+    pair = np.column_stack([outcome_of, outcome_of[other]])
     return Alias(
-        first=first,
-        entry=np.concatenate(groups),
-        keep=np.concatenate([keep for keep, _ in tables]),
-        other=np.concatenate([other + begin for (_, other), begin in zip(tables, first[:-1], strict=True)]),
-        after=after,
+        first=first.astype(np.uint64),
+        count=np.array(count, np.uint64),
+        keep=np.rint(np.concatenate([keep for keep, _ in tables]) * 2.0**32).astype(np.uint64),
+        outcome=pair.astype(np.int32),
+        after=after[pair].astype(np.uint64),
     )
 
 
@@ -117,14 +122,16 @@ def _vose(weight: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 @numba.njit(nogil=True)
-def draw(uniform, group, first, entry, keep, other, after, column):
-    """Fill `column` with outcomes and return the group to draw from next."""
+def draw(words, group, first, count, keep, outcome, after, column):
+    """Fill `column` with outcomes and return the group to draw from next.
+
+    The upper half of a word chooses an entry of the group, the lower half one of its two outcomes.
+    """
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     for t in range(len(column)):
-        place = uniform[t] * (first[group + 1] - first[group])
-        whole = int(place)
-        e = first[group] + whole
-        if place - whole >= keep[e]:
-            e = other[e]
-        column[t] = entry[e]
-        group = after[entry[e]]
+        word = words[t]
+        entry = first[group] + (((word >> half) * count[group]) >> half)
+        side = np.uint64((word & low) >= keep[entry])
+        column[t] = outcome[entry, side]
+        group = after[entry, side]
     return group
