@@ -1,5 +1,5 @@
 # Everything a fresh machine needs is Python >= 3.11 and make.
-#   make reproduce   set up, then do the paper
+#   make reproduce   set up, then check the paper
 #   make test        set up, then check everything
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,7 +7,7 @@ STAMP := .venv/.ready
 
 .PHONY: help setup test lint types layers pytest reproduce clean
 help:
-	@echo "make reproduce   reproduce the paper (sets up .venv first)"
+	@echo "make reproduce   check the paper (sets up .venv first)"
 	@echo "make test        lint, types, layers and tests (sets up .venv first)"
 	@echo "make setup       only make .venv with the package and its development tools"
 	@echo "make clean       remove .venv and caches; results are kept"

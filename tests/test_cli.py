@@ -83,6 +83,7 @@ def test_reproduce_says_what_holds_and_what_it_lacks():
         (["show", "baird", "n_states=2"], "Error: 'n_states' must be a whole number, 3 or more. Got 2."),
         (["show", "baird", "n_states"], "Error: A parameter must be written NAME=VALUE. Got 'n_states'."),
         (["show", "baird", "size=3"], "Error: Unknown parameter of baird: 'size'."),
+        (["show", "baird", "name=3"], "Error: Unknown parameter of baird: 'name'."),
         (["show", "td", "alpha=3"], "Error: A learner must be shown by its name alone. Got 'alpha=3'."),
         (["list", "things"], "'things' is not one of"),
         (["lisst"], "No such command 'lisst'"),

@@ -1,6 +1,7 @@
 """`Learner`: the same numbers dense or sparse, saved or not; cost; and bad input that changes nothing."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,22 +51,63 @@ class OnlyByIndex(np.ndarray):
         return getattr(ufunc, method)(*inputs, **kwargs)
 
 
+@pytest.mark.parametrize("alpha", [0.1, 1.0])
 @pytest.mark.parametrize("name", LINEAR)
-def test_a_sparse_update_touches_its_non_zeros_only(name):
-    agent = Learner(name, 10_000, alpha=0.1)
+def test_a_sparse_update_touches_its_non_zeros_only(name, alpha):
+    """Also with alpha = 1, where TDRC and GTD forget all of η at every step."""
+    agent = Learner(name, 10_000, alpha=alpha)
     for vector in ("_w", "_eta", "_change"):
         setattr(agent, vector, getattr(agent, vector).view(OnlyByIndex))
     rng = np.random.default_rng(0)
     for _ in range(50):
-        x, x_next = ((rng.choice(10_000, 8, replace=False), rng.random(8)) for _ in range(2))
+        x, x_next = ((rng.choice(10_000, 8, replace=False), rng.random(8) / 8) for _ in range(2))
         agent.update(x, 1.0, 0.9, x_next)
-    assert np.count_nonzero(np.asarray(agent._w)) > 50
+    assert np.count_nonzero(np.asarray(agent._w)) > 10
 
 
 def test_touching_everything_would_be_noticed():
     whole = np.zeros(10_000).view(OnlyByIndex)
     with pytest.raises(AssertionError, match="over all features"):
         whole *= 0.9
+
+
+def test_a_buffer_may_be_used_again():
+    """The caller's index array is read during the update only."""
+    fresh, reused = (Learner("gradient_dd", 10, alpha=0.2) for _ in range(2))
+    rng, buffer = np.random.default_rng(1), np.zeros(2, int)
+    for _ in range(30):
+        pairs = rng.choice(10, (2, 2), replace=False)
+        fresh.update((pairs[0], [1.0, 0.5]), 1.0, 0.9, (pairs[1], [1.0, 0.5]))
+        buffer[:] = pairs[0]
+        reused.update((buffer, [1.0, 0.5]), 1.0, 0.9, (pairs[1], [1.0, 0.5]))
+    assert np.array_equal(fresh.w, reused.w)
+
+
+def test_an_untouched_eta_that_grows_is_divergence_too():
+    agent = Learner("tdrc", 2, alpha=10.0)
+    agent.update([1.0, 0], 1.0, 0.0, None)
+
+    def idle():
+        for _ in range(500):
+            agent.update([0, 1.0], 0.0, 0.0, None)
+
+    with pytest.raises(DivergedError, match="eta_eta moves by"):
+        idle()
+    assert np.isfinite(agent.eta).all()
+
+
+def test_a_feature_too_large_is_divergence():
+    agent = Learner("td", 2, alpha=1.0)
+    with pytest.raises(DivergedError):
+        agent.update([1e200, 0], 1e149, 0, None)
+    assert not agent.w.any()
+
+
+def test_episodes_may_be_counted_by_the_caller():
+    agent = Learner("td", 1)
+    agent.update([1], 1.0, 0.0, [1], ended=False)
+    agent.update([1], 1.0, 0.9, [1], ended=True)
+    assert agent.episodes == 1
 
 
 @pytest.mark.parametrize("name", ["tdrc", "gtd"])
@@ -110,6 +152,12 @@ def test_predict_takes_vectors_matrices_and_sparse():
     assert agent.predict(X.tolist()).tolist() == [1, 5]
     assert agent.predict([0, 1, 1]) == 5
     assert agent.predict(([1, 2], [1, 1])) == 5
+
+
+@pytest.mark.parametrize("x", [[[1, 2], [3]], "abc", np.zeros((2, 4)), [np.nan, 0, 0], np.zeros((1, 1, 3))])
+def test_predict_refuses_what_is_no_feature(x):
+    with pytest.raises(BadRequestError):
+        Learner("td", 3).predict(x)
 
 
 def test_reset_forgets():
@@ -160,18 +208,33 @@ def test_a_saved_learner_goes_on_bit_for_bit(name, tmp_path):
 
 def test_a_rule_and_a_schedule_of_your_own_are_given_again(tmp_path):
     schedule = Schedule(lambda n: 1 / n)
-    agent = Learner(LEARNERS["td"], 2, schedule=schedule)
-    agent.save(tmp_path / "a")
+    mine = replace(LEARNERS["td"], name="mine")
+    Learner(mine, 2, schedule=schedule).save(tmp_path / "a")
     with pytest.raises(BadRequestError, match="was saved with a schedule of your own"):
-        Learner.load(tmp_path / "a")
-    assert Learner.load(tmp_path / "a", learner=LEARNERS["td"], schedule=schedule).schedule is schedule
+        Learner.load(tmp_path / "a", learner=mine)
+    with pytest.raises(BadRequestError, match="was saved with a rule of your own, 'mine': give it again"):
+        Learner.load(tmp_path / "a", schedule=schedule)
+    with pytest.raises(BadRequestError, match=r"must be 'mine', which it was saved with. Got 'tdc'"):
+        Learner.load(tmp_path / "a", learner=LEARNERS["tdc"], schedule=schedule)
+    again = Learner.load(tmp_path / "a", learner=mine, schedule=schedule)
+    assert again.rule is mine
+    assert again.schedule is schedule
+
+
+def test_a_place_that_cannot_be_written_gets_one_sentence(tmp_path):
+    with pytest.raises(
+        BadRequestError, match=r"must be a file that can be written. Got No such file or directory."
+    ):
+        Learner("td", 2).save(tmp_path / "nowhere" / "a.npz")
 
 
 def test_a_file_that_cannot_be_read_gets_one_sentence(tmp_path):
     bad = tmp_path / "bad.npz"
-    with pytest.raises(BadRequestError, match=r"must exist. Got no such file."):
+    with pytest.raises(BadRequestError, match=r"must be a file that can be read. Got No such file or directory."):
         Learner.load(bad)
     Learner("td", 2).save(bad)
+    with np.load(bad) as file:
+        wrong_shape = str(file["header"]).replace('"n_features": 2', '"n_features": 3')
     whole = bad.read_bytes()
     for content in (b"", b"hello", whole[: len(whole) // 2]):
         bad.write_bytes(content)
@@ -180,9 +243,13 @@ def test_a_file_that_cannot_be_read_gets_one_sentence(tmp_path):
     np.savez(bad, header=np.array(json.dumps({"format": "gradient-dd learner", "version": 99})))
     with pytest.raises(BadRequestError, match=r"must be of version 1 or older. Got 99."):
         Learner.load(bad)
-    np.savez(bad, header=np.array({"a": 1}, dtype=object), allow_pickle=True)
+    for header in (np.array({"a": 1}, dtype=object), np.array("[1]"), np.array("{}"), np.array(wrong_shape)):
+        np.savez(bad, header=header, w=np.zeros(5))
+        with pytest.raises(BadRequestError, match="must be a learner saved by gradient-dd"):
+            Learner.load(bad)
+    np.save(bad.with_suffix(".npy"), np.zeros(3))
     with pytest.raises(BadRequestError, match="must be a learner saved by gradient-dd"):
-        Learner.load(bad)
+        Learner.load(bad.with_suffix(".npy"))
 
 
 # Bad input ----------------------------------------------------------------------------------------------------
@@ -197,7 +264,9 @@ X = np.array([1.0, 0.0, 2.0])
         ({"x": [1.0, np.nan, 0]}, "'x' must be finite. Got nan."),
         ({"x": "abc"}, "'x' must be numbers. Got 'abc'."),
         ({"x_next": [np.inf, 0, 0]}, "'x_next' must be finite. Got inf."),
-        ({"x_next": None}, "'x_next' must be"),
+        ({"x_next": None}, "'x_next' must be a vector, or a pair (indices, values). Got None."),
+        ({"x": sp.csr_matrix(np.ones((1, 3)))}, "'x' must be a vector, or a pair (indices, values). Got a SciPy"),
+        ({"x": (np.zeros((2, 1), int), np.ones((2, 1)))}, "Sparse 'x' must have as many whole indices as values."),
         ({"x": ([0, 3], [1.0, 1.0])}, "The indices of 'x' must be from 0 to 2. Got array([0, 3])."),
         ({"x": ([0, 0], [1.0, 1.0])}, "The indices of 'x' must differ. Got array([0, 0]). Add up"),
         ({"x": ([0, 1], [1.0])}, "Sparse 'x' must have as many whole indices as values."),
@@ -205,6 +274,8 @@ X = np.array([1.0, 0.0, 2.0])
         ({"x": ([0], [1.0], [2.0])}, "Sparse 'x' must be a pair (indices, values)."),
         ({"reward": np.nan}, "'reward' must be a finite number. Got nan."),
         ({"reward": "1"}, "'reward' must be a finite number. Got '1'."),
+        ({"reward": 10**400}, "'reward' must be a finite number. Got 1000"),
+        ({"reward": 1j}, "'reward' must be a finite number. Got 1j."),
         ({"discount": 1.5}, "'discount' must be in [0, 1]. Got 1.5."),
         ({"discount": -0.1}, "'discount' must be in [0, 1]. Got -0.1."),
         ({"rho": -1.0}, "'rho' must be a number that is zero or more. Got -1."),
@@ -218,6 +289,7 @@ def test_bad_input_gets_one_sentence_and_changes_nothing(change, sentence):
     with pytest.raises(BadRequestError) as caught:
         agent.update(**({"x": X, "reward": 1.0, "discount": 0.9, "x_next": X} | change))
     assert str(caught.value).startswith(sentence)
+    assert "\n" not in str(caught.value)
     assert (agent.w.tobytes(), agent.eta.tobytes(), agent.updates) == before
 
 

@@ -15,7 +15,14 @@ from gradient_dd.engine import reference
 from gradient_dd.learner import Learner
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.schedules import tapered
-from gradient_dd.testing import CONTRACTS, check_learner, expected_move, modes, rests_at_the_fixed_point
+from gradient_dd.testing import (
+    CONTRACTS,
+    check_learner,
+    drives_the_mean_to_the_fixed_point,
+    expected_move,
+    modes,
+    rests_at_the_fixed_point,
+)
 
 ALPHA, ZETA, KAPPA, REG = 0.3, 0.7, 1.9, 0.6
 
@@ -78,13 +85,29 @@ def test_ratios_given_outright_enter_A(name):
     assert np.allclose(got[0], wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
 
 
-def test_a_wrong_sign_is_noticed():
-    """The fixed-point contract fails for a rule that is not what it says: TD that forgets the ratio."""
-    wrong = Rule(
-        "wrong", "wrong", lambda alpha, delta: (alpha * delta,), ("w_x",), LEARNERS["td"].parameters, "", ""
-    )
+def altered(name, step):
+    """Return a registered rule with another step."""
+    rule = LEARNERS[name]
+    return Rule("wrong", "wrong", step, rule.moves, rule.parameters, "", "")
+
+
+def test_a_forgotten_ratio_is_noticed():
+    """The fixed-point contract fails for TD without ρ: its fixed point is that of the behaviour policy."""
     with pytest.raises(AssertionError, match="moves by"):
-        rests_at_the_fixed_point(wrong)
+        rests_at_the_fixed_point(altered("td", lambda alpha, delta: (alpha * delta,)))
+
+
+@pytest.mark.parametrize("sign", [(-1, 1), (1, -1)])
+def test_a_wrong_sign_is_noticed(sign):
+    """GTD2 with the sign of its step, or of the leak of η, turned round leads the mean away."""
+
+    def step(alpha, beta, rho, rho_x, discount, delta, x_eta):
+        w_x = sign[0] * alpha * rho_x * x_eta
+        w_next = -sign[0] * alpha * rho * discount * x_eta
+        return w_x, w_next, beta * (rho * delta - sign[1] * x_eta)
+
+    with pytest.raises(AssertionError, match="away from the fixed point"):
+        drives_the_mean_to_the_fixed_point(altered("gtd2", step))
 
 
 @pytest.mark.parametrize("rho_mode", ["R", "T"])
@@ -106,18 +129,19 @@ def test_reg_zero_is_tdc_bit_for_bit(task):
 
 
 def test_the_two_placements_of_rho_have_one_mean_and_two_variances():
-    task = tasks.baird(7)
-    paths = [reference.run(task, "gtd2", steps=200, alpha=0.01, rho_mode=mode).w for mode in "RT"]
-    assert not np.allclose(*paths)
+    """The mean is equal by the closed form; a single transition with ρ ≠ 1 moves w differently."""
+    gtd2, signals = LEARNERS["gtd2"], {"discount": 0.9, "delta": 1.0, "x_eta": 0.5}
+    whole, bootstrap = (gtd2.setting(rho_mode=mode).signals(1.0, rho=3.0) | signals for mode in "RT")
+    assert gtd2.coefficients(whole)["w_x"] == pytest.approx(3 * gtd2.coefficients(bootstrap)["w_x"])
+    assert gtd2.coefficients(whole)["w_next"] == gtd2.coefficients(bootstrap)["w_next"]
 
 
-def test_reg_to_infinity_is_td():
-    """TDRC's other end, on the mean: with η held near zero its w step is TD's."""
-    task = tasks.random_mdp(seed=1)
-    mean, zero = Mean(task, 0), np.zeros(task.n_features)
-    tdrc = expected_move(LEARNERS["tdrc"], task, mean.w, zero, mean.w)[0]
-    td = expected_move(LEARNERS["td"], task, mean.w, zero, mean.w)[0]
-    assert np.array_equal(tdrc, td)
+def test_a_large_reg_is_td():
+    """TDRC's other end: with β reg = 1 and reg large η stays near zero, so w follows TD; TDC's does not."""
+    walk, common = tasks.random_walk(7), {"episodes": 50, "alpha": 0.1}
+    td, tdc = (reference.run(walk, name, **common).w for name in ("td", "tdc"))
+    tdrc = reference.run(walk, "tdrc", reg=1e4, zeta=1e-3, **common).w
+    assert np.abs(tdrc - td).max() < 1e-3 < np.abs(tdc - td).max()
 
 
 NEW_LEARNER = '''
@@ -169,6 +193,9 @@ def test_adding_a_learner_touches_its_file_and_the_registry(tmp_path, monkeypatc
     assert "− κ (x·(w − w_prev)) x)" in shown
 
 
+ALPHA_RULE = LEARNERS["td"].parameters[0]
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -180,6 +207,10 @@ def test_adding_a_learner_touches_its_file_and_the_registry(tmp_path, monkeypatc
             "Unknown argument of the rule 'td': 'alpha'|include 'alpha'",
         ),
         ({"step": lambda alpha, beta: (1.0,)}, "Unknown argument of the rule 'td': 'beta'"),
+        ({"moves": ("eta_x",)}, r"The parameters of the rule 'td' must include 'zeta', for it moves η."),
+        ({"parameters": (ALPHA_RULE, Parameter("rho", "", 1.0))}, "must not have the name of a signal"),
+        ({"parameters": (Parameter("alpha", "", -1.0),)}, "'alpha' of the rule 'td', by default, must be"),
+        ({"moves": ("w_x", "w_x"), "step": lambda alpha: (1.0, 1.0)}, "The moves of the rule 'td' must differ"),
     ],
 )
 def test_a_broken_rule_is_refused_when_it_is_made(change, sentence):

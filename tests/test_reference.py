@@ -94,7 +94,11 @@ def test_sherman_morrison_is_the_inverse():
         ({}, "A run must have either 'episodes' or 'steps'."),
         ({"episodes": 3, "steps": 3}, "A run must have either 'episodes' or 'steps'."),
         ({"episodes": 0}, "'episodes' must be a whole number, one or more. Got 0."),
-        ({"steps": 5, "every": 10}, "'every' must be at most steps (5). Got 10."),
+        ({"steps": 105, "every": 10}, "'every' must divide the number of steps (105). Got 10."),
+        (
+            {"episodes": 3, "schedule": "tapered"},
+            "'schedule' must be a Schedule, e.g. tapered(1000). Got 'tapered'.",
+        ),
         ({"episodes": 3, "alpha": -1}, "'alpha' of td must be a positive number. Got -1."),
         (
             {"episodes": 3, "schedule": Schedule(lambda n: -1.0)},
@@ -106,6 +110,17 @@ def test_a_run_that_cannot_be_gets_one_sentence(arguments, sentence):
     with pytest.raises(BadRequestError) as caught:
         reference.run(WALK, "td", **arguments)
     assert str(caught.value).startswith(sentence)
+
+
+def test_numbers_of_every_kind_make_a_schedule():
+    assert tapered(np.int64(1000)).factor(1) == 1
+    assert Schedule(lambda n: np.float32(0.5)).factor(3) == 0.5
+    assert len(reference.run(WALK, "td", episodes=3, schedule=Schedule(lambda n: n**-1)).errors) == 3
+
+
+def test_a_task_is_a_task():
+    with pytest.raises(BadRequestError, match=r"'task' must be a Task, e.g. tasks.random_walk\(20\). Got 'walk'."):
+        reference.run("walk", "td", episodes=3)
 
 
 def test_a_continuing_task_has_no_episodes():

@@ -1,5 +1,7 @@
 """The tasks: what the paper says of them, what follows from their tables, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradient_dd import tasks
 from gradient_dd.errors import BadRequestError
-from gradient_dd.tasks import TASKS, from_tables
+from gradient_dd.tasks import TASKS, Outcomes, from_tables
 
 SMALL = [
     tasks.random_walk(5),
@@ -72,10 +74,9 @@ def test_two_readings_of_baird_share_their_trajectories():
 
 
 def test_large_tasks_stay_sparse():
-    task = tasks.boyan_chain(3000)
-    assert task.true_values[0] == pytest.approx(-0.2 * task.n_states)
-    assert task.visits.sum() == pytest.approx(1)
-    assert task.rmsve(np.zeros(3000)) > 0
+    for task in (tasks.boyan_chain(10_000), tasks.random_walk(50_000)):
+        assert task.visits.sum() == pytest.approx(1)
+        assert task.rmsve(task.initial_weights) > 0
 
 
 @pytest.mark.parametrize("task", SMALL, ids=str)
@@ -97,8 +98,23 @@ def test_from_tables_gives_back_the_same_task(task):
 
 @pytest.mark.parametrize("task", SMALL, ids=str)
 def test_tables_cannot_be_changed_afterwards(task):
-    with pytest.raises(ValueError, match="read-only"):
-        task.outcomes.probability[0] = 0.9
+    derived = (task.true_values, task.visits, task.features, task.fixed_point, task.P, task.r, *task.moments)
+    given = (*task.outcomes, task.discount, task.start, task.behaviour, task.target, task.feature_rows.data)
+    ratios = [] if task.ratios is None else [task.ratios]
+    assert not any(array.flags.writeable for array in (*derived, *given, *ratios))
+
+
+def test_outcomes_stand_in_order():
+    walk = tasks.random_walk(3)
+    with pytest.raises(BadRequestError, match="outcomes must stand in the order of state, action, next state"):
+        replace(walk, outcomes=Outcomes(*(column[::-1] for column in walk.outcomes)))
+    with pytest.raises(BadRequestError, match="'next_state' of an outcome must be from 0 to 4"):
+        replace(walk, outcomes=walk.outcomes._replace(next_state=walk.outcomes.next_state + 2))
+
+
+def test_rewards_may_be_given_by_state_and_action():
+    by_action = from_tables(**(GOOD | {"R": [[1.0], [2.0], [0.0]]}))
+    assert by_action.true_values == pytest.approx([1 + 0.9 * 2, 2])
 
 
 def test_every_task_has_defaults_and_a_name():
@@ -117,6 +133,11 @@ TWO = {
     "behaviour": np.tile([1.0, 0.0], (3, 1)),
     "target": np.tile([0.5, 0.5], (3, 1)),
     "start": 0,
+}
+RETURNS_BY_A_NEVER_TAKEN_ACTION = {
+    "P": np.array([[[0.5, 0.5], [0, 1]], [[0, 1], [1, 0]]]),
+    "R": 1.0,
+    "behaviour": np.array([[0.5, 0.5], [1, 0]]),
 }
 LOOP = np.array([[[0.5, 0.5, 0]], [[0.5, 0.5, 0]], [[0, 0, 1.0]]])
 
@@ -140,7 +161,7 @@ def changed(array, place, value):
             "transition probabilities must be zero or more. Got -1.",
         ),
         ({"P": changed(CHAIN, (0, 0, 1), np.nan)}, "'transition probabilities' must be finite. Got nan."),
-        ({"R": np.zeros((2, 2))}, "Task 'mine': the shape of 'R' must be (3, 1, 3). Got (2, 2)."),
+        ({"R": np.zeros((2, 2))}, "the shape of 'R' must be (3, 1, 3), or (3, 1), or one number. Got (2, 2)."),
         ({"R": changed(np.zeros((3, 1, 3)), (0, 0, 1), np.inf)}, "'rewards' must be finite. Got inf."),
         ({"R": "much"}, "Task 'mine': 'R' must be an array of numbers. Got 'much'."),
         ({"discount": 1.1}, "Task 'mine': 'discount' must be in [0, 1]. Got 1.1."),
@@ -148,7 +169,13 @@ def changed(array, place, value):
         ({"behaviour": np.ones((2, 1))}, "Task 'mine': the shape of 'behaviour' must be (3, 1). Got (2, 1)."),
         ({"behaviour": np.full((3, 1), 0.5)}, "behaviour probabilities in state 0 must sum to 1. Got 0.5."),
         ({"target": np.full((3, 1), 2)}, "target probabilities in state 0 must sum to 1. Got 2."),
-        ({"start": [0.5, 0, 0]}, "start probabilities must be zero or more and sum to 1. Got 0.5."),
+        ({"start": [0.5, 0, 0]}, "start probabilities must sum to 1. Got 0.5."),
+        ({"start": [1.5, -0.5, 0]}, "start probabilities must be zero or more. Got -0.5."),
+        ({"start": [1.0, 0]}, "the shape of 'start' must be (3,). Got (2,)."),
+        ({"behaviour": np.full((3, 2), 0.5)}, "the shape of 'behaviour' must be (3, 1). Got (3, 2)."),
+        ({"behaviour": np.ones(3)}, "the shape of 'behaviour' must be (3, 1). Got (3,)."),
+        ({"R": -1.0}, "Got state 2, which is never left but pays. A terminal must pay 0."),
+        (RETURNS_BY_A_NEVER_TAKEN_ACTION, "every state must be reachable from every other under the behaviour"),
         ({"start": 2}, "an episode must start in a state that is not terminal. Got 2."),
         ({"start": 7}, "'start' must be a state from 0 to 2. Got 7."),
         ({"start": 1}, "every state must be reachable from the start under the behaviour policy. Got [0]."),
@@ -189,6 +216,7 @@ def test_a_bad_table_gets_one_sentence(change, sentence):
         (lambda: tasks.baird(2), "'n_states' must be a whole number, 3 or more. Got 2."),
         (lambda: tasks.baird(7, ratios="mine"), "'ratios' must be 'standard' or 'paper'. Got 'mine'."),
         (lambda: tasks.build("randomwalk"), "Unknown task 'randomwalk'. Did you mean 'random_walk'?"),
+        (lambda: tasks.build("baird", name=7), "Unknown parameter of baird: 'name'."),
         (lambda: tasks.build("baird", states=7), "Unknown parameter of baird: 'states'. Did you mean 'n_states'?"),
     ],
 )

@@ -26,7 +26,7 @@ def cli() -> None:
       gradient-dd list                          what there is
       gradient-dd show gradient_dd              a learner: equation, parameters, reference, file
       gradient-dd show baird n_states=20        a task: sizes, values, visits, condition numbers
-      gradient-dd reproduce                     the paper
+      gradient-dd reproduce                     what the paper states, with verdicts
     """
 
 

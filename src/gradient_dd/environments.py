@@ -87,6 +87,6 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
         }
 
 
-def make(task: str, render_mode: str | None = None, **parameters: Any) -> TableEnv:
+def make(task: str, *, render_mode: str | None = None, **parameters: Any) -> TableEnv:
     """Return the environment of a named task, `parameters` being the task's own."""
     return TableEnv(build(task, **parameters), render_mode)

@@ -5,6 +5,8 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from math import inf, isfinite, nan
+from numbers import Real
 from typing import Any
 
 
@@ -29,6 +31,20 @@ def must(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
     return BadRequestError(f"{what} must {rule}. Got {show(got)}." + (f" {hint}" if hint else ""))
 
 
+def number(
+    what: str, rule: str, value: Any, low: float = -inf, high: float = inf, positive: bool = False
+) -> float:
+    """Return `value` as a float if it is one finite real number within the bounds, else raise."""
+    try:
+        plain: Any = value.item() if hasattr(value, "item") else value
+        real = nan if isinstance(plain, bool) or not isinstance(plain, Real) else float(plain)
+    except (OverflowError, ValueError):
+        real = nan
+    if not (isfinite(real) and low <= real <= high) or (positive and real == 0):
+        raise must(what, rule, value)
+    return real
+
+
 def unknown(kind: str, name: Any, known: Iterable[str]) -> BadRequestError:
     """Return the error for a name that is not in `known`, with the nearest known one."""
     known = list(known)
@@ -45,6 +61,6 @@ def show(value: Any) -> str:
     if isinstance(value, Words):
         return str(value)
     if isinstance(value, float):
-        return f"{value:.6g}"
-    text = repr(value)
+        return f"{value:.6g}" if float(f"{value:.6g}") == value else f"{value:.12g}"
+    text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."

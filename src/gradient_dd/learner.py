@@ -12,14 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.engine.metric import Metric
-from gradient_dd.errors import DivergedError, must, show
+from gradient_dd.errors import DivergedError, Words, must, number, show
 from gradient_dd.exact import Array
 from gradient_dd.learner_file import read_learner, write_learner
 from gradient_dd.learners import Rule, find
-from gradient_dd.schedules import Schedule, constant
+from gradient_dd.schedules import Schedule, check_schedule, constant
 
-LIMIT = 1e150  # a coefficient beyond it counts as divergence: squares of it are still finite
-SCALE_RANGE = (1e-100, 1e100)  # of the common scale of η, before it is multiplied out
+LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
+SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
+REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
 
 
 class Features(NamedTuple):
@@ -59,10 +60,8 @@ class Learner:
         self.setting = find(learner).setting(rho_mode=rho_mode, **parameters)
         if not isinstance(n_features, int | np.integer) or isinstance(n_features, bool) or n_features < 1:
             raise must("'n_features'", "be a whole number, one or more", n_features)
-        if not isinstance(schedule, Schedule):
-            raise must("'schedule'", "be a Schedule, e.g. tapered(1000)", schedule)
         self.n_features = int(n_features)
-        self.schedule = schedule
+        self.schedule = check_schedule(schedule)
         self._initial_w = self._start_weights(initial_w)
         self.reset()
 
@@ -74,6 +73,7 @@ class Learner:
         p = self.n_features
         self._w = self._initial_w.copy()
         self._eta, self._scale = np.zeros(p), 1.0  # η is their product
+        self._touched: list[Any] = []  # where η moved since it last was zero; REMEMBERED + 1 entries mean anywhere
         self._change = np.zeros(p)  # w − w_prev
         self._changed: tuple[Any, ...] = ()  # where that is not zero
         self._metric = Metric(p, self.setting.values["ridge"]) if self.rule.natural else None
@@ -99,26 +99,32 @@ class Learner:
 
     def predict(self, x: Any) -> Any:
         """Return x·w: a number for one feature vector, (n,) for the n rows of a dense or SciPy sparse matrix."""
-        if sp.issparse(x) or (not isinstance(x, tuple) and np.ndim(x) == 2):
-            if x_columns(x) != self.n_features:
-                raise must("The rows of 'X'", f"have n_features = {self.n_features} entries", x_columns(x))
-            return (x if sp.issparse(x) else np.asarray(x, float)) @ self._w
-        features = self._features("x", x)
-        return float(features.values @ self._w[features.where])
+        if isinstance(x, tuple):
+            features = self._features("x", x)
+            return float(features.values @ self._w[features.where])
+        matrix = x if sp.issparse(x) else numbers("X", x)
+        if matrix.ndim not in (1, 2) or matrix.shape[-1] != self.n_features:
+            rule = f"be ({self.n_features},) or (n, {self.n_features})"
+            raise must("The shape of 'X'", rule, matrix.shape)
+        values = matrix @ self._w
+        return float(values) if matrix.ndim == 1 else values
 
-    def update(self, x: Any, reward: float, discount: float, x_next: Any, rho: float = 1.0) -> float:
+    def update(
+        self, x: Any, reward: float, discount: float, x_next: Any, rho: float = 1.0, *, ended: bool | None = None
+    ) -> float:
         """Learn from one transition, and return its TD error.
 
         `discount` is the continuation discount into the next state, 0 where the episode ended; x_next is then
-        not used and may be None. `rho` is π(a|s) / μ(a|s) of the action taken. Nothing changes if an argument
-        is refused, or if the step would diverge (DivergedError).
+        not used and may be None. `rho` is π(a|s) / μ(a|s) of the action taken. `ended` says whether an episode
+        ended, for schedules that count them; default: where discount is 0. Nothing changes if an argument is
+        refused, or if the step would diverge (DivergedError).
         """
-        reward = number("reward", reward)
-        discount = number("discount", discount, low=0.0, high=1.0)
-        rho = number("rho", rho, low=0.0)
+        reward = number("'reward'", "be a finite number", reward)
+        discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
+        rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
         here = self._features("x", x)
-        ended = x_next is None and discount == 0
-        there = Features(slice(0), np.empty(0)) if ended else self._features("x_next", x_next)
+        nowhere = x_next is None and discount == 0
+        there = Features(slice(0), np.empty(0)) if nowhere else self._features("x_next", x_next)
 
         n = self.updates if self.schedule.per == "step" else self.episodes
         signals = self.setting.signals(self.schedule.factor(n + 1), rho)
@@ -130,17 +136,26 @@ class Learner:
             signals["x_eta"] = float(self._scale * (here.values @ self._eta[here.where]))
             signals["x_change"] = float(here.values @ self._change[here.where])
             move = self.rule.coefficients(signals)
-        for name, coefficient in move.items():
-            if not abs(coefficient) <= LIMIT:
-                raise DivergedError(
-                    f"{self.setting} diverged at update {self.updates + 1}: the coefficient {name} is "
-                    f"{show(coefficient)}. The last finite weights are kept. Try a smaller alpha."
-                )
+            self._check_finite(here, there, move)
         self._move_w(here, there, move["w_x"], move["w_next"])
         self._move_eta(here, move["eta_x"], move["eta_eta"])
         self.updates += 1
-        self.episodes += discount == 0
+        self.episodes += bool(discount == 0 if ended is None else ended)
         return delta
+
+    def _check_finite(self, here: Features, there: Features, move: dict[str, float]) -> None:
+        """Raise if a step would move a weight by more than LIMIT, or scale η beyond it."""
+        reach = {"w_x": here, "w_next": there, "eta_x": here}
+        steps = {name: abs(move[name]) * np.abs(along.values).max(initial=0.0) for name, along in reach.items()}
+        scale = abs(self._scale * (1.0 + move["eta_eta"]))
+        if scale >= SCALE_RANGE[1]:
+            steps["eta_eta"] = scale * np.abs(self._eta).max()
+        for name, step in steps.items():
+            if not step <= LIMIT:
+                raise DivergedError(
+                    f"{self.setting} diverged at update {self.updates + 1}: {name} moves by {show(float(step))}. "
+                    "The last finite weights are kept. Try a smaller alpha."
+                )
 
     def _move_w(self, here: Features, there: Features, w_x: float, w_next: float) -> None:
         if self._metric:
@@ -157,12 +172,24 @@ class Learner:
         self._changed = (here.where, there.where)
 
     def _move_eta(self, here: Features, eta_x: float, eta_eta: float) -> None:
-        self._scale *= 1.0 + eta_eta
-        if not SCALE_RANGE[0] < abs(self._scale) < SCALE_RANGE[1]:
+        shrink = 1.0 + eta_eta
+        self._scale *= shrink
+        if shrink == 0:
+            self._clear_eta()
+        elif not SCALE_RANGE[0] < abs(self._scale) < SCALE_RANGE[1]:
             self._eta *= self._scale
             self._scale = 1.0
         if eta_x:
             self._eta[here.where] += (eta_x / self._scale) * here.values
+            self._touched.append(here.where)
+            del self._touched[REMEMBERED + 1 :]
+
+    def _clear_eta(self) -> None:
+        """Set η to zero; where few updates touched it since it last was, those places alone."""
+        for where in self._touched if len(self._touched) <= REMEMBERED else [slice(None)]:
+            self._eta[where] = 0.0
+        self._touched.clear()
+        self._scale = 1.0
 
     def _dense(self, features: Features) -> Array:
         x = np.zeros(self.n_features)
@@ -179,7 +206,7 @@ class Learner:
             return Features(slice(None), values)
         if len(x) != 2:
             raise must(f"Sparse {name!r}", "be a pair (indices, values)", x)
-        where, values = np.asarray(x[0]), numbers(f"values of {name}", x[1])
+        where, values = np.array(x[0]), numbers(f"values of {name}", x[1])  # a copy: the next update looks at it
         if where.size == 0:
             where = where.astype(int)
         if where.dtype.kind not in "iu" or where.ndim != 1 or where.shape != values.shape:
@@ -225,23 +252,17 @@ class Learner:
         agent._w, agent._eta, agent._change = (saved.state[name].copy() for name in ("w", "eta", "change"))
         agent._changed = (np.flatnonzero(agent._change),)
         agent.updates, agent.episodes = saved.counts["updates"], saved.counts["episodes"]
-        agent._scale = saved.counts["scale"]
+        agent._scale, agent._touched = saved.counts["scale"], [slice(None)]
         if agent._metric:
             agent._metric.inverse, agent._metric.count = saved.state["metric"], agent.updates
         return agent
 
 
-def number(name: str, value: Any, low: float = -np.inf, high: float = np.inf) -> float:
-    """Return a finite float within the bounds, or raise."""
-    value = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
-    if not isinstance(value, int | float | np.number) or not np.isfinite(value) or not low <= value <= high:
-        rule = "be a finite number" if low == -np.inf else "be a number that is zero or more"
-        raise must(f"{name!r}", rule if high == np.inf else f"be in [{low:g}, {high:g}]", value)
-    return float(value)
-
-
 def numbers(name: str, value: Any) -> Array:
     """Return a finite float array, or raise."""
+    if value is None or sp.issparse(value):
+        got = Words("None" if value is None else "a SciPy matrix")
+        raise must(f"{name!r}", "be a vector, or a pair (indices, values)", got)
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -249,8 +270,3 @@ def numbers(name: str, value: Any) -> Array:
     if not np.isfinite(array).all():
         raise must(f"{name!r}", "be finite", array[~np.isfinite(array)][0])
     return array
-
-
-def x_columns(x: Any) -> int:
-    """Return how many columns a matrix has."""
-    return int(np.shape(x)[1])

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from gradient_dd.errors import BadRequestError, Words, must
+from gradient_dd.errors import BadRequestError, GradientDDError, Words, must
 from gradient_dd.exact import Array
-from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.schedules import Constant, Schedule, Taper, constant, tapered
 
 FORMAT = "gradient-dd learner"
@@ -52,16 +51,18 @@ def write_learner(
         "counts": counts,
     }
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    part = target.with_name(target.name + ".part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with part.open("wb") as file:
             np.savez(file, header=np.array(json.dumps(header)), **state)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise must(
+            f"{str(path)!r}", "be a file that can be written", Words(error.strerror or "an error")
+        ) from None
 
 
 def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None) -> SavedLearner:
@@ -69,29 +70,38 @@ def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None) -> Sav
     try:
         with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             header = json.loads(str(file["header"]))
+            if header["format"] == FORMAT and header["version"] > VERSION:
+                raise must(
+                    f"{str(path)!r}",
+                    f"be of version {VERSION} or older",
+                    header["version"],
+                    "A newer gradient-dd wrote it: please update.",
+                )
+            p = header["n_features"]
+            shapes = {"w": (p,), "initial_w": (p,), "eta": (p,), "change": (p,), "metric": (p, p)}
             state = {name: file[name] for name in file.files if name != "header"}
-        if header["format"] != FORMAT:
-            raise KeyError
-    except FileNotFoundError:
-        raise must(f"{str(path)!r}", "exist", Words("no such file")) from None
-    except (KeyError, ValueError, BadZipFile, EOFError, OSError):
+            whole = {"w", "initial_w", "eta", "change"} <= set(state)
+            if header["format"] != FORMAT or not whole or any(state[n].shape != shapes[n] for n in state):
+                raise ValueError
+            saved = SavedLearner(
+                rule=saved_rule(path, header["learner"], rule),
+                values=header["values"],
+                rho_mode=header["rho_mode"],
+                n_features=p,
+                schedule=saved_schedule(path, header["schedule"], schedule),
+                counts={name: header["counts"][name] for name in ("updates", "episodes", "scale")},
+                state=state,
+            )
+    except GradientDDError:
+        raise
+    except OSError as error:
         raise must(
-            f"{str(path)!r}", "be a learner saved by gradient-dd", Words("another file, or a damaged one")
+            f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "a damaged one")
         ) from None
-    if header["version"] > VERSION:
-        rule_text = f"be of version {VERSION} or older"
-        raise must(f"{str(path)!r}", rule_text, header["version"], "A newer gradient-dd wrote it: please update.")
-    if schedule is None and header["schedule"] is None:
-        raise BadRequestError(f"{str(path)!r} was saved with a schedule of your own: give it again, schedule=...")
-    return SavedLearner(
-        rule=find(header["learner"]) if rule is None else rule,
-        values=header["values"],
-        rho_mode=header["rho_mode"],
-        n_features=header["n_features"],
-        schedule=schedule or saved_schedule(header["schedule"]),
-        counts=header["counts"],
-        state=state,
-    )
+    except (AttributeError, KeyError, TypeError, ValueError, BadZipFile, EOFError):
+        got = Words("another file, or a damaged one")
+        raise must(f"{str(path)!r}", "be a learner saved by gradient-dd", got) from None
+    return saved
 
 
 def describe(schedule: Schedule) -> dict[str, Any] | None:
@@ -101,6 +111,21 @@ def describe(schedule: Schedule) -> dict[str, Any] | None:
     return {"n0": getattr(schedule.function, "n0", None), "per": schedule.per}
 
 
-def saved_schedule(saved: dict[str, Any]) -> Schedule:
-    """Return the schedule a header describes."""
+def saved_schedule(path: Any, saved: dict[str, Any] | None, given: Schedule | None) -> Schedule:
+    """Return the schedule given, or the one a header describes."""
+    if given is not None:
+        return given
+    if saved is None:
+        raise BadRequestError(f"{str(path)!r} was saved with a schedule of your own: give it again, schedule=...")
     return constant if saved["n0"] is None else tapered(saved["n0"], saved["per"])
+
+
+def saved_rule(path: Any, name: str, given: Rule | None) -> Rule:
+    """Return the rule given, if it is the one that was saved, or the registered one of that name."""
+    if given is None and name not in LEARNERS:
+        raise BadRequestError(
+            f"{str(path)!r} was saved with a rule of your own, {name!r}: give it again, learner=..."
+        )
+    if given is not None and given.name != name:
+        raise must(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
+    return given or LEARNERS[name]

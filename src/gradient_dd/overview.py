@@ -73,7 +73,7 @@ def condition(matrix: np.ndarray) -> float:
     """Return largest over smallest singular value, leaving out those that are zero."""
     values = np.linalg.svd(matrix, compute_uv=False)
     values = values[values > 1e-13 * values[0]]
-    return float(values[0] / values[-1])
+    return float(values[0] / values[-1]) if len(values) else float("inf")
 
 
 def page(facts: Facts) -> str:

@@ -10,10 +10,11 @@ both GTD2 and Gradient-DD stall far from the solution. `per="step"` stays availa
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
-from gradient_dd.errors import must
+import numpy as np
+
+from gradient_dd.errors import must, number
 
 PER = ("episode", "step")
 
@@ -33,10 +34,15 @@ class Schedule:
 
     def factor(self, n: int) -> float:
         """Return the checked factor for the n-th episode or step."""
-        value: Any = self.function(n)
-        if not isinstance(value, int | float) or not isfinite(value) or value < 0:
-            raise must(f"The schedule {self} at n = {n}", "be a finite number, zero or more", value)
-        return float(value)
+        rule = "be a finite number, zero or more"
+        return number(f"The schedule {self} at n = {n}", rule, self.function(n), low=0.0)
+
+    def factors(self, numbers: Any) -> Any:
+        """Return the factors for an array of numbers n, calling a function of your own once for each n."""
+        if isinstance(self.function, Constant | Taper):
+            return self.function(numbers) * np.ones(len(numbers))
+        known, which = np.unique(numbers, return_inverse=True)
+        return np.array([self.factor(int(n)) for n in known])[which]
 
     def __str__(self) -> str:
         named = isinstance(self.function, Constant | Taper)
@@ -73,6 +79,13 @@ constant = Schedule(Constant())
 
 def tapered(n0: Any, per: str = "episode") -> Schedule:
     """Return the paper's schedule alpha (n0 + 1) / (n0 + n): alpha itself at n = 1."""
-    if not isinstance(n0, int | float) or not isfinite(n0) or n0 < 0:
-        raise must("'n0' of a tapered schedule", "be a number that is zero or more", n0)
-    return Schedule(Taper(float(n0)), per)
+    return Schedule(
+        Taper(number("'n0' of a tapered schedule", "be a number that is zero or more", n0, low=0.0)), per
+    )
+
+
+def check_schedule(schedule: Any) -> Schedule:
+    """Return a schedule, or raise if it is none."""
+    if not isinstance(schedule, Schedule):
+        raise must("'schedule'", "be a Schedule, e.g. tapered(1000)", schedule)
+    return schedule

@@ -8,6 +8,7 @@ project's own tests run the same functions over `LEARNERS`, so that a learner is
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -71,6 +72,28 @@ def rests_at_the_fixed_point(rule: Rule) -> None:
             assert size < 1e-12, f"{rule.name} moves by {size:.3g} on average at the TD fixed point of {task}"
 
 
+def drives_the_mean_to_the_fixed_point(rule: Rule) -> None:
+    """On-policy, where even TD is stable, the mean update with a small step size leads to the fixed point.
+
+    One mean step is an affine map of (w, η, w_prev); its matrix must have no eigenvalue beyond the unit circle. The
+    wrong sign of a step or of a leak shows here.
+    """
+    task = tasks.random_mdp(n_states=5, n_actions=2, n_features=3, seed=6)
+    task = replace(task, target=np.array(task.behaviour))
+    p = task.n_features
+
+    def mean_step(state: Array) -> Array:
+        w, eta, w_prev = state.reshape(3, p)
+        w_move, eta_move = expected_move(rule, task, w, eta, w_prev, alpha=0.01)
+        return np.concatenate([w + w_move, eta + eta_move, w])
+
+    origin = mean_step(np.zeros(3 * p))
+    matrix = np.column_stack([mean_step(unit) - origin for unit in np.eye(3 * p)])
+    used = np.abs(matrix - np.eye(3 * p)).any(axis=1)  # η of a learner without it stays where it is
+    radius = np.abs(np.linalg.eigvals(matrix[np.ix_(used, used)])).max()
+    assert radius < 1, f"{rule.name} drives the mean away from the fixed point: spectral radius {radius:.6f}"
+
+
 def stands_still_with_step_size_zero(rule: Rule) -> None:
     """With a schedule that is zero nothing changes, whatever the data."""
     task = tasks.random_mdp(seed=4)
@@ -109,6 +132,7 @@ def reads_only_what_it_names(rule: Rule) -> None:
 
 CONTRACTS: tuple[Callable[[Rule], None], ...] = (
     rests_at_the_fixed_point,
+    drives_the_mean_to_the_fixed_point,
     stands_still_with_step_size_zero,
     treats_sparse_as_dense,
     reads_only_what_it_names,

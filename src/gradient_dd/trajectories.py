@@ -7,7 +7,8 @@ learner, nor on how it is cut into pieces.
 Every step spends exactly one random word. The next draw is from the outcomes of the state just entered
 or, where the episode ended, from the first outcomes of a new one, start distribution included. With
 sampling="iid" every draw is from d(s) μ(a|s) P(s'|s,a), as the paper's theorem assumes (A1); an episode then ends,
-as along a trajectory, with a transition into a terminal.
+as along a trajectory, with a transition into a terminal. Probabilities are met to 2⁻³², rounded up where they
+would vanish.
 """
 
 from typing import NamedTuple
@@ -32,13 +33,13 @@ class Position(NamedTuple):
 class Alias(NamedTuple):
     """Alias tables: a group of outcomes is sampled in constant time from one random word, without a branch.
 
-    first, count   (groups,) where each group's entries begin, and how many there are
+    first, size    (groups,) where each group's entries begin, and how many there are
     keep           (entries,) 2³² times the probability of taking the first of an entry's two outcomes
     outcome        (entries, 2) those outcomes;  after (entries, 2) the group to draw from next
     """
 
     first: NDArray[np.uint64]
-    count: NDArray[np.uint64]
+    size: NDArray[np.uint64]
     keep: NDArray[np.uint64]
     outcome: NDArray[np.int32]
     after: NDArray[np.uint64]
@@ -63,7 +64,7 @@ class Stream:
         self._tables = alias_tables(task, sampling)
         start = len(self._tables.first) - 1  # the last group begins an episode
         self.position = Position(0, start) if position is None else position
-        dynamics = [int(task.digest[:8], 16), int(task.digest[8:], 16)]
+        dynamics = [int(task.digest[:8], 16), int(task.digest[8:], 16), SAMPLINGS.index(sampling)]
         self._words = np.random.PCG64DXSM(np.random.SeedSequence(int(seed), spawn_key=(*dynamics, int(run))))
         self._words.advance(self.position.steps)
 
@@ -90,16 +91,16 @@ def alias_tables(task: Task, sampling: str) -> Alias:
         groups = [*np.split(np.arange(len(row)), cuts), np.flatnonzero(task.start[outcome.state])]
         weights = [*np.split(likely, cuts), (task.start[outcome.state] * likely)[groups[-1]]]
         after = task.transitions.next_row
-    count = [len(group) for group in groups]
-    first = np.cumsum([0, *count[:-1]])
+    size = [len(group) for group in groups]
+    first = np.cumsum([0, *size[:-1]])
     tables = [_vose(weight) for weight in weights]
     outcome_of = np.concatenate(groups)
     other = np.concatenate([other + begin for (_, other), begin in zip(tables, first, strict=True)])
     pair = np.column_stack([outcome_of, outcome_of[other]])
     return Alias(
         first=first.astype(np.uint64),
-        count=np.array(count, np.uint64),
-        keep=np.rint(np.concatenate([keep for keep, _ in tables]) * 2.0**32).astype(np.uint64),
+        size=np.array(size, np.uint64),
+        keep=np.ceil(np.concatenate([keep for keep, _ in tables]) * 2.0**32).astype(np.uint64),
         outcome=pair.astype(np.int32),
         after=after[pair].astype(np.uint64),
     )
@@ -122,7 +123,7 @@ def _vose(weight: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 @numba.njit(nogil=True)
-def draw(words, group, first, count, keep, outcome, after, column):
+def draw(words, group, first, size, keep, outcome, after, column):
     """Fill `column` with outcomes and return the group to draw from next.
 
     The upper half of a word chooses an entry of the group, the lower half one of its two outcomes.
@@ -130,7 +131,7 @@ def draw(words, group, first, count, keep, outcome, after, column):
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     for t in range(len(column)):
         word = words[t]
-        entry = first[group] + (((word >> half) * count[group]) >> half)
+        entry = first[group] + (((word >> half) * size[group]) >> half)
         side = np.uint64((word & low) >= keep[entry])
         column[t] = outcome[entry, side]
         group = after[entry, side]

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from gradient_dd.engine.horizon import DIVERGED, Horizon
 from gradient_dd.engine.metric import Metric
-from gradient_dd.errors import must
 from gradient_dd.exact import Array
 from gradient_dd.learners import Rule, Setting, find
-from gradient_dd.schedules import Schedule, constant
+from gradient_dd.schedules import Schedule, check_schedule, constant
 from gradient_dd.tasks import Task
 from gradient_dd.trajectories import Stream
 
 CHUNK = 4096  # steps sampled at a time
-DIVERGED = 1e100  # an error beyond this bound, or none at all, is divergence
 
 
 class Weights:
@@ -93,9 +92,10 @@ def run(
     `every` steps. `parameters` are the learner's own, e.g. alpha=0.1, kappa=1.
     """
     setting = find(learner).setting(**parameters)
-    by_episode = _check_length(task, episodes, steps, every)
-    points = int(episodes if by_episode else steps // every)  # type: ignore[arg-type, operator]
-    errors = np.full(points, np.inf)
+    check_schedule(schedule)
+    horizon = Horizon(episodes, steps, every)
+    horizon.check(task)
+    errors = np.full(horizon.points, np.inf)
     weights = Weights(setting, task.initial_weights)
     rows = np.vstack([task.features, np.zeros(task.n_features)])  # the last row stands for every terminal
     row, next_row, reward, discount, rho, ends = task.transitions
@@ -103,36 +103,19 @@ def run(
 
     step, episode, point = 0, 1, 0
     with np.errstate(over="ignore", invalid="ignore"):
-        while point < points:
+        while point < horizon.points:
             for o in stream.take(CHUNK):
                 step += 1
                 factor = schedule.factor(step if schedule.per == "step" else episode)
                 x, x_next = rows[row[o]], rows[next_row[o]]
                 weights.advance(setting, factor, x, reward[o], discount[o], x_next, rho[o])
-                episode += ends[o]
-                if ends[o] if by_episode else step % every == 0:
+                episode += bool(ends[o])
+                if ends[o] if episodes else step % every == 0:
                     error = task.rmsve(weights.w)
                     if not error <= DIVERGED:
                         return Trace(errors, weights.w, weights.eta, step, diverged_at=step)
                     errors[point] = error
                     point += 1
-                    if point == points:
+                    if point == horizon.points:
                         break
     return Trace(errors, weights.w, weights.eta, step)
-
-
-def _check_length(task: Task, episodes: Any, steps: Any, every: Any) -> bool:
-    """Return whether errors are taken by episode; raise if the length of the run makes no sense."""
-    if (episodes is None) == (steps is None):
-        raise must("A run", "have either 'episodes' or 'steps'", {"episodes": episodes, "steps": steps})
-    for name, value in (("episodes", episodes), ("steps", steps), ("every", every)):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and not (whole and value >= 1):
-            raise must(f"{name!r}", "be a whole number, one or more", value)
-    if episodes is not None and not task.episodic:
-        raise must(
-            f"A run of {task.name}", "be given in 'steps', for its episodes never end", f"episodes={episodes}"
-        )
-    if steps is not None and steps < every:
-        raise must("'every'", f"be at most steps ({steps})", every)
-    return episodes is not None

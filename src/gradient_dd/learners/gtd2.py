@@ -6,7 +6,7 @@
 
 η estimates C⁻¹E[ρδx], and Aᵀη is then half the negative gradient. Everything on the right is old: w and η
 move together. With rho_mode="T" the ratio stands on the bootstrapped half alone: the same mean, because
-E[ρ|s] = 1, with less variance.
+E[ρ|s] = 1, with another variance.
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Rule

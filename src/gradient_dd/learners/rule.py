@@ -19,13 +19,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import cleandoc, signature
-from math import inf, isfinite
-from numbers import Real
 from pathlib import Path
 from sys import modules
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, must, show, unknown
+from gradient_dd.errors import BadRequestError, must, number, show, unknown
 
 SIGNALS = {
     "alpha": "step size of w, after the schedule",
@@ -62,21 +60,16 @@ class Parameter:
     meaning: str
     default: float
     positive: bool = False
-    high: float = inf
     shared: bool = False
 
     @property
     def legal(self) -> str:
         """The legal range, in words."""
-        kind = "a positive number" if self.positive else "a number that is zero or more"
-        return kind if self.high == inf else f"{kind}, at most {self.high:g}"
+        return "a positive number" if self.positive else "a number that is zero or more"
 
     def check(self, value: Any, owner: str) -> float:
         """Return `value` as a float, or raise the sentence that says what it must be."""
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not number or not isfinite(value) or not 0 <= value <= self.high or (self.positive and value == 0):
-            raise must(f"{self.name!r} of {owner}", f"be {self.legal}", value)
-        return float(value)
+        return number(f"{self.name!r} of {owner}", f"be {self.legal}", value, low=0.0, positive=self.positive)
 
 
 ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True)
@@ -110,8 +103,17 @@ class Rule:
         for move in self.moves:
             if move not in MOVES:
                 raise unknown(f"move of the rule {self.name!r}:", move, MOVES)
+        for parameter in self.parameters:
+            parameter.check(parameter.default, f"the rule {self.name!r}, by default,")
+        what = f"The parameters of the rule {self.name!r}"
         if "alpha" not in self.defaults:
-            raise must(f"The parameters of the rule {self.name!r}", "include 'alpha'", list(self.defaults))
+            raise must(what, "include 'alpha'", list(self.defaults))
+        if self.has_eta and "zeta" not in self.defaults:
+            raise must(what, "include 'zeta', for it moves η", list(self.defaults))
+        if taken := set(self.defaults) & set(SIGNALS) - {"alpha"}:
+            raise must(what, "not have the name of a signal", sorted(taken))
+        if len(set(self.moves)) < len(self.moves):
+            raise must(f"The moves of the rule {self.name!r}", "differ", self.moves)
         returned = self.step(**dict.fromkeys(self.arguments, 0.5))
         if not isinstance(returned, tuple) or len(returned) != len(self.moves):
             rule = f"return a tuple with one number for each of {', '.join(self.moves)}"

@@ -29,7 +29,7 @@ TASKS: dict[str, Callable[..., Task]] = {
 }
 
 
-def build(name: str, **parameters: Any) -> Task:
+def build(name: str, /, **parameters: Any) -> Task:
     """Make a task by its name and its parameters."""
     if name not in TASKS:
         raise unknown("task", name, TASKS)

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from gradient_dd.errors import BadRequestError, must
 from gradient_dd.tasks.task import Outcomes, Task
+from gradient_dd.tasks.validation import TOLERANCE
 
 
 def from_tables(
@@ -25,7 +26,7 @@ def from_tables(
 
     P                (states, actions, states) transition probabilities. A state that every action keeps
                      where it is, with reward 0, is a terminal: entering it ends the episode
-    R                (states, actions, states) rewards, or anything that broadcasts to that
+    R                rewards: (states, actions, states), or (states, actions), or one number
     discount         a number in [0, 1], or one per state: the continuation discount into it. It is 0 into a
                      terminal without your saying so
     behaviour        (states, actions) probabilities of the policy that acts
@@ -44,10 +45,13 @@ def from_tables(
     P = numbers(name, "P", P)
     if P.ndim != 3 or P.shape[0] != P.shape[2] or not P.size:
         raise must(f"Task {name!r}: the shape of 'P'", "be (states, actions, states)", P.shape)
-    states = len(P)
-    R = broadcast(name, "R", R, P.shape)
-    absorbing = P[np.arange(states), :, np.arange(states)] == 1
-    unpaid = R[np.arange(states), :, np.arange(states)] == 0
+    states, actions = P.shape[:2]
+    R = rewards(name, R, P.shape)
+    for what, policy in (("behaviour", behaviour), ("target", target), ("ratios", ratios)):
+        if policy is not None and numbers(name, what, policy).shape != (states, actions):
+            raise must(f"Task {name!r}: the shape of {what!r}", f"be {(states, actions)}", np.shape(policy))
+    loop = np.arange(states)
+    absorbing, unpaid = P[loop, :, loop] > 1 - TOLERANCE, R[loop, :, loop] == 0
     terminal = (absorbing & unpaid).all(axis=1)
     state, action, next_state = np.nonzero((P != 0) & ~terminal[:, None, None])
     return Task(
@@ -84,15 +88,28 @@ def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.nd
         raise must(f"Task {task!r}: the shape of {what!r}", f"be {shape}", array.shape) from None
 
 
+def rewards(task: str, R: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return rewards for every (state, action, next state)."""
+    array = numbers(task, "R", R)
+    if array.shape == shape[:2]:
+        array = array[:, :, None]
+    elif array.shape not in ((), shape):
+        rule = f"be {shape}, or {shape[:2]}, or one number"
+        raise must(f"Task {task!r}: the shape of 'R'", rule, array.shape)
+    return np.broadcast_to(array, shape).copy()
+
+
 def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarray:
     """Return a distribution over all states: as given, at one state, or uniform."""
     if start is None:
         return ~terminal / max(1, (~terminal).sum())
     array = numbers(task, "start", start)
+    if array.ndim and array.shape != terminal.shape:
+        raise must(f"Task {task!r}: the shape of 'start'", f"be {terminal.shape}", array.shape)
     if array.ndim == 0:
         if array not in np.arange(len(terminal)):
             raise must(f"Task {task!r}: 'start'", f"be a state from 0 to {len(terminal) - 1}", start)
-        return np.eye(len(terminal))[int(array)]
+        return np.eye(1, len(terminal), int(array))[0]
     return array
 
 

@@ -41,7 +41,7 @@ def random_walk(
         name="random_walk",
         outcomes=Outcomes(state, action, next_state, np.ones(2 * m), (next_state == m + 1).astype(float)),
         discount=np.ones(m + 2),
-        start=np.eye(m + 2)[centre],
+        start=np.eye(1, m + 2, centre)[0],
         behaviour=np.full((m + 2, 2), 0.5),
         target=np.full((m + 2, 2), 0.5),
         feature_rows=sp.vstack([empty, inner, empty], format="csr"),

@@ -55,7 +55,6 @@ class Task:
     feature_rows     (states, p) sparse; rows of terminals are never used
     initial_weights  (p,) w at the first step
     ratios           (states, actions) importance ratios given outright, or None for target / behaviour
-    version          raised whenever a change of the builder could change results
     """
 
     name: str
@@ -67,22 +66,15 @@ class Task:
     feature_rows: sp.csr_matrix = field(repr=False)
     initial_weights: Array
     ratios: Array | None = None
-    version: int = 0
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_table(self)
         object.__setattr__(self, "discount", np.where(self.terminal, 0.0, self.discount))
         check_chains(self)
-        for array in (
-            *self.outcomes,
-            self.discount,
-            self.start,
-            self.behaviour,
-            self.target,
-            self.initial_weights,
-        ):
-            array.setflags(write=False)
+        given = (*self.outcomes, self.discount, self.start, self.behaviour, self.target, self.initial_weights)
+        for array in (*given, self.feature_rows.data, *([] if self.ratios is None else [self.ratios])):
+            frozen(array)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.parameters.items())})"
@@ -154,8 +146,8 @@ class Task:
     def digest(self) -> str:
         """Fingerprint of the dynamics: tasks that share it share their trajectories.
 
-        Features, ratios, target policy and initial weights are left out, so that two readings of a task, or
-        two feature sets, are compared on the same transitions.
+        Features, ratios, discount, target policy and initial weights are left out, so that two readings of a task,
+        or two feature sets, are compared on the same transitions.
         """
         code = sha256()
         for array in (*self.outcomes, self.start, self.behaviour):
@@ -170,22 +162,23 @@ class Task:
         weight = policy[outcome.state, outcome.action] * outcome.probability
         here, there = self.row[outcome.state], self.row[outcome.next_state]
         P = sp.csr_matrix((weight, (here, there)), shape=(n, n + 1))[:, :n]
+        P.eliminate_zeros()
         return P, np.bincount(here, weight * outcome.reward, minlength=n).astype(float)
 
     @cached_property
     def P(self) -> Array:
         """(n, n) transition probabilities among non-terminal states under the target policy."""
-        return self.chain(self.target)[0].toarray()
+        return frozen(self.chain(self.target)[0].toarray())
 
     @cached_property
     def r(self) -> Array:
         """(n,) expected reward on leaving each state under the target policy."""
-        return self.chain(self.target)[1]
+        return frozen(self.chain(self.target)[1])
 
     @cached_property
     def true_values(self) -> Array:
         """(n,) V of the target policy."""
-        return exact.true_values(*self.chain(self.target), self.discount[self.states])
+        return frozen(exact.true_values(*self.chain(self.target), self.discount[self.states]))
 
     @cached_property
     def visits(self) -> Array:
@@ -196,7 +189,7 @@ class Task:
             if self.episodic
             else exact.stationary_distribution(P)
         )
-        return d / d.sum()
+        return frozen(d / d.sum())
 
     @cached_property
     def expected_length(self) -> float:
@@ -207,12 +200,14 @@ class Task:
     @cached_property
     def sparse_features(self) -> sp.csr_matrix:
         """(n, p) feature rows of the non-terminal states."""
-        return self.feature_rows[self.states]
+        rows = self.feature_rows[self.states]
+        frozen(rows.data)
+        return rows
 
     @cached_property
     def features(self) -> Array:
         """(n, p) the same, dense: X."""
-        return self.sparse_features.toarray()
+        return frozen(self.sparse_features.toarray())
 
     @cached_property
     def moments(self) -> exact.Moments:
@@ -220,13 +215,21 @@ class Task:
         weight = self.target if self.ratios is None else self.behaviour * self.ratios
         P, r = self.chain(weight)
         expected_ratio = weight[self.states].sum(axis=1)
-        return exact.moments(self.sparse_features, self.visits, P, r, self.discount[self.states], expected_ratio)
+        discount = self.discount[self.states]
+        matrices = exact.moments(self.sparse_features, self.visits, P, r, discount, expected_ratio)
+        return exact.Moments(*map(frozen, matrices))
 
     @cached_property
     def fixed_point(self) -> Array:
         """(p,) the TD fixed point w*, of least norm where it is not unique."""
-        return exact.fixed_point(self.moments.A, self.moments.b)
+        return frozen(exact.fixed_point(self.moments.A, self.moments.b))
 
     def rmsve(self, w: Array) -> float:
         """Return the root mean squared error of the values of w."""
         return exact.rmsve(w, self.sparse_features, self.true_values, self.visits)
+
+
+def frozen(array: Array) -> Array:
+    """Return the array, no longer writable: a task is a value."""
+    array.setflags(write=False)
+    return array

@@ -37,6 +37,7 @@ def check_table(task: "Task") -> None:
         if array.shape != shape:
             raise must(f"Task {task.name!r}: the shape of {name!r}", f"be {shape}", array.shape)
         check_finite(task.name, name, array.data if sp.issparse(array) else array)
+    check_outcomes(task)
     check_finite(task.name, "rewards", outcome.reward)
     if task.feature_rows.shape[1] == 0:
         raise must(f"Task {task.name!r}: 'features'", "have at least one column", 0)
@@ -53,6 +54,23 @@ def check_table(task: "Task") -> None:
             f"Task {task.name!r}: the behaviour policy must take every action that the target policy takes. "
             f"Got probability 0 for action {action} in state {state}, where the target has "
             f"{task.target[state, action]:.6g}."
+        )
+
+
+def check_outcomes(task: "Task") -> None:
+    """Raise unless the outcomes stand in order and name states and actions that exist."""
+    outcome, (states, actions) = task.outcomes, task.behaviour.shape
+    for name, column, count in (
+        ("state", outcome.state, states),
+        ("action", outcome.action, actions),
+        ("next_state", outcome.next_state, states),
+    ):
+        if ((column < 0) | (column >= count)).any():
+            raise must(f"Task {task.name!r}: {name!r} of an outcome", f"be from 0 to {count - 1}", column.max())
+    code = (outcome.state * actions + outcome.action) * states + outcome.next_state
+    if (np.diff(code) <= 0).any():
+        raise must(
+            f"Task {task.name!r}: outcomes", "stand in the order of state, action, next state, each once", code
         )
 
 
@@ -87,8 +105,10 @@ def check_probabilities(task: "Task") -> None:
             of = f"{what} from state {live[place]}" if "transition" in what else f"{what} in state {live[place]}"
             raise must(f"Task {task.name!r}: {of}", "sum to 1", sums[place, column])
     start = task.start
-    if outside(start).any() or abs(start.sum() - 1) > TOLERANCE:
-        raise must(f"Task {task.name!r}: start probabilities", "be zero or more and sum to 1", start.sum())
+    if (start < 0).any():
+        raise must(f"Task {task.name!r}: start probabilities", "be zero or more", start.min())
+    if abs(start.sum() - 1) > TOLERANCE:
+        raise must(f"Task {task.name!r}: start probabilities", "sum to 1", start.sum())
     if start[task.terminal].any():
         ended = int(np.flatnonzero(task.terminal & (start > 0))[0])
         raise must(f"Task {task.name!r}: an episode", "start in a state that is not terminal", ended)
@@ -110,7 +130,15 @@ def check_chains(task: "Task") -> None:
             )
     elif connected_components(P, connection="strong")[0] > 1:
         rule = "be reachable from every other under the behaviour policy, for it has no terminal"
-        raise must(f"Task {task.name!r}: every state", rule, Words("states that are left for good"))
+        stuck = np.flatnonzero(P.diagonal() > 1 - TOLERANCE)
+        got = (
+            f"state {task.states[stuck[0]]}, which is never left but pays"
+            if len(stuck)
+            else "states left for good"
+        )
+        raise must(
+            f"Task {task.name!r}: every state", rule, Words(got), "A terminal must pay 0." if len(stuck) else ""
+        )
     P, _ = task.chain(task.target)
     endless = never_reach(P, leaks(P @ sp.diags(task.discount[task.states])))
     if len(endless):
@@ -131,7 +159,6 @@ def reached(P: sp.csr_matrix, sources: States) -> States:
     n = P.shape[0]
     edge = sp.csr_matrix((np.ones(len(sources)), (np.zeros(len(sources), int), sources)), shape=(1, n))
     graph = sp.bmat([[P, None], [edge, sp.csr_matrix((1, 1))]], format="csr")
-    graph.eliminate_zeros()
     return np.setdiff1d(breadth_first_order(graph, n, return_predecessors=False), [n])
 
 

@@ -1,0 +1,127 @@
+"""Horizon: how long a run is, when its error is taken, and how errors are folded into three numbers.
+
+    last100   mean of the last 100 errors: of episodes, or of single steps in a run that is counted in steps
+    area      mean over all points
+    curve     means over at most 200 bins of points
+
+A point is the end of an episode, or every so many steps.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradient_dd.errors import Words, must
+from gradient_dd.exact import Array
+from gradient_dd.schedules import Schedule
+from gradient_dd.tasks import Task
+
+LAST = 100
+BINS = 200
+DIVERGED = 1e100  # an error beyond this bound, or none at all, is divergence
+
+Integers = NDArray[np.int64]
+
+
+class Segments(NamedTuple):
+    """A piece of a run, cut where the error is taken or the step size changes; each array (segments,).
+
+    end      steps of the piece that lie before the end of the segment
+    factor   of the schedule, during the segment
+    bin      of the curve to which the error at its end goes; -1 where the error is no point
+    last     whether that error is one of the last 100
+    step     steps of the run up to its end;  episode  number of the episode the segment is in, from 1
+    """
+
+    end: Integers
+    factor: Array
+    bin: Integers
+    last: NDArray[np.bool_]
+    step: Integers
+    episode: Integers
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """Either so many `episodes`, with a point at the end of each, or so many `steps`, with one every `every`."""
+
+    episodes: int | None = None
+    steps: int | None = None
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        if (self.episodes is None) == (self.steps is None):
+            got = {"episodes": self.episodes, "steps": self.steps}
+            raise must("A run", "have either 'episodes' or 'steps'", got)
+        for name, value in (("episodes", self.episodes), ("steps", self.steps), ("every", self.every)):
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if value is not None and not (whole and value >= 1):
+                raise must(f"{name!r}", "be a whole number, one or more", value)
+        if self.steps is not None and self.steps % self.every:
+            raise must("'every'", f"divide the number of steps ({self.steps})", self.every)
+
+    def check(self, task: Task) -> None:
+        """Raise if it is no task, or has no episodes to count."""
+        if not isinstance(task, Task):
+            raise must("'task'", "be a Task, e.g. tasks.random_walk(20)", task)
+        if self.episodes is not None and not task.episodic:
+            got = Words(f"episodes={self.episodes}")
+            raise must(f"A run of {task.name}", "be given in 'steps', for its episodes never end", got)
+
+    @property
+    def points(self) -> int:
+        """How many errors make the area and the curve."""
+        return self.steps // self.every if self.episodes is None else self.episodes  # type: ignore[operator]
+
+    @property
+    def bins(self) -> int:
+        """How many points the curve has."""
+        return min(BINS, self.points)
+
+    @property
+    def n_last(self) -> int:
+        """How many errors make last100: fewer than 100 in a short run."""
+        return min(LAST, self.points if self.steps is None else self.steps)
+
+    def bin_of(self, point: Any) -> Any:
+        """Return the bin of the curve a point belongs to, points counting from 1."""
+        return (point - 1) * self.bins // self.points
+
+    def bin_sizes(self) -> Integers:
+        """Return how many points each bin has, (bins,)."""
+        return np.bincount(self.bin_of(np.arange(1, self.points + 1)), minlength=self.bins)
+
+    def length(self, ends: NDArray[np.bool_], steps: int, episodes: int) -> int:
+        """Return how many steps of a piece lie within the horizon; see `cut`."""
+        if self.steps is not None:
+            return min(len(ends), self.steps - steps)
+        return min(len(ends), int(np.searchsorted(np.cumsum(ends), self.points - episodes)) + 1)
+
+    def cut(self, ends: NDArray[np.bool_], steps: int, episodes: int, schedule: Schedule) -> Segments:
+        """Cut the next piece of a run, `ends` (n,) saying which of its steps end an episode.
+
+        `steps` and `episodes` have been completed before. Nothing beyond the horizon is in the segments.
+        """
+        n = self.length(ends, steps, episodes)
+        ends = ends[:n]
+        ended, step = episodes + np.cumsum(ends), steps + np.arange(1, n + 1)
+        if self.steps is None:
+            number, point, last = ended, ends, ends & (ended > self.points - LAST)
+        else:
+            number, point, last = step // self.every, step % self.every == 0, step > self.steps - LAST
+        changes = ends if schedule.per == "episode" else np.ones(len(step), bool)
+        cuts = point | last | changes
+        cuts[-1:] = True
+        at = np.flatnonzero(cuts)
+        begin = np.concatenate([[0], at[:-1] + 1])
+        episode = (ended - ends)[begin] + 1
+        return Segments(
+            end=at + 1,
+            factor=schedule.factors(episode if schedule.per == "episode" else step[begin]),
+            bin=np.where(point, self.bin_of(number), -1)[at],
+            last=last[at],
+            step=step[at],
+            episode=episode,
+        )
