@@ -28,9 +28,7 @@ def test_help_and_version():
 def test_help_imports_nothing_heavy():
     """That is what makes it answer in a blink."""
     code = "import sys, gradient_dd.cli as c; c.cli.main(['--help'], standalone_mode=False); print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numba", "scipy", "matplotlib", "pandas"} & set(loaded)
 
 

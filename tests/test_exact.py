@@ -54,9 +54,7 @@ def test_mspbe_is_the_projected_error(seed):
     task = random_task(seed)
     w, _ = random_weights(task, seed)
     V = task.features @ w
-    target = exact.projection(task.features, task.visits) @ exact.bellman(
-        V, task.P, task.r, task.discount[task.states]
-    )
+    target = exact.projection(task.features, task.visits) @ exact.bellman(V, task.P, task.r, task.discount[task.states])
     assert exact.mspbe(w, *task.moments) == pytest.approx(task.visits @ (V - target) ** 2, rel=1e-8)
 
 
@@ -87,9 +85,7 @@ def test_gradients_agree_with_finite_differences(seed, kappa):
             exact.j_gdd_gradient(w, w_prev, kappa, *task.moments),
         ),
     ):
-        assert np.allclose(
-            approx_fprime(w, function), gradient, rtol=1e-3, atol=1e-4 * (1 + np.abs(gradient).max())
-        )
+        assert np.allclose(approx_fprime(w, function), gradient, rtol=1e-3, atol=1e-4 * (1 + np.abs(gradient).max()))
 
 
 @given(seeds, st.floats(0, 5))

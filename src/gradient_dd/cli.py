@@ -87,9 +87,7 @@ def reproduce(as_json: bool) -> None:
         click.echo(json.dumps([statement._asdict() for statement in statements], ensure_ascii=False, indent=2))
     else:
         click.echo(
-            table(
-                [(s.where, s.paper, s.ours, s.verdict) for s in statements], ("where", "paper", "ours", "verdict")
-            )
+            table([(s.where, s.paper, s.ours, s.verdict) for s in statements], ("where", "paper", "ours", "verdict"))
         )
         click.echo("\nThe figures of the paper are not part of this version.")
 
@@ -111,9 +109,7 @@ def table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...]) -> str:
     """Return rows in aligned columns under a head."""
     lines = [head, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    text = (
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
+    text = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
     return "\n".join(text)
 
 

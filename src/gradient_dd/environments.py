@@ -61,9 +61,7 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
     def step(self, action: np.int64) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
         """Take an action: (next state, reward, terminated, truncated = False, info)."""
         if self._ended:
-            raise must(
-                "An episode", "be running for a step; call reset() first", Words("an episode that has ended")
-            )
+            raise must("An episode", "be running for a step; call reset() first", Words("an episode that has ended"))
         if not self.action_space.contains(action):
             raise must("'action'", f"be a whole number from 0 to {self.task.n_actions - 1}", action)
         outcome, code = self.task.outcomes, self._state * self.task.n_actions + int(action)

@@ -31,9 +31,7 @@ def must(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
     return BadRequestError(f"{what} must {rule}. Got {show(got)}." + (f" {hint}" if hint else ""))
 
 
-def number(
-    what: str, rule: str, value: Any, low: float = -inf, high: float = inf, positive: bool = False
-) -> float:
+def number(what: str, rule: str, value: Any, low: float = -inf, high: float = inf, positive: bool = False) -> float:
     """Return `value` as a float if it is one finite real number within the bounds, else raise."""
     try:
         plain: Any = value.item() if hasattr(value, "item") else value

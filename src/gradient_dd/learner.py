@@ -233,9 +233,7 @@ class Learner:
         write_learner(path, self.setting, self.n_features, self.schedule, counts, state)
 
     @classmethod
-    def load(
-        cls, path: str | PathLike[str], *, learner: Rule | None = None, schedule: Schedule | None = None
-    ) -> Self:
+    def load(cls, path: str | PathLike[str], *, learner: Rule | None = None, schedule: Schedule | None = None) -> Self:
         """Read a saved learner; it goes on as if it had never stopped.
 
         A rule or a schedule function of your own is not in the file: give it again.

@@ -60,9 +60,7 @@ def write_learner(
         part.replace(target)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise must(
-            f"{str(path)!r}", "be a file that can be written", Words(error.strerror or "an error")
-        ) from None
+        raise must(f"{str(path)!r}", "be a file that can be written", Words(error.strerror or "an error")) from None
 
 
 def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None) -> SavedLearner:
@@ -95,9 +93,7 @@ def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None) -> Sav
     except GradientDDError:
         raise
     except OSError as error:
-        raise must(
-            f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "a damaged one")
-        ) from None
+        raise must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "a damaged one")) from None
     except (AttributeError, KeyError, TypeError, ValueError, BadZipFile, EOFError):
         got = Words("another file, or a damaged one")
         raise must(f"{str(path)!r}", "be a learner saved by gradient-dd", got) from None
@@ -123,9 +119,7 @@ def saved_schedule(path: Any, saved: dict[str, Any] | None, given: Schedule | No
 def saved_rule(path: Any, name: str, given: Rule | None) -> Rule:
     """Return the rule given, if it is the one that was saved, or the registered one of that name."""
     if given is None and name not in LEARNERS:
-        raise BadRequestError(
-            f"{str(path)!r} was saved with a rule of your own, {name!r}: give it again, learner=..."
-        )
+        raise BadRequestError(f"{str(path)!r} was saved with a rule of your own, {name!r}: give it again, learner=...")
     if given is not None and given.name != name:
         raise must(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
     return given or LEARNERS[name]

@@ -79,9 +79,7 @@ constant = Schedule(Constant())
 
 def tapered(n0: Any, per: str = "episode") -> Schedule:
     """Return the paper's schedule alpha (n0 + 1) / (n0 + n): alpha itself at n = 1."""
-    return Schedule(
-        Taper(number("'n0' of a tapered schedule", "be a number that is zero or more", n0, low=0.0)), per
-    )
+    return Schedule(Taper(number("'n0' of a tapered schedule", "be a number that is zero or more", n0, low=0.0)), per)
 
 
 def check_schedule(schedule: Any) -> Schedule:

@@ -32,9 +32,7 @@ def verdict(holds: bool) -> str:
 
 def walk_values() -> list[Statement]:
     """Section 5.1: the true values are (1, …, m)/(m + 1)."""
-    gaps = {
-        m: np.abs(tasks.random_walk(m).true_values - np.arange(1, m + 1) / (m + 1)).max() for m in (10, 20, 40)
-    }
+    gaps = {m: np.abs(tasks.random_walk(m).true_values - np.arange(1, m + 1) / (m + 1)).max() for m in (10, 20, 40)}
     return [
         Statement(f"5.1 walk, m = {m}", "values i/(m+1)", f"largest gap {gap:.1e}", verdict(gap < 1e-12))
         for m, gap in gaps.items()
@@ -74,9 +72,7 @@ def linear_walk() -> Statement:
     """Figure walk-linear: p = 5 features, one at each of S_1, S_5, …, S_{4p+1}."""
     features = tasks.random_walk(20, features="linear", n_features=5).features
     last = int(np.flatnonzero(features[:, -1] == 1)[0]) + 1
-    return Statement(
-        "A.5 linear walk, p = 5", "anchors S_1 … S_21", f"anchors S_1 … S_{last}", verdict(last == 21)
-    )
+    return Statement("A.5 linear walk, p = 5", "anchors S_1 … S_21", f"anchors S_1 … S_{last}", verdict(last == 21))
 
 
 def baird_statements() -> list[Statement]:

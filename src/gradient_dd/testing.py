@@ -33,9 +33,7 @@ def check_learner(rule: Rule) -> None:
         contract(rule)
 
 
-def expected_move(
-    rule: Rule, task: Task, w: Array, eta: Array, w_prev: Array, rho_mode: str = "R", **values: float
-):
+def expected_move(rule: Rule, task: Task, w: Array, eta: Array, w_prev: Array, rho_mode: str = "R", **values: float):
     """Return the change of w and of η averaged over all transitions of a task, (p,) each.
 
     Transitions weigh as under i.i.d. sampling, d(s) μ(a|s) P(s'|s,a). For a natural rule the metric stands still
@@ -75,8 +73,8 @@ def rests_at_the_fixed_point(rule: Rule) -> None:
 def drives_the_mean_to_the_fixed_point(rule: Rule) -> None:
     """On-policy, where even TD is stable, the mean update with a small step size leads to the fixed point.
 
-    One mean step is an affine map of (w, η, w_prev); its matrix must have no eigenvalue beyond the unit circle. The
-    wrong sign of a step or of a leak shows here.
+    One mean step is an affine map of (w, η, w_prev); its matrix must have no eigenvalue beyond the unit circle.
+    The wrong sign of a step or of a leak shows here.
     """
     task = tasks.random_mdp(n_states=5, n_actions=2, n_features=3, seed=6)
     task = replace(task, target=np.array(task.behaviour))
@@ -124,9 +122,7 @@ def reads_only_what_it_names(rule: Rule) -> None:
     draws = [dict(zip(rule.arguments, map(float, rng.random(len(rule.arguments))), strict=True)) for _ in range(5)]
     first, second = ([rule.step(**draw) for draw in order] for order in (draws, draws[::-1]))
     assert first == second[::-1], f"{rule.name} remembers: its step gives other numbers when called again"
-    assert all(len(left) == len(right) for left, right in pairwise(first)), (
-        f"{rule.name} returns tuples of two lengths"
-    )
+    assert all(len(left) == len(right) for left, right in pairwise(first)), f"{rule.name} returns tuples of two lengths"
     assert set(rule.moves) <= set(MOVES)
 
 

@@ -30,14 +30,14 @@ class Segments(NamedTuple):
 
     end      steps of the piece that lie before the end of the segment
     factor   of the schedule, during the segment
-    bin      of the curve to which the error at its end goes; -1 where the error is no point
+    point    bin of the curve to which the error at its end goes; -1 where that is no point
     last     whether that error is one of the last 100
     step     steps of the run up to its end;  episode  number of the episode the segment is in, from 1
     """
 
     end: Integers
     factor: Array
-    bin: Integers
+    point: Integers
     last: NDArray[np.bool_]
     step: Integers
     episode: Integers
@@ -93,35 +93,39 @@ class Horizon:
         """Return how many points each bin has, (bins,)."""
         return np.bincount(self.bin_of(np.arange(1, self.points + 1)), minlength=self.bins)
 
-    def length(self, ends: NDArray[np.bool_], steps: int, episodes: int) -> int:
-        """Return how many steps of a piece lie within the horizon; see `cut`."""
-        if self.steps is not None:
-            return min(len(ends), self.steps - steps)
-        return min(len(ends), int(np.searchsorted(np.cumsum(ends), self.points - episodes)) + 1)
-
-    def cut(self, ends: NDArray[np.bool_], steps: int, episodes: int, schedule: Schedule) -> Segments:
-        """Cut the next piece of a run, `ends` (n,) saying which of its steps end an episode.
+    def cut(self, ends: Integers, length: int, steps: int, episodes: int, schedule: Schedule) -> Segments:
+        """Cut the next piece of a run, `length` steps long; `ends` counts the steps up to each end of an episode.
 
         `steps` and `episodes` have been completed before. Nothing beyond the horizon is in the segments.
         """
-        n = self.length(ends, steps, episodes)
-        ends = ends[:n]
-        ended, step = episodes + np.cumsum(ends), steps + np.arange(1, n + 1)
+        if self.steps is not None:
+            length = min(length, self.steps - steps)
+        elif len(ends) >= self.points - episodes:
+            length = int(ends[self.points - episodes - 1])
+        end = self._cuts(ends[ends <= length], length, steps, schedule)
+        begin = np.concatenate([[0], end[:-1]])
+        ended_before, ended = (np.searchsorted(ends, place, side="right") for place in (begin, end))
+        step, episode = steps + end, episodes + ended_before + 1
         if self.steps is None:
-            number, point, last = ended, ends, ends & (ended > self.points - LAST)
+            number, point = episodes + ended, ended > ended_before
+            last = point & (number > self.points - LAST)
         else:
             number, point, last = step // self.every, step % self.every == 0, step > self.steps - LAST
-        changes = ends if schedule.per == "episode" else np.ones(len(step), bool)
-        cuts = point | last | changes
-        cuts[-1:] = True
-        at = np.flatnonzero(cuts)
-        begin = np.concatenate([[0], at[:-1] + 1])
-        episode = (ended - ends)[begin] + 1
         return Segments(
-            end=at + 1,
-            factor=schedule.factors(episode if schedule.per == "episode" else step[begin]),
-            bin=np.where(point, self.bin_of(number), -1)[at],
-            last=last[at],
-            step=step[at],
+            end=end,
+            factor=schedule.factors(episode if schedule.per == "episode" else steps + begin + 1),
+            point=np.where(point, self.bin_of(number), -1),
+            last=last,
+            step=step,
             episode=episode,
         )
+
+    def _cuts(self, ends: Integers, length: int, steps: int, schedule: Schedule) -> Integers:
+        """Return where the step size changes or the error is taken, and the end of the piece."""
+        if schedule.per == "step":
+            return np.arange(1, length + 1)
+        cuts = [ends, np.array([length])]
+        if self.steps is not None:
+            cuts += [np.arange(self.every - steps % self.every, length + 1, self.every)]
+            cuts += [np.arange(max(1, self.steps - LAST + 1 - steps), length + 1)]
+        return np.unique(np.concatenate(cuts)).astype(np.int64)

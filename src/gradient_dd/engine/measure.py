@@ -57,8 +57,10 @@ def triangular(task: Task, states: sp.csr_matrix) -> Measure | None:
 
 
 def padded(matrix: sp.csr_matrix) -> tuple[NDArray[np.uint64], Array]:
-    """Return the columns and the values of each row's non-zeros, (rows, k); spare places hold value 0."""
+    """Return the columns and the values of each row's non-zeros, (rows, k); spare places stand last, with value 0."""
+    matrix = matrix.copy()
     matrix.sum_duplicates()
+    matrix.eliminate_zeros()
     counts = np.diff(matrix.indptr)
     place = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
     line = np.repeat(np.arange(matrix.shape[0]), counts)

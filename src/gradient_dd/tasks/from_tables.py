@@ -56,9 +56,7 @@ def from_tables(
     state, action, next_state = np.nonzero((P != 0) & ~terminal[:, None, None])
     return Task(
         name=name,
-        outcomes=Outcomes(
-            state, action, next_state, P[state, action, next_state], R[state, action, next_state].copy()
-        ),
+        outcomes=Outcomes(state, action, next_state, P[state, action, next_state], R[state, action, next_state].copy()),
         discount=broadcast(name, "discount", discount, (states,)),
         start=start_distribution(name, start, terminal),
         behaviour=numbers(name, "behaviour", behaviour),

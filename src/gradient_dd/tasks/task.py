@@ -184,11 +184,7 @@ class Task:
     def visits(self) -> Array:
         """(n,) d: how often the behaviour policy is in each state; sums to 1."""
         P, _ = self.chain(self.behaviour)
-        d = (
-            exact.expected_visits(P, self.start[self.states])
-            if self.episodic
-            else exact.stationary_distribution(P)
-        )
+        d = exact.expected_visits(P, self.start[self.states]) if self.episodic else exact.stationary_distribution(P)
         return frozen(d / d.sum())
 
     @cached_property

@@ -69,9 +69,7 @@ def check_outcomes(task: "Task") -> None:
             raise must(f"Task {task.name!r}: {name!r} of an outcome", f"be from 0 to {count - 1}", column.max())
     code = (outcome.state * actions + outcome.action) * states + outcome.next_state
     if (np.diff(code) <= 0).any():
-        raise must(
-            f"Task {task.name!r}: outcomes", "stand in the order of state, action, next state, each once", code
-        )
+        raise must(f"Task {task.name!r}: outcomes", "stand in the order of state, action, next state, each once", code)
 
 
 def check_finite(task: str, name: str, array: Any) -> None:
@@ -125,20 +123,12 @@ def check_chains(task: "Task") -> None:
         endless = never_reach(P, leaks(P))
         if len(endless):
             rule = "end under the behaviour policy"
-            raise must(
-                f"Task {task.name!r}: episodes", rule, Words(f"no end from state {task.states[endless[0]]}")
-            )
+            raise must(f"Task {task.name!r}: episodes", rule, Words(f"no end from state {task.states[endless[0]]}"))
     elif connected_components(P, connection="strong")[0] > 1:
         rule = "be reachable from every other under the behaviour policy, for it has no terminal"
         stuck = np.flatnonzero(P.diagonal() > 1 - TOLERANCE)
-        got = (
-            f"state {task.states[stuck[0]]}, which is never left but pays"
-            if len(stuck)
-            else "states left for good"
-        )
-        raise must(
-            f"Task {task.name!r}: every state", rule, Words(got), "A terminal must pay 0." if len(stuck) else ""
-        )
+        got = f"state {task.states[stuck[0]]}, which is never left but pays" if len(stuck) else "states left for good"
+        raise must(f"Task {task.name!r}: every state", rule, Words(got), "A terminal must pay 0." if len(stuck) else "")
     P, _ = task.chain(task.target)
     endless = never_reach(P, leaks(P @ sp.diags(task.discount[task.states])))
     if len(endless):

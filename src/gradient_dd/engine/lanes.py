@@ -1,0 +1,259 @@
+"""The lane engine: every setting of every learner on one trajectory, compiled from the same rules.
+
+    run_lanes(task, settings, Horizon(episodes=20_000), runs=50)
+
+Settings that share a rule are lanes of one compiled call; all lanes of a run see the same transitions. The result is
+the same bits whatever the number of workers, the grouping of lanes, or the pieces a run is advanced in.
+"""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradient_dd.engine.fold import no_errors
+from gradient_dd.engine.horizon import Horizon, Segments
+from gradient_dd.engine.kernel import BLOCK, WIDEST, fused_kernel, new_lanes
+from gradient_dd.engine.measure import Measure, measure
+from gradient_dd.engine.touches import Shape, Touches, touches
+from gradient_dd.engine.wide_kernel import wide_kernel
+from gradient_dd.errors import Words, must
+from gradient_dd.exact import Array
+from gradient_dd.learners import Setting
+from gradient_dd.schedules import Schedule, check_schedule, constant
+from gradient_dd.tasks import Task
+from gradient_dd.trajectories import Position, Stream
+
+CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
+NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
+
+
+@dataclass(frozen=True)
+class LaneResults:
+    """What runs of many settings leave; settings in the order given.
+
+    last100, area                    (runs, settings) means of errors; inf where the lane diverged
+    curve                            (runs, settings, bins) means over bins of points
+    diverged_step, diverged_episode  (runs, settings) where the error left the bound; 0 if it did not
+    steps                            (runs,) steps made
+    """
+
+    last100: Array
+    area: Array
+    curve: Array
+    diverged_step: NDArray[np.int64]
+    diverged_episode: NDArray[np.int64]
+    steps: NDArray[np.int64]
+
+
+class Block:
+    """Lanes of one rule that are advanced by one call of one kernel."""
+
+    def __init__(
+        self, task: Task, settings: Sequence[Setting], table: Touches, shape: Shape, error: Measure, bins: int
+    ):
+        rule = settings[0].rule
+        fused = shape.width <= WIDEST and (shape.one_hot or not rule.natural)
+        lanes = BLOCK if fused else -(-len(settings) // 8) * 8
+        make = fused_kernel if fused else wide_kernel
+        self.settings = settings
+        self.table, self.error = table, error._replace(rows=error.rows.ravel(), values=error.values.ravel())
+        self.kernel = make(rule, shape, error.rows.shape[1])
+        self.lanes = new_lanes(list(settings), lanes, shape, task.initial_weights, diagonal=fused)
+        self.errors = no_errors(lanes, bins)
+        self.advance(np.zeros(1, np.int32), NOTHING)  # compiles the kernel, if this is its first block
+
+    def advance(self, column: NDArray[np.int32], segments: Any) -> None:
+        """Advance all lanes over a piece of the trajectory."""
+        self.kernel(column, tuple(segments), self.table, self.error, self.lanes, self.errors)
+
+    def weights(self, p: int) -> tuple[Array, Array]:
+        """Return w and η, (lanes, p) each."""
+        block, count = len(self.errors.now), len(self.settings)
+        w, eta = (array.reshape(-1, block)[:p, :count].T.copy() for array in (self.lanes.w, self.lanes.eta))
+        scale = self.lanes.fields.reshape(-1, block)[-1, :count]
+        return w, eta * scale[:, None]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Every array that a call changes."""
+        return self.lanes._asdict() | self.errors._asdict()
+
+
+class LaneRun:
+    """All settings of one run of a task: advance it, take its state out, put it back."""
+
+    def __init__(
+        self,
+        task: Task,
+        settings: Iterable[Setting],
+        horizon: Horizon,
+        schedule: Schedule = constant,
+        sampling: str = "trajectory",
+        seed: int = 0,
+        run: int = 0,
+    ) -> None:
+        horizon.check(task)
+        self.task, self.horizon, self.schedule = task, horizon, check_schedule(schedule)
+        self.settings = check_settings(settings)
+        self.sampling, self.seed, self.run = sampling, seed, run
+        self._ends = task.transitions.ends
+        self._stream = Stream(task, seed, run, sampling)
+        self._ahead = self._stream.take(1)  # the outcome of the coming step
+        self.steps = self.episodes = 0
+        self._places, self._blocks = self._make_blocks()
+
+    def _make_blocks(self) -> tuple[list[list[int]], list[Block]]:
+        """Return blocks of settings with one rule, and the places of their lanes among the settings."""
+        groups: dict[Any, list[int]] = {}
+        for place, setting in enumerate(self.settings):
+            shared = tuple(setting.values[p.name] for p in setting.rule.parameters if p.shared)
+            groups.setdefault((setting.rule, setting.rho_mode, shared), []).append(place)
+        places, blocks, error = [], [], measure(self.task)
+        tables = {mode: touches(self.task, mode) for mode in {setting.rho_mode for setting in self.settings}}
+        for (rule, mode, _), group in groups.items():
+            table, shape = tables[mode]
+            whole = rule.natural and not shape.one_hot  # one M⁻¹ for all lanes
+            size = len(group) if whole else BLOCK
+            for begin in range(0, len(group), size):
+                lanes = group[begin : begin + size]
+                places.append(lanes)
+                chosen = [self.settings[place] for place in lanes]
+                blocks.append(Block(self.task, chosen, table, shape, error, self.horizon.bins))
+        return places, blocks
+
+    @property
+    def done(self) -> bool:
+        """Whether the horizon is reached."""
+        return self.steps == self.horizon.steps or self.episodes == self.horizon.episodes
+
+    def advance(self, steps: int | None = None) -> None:
+        """Go on for so many steps, or to the horizon."""
+        stop = None if steps is None else self.steps + steps
+        while not self.done and self.steps != stop:
+            self._advance_piece(CHUNK if stop is None else min(CHUNK, stop - self.steps))
+
+    def _advance_piece(self, length: int) -> None:
+        column = np.concatenate([self._ahead, self._stream.take(length)])
+        ends = np.flatnonzero(self._ends[column[:-1]]) + 1
+        segments = self.horizon.cut(ends, length, self.steps, self.episodes, self.schedule)
+        for block in self._blocks:
+            block.advance(column, segments)
+        made = int(segments.end[-1])
+        self.steps += made
+        self.episodes += int(np.searchsorted(ends, made, side="right"))
+        self._ahead = column[made : made + 1]
+
+    def results(self) -> LaneResults:
+        """Return the folded errors of a finished run, with one row for the run."""
+        if not self.done:
+            raise must("A run", "be finished for its results", Words(f"{self.steps} steps so far"))
+        count, bins = len(self.settings), self.horizon.bins
+        last, area, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
+        curve = np.empty((count, bins))
+        for places, block in zip(self._places, self._blocks, strict=True):
+            lanes, errors = len(places), block.errors
+            last[places] = errors.last[:lanes] / self.horizon.n_last
+            area[places] = errors.total[:lanes] / self.horizon.points
+            curve[places] = (errors.curve.reshape(bins, -1)[:, :lanes] / self.horizon.bin_sizes()[:, None]).T
+            diverged[:, places] = errors.diverged.reshape(2, -1)[:, :lanes]
+        return LaneResults(last[None], area[None], curve[None], diverged[:1], diverged[1:], np.array([self.steps]))
+
+    def weights(self) -> tuple[Array, Array]:
+        """Return w and η of every setting, (settings, p) each."""
+        p = self.task.n_features
+        w, eta = np.empty((2, len(self.settings), p))
+        for places, block in zip(self._places, self._blocks, strict=True):
+            w[places], eta[places] = block.weights(p)
+        return w, eta
+
+    def state(self) -> dict[str, Any]:
+        """Return copies of all that changes, as plain arrays: a checkpoint."""
+        words, group = self._stream.position
+        counts = np.array([self.steps, self.episodes, words, group, self._ahead[0]], np.int64)
+        blocks = {f"{i}.{name}": array for i, block in enumerate(self._blocks) for name, array in block.state.items()}
+        return {"counts": counts} | {name: array.copy() for name, array in blocks.items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Put back a state taken from a run of the same task, settings, horizon, schedule, seed and run."""
+        blocks = {f"{i}.{name}": array for i, block in enumerate(self._blocks) for name, array in block.state.items()}
+        shapes = {"counts": (5,)} | {name: array.shape for name, array in blocks.items()}
+        if {name: array.shape for name, array in state.items()} != shapes:
+            got = Words("a state of other shapes")
+            raise must("A state", "be put back into a run like the one it was taken from", got)
+        for name, array in blocks.items():
+            array[:] = state[name]
+        self.steps, self.episodes, words, group, ahead = map(int, state["counts"])
+        self._stream = Stream(self.task, self.seed, self.run, self.sampling, Position(words, group))
+        self._ahead = np.array([ahead], np.int32)
+
+
+def run_lanes(
+    task: Task,
+    settings: Iterable[Setting],
+    horizon: Horizon,
+    *,
+    schedule: Schedule = constant,
+    sampling: str = "trajectory",
+    seed: int = 0,
+    runs: int = 1,
+    workers: int | None = None,
+) -> LaneResults:
+    """Run every setting on runs 0, 1, … of a task, on as many threads as there are cores, and return all errors."""
+    chosen = check_settings(settings)
+    for name, value in (("runs", runs), ("workers", 1 if workers is None else workers)):
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+            raise must(f"{name!r}", "be a whole number, one or more", value)
+    workers = workers or cpu_count() or 1
+    shares = shared_out(chosen, max(1, workers // runs))
+
+    def prepare(run: int, share: list[int]) -> LaneRun:
+        return LaneRun(task, [chosen[place] for place in share], horizon, schedule, sampling, seed, run)
+
+    def work(item: tuple[int, list[int]]) -> LaneResults:
+        lane_run = prepare(*item)
+        lane_run.advance()
+        return lane_run.results()
+
+    for share in shares:
+        prepare(0, share)  # compiles every kernel once, before the threads start
+    items = [(run, share) for run in range(runs) for share in shares]
+    with ThreadPoolExecutor(workers) as pool:
+        parts = list(pool.map(work, items))
+    return joined(parts, runs, shares)
+
+
+def shared_out(settings: Sequence[Setting], shares: int) -> list[list[int]]:
+    """Return the places of the settings in as many shares, each rule's in runs of whole blocks."""
+    order = sorted(range(len(settings)), key=lambda place: (settings[place].rule.name, settings[place].rho_mode))
+    blocks = [order[begin : begin + BLOCK] for begin in range(0, len(order), BLOCK)]
+    dealt = [blocks[share::shares] for share in range(min(shares, len(blocks)))]
+    return [sorted(place for block in share for place in block) for share in dealt]
+
+
+def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> LaneResults:
+    """Return the results of all (run, share) parts, in their order, as one."""
+    back = np.argsort(np.concatenate(shares))
+
+    def gather(name: str) -> Any:
+        rows = [getattr(part, name) for part in parts]
+        by_run = [np.concatenate(rows[run * len(shares) : (run + 1) * len(shares)], axis=1) for run in range(runs)]
+        return np.concatenate(by_run)[:, back]
+
+    names = ("last100", "area", "curve", "diverged_step", "diverged_episode")
+    steps = np.concatenate([part.steps for part in parts[:: len(shares)]])
+    return LaneResults(**{name: gather(name) for name in names}, steps=steps)
+
+
+def check_settings(settings: Iterable[Setting]) -> list[Setting]:
+    """Return the settings as a list; raise if there are none, or something else among them."""
+    chosen = list(settings)
+    wrong = [setting for setting in chosen if not isinstance(setting, Setting)]
+    if wrong or not chosen:
+        got = wrong[0] if wrong else Words("none")
+        raise must("Settings", "be one or more settings, e.g. [LEARNERS['td'].setting(alpha=0.1)]", got)
+    return chosen
