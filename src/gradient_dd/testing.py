@@ -17,6 +17,8 @@ import scipy.sparse as sp
 
 from gradient_dd import schedules, tasks
 from gradient_dd.engine import reference
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.reference import Weights
 from gradient_dd.exact import Array
 from gradient_dd.learner import Learner
@@ -116,6 +118,17 @@ def treats_sparse_as_dense(rule: Rule) -> None:
                     )
 
 
+def runs_alike_in_both_engines(rule: Rule) -> None:
+    """The lane engine gives the reference engine's weights and errors, compiled from the same step."""
+    for task, horizon in (
+        (tasks.random_walk(5), Horizon(episodes=120)),
+        (tasks.baird(5), Horizon(steps=500, every=100)),
+    ):
+        for rho_mode in modes(rule):
+            setting = rule.setting(rho_mode=rho_mode, alpha=0.01)
+            assert_alike(task, setting, horizon)
+
+
 def reads_only_what_it_names(rule: Rule) -> None:
     """The step is a pure function of its scalars: the same numbers in, the same numbers out."""
     rng = np.random.default_rng(0)
@@ -131,6 +144,7 @@ CONTRACTS: tuple[Callable[[Rule], None], ...] = (
     drives_the_mean_to_the_fixed_point,
     stands_still_with_step_size_zero,
     treats_sparse_as_dense,
+    runs_alike_in_both_engines,
     reads_only_what_it_names,
 )
 
@@ -160,6 +174,34 @@ def feed(task: Task, setting: Setting, steps: int, sparse: bool) -> Learner:
     for o in Stream(task, seed=1).take(steps):
         agent.update(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
     return agent
+
+
+def assert_alike(
+    task: Task,
+    setting: Setting,
+    horizon: Horizon,
+    schedule: schedules.Schedule = schedules.constant,
+    sampling: str = "trajectory",
+    seed: int = 0,
+) -> None:
+    """Raise unless both engines give the same weights, last100, area and curve to a relative 1e-12."""
+    lane_run = LaneRun(task, [setting], horizon, schedule, sampling, seed)
+    lane_run.advance()
+    values: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
+    common: dict[str, Any] = {"schedule": schedule, "sampling": sampling, "seed": seed}
+    trace = reference.run(task, setting.rule, episodes=horizon.episodes, steps=horizon.steps, **common, **values)
+    what = f"{setting} on {task}, {schedule}, {sampling}: the lane engine's"
+    for name, got, wanted in zip(("w", "η"), lane_run.weights(), (trace.w, trace.eta), strict=True):
+        assert_close(got[0], wanted, f"{what} {name} against the reference")
+    points = trace.errors[horizon.every - 1 :: horizon.every]
+    bins = np.bincount(horizon.bin_of(np.arange(1, horizon.points + 1)), points) / horizon.bin_sizes()
+    results = lane_run.results()
+    for name, got, wanted in (
+        ("last100", results.last100[0], trace.errors[-horizon.n_last :].mean(keepdims=True)),
+        ("area", results.area[0], points.mean(keepdims=True)),
+        ("curve", results.curve[0, 0], bins),
+    ):
+        assert_close(got, wanted, f"{what} {name} against the reference")
 
 
 def assert_close(got: Array, wanted: Array, what: str) -> None:

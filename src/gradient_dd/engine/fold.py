@@ -1,5 +1,6 @@
 """Compiled folding of errors: one RMSVE per lane, summed into last100, area and curve where it is taken."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numba
@@ -49,6 +50,7 @@ def term_source(k: int) -> str:
     return "\n".join(lines)
 
 
+@cache
 def make_take_errors(k: int) -> Any:
     """Compile `take_errors` for measures with k non-zeros a row."""
     names: dict[str, Any] = {f"S{j}": np.uintp(j) for j in range(k)}

@@ -28,7 +28,6 @@ from gradient_dd.engine.touches import Shape
 from gradient_dd.exact import Array
 from gradient_dd.learners import Rule, Setting
 
-BLOCK = 64  # lanes of a block: fewer are bound by the latency from store to load, more leave the cache
 WIDEST = 8  # rows of a step up to which the loop is written out
 
 TINY_SCALE = 2.0**-500  # η = scale × what is stored; multiplied out when the scale falls below this
@@ -149,12 +148,12 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool) -> str:
     )
 
 
-def make_move(rule: Rule, k: int, width: int, one_hot: bool) -> Any:
+def make_move(rule: Rule, k: int, width: int, one_hot: bool, block: int) -> Any:
     """Compile `move_source` with the rule's step inlined in it."""
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(width))]
     names: dict[str, Any] = {"TINY_SCALE": TINY_SCALE, "SMALLEST_SHRINK": SMALLEST_SHRINK}
     names["step"] = numba.njit(rule.step, **INLINE)
-    names |= {f"B{i}": np.uintp(BLOCK * i) for i in range(len(lane_parameters(rule)) + 2)}
+    names |= {f"B{i}": np.uintp(block * i) for i in range(len(lane_parameters(rule)) + 2)}
     names |= {f"S{j}": np.uintp(j) for j in range(width)}
     for scope in scopes:
         names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, scopes)
@@ -165,6 +164,7 @@ def make_move(rule: Rule, k: int, width: int, one_hot: bool) -> Any:
 # The loop over the trajectory -------------------------------------------------------------------------------------
 
 
+@cache
 def make_products(k: int, width: int) -> Any:
     """Compile the products of the coming x with this step's x and x'. No branches: they would follow the dice."""
     K, W = np.uintp(k), np.uintp(width)
@@ -205,12 +205,13 @@ def set_step_sizes(start, fields, factor, B):
 
 
 @cache
-def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
-    """Compile `run(column, segments, touches, measure, lanes, errors)` for a rule and a shape of features."""
-    k, width, one_hot = shape
-    B, W = np.uintp(BLOCK), np.uintp(width)
+def fused_kernel(rule: Rule, shape: Shape, measure_k: int, block: int) -> Any:
+    """Compile `run(column, segments, touches, measure, lanes, errors)` for a rule, a shape of features and B lanes."""
+    k, width, one_hot, some_narrow, some_wide = shape
+    B, W = np.uintp(block), np.uintp(width)
     changing, natural = "x_change" in rule.arguments, rule.natural
-    narrow, wide = make_move(rule, k, k, one_hot), make_move(rule, k, width, one_hot)
+    wide = make_move(rule, k, width if some_wide else k, one_hot, block)
+    narrow = make_move(rule, k, k, one_hot, block) if some_narrow and some_wide else wide
     products, take_errors = make_products(k, width), make_take_errors(measure_k)
 
     @numba.njit(**INLINE)
@@ -228,7 +229,7 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
             m1 = (metric[0] + 1.0) / metric[np.uintp(1) + rows[first + W - np.uintp(1)]]
         reward, rho, rho_x, discount = rewards[outcome], rhos[outcome], rhos_x[outcome], discounts[outcome]
         barrier()
-        if is_narrow[outcome]:
+        if some_narrow and some_wide and is_narrow[outcome]:
             return narrow(
                 w, eta, fields, rows, xs, ns, us, first, reward, rho, rho_x, discount, with_x, with_next, m0, m1
             )

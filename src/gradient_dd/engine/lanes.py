@@ -17,18 +17,20 @@ from numpy.typing import NDArray
 
 from gradient_dd.engine.fold import no_errors
 from gradient_dd.engine.horizon import Horizon, Segments
-from gradient_dd.engine.kernel import BLOCK, WIDEST, fused_kernel, new_lanes
+from gradient_dd.engine.kernel import WIDEST, fused_kernel, new_lanes
 from gradient_dd.engine.measure import Measure, measure
 from gradient_dd.engine.touches import Shape, Touches, touches
 from gradient_dd.engine.wide_kernel import wide_kernel
 from gradient_dd.errors import Words, must
 from gradient_dd.exact import Array
-from gradient_dd.learners import Setting
+from gradient_dd.learners import Rule, Setting
 from gradient_dd.schedules import Schedule, check_schedule, constant
 from gradient_dd.tasks import Task
 from gradient_dd.trajectories import Position, Stream
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
+MOST_LANES = 128  # of a block: more leave the cache
+LANE_STEP = 8  # two vectors of four
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 
 
@@ -50,19 +52,27 @@ class LaneResults:
     steps: NDArray[np.int64]
 
 
+def padded_lanes(count: int) -> int:
+    """Return how many lanes a block of `count` settings has: whole vectors, and enough of them to hide latencies."""
+    return max(16, -(-count // LANE_STEP) * LANE_STEP)
+
+
+def is_fused(rule: Rule, shape: Shape) -> bool:
+    """Return whether the fused kernel runs a rule; the wide one takes the others."""
+    return shape.width <= WIDEST and (shape.one_hot or not rule.natural)
+
+
 class Block:
     """Lanes of one rule that are advanced by one call of one kernel."""
 
     def __init__(
         self, task: Task, settings: Sequence[Setting], table: Touches, shape: Shape, error: Measure, bins: int
     ):
-        rule = settings[0].rule
-        fused = shape.width <= WIDEST and (shape.one_hot or not rule.natural)
-        lanes = BLOCK if fused else -(-len(settings) // 8) * 8
-        make = fused_kernel if fused else wide_kernel
+        rule, lanes, k = settings[0].rule, padded_lanes(len(settings)), error.rows.shape[1]
+        fused = is_fused(rule, shape)
         self.settings = settings
         self.table, self.error = table, error._replace(rows=error.rows.ravel(), values=error.values.ravel())
-        self.kernel = make(rule, shape, error.rows.shape[1])
+        self.kernel = fused_kernel(rule, shape, k, lanes) if fused else wide_kernel(rule, shape, k)
         self.lanes = new_lanes(list(settings), lanes, shape, task.initial_weights, diagonal=fused)
         self.errors = no_errors(lanes, bins)
         self.advance(np.zeros(1, np.int32), NOTHING)  # compiles the kernel, if this is its first block
@@ -105,7 +115,7 @@ class LaneRun:
         self._stream = Stream(task, seed, run, sampling)
         self._ahead = self._stream.take(1)  # the outcome of the coming step
         self.steps = self.episodes = 0
-        self._places, self._blocks = self._make_blocks()
+        self._places, self.blocks = self._make_blocks()
 
     def _make_blocks(self) -> tuple[list[list[int]], list[Block]]:
         """Return blocks of settings with one rule, and the places of their lanes among the settings."""
@@ -117,11 +127,9 @@ class LaneRun:
         tables = {mode: touches(self.task, mode) for mode in {setting.rho_mode for setting in self.settings}}
         for (rule, mode, _), group in groups.items():
             table, shape = tables[mode]
-            whole = rule.natural and not shape.one_hot  # one M⁻¹ for all lanes
-            size = len(group) if whole else BLOCK
-            for begin in range(0, len(group), size):
-                lanes = group[begin : begin + size]
-                places.append(lanes)
+            count = -(-len(group) // MOST_LANES) if is_fused(rule, shape) else 1  # one M⁻¹ for all lanes
+            for lanes in np.array_split(group, count):
+                places.append(lanes.tolist())
                 chosen = [self.settings[place] for place in lanes]
                 blocks.append(Block(self.task, chosen, table, shape, error, self.horizon.bins))
         return places, blocks
@@ -141,7 +149,7 @@ class LaneRun:
         column = np.concatenate([self._ahead, self._stream.take(length)])
         ends = np.flatnonzero(self._ends[column[:-1]]) + 1
         segments = self.horizon.cut(ends, length, self.steps, self.episodes, self.schedule)
-        for block in self._blocks:
+        for block in self.blocks:
             block.advance(column, segments)
         made = int(segments.end[-1])
         self.steps += made
@@ -155,7 +163,7 @@ class LaneRun:
         count, bins = len(self.settings), self.horizon.bins
         last, area, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
         curve = np.empty((count, bins))
-        for places, block in zip(self._places, self._blocks, strict=True):
+        for places, block in zip(self._places, self.blocks, strict=True):
             lanes, errors = len(places), block.errors
             last[places] = errors.last[:lanes] / self.horizon.n_last
             area[places] = errors.total[:lanes] / self.horizon.points
@@ -167,7 +175,7 @@ class LaneRun:
         """Return w and η of every setting, (settings, p) each."""
         p = self.task.n_features
         w, eta = np.empty((2, len(self.settings), p))
-        for places, block in zip(self._places, self._blocks, strict=True):
+        for places, block in zip(self._places, self.blocks, strict=True):
             w[places], eta[places] = block.weights(p)
         return w, eta
 
@@ -175,12 +183,12 @@ class LaneRun:
         """Return copies of all that changes, as plain arrays: a checkpoint."""
         words, group = self._stream.position
         counts = np.array([self.steps, self.episodes, words, group, self._ahead[0]], np.int64)
-        blocks = {f"{i}.{name}": array for i, block in enumerate(self._blocks) for name, array in block.state.items()}
+        blocks = {f"{i}.{name}": array for i, block in enumerate(self.blocks) for name, array in block.state.items()}
         return {"counts": counts} | {name: array.copy() for name, array in blocks.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Put back a state taken from a run of the same task, settings, horizon, schedule, seed and run."""
-        blocks = {f"{i}.{name}": array for i, block in enumerate(self._blocks) for name, array in block.state.items()}
+        blocks = {f"{i}.{name}": array for i, block in enumerate(self.blocks) for name, array in block.state.items()}
         shapes = {"counts": (5,)} | {name: array.shape for name, array in blocks.items()}
         if {name: array.shape for name, array in state.items()} != shapes:
             got = Words("a state of other shapes")
@@ -228,11 +236,10 @@ def run_lanes(
 
 
 def shared_out(settings: Sequence[Setting], shares: int) -> list[list[int]]:
-    """Return the places of the settings in as many shares, each rule's in runs of whole blocks."""
+    """Return the places of the settings in as many shares, equal rules together, none smaller than a block."""
     order = sorted(range(len(settings)), key=lambda place: (settings[place].rule.name, settings[place].rho_mode))
-    blocks = [order[begin : begin + BLOCK] for begin in range(0, len(order), BLOCK)]
-    dealt = [blocks[share::shares] for share in range(min(shares, len(blocks)))]
-    return [sorted(place for block in share for place in block) for share in dealt]
+    dealt = np.array_split(np.array(order), min(shares, -(-len(order) // MOST_LANES)))
+    return [sorted(share.tolist()) for share in dealt]
 
 
 def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> LaneResults:

@@ -38,20 +38,22 @@ class Touches(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a kernel is compiled for: k rows of x, `width` rows in all, and whether features are one-hot."""
+    """What a kernel is compiled for: k rows of x, `width` rows in all, one-hot or not, narrow outcomes, wide ones."""
 
     k: int
     width: int
     one_hot: bool
+    some_narrow: bool
+    some_wide: bool
 
 
-def touches(task: Task, rho_mode: str) -> tuple[Touches, Shape]:
-    """Return the table of a task and its shape."""
+def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touches, Shape]:
+    """Return the table of a task and its shape; without `use_one_hot`, one-hot features count as any sparse ones."""
     columns, values = padded(sp.vstack([task.sparse_features, sp.csr_matrix((1, task.n_features))], format="csr"))
     row, next_row, reward, discount, rho, _ = task.transitions
     rows, x, x_next, used = unite(columns[row], values[row], columns[next_row], values[next_row])
     k, width = values.shape[1], max(int(used.max()), 1)
-    one_hot = k == 1 and bool(np.all(values[:-1] == 1))
+    one_hot = use_one_hot and k == 1 and bool(np.all(values[:-1] == 1))
     width = max(width, 2) if one_hot else width
     rows, x, x_next = rows[:, :width], x[:, :width], x_next[:, :width]
     spare = task.n_features + np.arange(width)
@@ -66,7 +68,7 @@ def touches(task: Task, rho_mode: str) -> tuple[Touches, Shape]:
         rho_x=rho if rho_mode == "R" else np.ones_like(rho),
         discount=discount,
     )
-    return table, Shape(k, width, one_hot)
+    return table, Shape(k, width, one_hot, bool(table.narrow.any()), not table.narrow.all())
 
 
 def unite(x_rows: Rows, x: Array, next_rows: Rows, x_next: Array) -> tuple[Rows, Array, Array, NDArray[np.int64]]:

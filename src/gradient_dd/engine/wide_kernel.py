@@ -74,7 +74,7 @@ def move_row(array, begin, B, first, a, second, b):
 @cache
 def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
     """Compile `run(column, segments, touches, measure, lanes, errors)` for a rule and a shape of features."""
-    k, width, _ = shape
+    k, width = shape.k, shape.width
     K, W = np.uintp(k), np.uintp(width)
     names: dict[str, Any] = {"step": numba.njit(rule.step, **INLINE), "np": np}
     exec(coefficients_source(rule), names)

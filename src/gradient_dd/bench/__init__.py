@@ -1,0 +1,192 @@
+"""`gradient-dd bench`: the lane engine against hand-written C, a plain NumPy loop and JAX, in one run on one core.
+
+Times are nanoseconds per update of one lane, the best of several interleaved calls; compare them as ratios within one
+run only. What is timed is the kernel on a trajectory made before, errors after every episode (or 100 steps) included;
+making the trajectory, which all lanes of all learners share, is timed apart, and so is compiling.
+"""
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from gradient_dd import tasks
+from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
+from gradient_dd.bench.jax_baseline import has_jax, jax_call
+from gradient_dd.bench.plain_baseline import plain_call
+from gradient_dd.engine.horizon import Horizon, Segments
+from gradient_dd.engine.lanes import Block, LaneRun
+from gradient_dd.learners import LEARNERS
+from gradient_dd.schedules import tapered
+from gradient_dd.tasks import Task
+from gradient_dd.trajectories import Stream
+
+LANES = 64
+STEPS = 2**17
+REPEATS = 15
+PLAIN_STEPS, JAX_STEPS = 3_000, 30_000
+
+# task, largest alpha
+CASES: tuple[tuple[Task, float], ...] = (
+    (tasks.random_walk(40), 0.3),
+    (tasks.boyan_chain(100), 0.3),
+    (tasks.baird(20), 0.002),
+)
+
+
+def alphas(top: float) -> np.ndarray:
+    """Return the step sizes of the lanes."""
+    return np.geomspace(top / 1000, top, LANES)
+
+
+def horizon_of(task: Task) -> Horizon:
+    """Return a horizon beyond what is timed, with the paper's points."""
+    return Horizon(episodes=10**9) if task.episodic else Horizon(steps=10**9, every=100)
+
+
+def piece(task: Task, steps: int = STEPS) -> tuple[np.ndarray, Segments]:
+    """Return a piece of a trajectory and its segments."""
+    column = Stream(task).take(steps + 1)
+    ends = np.flatnonzero(task.transitions.ends[column[:-1]]) + 1
+    return column, horizon_of(task).cut(ends, steps, 0, 0, tapered(1000))
+
+
+def fresh_block(task: Task, name: str, top: float) -> Block:
+    """Return a block of lanes of one learner."""
+    settings = [LEARNERS[name].setting(alpha=float(alpha)) for alpha in alphas(top)]
+    return LaneRun(task, settings, horizon_of(task), tapered(1000)).blocks[0]
+
+
+def best_times(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Return the shortest time of each call; the calls take turns, so that noise falls on all alike."""
+    best = dict.fromkeys(calls, np.inf)
+    for _ in range(repeats):
+        for name, call in calls.items():
+            begin = perf_counter()
+            call()
+            best[name] = min(best[name], perf_counter() - begin)
+    return best
+
+
+def measure_case(task: Task, top: float, name: str, with_jax: bool) -> Iterator[dict[str, Any]]:
+    """Yield a row for the engine and one for each baseline."""
+    column, segments = piece(task)
+    begin = perf_counter()
+    block = fresh_block(task, name, top)
+    compile_seconds = perf_counter() - begin
+    silent = segments._replace(point=np.full_like(segments.point, -1), last=np.zeros_like(segments.last))
+    calls: dict[str, Callable[[], Any]] = {"engine": lambda: block.advance(column, segments)}
+    without = fresh_block(task, name, top)
+    calls["engine, no errors"] = lambda: without.advance(column, silent)
+    one_hot = bool(task.sparse_features.nnz == task.n_states)
+    code = library(LANES, one_hot) if name in LEARNERS_IN_C else None
+    if code is not None:
+        calls["C"] = c_call(code, fresh_block(task, name, top), column, segments)
+    best = best_times(calls, REPEATS)
+    per_update = {kind: seconds / (STEPS * LANES) * 1e9 for kind, seconds in best.items()}
+    row = {"learner": name, "task": str(task), "lanes": LANES}
+    share = 1 - per_update.pop("engine, no errors") / per_update["engine"]
+    engine = {"ns_per_update": per_update.pop("engine"), "error_share": share, "compile_seconds": compile_seconds}
+    yield {"kind": "engine", **row, **engine}
+    if "C" in per_update:
+        yield {"kind": "C", **row, "ns_per_update": per_update["C"]}
+    if name in LEARNERS_IN_C:
+        seconds = best_times({"": plain_call(task, name, column[:PLAIN_STEPS], top / 30)}, 3)[""]
+        yield {"kind": "numpy", **row, "lanes": 1, "ns_per_update": seconds / PLAIN_STEPS * 1e9}
+    if with_jax and name in LEARNERS_IN_C:
+        call = jax_call(task, name, column[:JAX_STEPS], alphas(top))
+        call()
+        seconds = best_times({"": call}, 3)[""]
+        yield {"kind": "jax", **row, "ns_per_update": seconds / (JAX_STEPS * LANES) * 1e9}
+
+
+def sampling_row(task: Task) -> dict[str, Any]:
+    """Return the time of one step of a trajectory, shared by all lanes."""
+    stream = Stream(task)
+    seconds = best_times({"": lambda: stream.take(STEPS)}, REPEATS)[""]
+    return {"kind": "sampling", "learner": "", "task": str(task), "lanes": 0, "ns_per_step": seconds / STEPS * 1e9}
+
+
+def run_bench(said: Callable[[str], None], only: str | None = None) -> dict[str, Any]:
+    """Measure everything on one core and return it; `said` is told what is being measured."""
+    with on_one_core():
+        rows: list[dict[str, Any]] = []
+        with_jax = has_jax()
+        for task, top in CASES:
+            if only not in (None, task.name):
+                continue
+            rows.append(sampling_row(task))
+            for name in LEARNERS:
+                said(f"{task}: {name}")
+                rows.extend(measure_case(task, top, name, with_jax))
+    engine = [row for row in rows if row["kind"] == "engine"]
+    return {
+        "engine": engine,
+        "baselines": [row for row in rows if row["kind"] not in ("engine", "sampling")],
+        "sampling": [row for row in rows if row["kind"] == "sampling"],
+        "machine": machine(with_jax),
+    }
+
+
+class on_one_core:  # noqa: N801  (a context manager, used like a function)
+    """Keep this process on one core for a while, where the system can."""
+
+    def __enter__(self) -> None:
+        self.before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+        if self.before:
+            os.sched_setaffinity(0, {max(self.before)})
+
+    def __exit__(self, *error: object) -> None:
+        if self.before:
+            os.sched_setaffinity(0, self.before)
+
+
+def machine(with_jax: bool) -> dict[str, Any]:
+    """Return what this was measured on."""
+    import numba
+
+    cpu = Path("/proc/cpuinfo")
+    names = [line for line in cpu.read_text().splitlines() if line.startswith("model name")] if cpu.exists() else []
+    facts = {
+        "cpu": names[0].partition(":")[2].strip() if names else platform.processor(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "numba": numba.__version__,
+        "numpy": np.__version__,
+        "c_compiler": library(LANES, True) is not None,
+    }
+    if with_jax:
+        import jax
+
+        facts["jax"] = jax.__version__
+    return facts
+
+
+HEAD = ("task", "learner", "ns", "C ns", "/ C", "NumPy /", "JAX /", "errors", "compile")
+
+
+def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Return the rows of the printed table: times, and how much slower each baseline is."""
+    times = {(row["task"], row["learner"], row["kind"]): row["ns_per_update"] for row in result["baselines"]}
+    rows: list[tuple[str, ...]] = []
+    for row in result["engine"]:
+        task, learner, ours = row["task"], row["learner"], row["ns_per_update"]
+        c, plain, jax = (times.get((task, learner, kind)) for kind in ("C", "numpy", "jax"))
+        rows.append(
+            (
+                task,
+                learner,
+                f"{ours:.3f}",
+                f"{c:.3f}" if c else "",
+                f"{ours / c:.2f}" if c else "",
+                f"{plain / ours:,.0f}" if plain else "",
+                f"{jax / ours:,.0f}" if jax else "",
+                f"{row['error_share']:.0%}",
+                f"{row['compile_seconds']:.1f} s",
+            )
+        )
+    return rows

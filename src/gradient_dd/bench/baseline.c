@@ -1,0 +1,154 @@
+/* Hand-written lane kernels, for comparison: the layout, the tables and the algorithm of the lane engine, in C.
+ *
+ * Rows of B contiguous doubles, one step moves B lanes. ONE_HOT = 1: features are 1 and each step touches a row of x and
+ * a row of x'. ONE_HOT = 0: two non-zeros a state, three rows in the union of x and x'. `GCC ivdep` promises what the
+ * engine's scopes promise: the rows of a step differ. Only the learners of the paper that run without a metric. */
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LANES _Pragma("GCC ivdep") for (int l = 0; l < B; l++)
+#define TINY_SCALE 0x1p-500
+#define SMALLEST_SHRINK 0x1p-60
+#define DIVERGED 1e100
+#if ONE_HOT
+#define K 1
+#define WIDTH 2
+#else
+#define K 2
+#define WIDTH 3
+#endif
+
+typedef struct {
+    const int32_t *column;
+    int64_t segments; const int64_t *end; const double *factor; const int64_t *point; const uint8_t *last; const int64_t *step, *episode;
+    const uint64_t *rows; const double *x, *x_next, *u; const uint8_t *narrow; const double *reward, *rho, *rho_x, *discount;
+    int64_t terms; const uint64_t *term_rows; const double *term_values, *targets; double rest;
+    int64_t n_rows;
+} Input;
+
+typedef struct {
+    double *w, *eta;                                             /* (n_rows, B) */
+    double *alpha0, *zeta, *alpha, *beta, *own, *change, *scale; /* (B,); own is kappa or reg */
+    double *now, *total, *last_sum, *curve; int64_t *diverged;
+} Lanes;
+
+static void set_step_sizes(Lanes *L, double factor) {
+    double *alpha = L->alpha, *beta = L->beta;
+    const double *alpha0 = L->alpha0, *zeta = L->zeta;
+    LANES { alpha[l] = alpha0[l] * factor; beta[l] = zeta[l] * alpha[l]; }
+}
+
+static void take_errors(const Input *in, Lanes *L, int64_t s) {
+    double *now = L->now, *total = L->total, *last_sum = L->last_sum;
+    int64_t *diverged = L->diverged;
+    LANES now[l] = in->rest;
+    for (int64_t m = 0; m < in->terms; m++) {
+        const double *w0 = L->w + in->term_rows[m * K] * B, v0 = in->term_values[m * K], target = in->targets[m];
+#if K == 2
+        const double *w1 = L->w + in->term_rows[m * K + 1] * B, v1 = in->term_values[m * K + 1];
+        LANES { const double gap = w0[l] * v0 + w1[l] * v1 - target; now[l] += gap * gap; }
+#else
+        LANES { const double gap = w0[l] * v0 - target; now[l] += gap * gap; }
+#endif
+    }
+    LANES {
+        const double error = sqrt(now[l]);
+        if (!(error <= DIVERGED) && diverged[l] == 0) { diverged[l] = in->step[s]; diverged[B + l] = in->episode[s]; }
+        now[l] = diverged[l] == 0 ? error : INFINITY;
+    }
+    if (in->point[s] >= 0) {
+        double *curve = L->curve + in->point[s] * B;
+        LANES { total[l] += now[l]; curve[l] += now[l]; }
+    }
+    if (in->last[s]) LANES last_sum[l] += now[l];
+}
+
+static void rescale(const Input *in, Lanes *L) {
+    for (int l = 0; l < B; l++) if (fabs(L->scale[l]) < TINY_SCALE) {
+        for (int64_t r = 0; r < in->n_rows; r++) L->eta[r * B + l] *= L->scale[l];
+        L->scale[l] = 1.0;
+    }
+}
+
+static inline void products(const Input *in, size_t first, size_t coming, double *with_x, double *with_next) {
+    *with_x = *with_next = 0;
+    for (int i = 0; i < K; i++) for (int j = 0; j < WIDTH; j++) {
+        const double shared = in->rows[coming + i] == in->rows[first + j] ? in->x[coming + i] : 0.0;
+        *with_x += shared * in->x[first + j];
+        *with_next += shared * in->x_next[first + j];
+    }
+}
+
+/* The rules. */
+#define RULE_td          const double w_x = alpha[l] * rho * delta;
+#define RULE_gtd2        const double w_x = alpha[l] * (rho_x * x_eta), w_next = -alpha[l] * rho * g * x_eta, eta_x = beta[l] * (rho * delta - x_eta);
+#define RULE_tdc         const double w_x = alpha[l] * rho * delta, w_next = -alpha[l] * rho * g * x_eta, eta_x = beta[l] * (rho * delta - x_eta);
+#define RULE_tdrc        RULE_tdc const double eta_eta = -beta[l] * own[l];
+#define RULE_gradient_dd const double w_x = alpha[l] * (rho_x * x_eta - own[l] * x_change), w_next = -alpha[l] * rho * g * x_eta, \
+                         eta_x = beta[l] * (rho * delta - x_eta);
+
+/* What a rule needs around it: for each step, before it and after it. */
+#define PLAIN_EACH
+#define PLAIN_BEFORE
+#define PLAIN_AFTER      const double raw_x = eta_x;
+#define SCALED_EACH
+#define SCALED_BEFORE    x_eta = scale[l] * x_eta;
+#define SCALED_AFTER     double shrink = 1.0 + eta_eta; shrink = shrink == 0.0 ? SMALLEST_SHRINK : shrink; \
+                         const double scaled = scale[l] * shrink; scale[l] = scaled; small += fabs(scaled) < TINY_SCALE; \
+                         const double raw_x = eta_x / scaled;
+#define CHANGE_EACH      products(in, first, (size_t)in->column[t + 1] * WIDTH, &with_x, &with_next);
+#define CHANGE_BEFORE    const double x_change = change[l];
+#define CHANGE_AFTER     change[l] = w_x * with_x + w_next * with_next; PLAIN_AFTER
+
+#if ONE_HOT
+#define WIDE_SIGNALS   const double a = w0[l]; const double delta = r - a + w1[l] * g;
+#define NARROW_SIGNALS const double a = w0[l]; const double delta = r + a * (g - 1.0);
+#define X_ETA          double x_eta = eta0[l];
+#define WIDE_MOVES     w0[l] = a + w_x; w1[l] += w_next;
+#define NARROW_MOVES   w0[l] = a + w_x + w_next;
+#define ETA_MOVES      eta0[l] += raw_x;
+#define TD_MOVES       w0[l] = a + w_x;
+#else
+#define WIDE_SIGNALS   const double a = w0[l], b = w1[l], c = w2[l]; const double delta = r + a * u0 + b * u1 + c * u2;
+#define NARROW_SIGNALS const double a = w0[l], b = w1[l]; const double delta = r + a * u0 + b * u1;
+#define X_ETA          double x_eta = eta0[l] * x0 + eta1[l] * x1;
+#define NARROW_MOVES   w0[l] = a + w_x * x0 + w_next * n0; w1[l] = b + w_x * x1 + w_next * n1;
+#define WIDE_MOVES     NARROW_MOVES w2[l] = c + w_next * n2;
+#define ETA_MOVES      eta0[l] += raw_x * x0; eta1[l] += raw_x * x1;
+#define TD_MOVES       w0[l] = a + w_x * x0; w1[l] = b + w_x * x1;
+#endif
+
+#define KERNEL(NAME, EACH, WIDE, NARROW) \
+void run_##NAME(const Input *in, Lanes *L) { \
+    const double *alpha = L->alpha, *beta = L->beta, *own = L->own; \
+    double *change = L->change, *scale = L->scale, with_x = 0, with_next = 0; \
+    int64_t t = 0; \
+    for (int64_t s = 0; s < in->segments; s++) { \
+        set_step_sizes(L, in->factor[s]); \
+        for (; t < in->end[s]; t++) { \
+            const size_t o = in->column[t], first = o * WIDTH; \
+            const uint64_t *rows = in->rows + first; \
+            const double *xs = in->x + first, *ns = in->x_next + first, *us = in->u + first; \
+            const double r = in->reward[o], rho = in->rho[o], rho_x = in->rho_x[o], g = in->discount[o]; \
+            double *w0 = L->w + rows[0] * B, *w1 = L->w + rows[1] * B, *w2 = L->w + rows[WIDTH - 1] * B; \
+            double *eta0 = L->eta + rows[0] * B, *eta1 = L->eta + rows[1] * B; \
+            const double x0 = xs[0], x1 = xs[1], n0 = ns[0], n1 = ns[1], n2 = ns[WIDTH - 1]; \
+            const double u0 = us[0], u1 = us[1], u2 = us[WIDTH - 1]; \
+            int64_t small = 0; \
+            EACH \
+            if (in->narrow[o]) { LANES { NARROW } } else { LANES { WIDE } } \
+            if (small) rescale(in, L); \
+        } \
+        for (int64_t i = (in->n_rows - WIDTH) * B; i < in->n_rows * B; i++) L->w[i] = 0; \
+        if (in->point[s] >= 0 || in->last[s]) take_errors(in, L, s); \
+    } \
+}
+#define GRADIENT(NAME, KIND) KERNEL(NAME, KIND##_EACH, \
+    WIDE_SIGNALS X_ETA KIND##_BEFORE RULE_##NAME KIND##_AFTER WIDE_MOVES ETA_MOVES, \
+    NARROW_SIGNALS X_ETA KIND##_BEFORE RULE_##NAME KIND##_AFTER NARROW_MOVES ETA_MOVES)
+KERNEL(td, , WIDE_SIGNALS RULE_td TD_MOVES, NARROW_SIGNALS RULE_td TD_MOVES)
+GRADIENT(gtd2, PLAIN)
+GRADIENT(tdc, PLAIN)
+GRADIENT(gradient_dd, CHANGE)
+GRADIENT(tdrc, SCALED)

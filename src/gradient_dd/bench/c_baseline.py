@@ -1,0 +1,78 @@
+"""The hand-written C of `baseline.c`, compiled on the spot and run on a block of the lane engine."""
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.engine.horizon import Segments
+from gradient_dd.engine.intrinsics import aligned
+from gradient_dd.engine.lanes import Block
+
+LEARNERS_IN_C = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
+FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-std=gnu11", "-shared", "-fPIC", "-w")
+
+INPUT = (
+    "column segments:i end factor point last step episode rows x x_next u narrow reward rho rho_x discount "
+    "terms:i term_rows term_values targets rest:d n_rows:i"
+)
+LANES = "w eta alpha0 zeta alpha beta own change scale now total last_sum curve diverged"
+
+
+def structure(fields: str) -> type[ctypes.Structure]:
+    """Return a C structure from "name" (a pointer), "name:i" (an integer) and "name:d" (a double)."""
+    kinds = {"i": ctypes.c_int64, "d": ctypes.c_double, "": ctypes.c_void_p}
+    names = [field.partition(":") for field in fields.split()]
+    return type("Record", (ctypes.Structure,), {"_fields_": [(name, kinds[kind]) for name, _, kind in names]})
+
+
+@cache
+def library(lanes: int, one_hot: bool, fused_multiply_add: bool = True) -> ctypes.CDLL | None:
+    """Return the compiled baseline, or None where there is no C compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        return None
+    source, target = Path(__file__).with_name("baseline.c"), Path(mkdtemp(prefix="gradient-dd-")) / "baseline.so"
+    switches = [f"-DB={lanes}", f"-DONE_HOT={int(one_hot)}", *([] if fused_multiply_add else ["-ffp-contract=off"])]
+    subprocess.run([compiler, *FLAGS, *switches, str(source), "-lm", "-o", str(target)], check=True)
+    return ctypes.CDLL(str(target))
+
+
+def c_call(code: ctypes.CDLL, block: Block, column: np.ndarray, segments: Segments) -> Callable[[], Any]:
+    """Return a call that advances the arrays of a block by the C kernel of its rule."""
+    table, error, lanes, errors = block.table, block.error, block.lanes, block.errors
+    B = len(errors.now)
+    rows = dict(zip(("alpha0", "zeta"), lanes.start.reshape(2, B), strict=True))
+    rows |= {name: aligned(1, B) for name in ("alpha", "beta", "change")} | {"scale": aligned(1, B, 1.0)}
+    rows["own"] = lanes.fields.reshape(-1, B)[2].copy()
+    given = (
+        table._asdict()
+        | segments._asdict()
+        | {"column": column, "segments": len(segments.end), "terms": len(error.targets), "n_rows": lanes.w.size // B}
+        | {"term_rows": error.rows, "term_values": error.values, "targets": error.targets, "rest": error.rest}
+    )
+    state = rows | errors._asdict() | {"w": lanes.w, "eta": lanes.eta, "last_sum": errors.last}
+    records = filled(INPUT, given), filled(LANES, state)
+    function = getattr(code, f"run_{block.settings[0].rule.name}")
+    function.argtypes = [ctypes.c_void_p] * 2
+
+    def call() -> Any:
+        kept = given, state  # alive as long as the call is
+        return function(*map(ctypes.addressof, records)), kept
+
+    return call
+
+
+def filled(fields: str, values: dict[str, Any]) -> ctypes.Structure:
+    """Return a structure with numbers, and pointers to arrays."""
+    record = structure(fields)()
+    for name, _ in record._fields_:  # type: ignore[misc]
+        value = values[name]
+        setattr(record, name, value.ctypes.data if isinstance(value, np.ndarray) else value)
+    return record

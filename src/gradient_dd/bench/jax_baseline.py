@@ -1,0 +1,66 @@
+"""A good JAX program for the same work: `scan` over the steps, `vmap` over the lanes, indices, no dense features."""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.engine.measure import padded
+from gradient_dd.learners import LEARNERS
+from gradient_dd.tasks import Task
+
+
+def has_jax() -> bool:
+    """Return whether JAX is installed."""
+    return find_spec("jax") is not None
+
+
+def jax_call(task: Task, name: str, column: np.ndarray, alphas: np.ndarray) -> Callable[[], Any]:
+    """Return a compiled call that runs one learner, a lane for each alpha, over a column of outcomes."""
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    jax.config.update("jax_enable_x64", True)
+    rule = LEARNERS[name]
+    rows, weights = padded(task.feature_rows[np.append(task.states, task.states[:1])])
+    weights[-1] = 0.0  # the last row stands for every terminal
+    columns, values = jnp.asarray(rows.astype(np.int32)), jnp.asarray(weights)
+    row, next_row, reward, discount, rho, _ = (jnp.asarray(array[column]) for array in task.transitions)
+    own = {parameter.name: parameter.default for parameter in rule.parameters if parameter.name != "alpha"}
+
+    def lane(alpha: Any) -> Any:
+        def step(state: Any, data: Any) -> Any:
+            w, eta, last, along, last_x, last_next = state
+            s, n, r, g, ratio = data
+            i, x, j, x_next = columns[s], values[s], columns[n], values[n]
+            change = 0.0
+            if "x_change" in rule.arguments:
+                same = (i[:, None] == along[None, :]) * x[:, None]
+                change = (same * jnp.concatenate([last[0] * last_x, last[1] * last_next])[None, :]).sum()
+            signals = own | {
+                "alpha": alpha,
+                "beta": own.get("zeta", 0.0) * alpha,
+                "rho": ratio,
+                "rho_x": ratio,
+                "discount": g,
+                "delta": r + g * (x_next * w[j]).sum() - (x * w[i]).sum(),
+                "x_eta": (x * eta[i]).sum(),
+                "x_change": change,
+            }
+            move = rule.coefficients(signals)
+            w = w.at[i].add(move["w_x"] * x).at[j].add(move["w_next"] * x_next)
+            eta = eta * (1.0 + move["eta_eta"]) if "eta_eta" in rule.moves else eta
+            eta = eta.at[i].add(move["eta_x"] * x)
+            coefficients = jnp.stack([move["w_x"] + 0.0 * alpha, move["w_next"] + 0.0 * alpha])
+            return (w, eta, coefficients, jnp.concatenate([i, j]), x, x_next), None
+
+        w = jnp.asarray(task.initial_weights)
+        k = columns.shape[1]
+        start = (w, 0.0 * w, jnp.zeros(2), jnp.zeros(2 * k, columns.dtype), jnp.zeros(k), jnp.zeros(k))
+        return lax.scan(step, start, (row, next_row, reward, discount, rho))[0][0]
+
+    compiled = jax.jit(jax.vmap(lane))
+    given = jnp.asarray(alphas)
+    return lambda: compiled(given).block_until_ready()

@@ -1,0 +1,117 @@
+"""How the lane engine scales: with the number of features, with the age of the weights, with threads; and its memory."""
+
+import resource
+from collections.abc import Iterator
+from time import perf_counter
+
+import numpy as np
+
+from gradient_dd import tasks
+from gradient_dd.bench import LANES, REPEATS, STEPS, best_times, fresh_block, piece
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.lanes import LaneRun, run_lanes
+from gradient_dd.learners import LEARNERS, Setting
+from gradient_dd.schedules import constant, tapered
+from gradient_dd.tasks import Task
+
+FEATURES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+WALK_ALPHAS = tuple(10 ** (-i / 4) for i in range(12, -1, -1))
+BOYAN_ALPHAS = tuple(10**i for i in (-2, -1.5, -1, -3 / 4, -1 / 2, -1 / 4, -1 / 8, 0, 1 / 8, 1 / 4))
+ZETAS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
+KAPPAS = (0.25, 0.5, 1.0, 2.0, 4.0)
+PAPER_LEARNERS = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
+
+Row = tuple[str, ...]
+
+
+def paper_lanes(grid: tuple[float, ...], name: str) -> list[Setting]:
+    """Return the paper's settings of a learner: alphas × zetas, and × kappas for Gradient-DD."""
+    rule = LEARNERS[name]
+    if name in ("td", "tdrc"):
+        return [rule.setting(alpha=alpha) for alpha in grid]
+    by_zeta = [rule.setting(alpha=alpha, zeta=zeta) for alpha in grid for zeta in ZETAS]
+    if name != "gradient_dd":
+        return by_zeta
+    return by_zeta + [rule.setting(alpha=alpha, kappa=kappa) for alpha in grid for kappa in KAPPAS if kappa != 1]
+
+
+def by_features() -> Iterator[Row]:
+    """Yield the cost of an update of Gradient-DD on Boyan chains of growing size, errors left out."""
+    first = None
+    for p in FEATURES:
+        task = tasks.boyan_chain(p)
+        column, segments = piece(task)
+        silent = segments._replace(point=np.full_like(segments.point, -1), last=np.zeros_like(segments.last))
+        block = fresh_block(task, "gradient_dd", 0.3)
+        seconds = best_times({"": lambda b=block, c=column, s=silent: b.advance(c, s)}, REPEATS)[""]
+        ns = seconds / (STEPS * LANES) * 1e9
+        first = first or ns
+        size = (block.lanes.w.nbytes + block.lanes.eta.nbytes) / 1e6
+        yield str(p), f"{size:.1f} MB", f"{ns:.3f}", f"{ns / first:.2f}"
+
+
+def by_age() -> Iterator[Row]:
+    """Yield the cost of an update on the weights a whole run leaves, over that on fresh ones, with the paper's settings."""
+    walk_horizon, boyan_horizon = Horizon(episodes=20_000), Horizon(episodes=10_000)
+    cases: list[tuple[Task, Horizon, tuple[float, ...], object]] = [
+        (tasks.random_walk(10), walk_horizon, WALK_ALPHAS, tapered(1000)),
+        (tasks.random_walk(40), walk_horizon, WALK_ALPHAS, tapered(1000)),
+        (tasks.boyan_chain(20), boyan_horizon, BOYAN_ALPHAS, tapered(2000)),
+        (tasks.boyan_chain(100), boyan_horizon, BOYAN_ALPHAS, tapered(2000)),
+        (tasks.baird(7), Horizon(steps=200_000, every=100), tuple(np.geomspace(1e-4, 1, 33)), constant),
+        (tasks.baird(20), Horizon(steps=200_000, every=100), tuple(np.geomspace(1e-4, 1, 33)), constant),
+    ]
+    for task, horizon, grid, schedule in cases:
+        column, segments = piece(task)
+        worst, which, diverged = 0.0, "", 0
+        for name in PAPER_LEARNERS:
+            aged, fresh = (LaneRun(task, paper_lanes(grid, name), horizon, schedule) for _ in range(2))  # type: ignore[arg-type]
+            aged.advance()
+            diverged += int((aged.results().diverged_step > 0).sum())
+            old, new = aged.blocks[0], fresh.blocks[0]
+            begin = new.state["w"].copy(), new.state["eta"].copy()
+
+            def renewed(new=new, begin=begin, column=column, segments=segments):
+                new.lanes.w[:], new.lanes.eta[:] = begin
+                new.advance(column, segments)
+
+            times = best_times({"old": lambda o=old, c=column, s=segments: o.advance(c, s), "new": renewed}, REPEATS)
+            if times["old"] / times["new"] > worst:
+                worst, which = times["old"] / times["new"], name
+        yield str(task), which, f"{worst:.2f}", str(diverged)
+
+
+def by_threads() -> Iterator[Row]:
+    """Yield the time of four runs of the paper's walk settings, m = 40, 1,000 episodes, on one thread and on two."""
+    task = tasks.random_walk(40)
+    lanes = [setting for name in PAPER_LEARNERS for setting in paper_lanes(WALK_ALPHAS, name)]
+    seconds = {}
+    for workers in (1, 2):
+        run_lanes(task, lanes, Horizon(episodes=2), runs=2, workers=workers)
+        tries = []
+        for _ in range(3):
+            begin = perf_counter()
+            run_lanes(task, lanes, Horizon(episodes=1000), schedule=tapered(1000), runs=4, workers=workers)
+            tries.append(perf_counter() - begin)
+        seconds[workers] = min(tries)
+        yield str(workers), f"{seconds[workers]:.2f} s", f"{seconds[1] / seconds[workers]:.2f}"
+
+
+def memory() -> Row:
+    """Return the largest memory this process has had, after one whole run of the walk at the paper's scale."""
+    lanes = [setting for name in PAPER_LEARNERS for setting in paper_lanes(WALK_ALPHAS, name)]
+    begin = perf_counter()
+    results = run_lanes(tasks.random_walk(40), lanes, Horizon(episodes=20_000), schedule=tapered(1000), runs=2)
+    seconds = perf_counter() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    updates = int(results.steps.sum()) * len(lanes)
+    return f"{len(lanes)}", f"{updates:.2e}", f"{seconds:.1f} s", f"{peak:.0f} MB"
+
+
+def scaling_tables() -> Iterator[tuple[str, Row, list[Row]]]:
+    """Yield each table: its title, its head, its rows."""
+    yield "memory of two runs of the whole walk, m = 40", ("lanes", "updates", "time", "peak"), [memory()]
+    yield "threads, walk m = 40, four runs", ("threads", "time", "speed-up"), list(by_threads())
+    yield "features, Boyan chain, Gradient-DD", ("p", "weights", "ns", "against p = 100"), list(by_features())
+    head = ("task", "slowest", "old / fresh weights", "diverged lanes")
+    yield "age of the weights, the paper's settings", head, list(by_age())

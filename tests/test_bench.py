@@ -1,0 +1,60 @@
+"""The benchmark: what it compares is the same work, and its output has the promised form. Nothing here is timed."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from gradient_dd import bench
+from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
+from gradient_dd.bench.plain_baseline import plain_call
+from gradient_dd.cli import cli
+from gradient_dd.engine import reference
+from gradient_dd.learners import LEARNERS
+
+cases = pytest.mark.parametrize("case", bench.CASES, ids=lambda case: case[0].name)
+
+
+@pytest.mark.skipif(library(64, True) is None, reason="no C compiler on this machine")
+@cases
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}")) for name in LEARNERS_IN_C]
+)
+def test_the_hand_written_c_does_the_same_work(name, case):
+    """Compiled without fused multiply-add, which rounds once where two operations round twice: the same bits."""
+    task, top = case
+    column, segments = bench.piece(task, 20_000)
+    ours, theirs = (bench.fresh_block(task, name, top) for _ in range(2))
+    ours.advance(column, segments)
+    one_hot = task.name == "random_walk"
+    c_call(library(bench.LANES, one_hot, fused_multiply_add=False), theirs, column, segments)()
+    assert np.array_equal(ours.lanes.w, theirs.lanes.w)
+    assert np.array_equal(ours.errors.curve, theirs.errors.curve)
+
+
+@cases
+@pytest.mark.parametrize("name", LEARNERS_IN_C)
+def test_the_plain_loop_does_the_same_work(name, case):
+    task, top = case
+    column, _ = bench.piece(task, 500)
+    w = plain_call(task, name, column[:500], top / 30)()
+    assert np.allclose(w, reference.run(task, name, steps=500, alpha=top / 30).w, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_the_output_has_the_promised_form(monkeypatch):
+    for name, value in (("STEPS", 2000), ("REPEATS", 1), ("PLAIN_STEPS", 50), ("JAX_STEPS", 50)):
+        monkeypatch.setattr(bench, name, value)
+    monkeypatch.setattr(bench, "LEARNERS", {"td": LEARNERS["td"]})
+    monkeypatch.setattr(bench, "has_jax", lambda: False)
+    result = CliRunner().invoke(cli, ["bench", "--task", "random_walk", "--json"])
+    output = json.loads(result.stdout)
+    assert set(output) == {"engine", "baselines", "sampling", "machine"}
+    (row,) = output["engine"]
+    assert {"learner", "task", "lanes", "ns_per_update"} <= set(row)
+    assert row["lanes"] == 64
+    assert row["ns_per_update"] > 0
+    assert {row["kind"] for row in output["baselines"]} <= {"C", "numpy", "jax"}
+    shown = CliRunner().invoke(cli, ["bench", "--task", "random_walk"]).stdout
+    assert "random_walk(n_states=40)" in shown

@@ -1,0 +1,237 @@
+"""The lane engine: equal to the reference, and the same bits whatever the grouping, the pieces or the neighbours."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradient_dd import tasks
+from gradient_dd.engine import reference
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.kernel import move_source
+from gradient_dd.engine.lanes import Block, LaneRun, run_lanes
+from gradient_dd.engine.measure import measure
+from gradient_dd.engine.touches import touches
+from gradient_dd.errors import BadRequestError
+from gradient_dd.learners import LEARNERS
+from gradient_dd.schedules import Schedule, constant, tapered
+from gradient_dd.testing import assert_alike, modes
+
+# Tasks of every kind of kernel: one-hot, two non-zeros, dense, and wide; episodic and continuing.
+EPISODES, STEPS = Horizon(episodes=130), Horizon(steps=2500, every=50)
+CASES = [
+    (tasks.random_walk(10), EPISODES),
+    (tasks.random_walk(10, features="linear"), EPISODES),
+    (tasks.boyan_chain(5), EPISODES),
+    (tasks.baird(7), STEPS),
+    (tasks.baird(7, ratios="paper"), STEPS),
+    (tasks.random_mdp(seed=1, episodic=True), EPISODES),
+    (tasks.random_mdp(n_states=20, n_features=12, seed=2), STEPS),
+]
+# Step sizes and schedules; with alpha = 1 TDRC forgets all of η at once.
+SCHEDULES = [constant, tapered(50), tapered(50, per="step"), Schedule(lambda n: 1 / (1 + n % 7))]
+
+
+def grid(name, count, top=0.5, **values):
+    return [LEARNERS[name].setting(alpha=float(alpha), **values) for alpha in np.geomspace(top / 100, top, count)]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}")) for name in LEARNERS]
+)
+def test_lane_engine_is_the_reference_engine(name):
+    """Every learner, task, sampling, schedule and placement of ρ, over thousands of steps, to 1e-12 relative."""
+    rule = LEARNERS[name]
+    for (task, horizon), sampling, schedule in product(CASES, ("trajectory", "iid"), SCHEDULES[:3]):
+        for mode in modes(rule) if task.name == "baird" else "R":
+            alpha = 0.002 if task.name in ("baird", "random_mdp") else 0.02
+            assert_alike(task, rule.setting(rho_mode=mode, alpha=alpha), horizon, schedule, sampling, seed=3)
+
+
+@pytest.mark.xdist_group("kernels of tdrc")
+@pytest.mark.parametrize("name", ["tdrc", "gtd"])
+def test_an_eta_that_is_forgotten_at_every_step(name):
+    for task, horizon in CASES[:3]:
+        assert_alike(task, LEARNERS[name].setting(alpha=1.0), horizon)
+
+
+@pytest.mark.xdist_group("kernels of gradient_dd")
+def test_parameters_of_every_kind_are_lanes_of_one_call():
+    rule = LEARNERS["gradient_dd"]
+    chosen = [rule.setting(alpha=a, zeta=z, kappa=k) for a, z, k in product((0.01, 0.1), (0.25, 4.0), (0.0, 2.0))]
+    run = LaneRun(CASES[0][0], chosen, EPISODES)
+    assert len(run.blocks) == 1
+    run.advance()
+    for setting, w in zip(chosen, run.weights()[0], strict=True):
+        trace = reference.run(CASES[0][0], rule, episodes=130, **setting.values)
+        assert np.allclose(w, trace.w, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}"))
+        for name, rule in LEARNERS.items()
+        if not rule.natural
+    ],
+)
+def test_one_hot_kernel_is_the_sparse_kernel_bit_for_bit(name):
+    task, error = tasks.random_walk(10), measure(tasks.random_walk(10))
+    stay = tasks.from_tables(LAZY_WALK, LAZY_REWARD, 0.9, behaviour=np.ones((6, 1)), start=2)  # with self loops
+    for one in (task, stay):
+        error = measure(one)
+        weights = []
+        for use_one_hot in (True, False):
+            table, shape = touches(one, "R", use_one_hot)
+            assert shape.one_hot is use_one_hot
+            block = Block(one, grid(name, 20), table, shape, error, EPISODES.bins)
+            run = LaneRun(one, grid(name, 20), EPISODES, tapered(50))
+            run.blocks[0] = block
+            run.advance()
+            weights.append(np.concatenate([*run.weights(), run.results().curve[0]], axis=1))
+        assert np.array_equal(*weights)
+
+
+LAZY_WALK = np.zeros((6, 1, 6))
+for state in range(1, 5):
+    LAZY_WALK[state, 0, state - 1 : state + 2] = 0.25, 0.5, 0.25
+LAZY_WALK[0, 0, 0] = LAZY_WALK[5, 0, 5] = 1
+LAZY_REWARD = np.zeros((6, 1, 6))
+LAZY_REWARD[4, 0, 5] = 1.0
+
+
+def everything(results):
+    return {name: getattr(results, name) for name in results.__dataclass_fields__}
+
+
+def assert_same_bits(left, right):
+    for name, array in everything(left).items():
+        assert np.array_equal(array, getattr(right, name)), name
+
+
+@pytest.mark.xdist_group("kernels of gradient_dd")
+@pytest.mark.parametrize("runs", [1, 3])
+def test_the_number_of_workers_does_not_matter(runs):
+    chosen = [*grid("gradient_dd", 70), *grid("gradient_dd", 70, kappa=2.0), *grid("td", 9)]
+    one, two = (run_lanes(CASES[0][0], chosen, EPISODES, runs=runs, workers=workers) for workers in (1, 2))
+    assert_same_bits(one, two)
+    assert one.curve.shape == (runs, len(chosen), 130)
+
+
+@pytest.mark.xdist_group("kernels of gradient_dd")
+@settings(max_examples=8)
+@given(data=st.data())
+def test_grouping_order_and_padding_of_lanes_do_not_matter(data):
+    """Any choice of lanes, in any order, gives each lane the bits it has among all."""
+    chosen = [*grid("gradient_dd", 12), *grid("td", 5)]
+    task, horizon = data.draw(st.sampled_from([CASES[0], CASES[2]]))
+    whole = run_lanes(task, chosen, horizon, schedule=tapered(50), workers=1)
+    picked = data.draw(st.lists(st.integers(0, len(chosen) - 1), min_size=1, max_size=20))
+    part = run_lanes(task, [chosen[i] for i in picked], horizon, schedule=tapered(50), workers=1)
+    for name, array in everything(part).items():
+        wanted = getattr(whole, name)
+        assert np.array_equal(array, wanted if name == "steps" else wanted[:, picked]), name
+
+
+@pytest.mark.xdist_group("kernels of gradient_dd")
+@settings(max_examples=15)
+@given(
+    cuts=st.lists(st.integers(1, 900), max_size=6),
+    schedule=st.sampled_from(SCHEDULES),
+    case=st.sampled_from([CASES[0], CASES[3]]),
+    sampling=st.sampled_from(["trajectory", "iid"]),
+)
+def test_pieces_and_checkpoints_do_not_matter(cuts, schedule, case, sampling):
+    """Advanced in any pieces, and taken out and put into another run after each, a run gives the same bits."""
+    task, horizon = case
+    chosen = [*grid("gradient_dd", 5, top=0.01), *grid("td", 2, top=0.01)]
+    whole = LaneRun(task, chosen, horizon, schedule, sampling)
+    whole.advance()
+    run = LaneRun(task, chosen, horizon, schedule, sampling)
+    for cut in cuts:
+        run.advance(cut)
+        state = run.state()
+        run.advance(17)  # what happens after a checkpoint is not in it
+        run = LaneRun(task, chosen, horizon, schedule, sampling)
+        run.restore(state)
+    run.advance()
+    assert_same_bits(run.results(), whole.results())
+    assert all(np.array_equal(*pair) for pair in zip(run.weights(), whole.weights(), strict=True))
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_divergence_is_recorded_and_leaves_the_neighbours_alone():
+    task, horizon = tasks.baird(7), Horizon(steps=4000, every=10)
+    calm = grid("td", 6, top=1e-3)
+    wild = LEARNERS["td"].setting(alpha=1.0)
+    alone = run_lanes(task, calm, horizon)
+    mixed = run_lanes(task, [calm[0], wild, *calm[1:]], horizon)
+    for name, array in everything(mixed).items():
+        if name != "steps":
+            assert np.array_equal(np.delete(array, 1, axis=1), getattr(alone, name)), name
+    trace = reference.run(task, "td", steps=4000, every=10, alpha=1.0)
+    assert mixed.diverged_step[0, 1] == trace.diverged_at
+    assert mixed.diverged_episode[0, 1] == 1
+    assert np.isinf([mixed.last100[0, 1], mixed.area[0, 1], mixed.curve[0, 1, -1]]).all()
+    bins = horizon.bin_of(np.arange(1, 401))
+    assert np.isfinite(mixed.curve[0, 1]).tolist() == [np.isfinite(trace.errors[bins == b]).all() for b in range(200)]
+    assert not alone.diverged_step.any()
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_divergence_is_recorded_with_its_episode():
+    """A walk whose values explode: TD with alpha = 2.5 and more."""
+    walk = tasks.random_walk(3)
+    results = run_lanes(walk, grid("td", 4, top=250.0), Horizon(episodes=300))
+    for lane, alpha in enumerate(np.geomspace(2.5, 250, 4)):
+        trace = reference.run(walk, "td", episodes=300, alpha=float(alpha))
+        assert results.diverged_step[0, lane] == (trace.diverged_at or 0)
+        if trace.diverged_at:
+            known = np.isfinite(trace.errors).sum()
+            assert results.diverged_episode[0, lane] == known + 1
+    assert results.diverged_step.any()
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_subnormal_numbers_become_zero_inside_and_stay_outside():
+    """Rewards and values of zero: w halves at each visit, thousands of times. It stops short of 2.2e-308, at no cost."""
+    P = np.zeros((2, 1, 2))
+    P[0, 0, 0], P[0, 0, 1], P[1, 0, 1] = 0.5, 0.5, 1
+    task = tasks.from_tables(P, 0.0, 0.0, behaviour=np.ones((2, 1)), start=0, initial_weights=1.0)
+    run = LaneRun(task, [LEARNERS["td"].setting(alpha=alpha) for alpha in (0.5, 0.25, 0.1)], Horizon(steps=20_000))
+    run.advance(3000)
+    w = run.weights()[0]
+    assert w[0] < 1e-300  # 2⁻³⁰⁰⁰ is no double
+    run.advance()
+    w = np.abs(run.weights()[0])
+    assert np.all(w < 1e-300)
+    assert not np.any((w > 0) & (w < np.finfo(float).tiny))
+    half = np.float64(2.0**-1022) * np.float64(0.5)
+    assert 0 < half < np.finfo(float).tiny  # this thread computes with them as before
+
+
+def test_the_source_of_a_kernel_names_what_the_rule_names():
+    td, gdd = (move_source(LEARNERS[name], 1, 2, True) for name in ("td", "gradient_dd"))
+    assert "load_eta" not in td
+    assert "x_change" in gdd
+    assert "scale" not in gdd
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_what_cannot_be_run_gets_one_sentence():
+    walk, lanes = tasks.random_walk(3), grid("td", 2)
+    for call, sentence in (
+        (lambda: run_lanes(walk, [], EPISODES), "Settings must be one or more settings"),
+        (lambda: run_lanes(walk, ["td"], EPISODES), "Got 'td'."),
+        (lambda: run_lanes(walk, lanes, EPISODES, runs=0), "'runs' must be a whole number, one or more. Got 0."),
+        (lambda: run_lanes(walk, lanes, EPISODES, workers=-1), "'workers' must be a whole number, one or more."),
+        (lambda: run_lanes(tasks.baird(7), lanes, EPISODES), "A run of baird must be given in 'steps'"),
+        (lambda: run_lanes(walk, lanes, EPISODES, schedule="x"), "'schedule' must be a Schedule"),
+        (lambda: LaneRun(walk, lanes, EPISODES).results(), "A run must be finished for its results. Got 0 steps"),
+        (lambda: LaneRun(walk, lanes, EPISODES).restore({}), "A state must be put back into a run like the one"),
+    ):
+        with pytest.raises(BadRequestError) as caught:
+            call()
+        assert sentence in str(caught.value)
