@@ -196,7 +196,7 @@ def test_divergence_is_recorded_with_its_episode():
 
 @pytest.mark.xdist_group("kernels of td")
 def test_subnormal_numbers_become_zero_inside_and_stay_outside():
-    """Rewards and values of zero: w halves at each visit, thousands of times. It stops short of 2.2e-308, at no cost."""
+    """Rewards and values of zero: w halves at each visit, thousands of times, and stops short of 2.2e-308."""
     P = np.zeros((2, 1, 2))
     P[0, 0, 0], P[0, 0, 1], P[1, 0, 1] = 0.5, 0.5, 1
     task = tasks.from_tables(P, 0.0, 0.0, behaviour=np.ones((2, 1)), start=0, initial_weights=1.0)

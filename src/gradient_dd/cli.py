@@ -95,7 +95,7 @@ def reproduce(as_json: bool) -> None:
 @cli.command()
 @click.option("--task", help="Only this task, e.g. random_walk.")
 @click.option(
-    "--scaling", is_flag=True, help="Measure instead how it scales: features, age of weights, threads, memory."
+    "--scaling", is_flag=True, help="Measure how it scales instead: features, age of weights, threads, memory."
 )
 @as_json
 def bench(task: str | None, scaling: bool, as_json: bool) -> None:

@@ -1,20 +1,22 @@
-"""How the lane engine scales: with the number of features, with the age of the weights, with threads; and its memory."""
+"""How the lane engine scales: with the number of features, the age of the weights, and threads; and its memory."""
 
 import resource
 from collections.abc import Iterator
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 
 from gradient_dd import tasks
-from gradient_dd.bench import LANES, REPEATS, STEPS, best_times, fresh_block, piece
+from gradient_dd.bench import LANES, REPEATS, STEPS, best_times, fresh_block, on_one_core, piece
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun, run_lanes
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.schedules import constant, tapered
+from gradient_dd.schedules import Schedule, constant, tapered
 from gradient_dd.tasks import Task
 
-FEATURES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+CHAINS = (100, 1_000, 10_000, 100_000)
+SHUFFLES = (20, 50, 100, 200, 400, 800)
 WALK_ALPHAS = tuple(10 ** (-i / 4) for i in range(12, -1, -1))
 BOYAN_ALPHAS = tuple(10**i for i in (-2, -1.5, -1, -3 / 4, -1 / 2, -1 / 4, -1 / 8, 0, 1 / 8, 1 / 4))
 ZETAS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
@@ -35,25 +37,25 @@ def paper_lanes(grid: tuple[float, ...], name: str) -> list[Setting]:
     return by_zeta + [rule.setting(alpha=alpha, kappa=kappa) for alpha in grid for kappa in KAPPAS if kappa != 1]
 
 
-def by_features() -> Iterator[Row]:
-    """Yield the cost of an update of Gradient-DD on Boyan chains of growing size, errors left out."""
+def by_size(sizes: tuple[Task, ...], top: float) -> Iterator[Row]:
+    """Yield the cost of an update of Gradient-DD on tasks of growing size, errors left out."""
     first = None
-    for p in FEATURES:
-        task = tasks.boyan_chain(p)
+    for task in sizes:
         column, segments = piece(task)
         silent = segments._replace(point=np.full_like(segments.point, -1), last=np.zeros_like(segments.last))
-        block = fresh_block(task, "gradient_dd", 0.3)
-        seconds = best_times({"": lambda b=block, c=column, s=silent: b.advance(c, s)}, REPEATS)[""]
+        block = fresh_block(task, "gradient_dd", top)
+        with on_one_core():
+            seconds = best_times({"": partial(block.advance, column, silent)}, REPEATS)[""]
         ns = seconds / (STEPS * LANES) * 1e9
         first = first or ns
         size = (block.lanes.w.nbytes + block.lanes.eta.nbytes) / 1e6
-        yield str(p), f"{size:.1f} MB", f"{ns:.3f}", f"{ns / first:.2f}"
+        yield str(task.n_features), f"{size:.1f} MB", f"{ns:.3f}", f"{ns / first:.2f}"
 
 
 def by_age() -> Iterator[Row]:
-    """Yield the cost of an update on the weights a whole run leaves, over that on fresh ones, with the paper's settings."""
+    """Yield what an update costs on the weights a whole run leaves, over fresh ones, with the paper's settings."""
     walk_horizon, boyan_horizon = Horizon(episodes=20_000), Horizon(episodes=10_000)
-    cases: list[tuple[Task, Horizon, tuple[float, ...], object]] = [
+    cases: list[tuple[Task, Horizon, tuple[float, ...], Schedule]] = [
         (tasks.random_walk(10), walk_horizon, WALK_ALPHAS, tapered(1000)),
         (tasks.random_walk(40), walk_horizon, WALK_ALPHAS, tapered(1000)),
         (tasks.boyan_chain(20), boyan_horizon, BOYAN_ALPHAS, tapered(2000)),
@@ -65,7 +67,7 @@ def by_age() -> Iterator[Row]:
         column, segments = piece(task)
         worst, which, diverged = 0.0, "", 0
         for name in PAPER_LEARNERS:
-            aged, fresh = (LaneRun(task, paper_lanes(grid, name), horizon, schedule) for _ in range(2))  # type: ignore[arg-type]
+            aged, fresh = (LaneRun(task, paper_lanes(grid, name), horizon, schedule) for _ in range(2))
             aged.advance()
             diverged += int((aged.results().diverged_step > 0).sum())
             old, new = aged.blocks[0], fresh.blocks[0]
@@ -75,7 +77,8 @@ def by_age() -> Iterator[Row]:
                 new.lanes.w[:], new.lanes.eta[:] = begin
                 new.advance(column, segments)
 
-            times = best_times({"old": lambda o=old, c=column, s=segments: o.advance(c, s), "new": renewed}, REPEATS)
+            with on_one_core():
+                times = best_times({"old": partial(old.advance, column, segments), "new": renewed}, REPEATS)
             if times["old"] / times["new"] > worst:
                 worst, which = times["old"] / times["new"], name
         yield str(task), which, f"{worst:.2f}", str(diverged)
@@ -112,6 +115,10 @@ def scaling_tables() -> Iterator[tuple[str, Row, list[Row]]]:
     """Yield each table: its title, its head, its rows."""
     yield "memory of two runs of the whole walk, m = 40", ("lanes", "updates", "time", "peak"), [memory()]
     yield "threads, walk m = 40, four runs", ("threads", "time", "speed-up"), list(by_threads())
-    yield "features, Boyan chain, Gradient-DD", ("p", "weights", "ns", "against p = 100"), list(by_features())
+    head = ("p", "weights", "ns", "against the first")
+    chains = tuple(map(tasks.boyan_chain, CHAINS))
+    yield "features, Boyan chain (neighbouring rows), Gradient-DD", head, list(by_size(chains, 0.3))
+    shuffles = tuple(map(tasks.baird, SHUFFLES))
+    yield "features, Baird (rows anywhere), Gradient-DD", head, list(by_size(shuffles, 1e-5))
     head = ("task", "slowest", "old / fresh weights", "diverged lanes")
     yield "age of the weights, the paper's settings", head, list(by_age())

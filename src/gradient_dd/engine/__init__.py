@@ -1,1 +1,1 @@
-"""The engines: `reference` is written to be obviously right."""
+"""The engines: `reference` is written to be obviously right, `lanes` to be fast; tests hold them equal."""
