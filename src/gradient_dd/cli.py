@@ -26,6 +26,7 @@ def cli() -> None:
       gradient-dd list                          what there is
       gradient-dd show gradient_dd              a learner: equation, parameters, reference, file
       gradient-dd show baird n_states=20        a task: sizes, values, visits, condition numbers
+      gradient-dd sweep --task baird --learner gradient_dd --alpha 1e-3..0.1:9 --steps 10000
       gradient-dd reproduce                     what the paper states, with verdicts
     """
 
@@ -60,6 +61,7 @@ def show(name: str, parameters: tuple[str, ...], as_json: bool) -> None:
     """
     from gradient_dd.learners import LEARNERS
     from gradient_dd.overview import describe_learner, describe_task, page
+    from gradient_dd.requests import assignment
     from gradient_dd.tasks import TASKS, build
 
     if name in LEARNERS:
@@ -124,17 +126,114 @@ def bench(task: str | None, scaling: bool, as_json: bool) -> None:
     click.echo(", ".join(f"{name} {value}" for name, value in result["machine"].items()))
 
 
-def assignment(text: str) -> tuple[str, Any]:
-    """Return the name and the value of "name=value"; numbers become numbers."""
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise must("A parameter", "be written NAME=VALUE", text)
-    for kind in (int, float):
-        try:
-            return name, kind(value)
-        except ValueError:
-            continue
-    return name, {"true": True, "false": False}.get(value.lower(), value)
+@cli.command()
+@click.argument("study_file", required=False, type=click.Path(), metavar="[STUDY.toml]")
+@click.option("--task", "tasks", multiple=True, metavar="NAME[:P=V,...]", help="A task, e.g. random_walk:n_states=40.")
+@click.option("--learner", "learners", multiple=True, metavar="NAME[:T]", help="A learner; ':T' for rho_mode T.")
+@click.option("--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="A rule of your own, as a learner.")
+@click.option("--alpha", metavar="VALUES", help="Values 0.1,0.3 or, evenly in the logarithm, 1e-3..1:13.")
+@click.option("--zeta", metavar="VALUES", help="Step size of eta over that of w.")
+@click.option("--kappa", metavar="VALUES", help="For learners that have it.")
+@click.option("--set", "others", multiple=True, metavar="NAME=VALUES", help="Any other parameter.")
+@click.option("--schedule", default="constant", show_default=True, help="'constant', 'tapered(1000)', '... per step'.")
+@click.option("--episodes", type=int, help="Length of a run, for tasks with episodes.")
+@click.option("--steps", type=int, help="Length of a run in steps.")
+@click.option("--every", type=int, default=1, show_default=True, help="Steps between two errors, with --steps.")
+@click.option("--runs", type=int, default=10, show_default=True, help="How many runs.")
+@click.option("--seed", type=int, default=0, show_default=True, help="All randomness comes from it.")
+@click.option("--sampling", default="trajectory", show_default=True, help="'trajectory' or 'iid'.")
+@click.option("--out", default="results.db", show_default=True, type=click.Path(), help="The results file; resumes.")
+@click.option("--workers", type=int, help="Threads; default one a core.")
+@click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster, e.g. tcp://host:8786, or 'local'.")
+@click.option("--dry-run", is_flag=True, help="Only say what it would be.")
+@as_json
+def sweep(
+    study_file: str | None, out: str, workers: int | None, dask: str | None, dry_run: bool, as_json: bool, **flags: Any
+) -> None:
+    """Run a study: from a TOML file, or from flags. Only what the results file lacks is run.
+
+    \b
+    gradient-dd sweep --task random_walk:n_states=20 --learner td --learner gradient_dd \\
+        --alpha 1e-3..1:13 --kappa 0.5,1,2 --schedule "tapered(1000)" --episodes 2000 --runs 10
+    """
+    from gradient_dd.requests import study_from_flags
+    from gradient_dd.studies import load_rule, read_study
+
+    rules = {rule.name: rule for rule in map(load_rule, flags["rules"])}
+    study = read_study(study_file, rules) if study_file else study_from_flags(flags, rules)
+    click.echo(str(study), err=True)
+    if dry_run:
+        return
+    results = run_watched(study, out, workers, dask)
+    frame = results.frame()
+    if as_json:
+        click.echo(frame.to_json(orient="records"))
+        return
+    best = frame.loc[frame.groupby(["task", "size", "reading", "learner"], sort=False)["last100_mean"].idxmin()]
+    shown = best[
+        ["task", "size", "reading", "learner", "alpha", "last100_mean", "last100_sem", "area_mean", "diverged_runs"]
+    ]
+    click.echo("The best setting of each learner, by the mean of the last 100 errors:")
+    click.echo(shown.to_string(index=False))
+    click.echo(f"All {len(frame)} settings are in {out}: gradient-dd export --out {out} table.csv")
+
+
+def run_watched(study: Any, out: str, workers: int | None, dask: str | None) -> Any:
+    """Run a study with a live view; say what is kept when it is stopped."""
+    from gradient_dd.live import LiveView
+    from gradient_dd.sweep import StoppedError, run
+
+    def notice(sentence: str) -> None:
+        click.echo(f"Note: {sentence}", err=True)
+
+    try:
+        with LiveView() as view:
+            if dask is None:
+                return run(study, out, workers=workers, progress=view, notice=notice)
+            from gradient_dd.cluster import dask_executor
+
+            with dask_executor(dask, study) as executor:
+                return run(study, out, executor=executor, workers=workers, progress=view, notice=notice)
+    except KeyboardInterrupt:
+        raise StoppedError(
+            f"Stopped. What was committed is kept in {out}; the same command goes on from there."
+        ) from None
+
+
+@cli.command()
+@click.option("--out", default="results.db", show_default=True, type=click.Path(), help="The results file.")
+@as_json
+def status(out: str, as_json: bool) -> None:
+    """Tell what a results file holds; also while a sweep writes to it."""
+    from gradient_dd.requests import store_status
+    from gradient_dd.store import Store
+
+    with Store(out) as store:
+        facts = store_status(store)
+    if as_json:
+        click.echo(json.dumps(facts, ensure_ascii=False, indent=2))
+        return
+    if facts["study"]:
+        click.echo(f"started {facts['study']['started']}\n{facts['study']['text']}\n")
+    rows = [tuple(map(str, row.values())) for row in facts["tasks"]]
+    click.echo(table(rows, ("task", "size", "reading", "settings", "runs", "results", "diverged")))
+    click.echo(f"{facts['units']} units, {facts['steps']:,} steps, {facts['worker_seconds']:.1f} seconds of work")
+
+
+@cli.command()
+@click.argument("target", type=click.Path())
+@click.option("--out", default="results.db", show_default=True, type=click.Path(), help="The results file.")
+@click.option("--per-run", is_flag=True, help="A row for each run instead of means over runs.")
+def export(target: str, out: str, per_run: bool) -> None:
+    """Write results to TARGET, a .csv or .parquet file."""
+    from gradient_dd.requests import write_frame
+    from gradient_dd.results import run_frame, summary_frame
+    from gradient_dd.store import Store
+
+    with Store(out) as store:
+        frame = run_frame(store) if per_run else summary_frame(store)
+    write_frame(frame, target)
+    click.echo(f"{len(frame)} rows in {target}")
 
 
 def table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...]) -> str:

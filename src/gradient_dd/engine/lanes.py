@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from gradient_dd.trajectories import Position, Stream
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
 MOST_LANES = 128  # of a block: more leave the cache
 LANE_STEP = 8  # two vectors of four
+COMPILING = Lock()
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 
 
@@ -72,10 +74,11 @@ class Block:
         fused = is_fused(rule, shape)
         self.settings = settings
         self.table, self.error = table, error._replace(rows=error.rows.ravel(), values=error.values.ravel())
-        self.kernel = fused_kernel(rule, shape, k, lanes) if fused else wide_kernel(rule, shape, k)
         self.lanes = new_lanes(list(settings), lanes, shape, task.initial_weights, diagonal=fused)
         self.errors = no_errors(lanes, bins)
-        self.advance(np.zeros(1, np.int32), NOTHING)  # compiles the kernel, if this is its first block
+        with COMPILING:  # one thread compiles, the others wait for it
+            self.kernel = fused_kernel(rule, shape, k, lanes) if fused else wide_kernel(rule, shape, k)
+            self.advance(np.zeros(1, np.int32), NOTHING)
 
     def advance(self, column: NDArray[np.int32], segments: Any) -> None:
         """Advance all lanes over a piece of the trajectory."""
@@ -219,16 +222,12 @@ def run_lanes(
     workers = workers or cpu_count() or 1
     shares = shared_out(chosen, max(1, workers // runs))
 
-    def prepare(run: int, share: list[int]) -> LaneRun:
-        return LaneRun(task, [chosen[place] for place in share], horizon, schedule, sampling, seed, run)
-
     def work(item: tuple[int, list[int]]) -> LaneResults:
-        lane_run = prepare(*item)
+        run, share = item
+        lane_run = LaneRun(task, [chosen[place] for place in share], horizon, schedule, sampling, seed, run)
         lane_run.advance()
         return lane_run.results()
 
-    for share in shares:
-        prepare(0, share)  # compiles every kernel once, before the threads start
     items = [(run, share) for run in range(runs) for share in shares]
     with ThreadPoolExecutor(workers) as pool:
         parts = list(pool.map(work, items))

@@ -24,6 +24,7 @@ from sys import modules
 from typing import Any
 
 from gradient_dd.errors import BadRequestError, must, number, show, unknown
+from gradient_dd.fingerprint import code_of, fingerprint
 
 SIGNALS = {
     "alpha": "step size of w, after the schedule",
@@ -77,7 +78,7 @@ ZETA = Parameter("zeta", "step size of η over that of w: beta = zeta × alpha",
 RIDGE = Parameter("ridge", "ε: the metric starts at ε times the identity", 1.0, positive=True, shared=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """A learner: its step, what the step moves, and what a reader wants to know of it.
 
@@ -118,6 +119,17 @@ class Rule:
         if not isinstance(returned, tuple) or len(returned) != len(self.moves):
             rule = f"return a tuple with one number for each of {', '.join(self.moves)}"
             raise must(f"The step of the rule {self.name!r}", rule, returned)
+
+    @cached_property
+    def key(self) -> str:
+        """A short name for its definition: change the step and it is another rule, whatever it is called."""
+        return fingerprint(self.name, code_of(self.step), self.moves, self.natural, list(self.defaults))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rule) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:

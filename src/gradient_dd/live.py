@@ -1,0 +1,43 @@
+"""A live view of a sweep: a bar for the whole and one for each task; quiet where there is no terminal."""
+
+import sys
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from gradient_dd.sweep import Progress as SweepProgress
+
+
+class LiveView:
+    """Bars on stderr; call it with every progress of a sweep."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self.bars = Progress(
+            *columns, TextColumn("{task.fields[note]}"), console=console, disable=not sys.stderr.isatty()
+        )
+        self.known: dict[str, TaskID] = {}
+
+    def __enter__(self) -> "LiveView":
+        self.bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bars.stop()
+
+    def __call__(self, state: SweepProgress) -> None:
+        done, total = state.cells
+        speed = state.updates / state.seconds if state.seconds else 0.0
+        note = f"{speed:.2g} updates/s" + (f", {state.diverged} diverged" if state.diverged else "")
+        self._show(state.study.name, done, total, note)
+        for task in state.total:
+            self._show(f"  {task}", state.done[task], state.total[task], "")
+
+    def _show(self, name: str, done: int, total: int, note: str) -> None:
+        if name not in self.known:
+            self.known[name] = self.bars.add_task(name, total=total, note="")
+        self.bars.update(self.known[name], completed=done, note=note)

@@ -1,0 +1,106 @@
+"""Studies from TOML files, and rules from Python files.
+
+name = "mine"
+episodes = 2000
+runs = 10
+schedule = "tapered(1000)"
+
+[[tasks]]
+name = "random_walk"
+n_states = 20
+
+[[learners]]
+learner = "gradient_dd"
+alpha = [0.1, 0.3]
+kappa = [1, 2]
+"""
+
+import importlib.util
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from gradient_dd.errors import Words, must, unknown
+from gradient_dd.learners import LEARNERS, Rule
+from gradient_dd.schedules import Schedule, constant, tapered
+from gradient_dd.studies.study import Study, grid, task
+
+KEYS = ("name", "episodes", "steps", "every", "runs", "first_run", "seed", "sampling", "schedule", "tasks", "learners")
+
+
+def read_study(path: str | Path, rules: dict[str, Rule] | None = None) -> Study:
+    """Return the study of a TOML file; `rules` are further learners that it may name."""
+    try:
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "an error")) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise must(f"{str(path)!r}", "be a TOML file", Words(str(error))) from None
+    return study_from(data | {"name": data.get("name", Path(path).stem)}, rules)
+
+
+def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> Study:
+    """Return the study that plain data describe."""
+    for key in data:
+        if key not in KEYS:
+            raise unknown("entry of a study:", key, KEYS)
+    for key in ("tasks", "learners"):
+        if not isinstance(data.get(key), list) or not all(isinstance(one, dict) for one in data[key]):
+            raise must(f"{key!r} of a study", f"be tables, [[{key}]]", data.get(key))
+    fields = {key: value for key, value in data.items() if key not in ("tasks", "learners", "schedule")}
+    return Study(
+        tasks=tuple(task(**named("task", one, "name")) for one in data["tasks"]),
+        grids=tuple(grid(**known_rule(named("learner", one, "learner"), rules or {})) for one in data["learners"]),
+        schedule=parse_schedule(data.get("schedule", "constant")),
+        **fields,
+    )
+
+
+def named(kind: str, table: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return a table that has its name, or raise."""
+    if key not in table:
+        raise must(f"A {kind} of a study", f"have {key!r}", table)
+    return table
+
+
+def known_rule(table: dict[str, Any], rules: dict[str, Rule]) -> dict[str, Any]:
+    """Return a learner's table with a rule of the user's own in place of its name."""
+    name = table["learner"]
+    if name not in rules and name not in LEARNERS:
+        raise unknown("learner", name, [*LEARNERS, *rules])
+    return table | {"learner": rules.get(name, name)}
+
+
+def parse_schedule(text: str) -> Schedule:
+    """Return the schedule that a text names: "constant", "tapered(1000)" or "tapered(1000) per step"."""
+    match = re.fullmatch(r"(constant|tapered\((?P<n0>[\d.e+]+)\))(?: per (?P<per>episode|step))?", str(text).strip())
+    if not match:
+        raise must("'schedule'", "be 'constant', 'tapered(1000)' or 'tapered(1000) per step'", text)
+    return tapered(float(match["n0"]), match["per"] or "episode") if match["n0"] else constant
+
+
+def load_rule(place: str) -> Rule:
+    """Return the rule at "my_rule.py:MY_RULE"."""
+    file, colon, name = place.rpartition(":")
+    path = Path(file)
+    if not colon or path.suffix != ".py":
+        raise must("A rule", "be given as FILE.py:NAME", place)
+    if not path.is_file():
+        raise must(f"{file!r}", "be a file that can be read", Words("no such file"))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+    except Exception as error:
+        raise must(f"{file!r}", "be Python that runs", Words(f"{type(error).__name__}: {error}")) from None
+    rule = getattr(module, name, None)
+    if not isinstance(rule, Rule):
+        found = [key for key, value in vars(module).items() if isinstance(value, Rule)]
+        hint = f"It has {', '.join(found)}." if found else ""
+        raise must(f"{name!r} of {file!r}", "be a Rule", rule, hint)
+    if rule.name in LEARNERS:
+        raise must(f"The name of the rule {name!r}", "not be that of a registered learner", rule.name)
+    return rule

@@ -1,0 +1,235 @@
+"""A study is data: what to run, as a literal that can be printed, hashed, diffed and stored.
+
+    Study(
+        "mine",
+        tasks=(task("random_walk", n_states=20),),
+        grids=(grid("td", alpha=(0.1, 0.3)), grid("gradient_dd", alpha=(0.1, 0.3), kappa=(1, 2))),
+        schedule=tapered(1000),
+        episodes=2000,
+        runs=10,
+    )
+
+Its unit of work is (task, run): every setting on one trajectory.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.errors import must
+from gradient_dd.fingerprint import code_of, fingerprint
+from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.schedules import Schedule, check_schedule, constant
+from gradient_dd.tasks import Task, build
+from gradient_dd.trajectories import SAMPLINGS
+
+ENGINE_VERSION = 1  # raised whenever a change of the engine could change a result
+NS_PER_UPDATE = 0.9  # on one core, sampling and errors included: what estimates of time are made with
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """A named task and its parameters, not yet built."""
+
+    name: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    def build(self) -> Task:
+        """Return the task."""
+        return build(self.name, **dict(self.parameters))
+
+
+def task(name: str, **parameters: Any) -> TaskSpec:
+    """Return a named task for a study."""
+    return TaskSpec(name, tuple(parameters.items()))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A learner with values for its parameters: every combination of them is a setting."""
+
+    learner: str | Rule
+    values: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    rho_mode: str = "R"
+
+    def settings(self) -> Iterator[Setting]:
+        """Yield every setting of the grid, checked."""
+        rule, names = find(self.learner), [name for name, _ in self.values]
+        for chosen in product(*(values for _, values in self.values)):
+            yield rule.setting(rho_mode=self.rho_mode, **dict(zip(names, chosen, strict=True)))
+
+
+def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
+    """Return a grid; each value is a number or several."""
+    several = {name: tuple(v) if isinstance(v, list | tuple) else (v,) for name, v in values.items()}
+    for name, chosen in several.items():
+        if not chosen:
+            raise must(f"{name!r} of a grid of {learner}", "have at least one value", chosen)
+    return Grid(learner, tuple(several.items()), rho_mode)
+
+
+@dataclass(frozen=True)
+class Study:
+    """Tasks × grids of learners, how long, how often, and from which seed.
+
+    Either `episodes`, or `steps` with an error taken every `every`. Runs are numbered from `first_run`; a run's
+    trajectory depends on its number, so other runs are fresh ones.
+    """
+
+    name: str
+    tasks: tuple[TaskSpec | Task, ...]
+    grids: tuple[Grid, ...]
+    schedule: Schedule = constant
+    episodes: int | None = None
+    steps: int | None = None
+    every: int = 1
+    runs: int = 1
+    first_run: int = 0
+    seed: int = 0
+    sampling: str = "trajectory"
+
+    def __str__(self) -> str:
+        work = self.estimate()
+        megabytes = work["bytes"] / 1e6
+        lines = [
+            f"study {self.name}",
+            *(f"  task     {one}" for one in self.built_tasks()),
+            *(f"  learner  {describe(one)}" for one in self.grids),
+            f"  schedule {self.schedule}, sampling {self.sampling}, seed {self.seed}",
+            f"  length   {f'{self.episodes} episodes' if self.episodes else f'{self.steps} steps'}, {self.runs} runs",
+            f"  work     {work['settings']:,} settings x {work['tasks']} tasks x {work['runs']} runs, "
+            f"{work['updates']:.2g} updates, about {work['core_seconds']:.2g} s on a core, {megabytes:.2g} MB",
+        ]
+        return "\n".join(lines)
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("runs", self.runs, 1), ("first_run", self.first_run, 0), ("seed", self.seed, 0)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise must(f"{name!r} of study {self.name!r}", f"be a whole number, {least} or more", value)
+        for name, values in (("tasks", self.tasks), ("grids", self.grids)):
+            if not values:
+                raise must(f"{name!r} of study {self.name!r}", "have at least one", values)
+        if self.sampling not in SAMPLINGS:
+            raise must("'sampling'", "be 'trajectory' or 'iid'", self.sampling)
+        check_schedule(self.schedule)
+        for one in self.built_tasks():
+            self.horizon.check(one)
+        _ = self.n_settings  # every setting is checked as it is made
+
+    @property
+    def horizon(self) -> Horizon:
+        """How long a run is."""
+        return Horizon(self.episodes, self.steps, self.every)
+
+    @property
+    def run_numbers(self) -> range:
+        """The runs."""
+        return range(self.first_run, self.first_run + self.runs)
+
+    def built_tasks(self) -> list[Task]:
+        """Return the tasks, built."""
+        return [one if isinstance(one, Task) else one.build() for one in self.tasks]
+
+    def settings(self) -> Iterator[Setting]:
+        """Yield every setting once, in the order of the grids."""
+        seen = set()
+        for one in self.grids:
+            for setting in one.settings():
+                key = setting.rule, setting.rho_mode, *setting.values.values()
+                if key not in seen:
+                    seen.add(key)
+                    yield setting
+
+    @cached_property
+    def n_settings(self) -> int:
+        """How many settings there are."""
+        return sum(1 for _ in self.settings())
+
+    def fresh(self, runs: int, settings: list[Setting]) -> "Study":
+        """Return a study of chosen settings on runs that this one has not seen."""
+        grids = tuple(Grid(s.rule, tuple((n, (v,)) for n, v in s.values.items()), s.rho_mode) for s in settings)
+        return replace(self, name=f"{self.name}-fresh", grids=grids, first_run=self.first_run + self.runs, runs=runs)
+
+    def lanes(self, task: Task) -> Iterator[tuple[str, Setting, dict[str, Any]]]:
+        """Yield (key, setting, facts) of every lane of a task.
+
+        The key names all that a result depends on but the run, definitions included; `said` among the facts names
+        what a reader sees of it. Equal `said` with different keys means that a definition has changed.
+        """
+        common = {
+            "task": task.name,
+            "size": task_size(task),
+            "schedule": str(self.schedule),
+            "episodes": self.episodes,
+            "steps": self.steps,
+            "every": self.every,
+            "sampling": self.sampling,
+            "seed": self.seed,
+        }
+        said_by = fingerprint(common, dict(task.parameters))
+        made_by = fingerprint(said_by, task_key(task), schedule_key(self.schedule), ENGINE_VERSION)
+        for setting in self.settings():
+            lane = setting.rule.name, dict(setting.values), setting.rho_mode
+            facts = common | dict(zip(("learner", "values", "rho_mode"), lane, strict=True))
+            facts |= {"reading": reading(task, setting, self.sampling), "said": fingerprint(said_by, lane)}
+            yield fingerprint(made_by, setting.rule.key, lane), setting, facts
+
+    def estimate(self) -> dict[str, float]:
+        """Return how much work it is: tasks, settings, runs, updates, core-seconds, bytes on disk."""
+        built, lanes = self.built_tasks(), self.n_settings
+        length = [self.steps or self.episodes * one.expected_length for one in built]  # type: ignore[operator]
+        updates = sum(length) * lanes * self.runs
+        rows = len(built) * lanes * self.runs
+        return {
+            "tasks": len(built),
+            "settings": lanes,
+            "runs": self.runs,
+            "updates": updates,
+            "core_seconds": updates * NS_PER_UPDATE * 1e-9,
+            "bytes": rows * (8 * self.horizon.bins + 60.0),
+        }
+
+
+def describe(one: Grid) -> str:
+    """Return a grid in words."""
+    values = ", ".join(f"{name} {' '.join(f'{v:.4g}' for v in chosen)}" for name, chosen in one.values)
+    mode = ", rho_mode T" if one.rho_mode == "T" else ""
+    return f"{find(one.learner).name}: {values or 'defaults'}{mode}"
+
+
+def task_size(task: Task) -> int:
+    """Return the number a task is known by: m of the walk, p of the Boyan chain, N of Baird."""
+    first = next(iter(task.parameters.values()), None)
+    return first if isinstance(first, int) else task.n_states
+
+
+def reading(task: Task, setting: Setting, sampling: str) -> str:
+    """Return how a task is read, in words: what differs from its plain form."""
+    parts = [f"{name}={value}" for name, value in list(task.parameters.items())[1:]]
+    parts += ["iid"] if sampling == "iid" else []
+    parts += ["rho_mode=T"] if setting.rho_mode == "T" else []
+    return ", ".join(parts) or "default"
+
+
+def schedule_key(schedule: Schedule) -> str:
+    """Return the name of a schedule's definition."""
+    return fingerprint(code_of(schedule.function), schedule.per)
+
+
+def task_key(task: Task) -> str:
+    """Return the name of a task's tables, all of them."""
+    features = task.feature_rows
+    ratios = [] if task.ratios is None else [task.ratios]
+    arrays = [
+        task.discount,
+        task.target,
+        task.initial_weights,
+        features.data,
+        features.indices,
+        features.indptr,
+        *ratios,
+    ]
+    return fingerprint(task.digest, [fingerprint(array.tolist()) for array in arrays])
