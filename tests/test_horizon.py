@@ -76,5 +76,18 @@ def test_the_measure_is_the_error(task):
     assert np.sqrt(form.rest + gaps @ gaps) == pytest.approx(task.rmsve(near), rel=1e-9, abs=1e-12)
 
 
+def test_an_ill_conditioned_task_keeps_its_states():
+    """Two features that are nearly the same: the triangular factor would lose digits."""
+    rng = np.random.default_rng(0)
+    same = rng.standard_normal(30)
+    features = np.column_stack([same, same + 1e-6 * rng.standard_normal(30)])
+    uniform = np.full((30, 1, 30), 1 / 30)
+    task = tasks.from_tables(uniform, rng.standard_normal((30, 1)), 0.9, np.ones((30, 1)), features=features)
+    form = measure(task)
+    assert form.rows.shape == (30, 2)
+    gaps = -form.targets
+    assert np.sqrt(form.rest + gaps @ gaps) == pytest.approx(task.rmsve(np.zeros(2)), rel=1e-13)
+
+
 def test_the_measure_of_a_chain_is_short():
     assert measure(tasks.boyan_chain(100)).rows.shape == (100, 2)

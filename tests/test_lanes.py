@@ -1,5 +1,6 @@
 """The lane engine: equal to the reference, and the same bits whatever the grouping, the pieces or the neighbours."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -19,6 +20,18 @@ from gradient_dd.learners import LEARNERS
 from gradient_dd.schedules import Schedule, constant, tapered
 from gradient_dd.testing import assert_alike, modes
 
+STEP_LEFT_OR_RIGHT = np.zeros((6, 1, 6))
+for state in range(1, 5):
+    STEP_LEFT_OR_RIGHT[state, 0, [state - 1, state + 1]] = 0.5
+STEP_LEFT_OR_RIGHT[0, 0, 0] = STEP_LEFT_OR_RIGHT[5, 0, 5] = 1
+RIGHT_END = np.zeros((6, 1, 6))
+RIGHT_END[4, 0, 5] = 1.0
+# Two states share a feature: one-hot rows, and x' = x without a self loop.
+PAIRS = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
+AGGREGATED = tasks.from_tables(
+    STEP_LEFT_OR_RIGHT, RIGHT_END, 0.9, np.ones((6, 1)), start=2, features=PAIRS, name="aggregated"
+)
+
 # Tasks of every kind of kernel: one-hot, two non-zeros, dense, and wide; episodic and continuing.
 EPISODES, STEPS = Horizon(episodes=130), Horizon(steps=2500, every=50)
 CASES = [
@@ -29,6 +42,7 @@ CASES = [
     (tasks.baird(7, ratios="paper"), STEPS),
     (tasks.random_mdp(seed=1, episodic=True), EPISODES),
     (tasks.random_mdp(n_states=20, n_features=12, seed=2), STEPS),
+    (AGGREGATED, EPISODES),
 ]
 # Step sizes and schedules; with alpha = 1 TDRC forgets all of η at once.
 SCHEDULES = [constant, tapered(50), tapered(50, per="step"), Schedule(lambda n: 1 / (1 + n % 7))]
@@ -55,6 +69,48 @@ def test_lane_engine_is_the_reference_engine(name):
 def test_an_eta_that_is_forgotten_at_every_step(name):
     for task, horizon in CASES[:3]:
         assert_alike(task, LEARNERS[name].setting(alpha=1.0), horizon)
+
+
+@pytest.mark.xdist_group("kernels of tdrc")
+@pytest.mark.parametrize("name", ["tdrc", "gtd"])
+def test_an_eta_whose_scale_grows(name):
+    """With |1 − β reg| > 1 the scale of η grows without bound while η may still be zero."""
+    walk = tasks.random_walk(40)
+    results = run_lanes(walk, [LEARNERS[name].setting(alpha=4.0)], Horizon(episodes=5))
+    trace = reference.run(walk, name, episodes=5, alpha=4.0)
+    assert results.diverged_step[0, 0] == (trace.diverged_at or 0)
+    assert np.isfinite(trace.errors[0])
+    assert results.curve[0, 0, 0] == pytest.approx(trace.errors[0], rel=1e-9)
+
+
+@pytest.mark.xdist_group("kernels of gradient_dd")
+def test_a_natural_rule_may_use_the_change():
+    """Natural Gradient-DD, which the registry does not have, on one-hot, sparse and aggregated features."""
+    ours = LEARNERS["gradient_dd"]
+    parameters = (*ours.parameters, LEARNERS["natural_gtd2"].parameters[-1])
+    natural = replace(ours, name="natural_gdd", natural=True, parameters=parameters)
+    for task, horizon in (CASES[0], CASES[2], CASES[-1]):
+        assert_alike(task, natural.setting(alpha=0.01), horizon)
+
+
+@pytest.mark.xdist_group("kernels of gradient_dd")
+def test_a_rule_that_numba_cannot_compile_gets_one_sentence():
+    rule = replace(LEARNERS["td"], name="odd", step=lambda alpha, rho, delta: (alpha * float(f"{delta:.3f}"),))
+    with pytest.raises(BadRequestError, match="The step of the rule 'odd' must be arithmetic on scalars"):
+        LaneRun(tasks.random_walk(3), [rule.setting()], EPISODES)
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_a_rule_that_raises_leaves_the_thread_as_it_was():
+    def step(alpha, rho, delta):
+        if delta < -0.4:
+            raise ValueError("too large")
+        return (alpha * rho * delta,)
+
+    run = LaneRun(tasks.random_walk(3), [replace(LEARNERS["td"], name="raises", step=step).setting()], EPISODES)
+    with pytest.raises(ValueError, match="too large"):
+        run.advance()
+    assert np.float64(2.0**-1022) * np.float64(0.5) > 0
 
 
 @pytest.mark.xdist_group("kernels of gradient_dd")
@@ -86,7 +142,7 @@ def test_one_hot_kernel_is_the_sparse_kernel_bit_for_bit(name):
         for use_one_hot in (True, False):
             table, shape = touches(one, "R", use_one_hot)
             assert shape.one_hot is use_one_hot
-            block = Block(one, grid(name, 20), table, shape, error, EPISODES.bins)
+            block = Block(one, grid(name, 20), 24, table, shape, error, EPISODES.bins)
             run = LaneRun(one, grid(name, 20), EPISODES, tapered(50))
             run.blocks[0] = block
             run.advance()
@@ -222,6 +278,7 @@ def test_the_source_of_a_kernel_names_what_the_rule_names():
 @pytest.mark.xdist_group("kernels of td")
 def test_what_cannot_be_run_gets_one_sentence():
     walk, lanes = tasks.random_walk(3), grid("td", 2)
+    other = LaneRun(walk, grid("td", 2, top=0.1), EPISODES).state()
     for call, sentence in (
         (lambda: run_lanes(walk, [], EPISODES), "Settings must be one or more settings"),
         (lambda: run_lanes(walk, ["td"], EPISODES), "Got 'td'."),
@@ -231,6 +288,9 @@ def test_what_cannot_be_run_gets_one_sentence():
         (lambda: run_lanes(walk, lanes, EPISODES, schedule="x"), "'schedule' must be a Schedule"),
         (lambda: LaneRun(walk, lanes, EPISODES).results(), "A run must be finished for its results. Got 0 steps"),
         (lambda: LaneRun(walk, lanes, EPISODES).restore({}), "A state must be put back into a run like the one"),
+        (lambda: LaneRun(walk, lanes, EPISODES).restore(other), "Got a state of another run."),
+        (lambda: LaneRun(walk, lanes, EPISODES).advance(-3), "'steps' must be a whole number, one or more. Got -3."),
+        (lambda: Horizon(episodes=5, every=10), "'every' must be left out where the run is counted in episodes."),
     ):
         with pytest.raises(BadRequestError) as caught:
             call()

@@ -208,6 +208,7 @@ ALPHA_RULE = LEARNERS["td"].parameters[0]
         ),
         ({"step": lambda alpha, beta: (1.0,)}, "Unknown argument of the rule 'td': 'beta'"),
         ({"moves": ("eta_x",)}, r"The parameters of the rule 'td' must include 'zeta', for it moves η."),
+        ({"step": lambda alpha, x_eta: (alpha,)}, "must include 'eta_x', for it uses η"),
         ({"parameters": (ALPHA_RULE, Parameter("rho", "", 1.0))}, "must not have the name of a signal"),
         ({"parameters": (Parameter("alpha", "", -1.0),)}, "'alpha' of the rule 'td', by default, must be"),
         ({"moves": ("w_x", "w_x"), "step": lambda alpha: (1.0, 1.0)}, "The moves of the rule 'td' must differ"),

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 from gradient_dd.registration import register_environments
 
 if TYPE_CHECKING:
-    from gradient_dd import exact, schedules, tasks, testing
+    from gradient_dd import exact, schedules, studies, tasks, testing
     from gradient_dd.engine import reference
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
     from gradient_dd.learner import Learner
     from gradient_dd.learners import LEARNERS, Parameter, Rule
+    from gradient_dd.results import Results
+    from gradient_dd.studies import Study
+    from gradient_dd.sweep import run
     from gradient_dd.tasks import TASKS
 
 __version__ = "0.1.0"
@@ -30,10 +33,14 @@ __all__ = [
     "GradientDDError",
     "Learner",
     "Parameter",
+    "Results",
     "Rule",
+    "Study",
     "exact",
     "reference",
+    "run",
     "schedules",
+    "studies",
     "tasks",
     "testing",
 ]
@@ -46,7 +53,10 @@ _HOME = {
     "GradientDDError": "errors",
     "Learner": "learner",
     "Parameter": "learners",
+    "Results": "results",
     "Rule": "learners",
+    "Study": "studies",
+    "run": "sweep",
     "reference": "engine.reference",
 }
 

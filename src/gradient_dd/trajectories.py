@@ -11,6 +11,7 @@ as along a trajectory, with a transition into a terminal. Probabilities are met 
 would vanish.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numba
@@ -77,6 +78,7 @@ class Stream:
         return column
 
 
+@lru_cache(maxsize=16)
 def alias_tables(task: Task, sampling: str) -> Alias:
     """Return the tables of a task: for "trajectory" a group per state and one for the start, for "iid" one."""
     outcome = task.outcomes

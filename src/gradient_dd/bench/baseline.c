@@ -9,6 +9,7 @@
 
 #define LANES _Pragma("GCC ivdep") for (int l = 0; l < B; l++)
 #define TINY_SCALE 0x1p-500
+#define HUGE_SCALE 0x1p500
 #define SMALLEST_SHRINK 0x1p-60
 #define DIVERGED 1e100
 #if ONE_HOT
@@ -65,8 +66,8 @@ static void take_errors(const Input *in, Lanes *L, int64_t s) {
 }
 
 static void rescale(const Input *in, Lanes *L) {
-    for (int l = 0; l < B; l++) if (fabs(L->scale[l]) < TINY_SCALE) {
-        for (int64_t r = 0; r < in->n_rows; r++) L->eta[r * B + l] *= L->scale[l];
+    for (int l = 0; l < B; l++) if (!(fabs(L->scale[l]) > TINY_SCALE && fabs(L->scale[l]) < HUGE_SCALE)) {
+        for (int64_t r = 0; r < in->n_rows; r++) if (L->eta[r * B + l] != 0) L->eta[r * B + l] *= L->scale[l];
         L->scale[l] = 1.0;
     }
 }
@@ -95,7 +96,7 @@ static inline void products(const Input *in, size_t first, size_t coming, double
 #define SCALED_EACH
 #define SCALED_BEFORE    x_eta = scale[l] * x_eta;
 #define SCALED_AFTER     double shrink = 1.0 + eta_eta; shrink = shrink == 0.0 ? SMALLEST_SHRINK : shrink; \
-                         const double scaled = scale[l] * shrink; scale[l] = scaled; small += fabs(scaled) < TINY_SCALE; \
+                         const double scaled = scale[l] * shrink; scale[l] = scaled; small += !(fabs(scaled) > TINY_SCALE && fabs(scaled) < HUGE_SCALE); \
                          const double raw_x = eta_x / scaled;
 #define CHANGE_EACH      products(in, first, (size_t)in->column[t + 1] * WIDTH, &with_x, &with_next);
 #define CHANGE_BEFORE    const double x_change = change[l];

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -34,14 +34,18 @@ def structure(fields: str) -> type[ctypes.Structure]:
 
 @cache
 def library(lanes: int, one_hot: bool, fused_multiply_add: bool = True) -> ctypes.CDLL | None:
-    """Return the compiled baseline, or None where there is no C compiler."""
+    """Return the compiled baseline, or None where there is no C compiler that takes it."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None
-    source, target = Path(__file__).with_name("baseline.c"), Path(mkdtemp(prefix="gradient-dd-")) / "baseline.so"
+    source = Path(__file__).with_name("baseline.c")
     switches = [f"-DB={lanes}", f"-DONE_HOT={int(one_hot)}", *([] if fused_multiply_add else ["-ffp-contract=off"])]
-    subprocess.run([compiler, *FLAGS, *switches, str(source), "-lm", "-o", str(target)], check=True)
-    return ctypes.CDLL(str(target))
+    with TemporaryDirectory(prefix="gradient-dd-") as folder:
+        target = Path(folder) / "baseline.so"
+        call = [compiler, *FLAGS, *switches, str(source), "-lm", "-o", str(target)]
+        if subprocess.run(call, capture_output=True, check=False).returncode != 0:
+            return None
+        return ctypes.CDLL(str(target))
 
 
 def c_call(code: ctypes.CDLL, block: Block, column: np.ndarray, segments: Segments) -> Callable[[], Any]:
@@ -50,7 +54,8 @@ def c_call(code: ctypes.CDLL, block: Block, column: np.ndarray, segments: Segmen
     B = len(errors.now)
     rows = dict(zip(("alpha0", "zeta"), lanes.start.reshape(2, B), strict=True))
     rows |= {name: aligned(1, B) for name in ("alpha", "beta", "change")} | {"scale": aligned(1, B, 1.0)}
-    rows["own"] = lanes.fields.reshape(-1, B)[2].copy()
+    rows["own"] = aligned(1, B)
+    rows["own"][:] = lanes.fields.reshape(-1, B)[2]
     given = (
         table._asdict()
         | segments._asdict()

@@ -59,6 +59,8 @@ class Horizon:
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if value is not None and not (whole and value >= 1):
                 raise must(f"{name!r}", "be a whole number, one or more", value)
+        if self.episodes is not None and self.every != 1:
+            raise must("'every'", "be left out where the run is counted in episodes", self.every)
         if self.steps is not None and self.steps % self.every:
             raise must("'every'", f"divide the number of steps ({self.steps})", self.every)
 
@@ -91,7 +93,8 @@ class Horizon:
 
     def bin_sizes(self) -> Integers:
         """Return how many points each bin has, (bins,)."""
-        return np.bincount(self.bin_of(np.arange(1, self.points + 1)), minlength=self.bins)
+        first = -(-np.arange(self.bins + 1) * self.points // self.bins)  # points before each bin
+        return np.diff(first)
 
     def cut(self, ends: Integers, length: int, steps: int, episodes: int, schedule: Schedule) -> Segments:
         """Cut the next piece of a run, `length` steps long; `ends` counts the steps up to each end of an episode.

@@ -6,11 +6,13 @@ is the row of x in the next one.
 """
 
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -148,3 +150,25 @@ def set_float_control(typing, control):
         return context.get_dummy_value()
 
     return types.void(types.uint64), emit
+
+
+@njit
+def _flush_subnormals():
+    control = float_control()
+    set_float_control(control | np.uint64(FLUSH_SUBNORMALS))
+    return control
+
+
+@njit
+def _restore(control):
+    set_float_control(np.uint64(control))
+
+
+@contextmanager
+def subnormals_flushed() -> Iterator[None]:
+    """Take subnormal numbers for zero on this thread, until the end, however it comes."""
+    before = _flush_subnormals()
+    try:
+        yield
+    finally:
+        _restore(before)

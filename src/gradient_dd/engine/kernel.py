@@ -16,22 +16,15 @@ import numba
 import numpy as np
 
 from gradient_dd.engine.fold import COMPILE, INLINE, make_take_errors
-from gradient_dd.engine.intrinsics import (
-    FLUSH_SUBNORMALS,
-    aligned,
-    barrier,
-    disjoint,
-    float_control,
-    set_float_control,
-)
+from gradient_dd.engine.intrinsics import aligned, barrier, disjoint
 from gradient_dd.engine.touches import Shape
 from gradient_dd.exact import Array
 from gradient_dd.learners import Rule, Setting
 
 WIDEST = 8  # rows of a step up to which the loop is written out
 
-TINY_SCALE = 2.0**-500  # η = scale × what is stored; multiplied out when the scale falls below this
-SMALLEST_SHRINK = 2.0**-60  # stands for a shrink by exactly 0; it is below the rounding of 1 + eta_eta
+TINY_SCALE, HUGE_SCALE = 2.0**-500, 2.0**500  # η = scale × what is stored; multiplied out beyond these
+SMALLEST_SHRINK = 2.0**-60  # stands for a shrink by exactly 0: a forgotten η keeps 1e-18 of its size
 
 
 class Lanes(NamedTuple):
@@ -122,7 +115,7 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool) -> str:
         body += ["shrink = 1.0 + eta_eta"]
         body += ["scale = scale * (shrink if shrink != 0.0 else SMALLEST_SHRINK)"]
         body += [f"store_fields(fields, B{scale} + lane, scale)", "eta_x = eta_x / scale"]
-        body += ["small += 1 if abs(scale) < TINY_SCALE else 0"]
+        body += ["outside += 0 if TINY_SCALE < abs(scale) < HUGE_SCALE else 1"]
     body += [f"store_w{j}(w, r{j} + lane, {plus([f'w{j}', *moved_w(j)])})" for j in range(width) if moved_w(j)]
     if rule.has_eta:
         body += [f"store_eta{j}(eta, r{j} + lane, eta{j} + {product('eta_x', 'x', j)})" for j in range(k)]
@@ -140,10 +133,10 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool) -> str:
         [
             f"def move({signature}):",
             *head,
-            "small = 0",
+            "outside = 0",
             "for lane in range(B1):",
             *("    " + s for s in body),
-            "return small",
+            "return outside",
         ]
     )
 
@@ -151,7 +144,7 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool) -> str:
 def make_move(rule: Rule, k: int, width: int, one_hot: bool, block: int) -> Any:
     """Compile `move_source` with the rule's step inlined in it."""
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(width))]
-    names: dict[str, Any] = {"TINY_SCALE": TINY_SCALE, "SMALLEST_SHRINK": SMALLEST_SHRINK}
+    names: dict[str, Any] = {"TINY_SCALE": TINY_SCALE, "HUGE_SCALE": HUGE_SCALE, "SMALLEST_SHRINK": SMALLEST_SHRINK}
     names["step"] = numba.njit(rule.step, **INLINE)
     names |= {f"B{i}": np.uintp(block * i) for i in range(len(lane_parameters(rule)) + 2)}
     names |= {f"S{j}": np.uintp(j) for j in range(width)}
@@ -185,13 +178,14 @@ def make_products(k: int, width: int) -> Any:
 
 @numba.njit(**COMPILE)
 def rescale(eta, fields, B):
-    """Multiply out the scale of η where it has become tiny; rare."""
+    """Multiply out the scale of η where it has become tiny or huge; rare."""
     first = np.uintp(fields.size) - B
     for lane in range(B):
         scale = fields[first + lane]
-        if abs(scale) < TINY_SCALE:
+        if not TINY_SCALE < abs(scale) < HUGE_SCALE:
             for i in range(lane, np.uintp(eta.size), B):
-                eta[i] *= scale
+                if eta[i] != 0.0:  # zero stays zero, whatever the scale
+                    eta[i] *= scale
             fields[first + lane] = 1.0
 
 
@@ -227,6 +221,8 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int, block: int) -> Any:
             metric[np.uintp(1) + rows[first]] += 1.0
             m0 = (metric[0] + 1.0) / metric[np.uintp(1) + rows[first]]
             m1 = (metric[0] + 1.0) / metric[np.uintp(1) + rows[first + W - np.uintp(1)]]
+            m1 = m0 if is_narrow[outcome] else m1
+            with_x, with_next = with_x * m0, with_next * m1
         reward, rho, rho_x, discount = rewards[outcome], rhos[outcome], rhos_x[outcome], discounts[outcome]
         barrier()
         if some_narrow and some_wide and is_narrow[outcome]:
@@ -237,8 +233,6 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int, block: int) -> Any:
 
     @numba.njit(nogil=True, **COMPILE)
     def run(column, segments, touches, measure, lanes, errors):
-        control = float_control()
-        set_float_control(control | np.uint64(FLUSH_SUBNORMALS))
         end, factor, point, last, step, episode = segments
         w, eta, start, fields, _ = lanes
         t = np.uintp(0)
@@ -253,6 +247,5 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int, block: int) -> Any:
                 w[i] = 0.0  # spare rows
             if point[s] >= 0 or last[s]:
                 take_errors(w, measure, errors, B, point[s], last[s], step[s], episode[s])
-        set_float_control(control)
 
     return run

@@ -18,19 +18,21 @@ from numpy.typing import NDArray
 
 from gradient_dd.engine.fold import no_errors
 from gradient_dd.engine.horizon import Horizon, Segments
+from gradient_dd.engine.intrinsics import subnormals_flushed
 from gradient_dd.engine.kernel import WIDEST, fused_kernel, new_lanes
 from gradient_dd.engine.measure import Measure, measure
 from gradient_dd.engine.touches import Shape, Touches, touches
 from gradient_dd.engine.wide_kernel import wide_kernel
 from gradient_dd.errors import Words, must
 from gradient_dd.exact import Array
+from gradient_dd.fingerprint import code_of, fingerprint
 from gradient_dd.learners import Rule, Setting
 from gradient_dd.schedules import Schedule, check_schedule, constant
 from gradient_dd.tasks import Task
 from gradient_dd.trajectories import Position, Stream
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
-MOST_LANES = 128  # of a block: more leave the cache
+MOST_LANES, MOST_WIDE_LANES = 128, 512  # of a block: more gain nothing
 LANE_STEP = 8  # two vectors of four
 COMPILING = Lock()
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
@@ -68,9 +70,16 @@ class Block:
     """Lanes of one rule that are advanced by one call of one kernel."""
 
     def __init__(
-        self, task: Task, settings: Sequence[Setting], table: Touches, shape: Shape, error: Measure, bins: int
+        self,
+        task: Task,
+        settings: Sequence[Setting],
+        lanes: int,
+        table: Touches,
+        shape: Shape,
+        error: Measure,
+        bins: int,
     ):
-        rule, lanes, k = settings[0].rule, padded_lanes(len(settings)), error.rows.shape[1]
+        rule, k = settings[0].rule, error.rows.shape[1]
         fused = is_fused(rule, shape)
         self.settings = settings
         self.table, self.error = table, error._replace(rows=error.rows.ravel(), values=error.values.ravel())
@@ -78,11 +87,17 @@ class Block:
         self.errors = no_errors(lanes, bins)
         with COMPILING:  # one thread compiles, the others wait for it
             self.kernel = fused_kernel(rule, shape, k, lanes) if fused else wide_kernel(rule, shape, k)
-            self.advance(np.zeros(1, np.int32), NOTHING)
+            try:
+                self.advance(np.zeros(1, np.int32), NOTHING)
+            except Exception as error:  # Numba has many kinds
+                reason = Words(str(error).strip().splitlines()[-1])
+                what = f"The step of the rule {rule.name!r}"
+                raise must(what, "be arithmetic on scalars that Numba can compile", reason) from error
 
     def advance(self, column: NDArray[np.int32], segments: Any) -> None:
         """Advance all lanes over a piece of the trajectory."""
-        self.kernel(column, tuple(segments), self.table, self.error, self.lanes, self.errors)
+        with subnormals_flushed():
+            self.kernel(column, tuple(segments), self.table, self.error, self.lanes, self.errors)
 
     def weights(self, p: int) -> tuple[Array, Array]:
         """Return w and η, (lanes, p) each."""
@@ -130,11 +145,13 @@ class LaneRun:
         tables = {mode: touches(self.task, mode) for mode in {setting.rho_mode for setting in self.settings}}
         for (rule, mode, _), group in groups.items():
             table, shape = tables[mode]
-            count = -(-len(group) // MOST_LANES) if is_fused(rule, shape) else 1  # one M⁻¹ for all lanes
-            for lanes in np.array_split(group, count):
-                places.append(lanes.tolist())
-                chosen = [self.settings[place] for place in lanes]
-                blocks.append(Block(self.task, chosen, table, shape, error, self.horizon.bins))
+            fused = is_fused(rule, shape)
+            most = MOST_LANES if fused else len(group) if rule.natural else MOST_WIDE_LANES  # one M⁻¹ for all lanes
+            parts = np.array_split(group, -(-len(group) // most))
+            for part in parts:
+                places.append(part.tolist())
+                chosen, lanes = [self.settings[place] for place in part], padded_lanes(len(parts[0]))
+                blocks.append(Block(self.task, chosen, lanes, table, shape, error, self.horizon.bins))
         return places, blocks
 
     @property
@@ -144,6 +161,8 @@ class LaneRun:
 
     def advance(self, steps: int | None = None) -> None:
         """Go on for so many steps, or to the horizon."""
+        if steps is not None and (not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 1):
+            raise must("'steps'", "be a whole number, one or more", steps)
         stop = None if steps is None else self.steps + steps
         while not self.done and self.steps != stop:
             self._advance_piece(CHUNK if stop is None else min(CHUNK, stop - self.steps))
@@ -165,12 +184,12 @@ class LaneRun:
             raise must("A run", "be finished for its results", Words(f"{self.steps} steps so far"))
         count, bins = len(self.settings), self.horizon.bins
         last, area, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
-        curve = np.empty((count, bins))
+        curve, sizes = np.empty((count, bins)), self.horizon.bin_sizes()[:, None]
         for places, block in zip(self._places, self.blocks, strict=True):
             lanes, errors = len(places), block.errors
             last[places] = errors.last[:lanes] / self.horizon.n_last
             area[places] = errors.total[:lanes] / self.horizon.points
-            curve[places] = (errors.curve.reshape(bins, -1)[:, :lanes] / self.horizon.bin_sizes()[:, None]).T
+            curve[places] = (errors.curve.reshape(bins, -1)[:, :lanes] / sizes).T
             diverged[:, places] = errors.diverged.reshape(2, -1)[:, :lanes]
         return LaneResults(last[None], area[None], curve[None], diverged[:1], diverged[1:], np.array([self.steps]))
 
@@ -186,17 +205,25 @@ class LaneRun:
         """Return copies of all that changes, as plain arrays: a checkpoint."""
         words, group = self._stream.position
         counts = np.array([self.steps, self.episodes, words, group, self._ahead[0]], np.int64)
-        blocks = {f"{i}.{name}": array for i, block in enumerate(self.blocks) for name, array in block.state.items()}
-        return {"counts": counts} | {name: array.copy() for name, array in blocks.items()}
+        own = {"run": np.array(self.key), "counts": counts}
+        return own | {name: array.copy() for name, array in self._arrays().items()}
+
+    def _arrays(self) -> dict[str, Any]:
+        return {f"{i}.{name}": array for i, block in enumerate(self.blocks) for name, array in block.state.items()}
+
+    @property
+    def key(self) -> str:
+        """A short name for the run: task, settings, horizon, schedule, sampling, seed and number."""
+        settings = [(s.rule.key, dict(s.values), s.rho_mode) for s in self.settings]
+        how = self.horizon, code_of(self.schedule.function), self.schedule.per, self.sampling, self.seed, self.run
+        return fingerprint(self.task.key, settings, [str(part) for part in how])
 
     def restore(self, state: dict[str, Any]) -> None:
         """Put back a state taken from a run of the same task, settings, horizon, schedule, seed and run."""
-        blocks = {f"{i}.{name}": array for i, block in enumerate(self.blocks) for name, array in block.state.items()}
-        shapes = {"counts": (5,)} | {name: array.shape for name, array in blocks.items()}
-        if {name: array.shape for name, array in state.items()} != shapes:
-            got = Words("a state of other shapes")
+        if str(state.get("run")) != self.key:
+            got = Words("a state of another run")
             raise must("A state", "be put back into a run like the one it was taken from", got)
-        for name, array in blocks.items():
+        for name, array in self._arrays().items():
             array[:] = state[name]
         self.steps, self.episodes, words, group, ahead = map(int, state["counts"])
         self._stream = Stream(self.task, self.seed, self.run, self.sampling, Position(words, group))
@@ -235,7 +262,7 @@ def run_lanes(
 
 
 def shared_out(settings: Sequence[Setting], shares: int) -> list[list[int]]:
-    """Return the places of the settings in as many shares, equal rules together, none smaller than a block."""
+    """Return the places of the settings in as many shares, equal rules together; few settings make fewer shares."""
     order = sorted(range(len(settings)), key=lambda place: (settings[place].rule.name, settings[place].rho_mode))
     dealt = np.array_split(np.array(order), min(shares, -(-len(order) // MOST_LANES)))
     return [sorted(share.tolist()) for share in dealt]

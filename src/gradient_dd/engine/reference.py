@@ -63,7 +63,8 @@ class Trace:
     errors       (points,) RMSVE after every episode, or after every block of steps; inf from where it diverged
     w, eta       (p,) the weights at the end
     steps        how many steps were made
-    diverged_at  the step after which the error was found beyond 1e100 or not a number, or None
+    diverged_at  the step of the point at which the error was found beyond 1e100 or not a number, or None. (In a run
+                 counted in steps the lane engine also looks at each of the last 100 steps.)
     """
 
     errors: Array

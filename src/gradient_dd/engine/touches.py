@@ -4,6 +4,7 @@ An outcome lists the *union* of the non-zeros of x and x', x's first, with both 
 written once, as (w + w_x x) + w_next x', which is right whether x and x' overlap or not.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,7 @@ class Shape(NamedTuple):
     some_wide: bool
 
 
+@lru_cache(maxsize=16)
 def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touches, Shape]:
     """Return the table of a task and its shape; without `use_one_hot`, one-hot features count as any sparse ones."""
     columns, values = padded(sp.vstack([task.sparse_features, sp.csr_matrix((1, task.n_features))], format="csr"))
@@ -62,7 +64,7 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
         x=x.ravel(),
         x_next=x_next.ravel(),
         u=(discount[:, None] * x_next - x).ravel(),
-        narrow=(row == next_row) if one_hot else (used <= k),
+        narrow=(x[:, 0] * x_next[:, 0] != 0) if one_hot else (used <= k),
         reward=reward,
         rho=rho,
         rho_x=rho if rho_mode == "R" else np.ones_like(rho),
@@ -74,6 +76,8 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
 def unite(x_rows: Rows, x: Array, next_rows: Rows, x_next: Array) -> tuple[Rows, Array, Array, NDArray[np.int64]]:
     """Return rows, x and x' over the union of two supports, each (outcomes, 2k), and how many rows are used."""
     outcomes, k = x.shape
+    if np.array_equal(x_rows, next_rows) and (x != 0).all():  # dense features: one support for all
+        return x_rows, x, x_next, np.full(outcomes, k)
     rows = np.zeros((outcomes, 2 * k), np.uint64)
     left, right = (np.zeros((outcomes, 2 * k)) for _ in range(2))
     rows[:, :k], left[:, :k] = x_rows, x

@@ -11,8 +11,8 @@ import numba
 import numpy as np
 
 from gradient_dd.engine.fold import COMPILE, INLINE, make_take_errors
-from gradient_dd.engine.intrinsics import FLUSH_SUBNORMALS, float_control, set_float_control
 from gradient_dd.engine.kernel import (
+    HUGE_SCALE,
     SMALLEST_SHRINK,
     TINY_SCALE,
     lane_parameters,
@@ -38,30 +38,37 @@ def coefficients_source(rule: Rule) -> str:
 
 
 @numba.njit(**COMPILE)
+def combine(inverse, p, rows, values, first, width, scale, direction):
+    """Set `direction` (p,) to scale × the sum of rows of the inverse, each times its value."""
+    for i in range(p):
+        direction[i] = 0.0
+    for j in range(first, first + width):
+        if values[j] != 0.0:
+            row, value = rows[j], scale * values[j]
+            for i in range(p):
+                direction[i] += value * inverse[row, i]
+
+
+@numba.njit(**COMPILE)
 def observe(metric, p, rows, values, first, k, direction):
     """Take x into (ε I + Σ x xᵀ)⁻¹ by Sherman-Morrison; `direction` is scratch, (p,)."""
     inverse = metric[1:].reshape(p, p)
     metric[0] += 1.0
     product = 1.0
-    direction[:] = 0.0
-    for j in range(first, first + k):
-        if values[j] != 0.0:
-            direction += values[j] * inverse[rows[j]]
+    combine(inverse, p, rows, values, first, k, 1.0, direction)
     for j in range(first, first + k):
         if values[j] != 0.0:
             product += values[j] * direction[rows[j]]
     for i in range(p):
-        inverse[i] -= direction * (direction[i] / product)
+        factor = direction[i] / product
+        for j in range(p):
+            inverse[i, j] -= direction[j] * factor
 
 
 @numba.njit(**COMPILE)
 def solve(metric, p, rows, values, first, width, direction):
     """Set `direction` (p,) to M⁻¹ times the vector with these values."""
-    inverse = metric[1:].reshape(p, p)
-    direction[:] = 0.0
-    for j in range(first, first + width):
-        if values[j] != 0.0:
-            direction += ((metric[0] + 1.0) * values[j]) * inverse[rows[j]]
+    combine(metric[1:].reshape(p, p), p, rows, values, first, width, metric[0] + 1.0, direction)
 
 
 @numba.njit(**INLINE)
@@ -99,7 +106,7 @@ def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
             if xs[j] != 0.0:
                 for lane in range(B):
                     x_eta[lane] += eta[begin + lane] * xs[j]
-        small = 0
+        outside = 0
         for lane in range(B):
             on_x, on_next, on_eta, shrink = coefficients(
                 fields,
@@ -114,7 +121,7 @@ def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
             )
             shrink = 1.0 + shrink
             scale[lane] *= shrink if shrink != 0.0 else SMALLEST_SHRINK
-            small += 1 if abs(scale[lane]) < TINY_SCALE else 0
+            outside += 0 if TINY_SCALE < abs(scale[lane]) < HUGE_SCALE else 1
             w_x[lane], w_next[lane], eta_x[lane] = on_x, on_next, on_eta / scale[lane]
         if natural:
             observe(metric, p, rows, xs, first, K, along)
@@ -126,7 +133,9 @@ def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
             if not natural:
                 move_row(w, rows[j] * B, B, w_x, xs[j], w_next, ns[j])
             if xs[j] != 0.0:
-                move_row(eta, rows[j] * B, B, eta_x, xs[j], eta_x, 0.0)
+                begin = rows[j] * B
+                for lane in range(B):
+                    eta[begin + lane] += eta_x[lane] * xs[j]
         if changing:
             with_x, with_next = products(rows, xs, ns, first, coming * W)
             if natural:
@@ -137,12 +146,10 @@ def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
                         with_next += xs[j] * along_next[rows[j]]
             for lane in range(B):
                 change[lane] = w_x[lane] * with_x + w_next[lane] * with_next
-        return small
+        return outside
 
     @numba.njit(nogil=True, **COMPILE)
     def run(column, segments, touches, measure, lanes, errors):
-        control = float_control()
-        set_float_control(control | np.uint64(FLUSH_SUBNORMALS))
         end, factor, point, last, step, episode = segments
         w, eta, start, fields, _ = lanes
         B = np.uintp(start.size // 2)
@@ -159,6 +166,5 @@ def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
                 t += np.uintp(1)
             if point[s] >= 0 or last[s]:
                 take_errors(w, measure, errors, B, point[s], last[s], step[s], episode[s])
-        set_float_control(control)
 
     return run

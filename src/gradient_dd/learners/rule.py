@@ -97,7 +97,10 @@ class Rule:
     natural: bool = False
 
     def __post_init__(self) -> None:
-        legal = [*(name for name in SIGNALS if name != "beta" or "zeta" in self.defaults), *self.defaults]
+        for name in ("moves", "parameters"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        own = [parameter.name for parameter in self.parameters if parameter.name != "zeta" and not parameter.shared]
+        legal = [*(name for name in SIGNALS if name != "beta" or "zeta" in self.defaults), *own]
         for argument in self.arguments:
             if argument not in legal:
                 raise unknown(f"argument of the rule {self.name!r}:", argument, legal)
@@ -113,6 +116,10 @@ class Rule:
             raise must(what, "include 'zeta', for it moves η", list(self.defaults))
         if taken := set(self.defaults) & set(SIGNALS) - {"alpha"}:
             raise must(what, "not have the name of a signal", sorted(taken))
+        if "eta_x" not in self.moves and ("x_eta" in self.arguments or "eta_eta" in self.moves):
+            raise must(f"The moves of the rule {self.name!r}", "include 'eta_x', for it uses η", self.moves)
+        if not {"w_x", "w_next"} & set(self.moves):
+            raise must(f"The moves of the rule {self.name!r}", "include 'w_x' or 'w_next'", self.moves)
         if len(set(self.moves)) < len(self.moves):
             raise must(f"The moves of the rule {self.name!r}", "differ", self.moves)
         returned = self.step(**dict.fromkeys(self.arguments, 0.5))

@@ -170,7 +170,7 @@ class Study:
             "seed": self.seed,
         }
         said_by = fingerprint(common, dict(task.parameters))
-        made_by = fingerprint(said_by, task_key(task), schedule_key(self.schedule), ENGINE_VERSION)
+        made_by = fingerprint(said_by, task.key, schedule_key(self.schedule), ENGINE_VERSION)
         for setting in self.settings():
             lane = setting.rule.name, dict(setting.values), setting.rho_mode
             facts = common | dict(zip(("learner", "values", "rho_mode"), lane, strict=True))
@@ -217,19 +217,3 @@ def reading(task: Task, setting: Setting, sampling: str) -> str:
 def schedule_key(schedule: Schedule) -> str:
     """Return the name of a schedule's definition."""
     return fingerprint(code_of(schedule.function), schedule.per)
-
-
-def task_key(task: Task) -> str:
-    """Return the name of a task's tables, all of them."""
-    features = task.feature_rows
-    ratios = [] if task.ratios is None else [task.ratios]
-    arrays = [
-        task.discount,
-        task.target,
-        task.initial_weights,
-        features.data,
-        features.indices,
-        features.indptr,
-        *ratios,
-    ]
-    return fingerprint(task.digest, [fingerprint(array.tolist()) for array in arrays])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gradient_dd import exact
 from gradient_dd.exact import Array
+from gradient_dd.fingerprint import fingerprint
 from gradient_dd.tasks.validation import check_chains, check_table
 
 Integers = NDArray[np.int64]
@@ -153,6 +154,13 @@ class Task:
         for array in (*self.outcomes, self.start, self.behaviour):
             code.update(np.ascontiguousarray(array).tobytes())
         return code.hexdigest()[:16]
+
+    @cached_property
+    def key(self) -> str:
+        """Fingerprint of all of its tables: two tasks that share it give the same results."""
+        features, ratios = self.feature_rows, [] if self.ratios is None else [self.ratios]
+        arrays = [self.discount, self.target, self.initial_weights, features.data, features.indices, features.indptr]
+        return fingerprint(self.digest, [sha256(array.tobytes()).hexdigest() for array in (*arrays, *ratios)])
 
     # Exact quantities ------------------------------------------------------------------------------------
 
