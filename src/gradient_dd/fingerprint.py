@@ -11,7 +11,11 @@ from typing import Any
 
 def fingerprint(*parts: Any) -> str:
     """Return a short name for JSON-like values; equal values have equal names on every machine."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
+    return digest(json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str))
+
+
+def digest(text: str) -> str:
+    """Return a short name for a text."""
     return sha256(text.encode()).hexdigest()[:24]
 
 

@@ -1,6 +1,5 @@
 """Results: what a store holds, as arrays and frames. Reads only."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +17,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MEASURES = ("last100", "area")
-FACTS = (
-    "id, task, size, reading, learner, alpha, zeta, kappa, schedule, coalesce(episodes, steps), rho_mode, sampling, "
-    '"values"'
-)
+FACTS = {
+    "id": "id",
+    "task": "task",
+    "size": "size",
+    "reading": "reading",
+    "learner": "learner",
+    "alpha": "alpha",
+    "zeta": "zeta",
+    "kappa": "kappa",
+    "schedule": "schedule",
+    "episodes": "coalesce(episodes, steps)",
+    "rho_mode": "rho_mode",
+    "sampling": "sampling",
+    "reg": """json_extract("values", '$.reg')""",
+}
 
 
 class Results:
@@ -105,26 +115,13 @@ def summary_frame(store: Store, rows: Iterable[int | None] | None = None, runs: 
     import pandas as pd
 
     chosen = None if rows is None else {row for row in rows if row is not None}
-    facts = [
-        row for row in store.rows(f"SELECT {FACTS} FROM setting ORDER BY id") if chosen is None or row[0] in chosen
-    ]
-    names = [
-        "id",
-        "task",
-        "size",
-        "reading",
-        "learner",
-        "alpha",
-        "zeta",
-        "kappa",
-        "schedule",
-        "episodes",
-        "rho_mode",
-        "sampling",
-        "values",
-    ]
-    frame = pd.DataFrame(facts, columns=names).astype({"alpha": float, "zeta": float, "kappa": float})
-    frame["reg"] = [json.loads(values).get("reg", np.nan) for values in frame.pop("values")]
+    columns: dict[str, list[Any]] = {name: [] for name in FACTS}
+    seen: dict[Any, Any] = {}  # equal texts are kept once
+    for row in store.each(f"SELECT {', '.join(FACTS.values())} FROM setting ORDER BY id"):
+        if chosen is None or row[0] in chosen:
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(seen.setdefault(value, value) if isinstance(value, str) else value)
+    frame = pd.DataFrame(columns).astype(dict.fromkeys(("alpha", "zeta", "kappa", "reg"), float))
     folded = fold_runs(store, chosen, runs)
     frame = frame.set_index("id").join(folded).reset_index(drop=True)
     frame[["runs", "diverged_runs"]] = frame[["runs", "diverged_runs"]].fillna(0).astype(int)
@@ -139,7 +136,8 @@ def fold_runs(store: Store, chosen: set[int] | None, runs: range | None) -> "pd.
 
     bounds = (runs.start, runs.stop) if runs else (0, 2**62)
     query = "SELECT setting, run, last100, area FROM result WHERE run >= ? AND run < ? ORDER BY setting, run"
-    cells = np.array([row for row in store.rows(query, bounds) if chosen is None or row[0] in chosen]).reshape(-1, 4)
+    found = (row for row in store.each(query, bounds) if chosen is None or row[0] in chosen)
+    cells = np.fromiter((number for row in found for number in row), float).reshape(-1, 4)
     settings, begin, count = np.unique(cells[:, 0], return_index=True, return_counts=True)
     columns: dict[str, Any] = {"runs": count, "diverged_runs": np.zeros(len(count), int)}
     for i, measure in enumerate(MEASURES):

@@ -204,6 +204,11 @@ class Store:
         with self._told():
             return self.db.execute(query, tuple(parameters)).fetchall()
 
+    def each(self, query: str, parameters: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query one by one."""
+        with self._told():
+            yield from self.db.execute(query, tuple(parameters))
+
     def setting_rows(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the row of each key that has one."""
         found: dict[str, int] = {}

@@ -12,6 +12,7 @@
 Its unit of work is (task, run): every setting on one trajectory.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +21,7 @@ from typing import Any
 
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.errors import must
-from gradient_dd.fingerprint import code_of, fingerprint
+from gradient_dd.fingerprint import code_of, digest, fingerprint
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.schedules import Schedule, check_schedule, constant
 from gradient_dd.tasks import Task, build
@@ -172,10 +173,10 @@ class Study:
         said_by = fingerprint(common, dict(task.parameters))
         made_by = fingerprint(said_by, task.key, schedule_key(self.schedule), ENGINE_VERSION)
         for setting in self.settings():
-            lane = setting.rule.name, dict(setting.values), setting.rho_mode
-            facts = common | dict(zip(("learner", "values", "rho_mode"), lane, strict=True))
-            facts |= {"reading": reading(task, setting, self.sampling), "said": fingerprint(said_by, lane)}
-            yield fingerprint(made_by, setting.rule.key, lane), setting, facts
+            lane = {"learner": setting.rule.name, "values": dict(setting.values), "rho_mode": setting.rho_mode}
+            text = json.dumps(lane)
+            facts = common | lane | {"reading": reading(task, setting, self.sampling), "said": digest(said_by + text)}
+            yield digest(made_by + setting.rule.key + text), setting, facts
 
     def estimate(self) -> dict[str, float]:
         """Return how much work it is: tasks, settings, runs, updates, core-seconds, bytes on disk."""
@@ -195,9 +196,16 @@ class Study:
 
 def describe(one: Grid) -> str:
     """Return a grid in words."""
-    values = ", ".join(f"{name} {' '.join(f'{v:.4g}' for v in chosen)}" for name, chosen in one.values)
+    values = ", ".join(f"{name} {shortened(chosen)}" for name, chosen in one.values)
     mode = ", rho_mode T" if one.rho_mode == "T" else ""
     return f"{find(one.learner).name}: {values or 'defaults'}{mode}"
+
+
+def shortened(values: tuple[float, ...]) -> str:
+    """Return numbers in words; of many, the ends and the count."""
+    if len(values) <= 16:
+        return " ".join(f"{value:.4g}" for value in values)
+    return f"{values[0]:.4g} … {values[-1]:.4g} ({len(values)} values)"
 
 
 def task_size(task: Task) -> int:
