@@ -26,6 +26,13 @@ def task_lines() -> dict[str, str]:
     return lines
 
 
+def figure_lines() -> dict[str, str]:
+    """Return one line for every figure of the paper."""
+    from gradient_dd.studies.figures import FIGURES
+
+    return {name: figure.title for name, figure in FIGURES.items()}
+
+
 def describe_learner(rule: Rule) -> Facts:
     """Return the facts of a learner."""
     return {

@@ -6,14 +6,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gradient_dd import __version__
 from gradient_dd.studies.study import ENGINE_VERSION
 
 
 def provenance() -> dict[str, Any]:
     """Return the facts of this process."""
     return {
-        "gradient-dd": __version__,
+        "gradient-dd": version("gradient-dd"),
         "engine": ENGINE_VERSION,
         "commit": commit(),
         "python": platform.python_version(),

@@ -96,7 +96,7 @@ static inline void products(const Input *in, size_t first, size_t coming, double
 #define SCALED_EACH
 #define SCALED_BEFORE    x_eta = scale[l] * x_eta;
 #define SCALED_AFTER     double shrink = 1.0 + eta_eta; shrink = shrink == 0.0 ? SMALLEST_SHRINK : shrink; \
-                         const double scaled = scale[l] * shrink; scale[l] = scaled; small += !(fabs(scaled) > TINY_SCALE && fabs(scaled) < HUGE_SCALE); \
+                         const double scaled = scale[l] * shrink; scale[l] = scaled; small += (fabs(scaled) < TINY_SCALE) + !(fabs(scaled) < HUGE_SCALE); \
                          const double raw_x = eta_x / scaled;
 #define CHANGE_EACH      products(in, first, (size_t)in->column[t + 1] * WIDTH, &with_x, &with_next);
 #define CHANGE_BEFORE    const double x_change = change[l];
