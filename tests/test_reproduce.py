@@ -1,0 +1,166 @@
+"""The paper: its figures and claims name known things, and a small reproduction is whole, right and offline."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gradient_dd.claims import CLAIMS
+from gradient_dd.engine import reference
+from gradient_dd.errors import BadRequestError
+from gradient_dd.panels import matches
+from gradient_dd.report import write_report
+from gradient_dd.reproduce import Scale, reproduce
+from gradient_dd.schedules import constant
+from gradient_dd.statements import check_statements
+from gradient_dd.store import Store
+from gradient_dd.studies.figures import FIGURES
+from gradient_dd.studies.paper import STUDIES
+from gradient_dd.sweep import run
+
+pytestmark = pytest.mark.xdist_group("reproduction")
+
+
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=lambda figure: figure.name)
+def test_every_line_of_a_figure_is_in_its_study(figure):
+    settings = list(STUDIES[figure.study].settings())
+    for line in figure.lines:
+        assert any(matches(line, setting) for setting in settings), line.label
+
+
+def test_every_claim_rests_on_known_studies():
+    assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+    for claim in CLAIMS:
+        assert set(claim.studies) <= set(STUDIES)
+        assert claim.statement
+        assert claim.criterion
+
+
+def test_the_studies_have_the_paper_s_scale():
+    assert all(study.runs == 50 for study in STUDIES.values())
+    assert STUDIES["walk"].episodes == 20_000
+    alphas = {setting.values["alpha"] for setting in STUDIES["walk"].settings()}
+    assert sorted(alphas) == pytest.approx([10 ** (-i / 4) for i in range(12, -1, -1)])
+    assert len({setting.values["alpha"] for setting in STUDIES["boyan"].settings()}) == 10
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    result = reproduce(("walk-constant",), folder, Scale(runs=3, episodes=120), run, lambda said: None)
+    return folder, result, write_report(result, check_statements(), folder)
+
+
+def test_everything_is_there(made):
+    folder, result, page = made
+    for place in ("results.db", "claims.json", "figures/walk-constant.svg", "figures/walk-constant.png"):
+        assert (folder / place).stat().st_size > 500, place
+    assert page == folder / "report.html"
+    verdicts = json.loads((folder / "claims.json").read_text())
+    assert {verdict["claim"] for verdict in verdicts} == {"walk-constant", "walk-constant-td"}
+    assert all(verdict["verdict"] in ("holds", "holds in part", "does not hold") for verdict in verdicts)
+    assert result.note == "Smaller than the paper's scale"
+    assert "Smaller than the paper" in (folder / "figures/walk-constant.svg").read_text()
+
+
+def test_the_table_has_every_setting_and_the_reference_engine_s_numbers(made):
+    folder, result, _ = made
+    frame = pd.read_csv(folder / "tables" / "walk-constant.csv")
+    study = result.studies["walk-constant"]
+    assert len(frame) == study.n_settings
+    (walk,) = study.built_tasks()
+    for row in frame.sample(6, random_state=0).itertuples():
+        values = {name: getattr(row, name) for name in ("alpha", "zeta", "kappa") if not np.isnan(getattr(row, name))}
+        values |= {"reg": row.reg} if not np.isnan(row.reg) else {}
+        traces = [
+            reference.run(walk, row.learner, episodes=120, schedule=constant, run=number, **values)
+            for number in range(3)
+        ]
+        assert row.last100_mean == pytest.approx(np.mean([trace.errors[-100:].mean() for trace in traces]), rel=1e-10)
+        assert row.area_mean == pytest.approx(np.mean([trace.errors.mean() for trace in traces]), rel=1e-10)
+
+
+def test_verdicts_come_from_fresh_runs(made):
+    folder, result, _ = made
+    with Store(folder / "results.db") as store:
+        runs = {number for (number,) in store.rows("SELECT DISTINCT run FROM result")}
+        before = store.rows("SELECT count(*) FROM unit")
+    assert runs == {0, 1, 2, 3, 4, 5}
+    reproduce(("walk-constant",), folder, Scale(runs=3, episodes=120), run, lambda said: None)
+    with Store(folder / "results.db") as store:
+        assert store.rows("SELECT count(*) FROM unit") == before
+    assert result.seconds["walk-constant"] > 0
+
+
+def test_the_page_needs_no_network(made):
+    text = made[2].read_text()
+    assert made[2].stat().st_size < 8_000_000
+    own = text.partition("<script>/*")[0] if "<script>/*" in text else text[: text.index("plotly.js")]
+    assert not re.findall(r'(?:src|href)="(?!#|data:)[^"]+"', own)
+    assert text.count("<svg") >= 1
+    assert 'lang="en"' in text
+    assert 'name="viewport"' in text
+
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WATCH = """<script>window.seen = []; window.onerror = function (m) { seen.push(m); };
+var said = console.error; console.error = function () { seen.push([].join.call(arguments, " ")); };</script>"""
+TRY = """<script>
+window.addEventListener("load", function () {
+  var twin = document.querySelector("details.twin");
+  twin.open = true;
+  setTimeout(function () {
+    var plot = twin.querySelector(".plot"), first = plot.data.map(function (t) { return t.x.length; });
+    var numbers = plot.data[0].y;
+    var view = twin.querySelector(".view");
+    view.value = view.options[1].value;
+    view.dispatchEvent(new Event("change"));
+    setTimeout(function () {
+      var second = plot.data.map(function (t) { return t.x.length; });
+      var out = { seen: seen, first: first, second: second, numbers: numbers,
+                  requests: performance.getEntriesByType("resource").map(function (e) { return e.name; }) };
+      var node = document.createElement("script");
+      node.type = "application/json"; node.id = "outcome"; node.textContent = JSON.stringify(out);
+      document.body.appendChild(node);
+    }, 500);
+  }, 500);
+});</script>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_the_page_in_a_real_browser(made, tmp_path):
+    """No error, no request; choosing another view changes what is drawn; the numbers drawn are the table's."""
+    folder, _, page = made
+    watched = tmp_path / "watched.html"
+    text = page.read_text().replace("<head>", "<head>" + WATCH, 1)
+    watched.write_text(text[: text.rindex("</body>")] + TRY + "</body></html>")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    call = [BROWSER, *flags, profile, "--virtual-time-budget=20000", "--dump-dom", watched.as_uri()]
+    shown = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False).stdout
+    match = re.search(r'id="outcome">(.*?)</script>', shown)
+    assert match, shown[-500:]
+    outcome = json.loads(match[1])
+    assert outcome["seen"] == []
+    assert [name for name in outcome["requests"] if not name.startswith(("file:", "data:"))] == []
+    assert outcome["first"] != outcome["second"]
+    frame = pd.read_csv(folder / "tables" / "walk-constant.csv")
+    td = frame[frame.learner == "td"].sort_values("alpha")["last100_mean"]
+    assert outcome["numbers"] == pytest.approx(td.tolist(), rel=1e-4)
+
+
+def test_an_unknown_figure_gets_one_sentence(tmp_path):
+    with pytest.raises(BadRequestError, match=r"Unknown figure 'wak'. Did you mean 'walk'\?"):
+        reproduce(("wak",), tmp_path, Scale(), run, print)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_quick_look_has_the_same_grids():
+    quick = Scale(runs=2, episodes=50).of(STUDIES["baird"])
+    assert (quick.runs, quick.steps, quick.every) == (2, 500, 100)
+    assert quick.n_settings == STUDIES["baird"].n_settings
+    assert Scale().of(STUDIES["walk"]) == STUDIES["walk"]
