@@ -175,7 +175,7 @@ def test_a_disk_that_is_really_full(tmp_path):
     """The same on a file system of 300 kB, where the machine lets us make one."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("may not mount a file system here")
     try:

@@ -39,8 +39,9 @@ pytestmark = pytest.mark.xdist_group("kernels of td")
 def content(path):
     """Return every result of a store, by what it is of."""
     with Store(path) as store:
-        columns = "key, run, last100, area, curve, diverged_step, diverged_episode"
-        return store.rows(f"SELECT {columns} FROM result JOIN setting ON setting = id ORDER BY key, run")
+        columns = "key, run, last100, area, points, diverged_step, diverged_episode"
+        both = "result JOIN curve USING (setting, run) JOIN setting ON setting = id"
+        return store.rows(f"SELECT {columns} FROM {both} ORDER BY key, run")
 
 
 def units(path):

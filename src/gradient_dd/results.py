@@ -75,7 +75,7 @@ class Results:
         with Store(self.path) as store:
             known, rows = self._lanes(store, task)
             for i, setting in enumerate(settings):
-                query = "SELECT run, curve FROM result WHERE setting = ? AND run >= ? AND run < ?"
+                query = "SELECT run, points FROM curve WHERE setting = ? AND run >= ? AND run < ?"
                 for run, blob in store.rows(query, [rows[known.index(setting)], *bounds]):
                     curves[i, run - bounds[0]] = np.frombuffer(blob, "<f8")
         return curves

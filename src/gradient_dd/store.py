@@ -3,7 +3,8 @@
 Schema (also in docs/store.md):
 
     setting     one lane under given conditions: key, task, size, reading, learner, its values, schedule, horizon, seed
-    result      (setting, run): last100, area, curve (little-endian float64), diverged_step, diverged_episode
+    result      (setting, run): last100, area, diverged_step, diverged_episode
+    curve       (setting, run): the learning curve, little-endian float64; apart, so that results are quick to read
     unit        (task, run) as it was worked off: settings, steps, seconds, when, provenance
     study       every study that was started: name, its text, when
     provenance  versions, processor, commit
@@ -40,10 +41,13 @@ CREATE TABLE setting (
 CREATE INDEX setting_said ON setting (said);
 CREATE TABLE result (
     setting INTEGER NOT NULL REFERENCES setting (id), run INTEGER NOT NULL,
-    last100 REAL NOT NULL, area REAL NOT NULL, curve BLOB NOT NULL,
-    diverged_step INTEGER NOT NULL, diverged_episode INTEGER NOT NULL,
+    last100 REAL NOT NULL, area REAL NOT NULL, diverged_step INTEGER NOT NULL, diverged_episode INTEGER NOT NULL,
     PRIMARY KEY (setting, run)
 ) WITHOUT ROWID;
+CREATE TABLE curve (
+    setting INTEGER NOT NULL REFERENCES setting (id), run INTEGER NOT NULL, points BLOB NOT NULL,
+    PRIMARY KEY (setting, run)
+);
 CREATE TABLE unit (
     id INTEGER PRIMARY KEY, task TEXT NOT NULL, run INTEGER NOT NULL, settings INTEGER NOT NULL,
     steps INTEGER NOT NULL, seconds REAL NOT NULL, at TEXT NOT NULL, provenance INTEGER REFERENCES provenance (id)
@@ -88,6 +92,7 @@ class Store:
         )
         (tables,) = self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables == 0 and application == 0 and write:
+            self.db.execute("PRAGMA page_size = 16384")  # a curve is 1.6 kB
             self.db.execute("PRAGMA journal_mode = WAL")
             with self.transaction():
                 for statement in SCHEMA.split(";"):
@@ -174,22 +179,14 @@ class Store:
         self, task: str, run: int, settings: list[int], results: LaneResults, seconds: float, facts: dict[str, Any]
     ) -> None:
         """Write the results of one (task, run), `settings` being the rows of its lanes: all, or none."""
+        measured = (results.last100, results.area, results.diverged_step, results.diverged_episode)
+        rows = zip(settings, [run] * len(settings), *(array[0].tolist() for array in measured), strict=True)
         curves = np.ascontiguousarray(results.curve[0], "<f8")
-        rows = (
-            (setting, run, last100, area, curve.tobytes(), step, episode)
-            for setting, last100, area, curve, step, episode in zip(
-                settings,
-                results.last100[0].tolist(),
-                results.area[0].tolist(),
-                curves,
-                results.diverged_step[0].tolist(),
-                results.diverged_episode[0].tolist(),
-                strict=True,
-            )
-        )
+        points = ((setting, run, curve.tobytes()) for setting, curve in zip(settings, curves, strict=True))
         text = json.dumps(facts, sort_keys=True)
         with self.transaction():
-            self.db.executemany("INSERT INTO result VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            self.db.executemany("INSERT INTO result VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self.db.executemany("INSERT INTO curve VALUES (?, ?, ?)", points)
             self.db.execute("INSERT OR IGNORE INTO provenance (facts) VALUES (?)", (text,))
             self.db.execute(
                 "INSERT INTO unit (task, run, settings, steps, seconds, at, provenance) "
