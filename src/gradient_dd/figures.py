@@ -112,9 +112,10 @@ def over_time(axes: Any, panel: Panel, study: Study, first: bool) -> None:
     for line in panel.lines:
         curve = np.where(line.curve <= 20 * top, line.curve, np.nan)
         style = {"color": line.line.colour, "linestyle": "--" if line.line.dashed else "-"}
-        axes.plot(panel.middle, curve, linewidth=1.3, **style)
+        axes.plot(panel.middle[::2], curve[::2], linewidth=1.3, **style)
         lower, upper = band(line, curve)
-        axes.fill_between(panel.middle, lower, upper, color=line.line.colour, alpha=0.15, linewidth=0)
+        fill = {"color": line.line.colour, "alpha": 0.15, "linewidth": 0}
+        axes.fill_between(panel.middle[::4], lower[::4], upper[::4], **fill)
         low = min(low, float(np.nanmin(curve))) if np.isfinite(curve).any() else low
     axes.set(yscale="log", ylim=(max(low * 0.7, top * 1e-5), top), xlim=(0, None))
     plain_numbers(axes.yaxis)

@@ -33,7 +33,7 @@ from gradient_dd.trajectories import Position, Stream
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
 MOST_LANES, MOST_WIDE_LANES = 128, 512  # of a block: more gain nothing
-LANE_STEP = 8  # two vectors of four
+LANE_SIZES = (16, 32, 64, 72, 96, 128)  # fewer than 16 are no faster
 COMPILING = Lock()
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 
@@ -57,8 +57,8 @@ class LaneResults:
 
 
 def padded_lanes(count: int) -> int:
-    """Return how many lanes a block of `count` settings has: whole vectors, and enough of them to hide latencies."""
-    return max(16, -(-count // LANE_STEP) * LANE_STEP)
+    """Return how many lanes a block of `count` settings has: one of few sizes, so that kernels are compiled for few."""
+    return next((size for size in LANE_SIZES if size >= count), -(-count // LANE_SIZES[0]) * LANE_SIZES[0])
 
 
 def is_fused(rule: Rule, shape: Shape) -> bool:
