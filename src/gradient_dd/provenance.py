@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ def provenance() -> dict[str, Any]:
     }
 
 
+@cache
 def commit() -> str:
     """Return the commit of the source, if it is a checkout; "+" after it means that files differ from it."""
     here = Path(__file__).parent
@@ -35,6 +37,7 @@ def commit() -> str:
         return ""
 
 
+@cache
 def processor() -> str:
     """Return the processor's name."""
     facts = Path("/proc/cpuinfo")
