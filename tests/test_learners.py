@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,38 +145,13 @@ def test_a_large_reg_is_td():
     assert np.abs(tdrc - td).max() < 1e-3 < np.abs(tdc - td).max()
 
 
-NEW_LEARNER = '''
-"""TDC-DD: TDC that also holds on to the values of one step before.
-
-    w ← w + α (ρ (δ x − γ (x·η) x') − κ (x·(w − w_prev)) x)
-"""
-
-from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
-
-
-def step(alpha, beta, kappa, rho, discount, delta, x_eta, x_change):
-    w_x = alpha * (rho * delta - kappa * x_change)
-    w_next = -alpha * rho * discount * x_eta
-    eta_x = beta * (rho * delta - x_eta)
-    return w_x, w_next, eta_x
-
-
-TDC_DD = Rule(
-    name="tdc_dd",
-    label="TDC-DD",
-    step=step,
-    moves=("w_x", "w_next", "eta_x"),
-    parameters=(ALPHA, ZETA, Parameter("kappa", "weight of the change of the values", default=1.0)),
-    reference="",
-    module=__name__,
-)
-'''
+EXAMPLE = Path(__file__).parent.parent / "examples" / "my_rule.py"
 
 
 def test_adding_a_learner_touches_its_file_and_the_registry(tmp_path, monkeypatch):
     """One file and one entry: the contracts, the agent, the reference engine and the command line have it."""
     file = tmp_path / "tdc_dd.py"
-    file.write_text(NEW_LEARNER)
+    file.write_text(EXAMPLE.read_text())
     spec = importlib.util.spec_from_file_location("tdc_dd", file)
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "tdc_dd", module)

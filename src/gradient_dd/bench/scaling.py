@@ -2,7 +2,10 @@
 
 import resource
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
@@ -11,30 +14,22 @@ from gradient_dd import tasks
 from gradient_dd.bench import LANES, REPEATS, STEPS, best_times, fresh_block, on_one_core, piece
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun, run_lanes
-from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.schedules import Schedule, constant, tapered
+from gradient_dd.learners import Setting
+from gradient_dd.schedules import tapered
+from gradient_dd.studies.paper import STUDIES
+from gradient_dd.sweep import run
 from gradient_dd.tasks import Task
 
 CHAINS = (100, 1_000, 10_000, 100_000)
 SHUFFLES = (20, 50, 100, 200, 400, 800)
-WALK_ALPHAS = tuple(10 ** (-i / 4) for i in range(12, -1, -1))
-BOYAN_ALPHAS = tuple(10**i for i in (-2, -1.5, -1, -3 / 4, -1 / 2, -1 / 4, -1 / 8, 0, 1 / 8, 1 / 4))
-ZETAS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
-KAPPAS = (0.25, 0.5, 1.0, 2.0, 4.0)
 PAPER_LEARNERS = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
 
 Row = tuple[str, ...]
 
 
-def paper_lanes(grid: tuple[float, ...], name: str) -> list[Setting]:
-    """Return the paper's settings of a learner: alphas × zetas, and × kappas for Gradient-DD."""
-    rule = LEARNERS[name]
-    if name in ("td", "tdrc"):
-        return [rule.setting(alpha=alpha) for alpha in grid]
-    by_zeta = [rule.setting(alpha=alpha, zeta=zeta) for alpha in grid for zeta in ZETAS]
-    if name != "gradient_dd":
-        return by_zeta
-    return by_zeta + [rule.setting(alpha=alpha, kappa=kappa) for alpha in grid for kappa in KAPPAS if kappa != 1]
+def paper_lanes(study: str, name: str) -> list[Setting]:
+    """Return the paper's settings of a learner in a study."""
+    return [setting for setting in STUDIES[study].settings() if setting.rule.name == name]
 
 
 def by_size(sizes: tuple[Task, ...], top: float) -> Iterator[Row]:
@@ -54,30 +49,31 @@ def by_size(sizes: tuple[Task, ...], top: float) -> Iterator[Row]:
 
 def by_age() -> Iterator[Row]:
     """Yield what an update costs on the weights a whole run leaves, over fresh ones, with the paper's settings."""
-    walk_horizon, boyan_horizon = Horizon(episodes=20_000), Horizon(episodes=10_000)
-    cases: list[tuple[Task, Horizon, tuple[float, ...], Schedule]] = [
-        (tasks.random_walk(10), walk_horizon, WALK_ALPHAS, tapered(1000)),
-        (tasks.random_walk(40), walk_horizon, WALK_ALPHAS, tapered(1000)),
-        (tasks.boyan_chain(20), boyan_horizon, BOYAN_ALPHAS, tapered(2000)),
-        (tasks.boyan_chain(100), boyan_horizon, BOYAN_ALPHAS, tapered(2000)),
-        (tasks.baird(7), Horizon(steps=200_000, every=100), tuple(np.geomspace(1e-4, 1, 33)), constant),
-        (tasks.baird(20), Horizon(steps=200_000, every=100), tuple(np.geomspace(1e-4, 1, 33)), constant),
+    cases: list[tuple[Task, str]] = [
+        (tasks.random_walk(10), "walk"),
+        (tasks.random_walk(40), "walk"),
+        (tasks.boyan_chain(20), "boyan"),
+        (tasks.boyan_chain(100), "boyan"),
+        (tasks.baird(7), "baird"),
+        (tasks.baird(20), "baird"),
     ]
-    for task, horizon, grid, schedule in cases:
+    for task, name_of_study in cases:
+        study = STUDIES[name_of_study]
         column, segments = piece(task)
         worst, which, diverged = 0.0, "", 0
         for name in PAPER_LEARNERS:
-            aged, fresh = (LaneRun(task, paper_lanes(grid, name), horizon, schedule) for _ in range(2))
+            lanes = paper_lanes(name_of_study, name)
+            aged, fresh = (LaneRun(task, lanes, study.horizon, study.schedule) for _ in range(2))
             aged.advance()
             diverged += int((aged.results().diverged_step > 0).sum())
             kept = fresh.state()
             times = {"old": np.inf, "new": np.inf}
             with on_one_core():
                 for _ in range(REPEATS):
-                    for kind, run in (("old", aged), ("new", fresh)):
+                    for kind, timed in (("old", aged), ("new", fresh)):
                         fresh.restore(kept)
                         begin = perf_counter()
-                        for block in run.blocks:
+                        for block in timed.blocks:
                             block.advance(column, segments)
                         times[kind] = min(times[kind], perf_counter() - begin)
             if times["old"] / times["new"] > worst:
@@ -88,7 +84,7 @@ def by_age() -> Iterator[Row]:
 def by_threads() -> Iterator[Row]:
     """Yield the time of four runs of the paper's walk settings, m = 40, 1,000 episodes, on one thread and on two."""
     task = tasks.random_walk(40)
-    lanes = [setting for name in PAPER_LEARNERS for setting in paper_lanes(WALK_ALPHAS, name)]
+    lanes = [setting for name in PAPER_LEARNERS for setting in paper_lanes("walk", name)]
     seconds = {}
     for workers in (1, 2):
         run_lanes(task, lanes, Horizon(episodes=2), runs=2, workers=workers)
@@ -101,9 +97,26 @@ def by_threads() -> Iterator[Row]:
         yield str(workers), f"{seconds[workers]:.2f} s", f"{seconds[1] / seconds[workers]:.2f}"
 
 
+def by_store() -> Iterator[Row]:
+    """Yield the time of the walk study, 2,000 episodes and four runs, by the engine alone and as a sweep."""
+    study = replace(STUDIES["walk"], episodes=2000, runs=4)
+    lanes, times = list(study.settings()), dict[str, float]()
+    for attempt in range(3):
+        begin = perf_counter()
+        for task in study.built_tasks():
+            run_lanes(task, lanes, study.horizon, schedule=study.schedule, runs=study.runs)
+        times["engine"] = min(times.get("engine", np.inf), perf_counter() - begin)
+        with TemporaryDirectory() as folder:
+            begin = perf_counter()
+            run(study, Path(folder) / f"{attempt}.db")
+            times["sweep"] = min(times.get("sweep", np.inf), perf_counter() - begin)
+    for name, seconds in times.items():
+        yield name, f"{seconds:.2f} s", f"{seconds / times['engine']:.2f}"
+
+
 def memory() -> Row:
     """Return the largest memory this process has had, after two whole runs of the walk at the paper's scale."""
-    lanes = [setting for name in PAPER_LEARNERS for setting in paper_lanes(WALK_ALPHAS, name)]
+    lanes = [setting for name in PAPER_LEARNERS for setting in paper_lanes("walk", name)]
     begin = perf_counter()
     results = run_lanes(tasks.random_walk(40), lanes, Horizon(episodes=20_000), schedule=tapered(1000), runs=2)
     seconds = perf_counter() - begin
@@ -115,6 +128,7 @@ def memory() -> Row:
 def scaling_tables() -> Iterator[tuple[str, Row, list[Row]]]:
     """Yield each table: its title, its head, its rows."""
     yield "memory of two runs of the whole walk, m = 40", ("lanes", "updates", "time", "peak"), [memory()]
+    yield "store, the walk study, 2,000 episodes, four runs", ("", "time", "against the engine"), list(by_store())
     yield "threads, walk m = 40, four runs", ("threads", "time", "speed-up"), list(by_threads())
     head = ("p", "weights", "ns", "against the first")
     chains = tuple(map(tasks.boyan_chain, CHAINS))
