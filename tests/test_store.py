@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from gradient_dd.engine.lanes import LaneResults
-from gradient_dd.learners import LEARNERS
 from gradient_dd.results import Results, run_frame, summary_frame
 from gradient_dd.store import APPLICATION, Store, StoreError
 from gradient_dd.studies import Study, grid, task
@@ -218,4 +217,3 @@ def test_the_schema_is_documented(tmp_path):
             for _, column, *_ in store.rows(f"PRAGMA table_info({table})"):
                 assert f"`{column}`" in page, f"{table}.{column}"
     assert hex(APPLICATION) in page
-    assert "td" in LEARNERS

@@ -21,7 +21,7 @@ from gradient_dd.results import Results
 from gradient_dd.schedules import tapered
 from gradient_dd.store import Store
 from gradient_dd.studies import Study, grid, load_rule, task
-from gradient_dd.sweep import Progress, run
+from gradient_dd.sweep import run
 
 ROOT = Path(__file__).parent.parent
 COMMAND = str(Path(sys.executable).parent / "gradient-dd")
@@ -115,7 +115,6 @@ def test_progress_counts_cells(tmp_path):
     run(STUDY, path, progress=lambda state: seen.append((state.cells, state.kept)))
     assert [done for (done, _), _ in seen] == [6, 8, 10, 12]
     assert seen[-1] == ((12, 12), 4)
-    assert isinstance(Progress(STUDY, {}), Progress)
 
 
 def test_large_studies_are_cut_into_units_of_bounded_size(tmp_path, monkeypatch, whole):
