@@ -14,7 +14,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernel import move_source
 from gradient_dd.engine.lanes import Block, LaneRun, run_lanes
 from gradient_dd.engine.measure import measure
-from gradient_dd.engine.touches import touches
+from gradient_dd.engine.touches import Known, touches
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.schedules import Schedule, constant, tapered
@@ -269,7 +269,10 @@ def test_subnormal_numbers_become_zero_inside_and_stay_outside():
 
 
 def test_the_source_of_a_kernel_names_what_the_rule_names():
-    td, gdd = (move_source(LEARNERS[name], 1, 2, True) for name in ("td", "gradient_dd"))
+    known = Known(rho=1.0, rho_x=1.0, discount=None)
+    td, gdd = (move_source(LEARNERS[name], 1, 2, True, known) for name in ("td", "gradient_dd"))
+    assert "rho = 1.0" in td
+    assert "discount = " not in td
     assert "load_eta" not in td
     assert "x_change" in gdd
     assert "scale" not in gdd

@@ -262,7 +262,7 @@ if __name__ == "__main__":
     grids, root = (*STUDY.grids, grid(rule, alpha=(0.1, 0.2))), Schedule(lambda n: 1 / n**0.5)
     study = replace(STUDY, runs=8, grids=grids, schedule=root)
     run(study, folder + "/threads.db")
-    with dask_executor("local", study) as executor:
+    with dask_executor("local", [study]) as executor:
         run(replace(study, runs=3), folder + "/dask.db", executor=executor, workers=2)
         victims = list(executor._client.run(os.getpid).values())
         assert len(victims) == 2, victims

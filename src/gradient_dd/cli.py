@@ -108,7 +108,7 @@ def reproduce(
         figures,
         folder,
         Scale(runs, episodes),
-        lambda study, store: run_watched(study, str(store), workers, dask),
+        lambda studies, store: run_watched(studies, str(store), workers, dask),
         lambda sentence: click.echo(sentence, err=True),
     )
     statements = check_statements()
@@ -195,7 +195,7 @@ def sweep(
     click.echo(str(study), err=True)
     if dry_run:
         return
-    results = run_watched(study, out, workers, dask)
+    (results,) = run_watched([study], out, workers, dask)
     frame = results.frame()
     if as_json:
         click.echo(frame.to_json(orient="records"))
@@ -209,10 +209,10 @@ def sweep(
     click.echo(f"All {len(frame)} settings are in {out}: gradient-dd export --out {out} table.csv")
 
 
-def run_watched(study: Any, out: str, workers: int | None, dask: str | None) -> Any:
-    """Run a study with a live view; say what is kept when it is stopped."""
+def run_watched(studies: Any, out: str, workers: int | None, dask: str | None) -> Any:
+    """Run studies with a live view; say what is kept when they are stopped."""
     from gradient_dd.live import LiveView
-    from gradient_dd.sweep import StoppedError, run
+    from gradient_dd.sweep import StoppedError, run_all
 
     def notice(sentence: str) -> None:
         click.echo(f"Note: {sentence}", err=True)
@@ -220,11 +220,11 @@ def run_watched(study: Any, out: str, workers: int | None, dask: str | None) -> 
     try:
         with LiveView() as view:
             if dask is None:
-                return run(study, out, workers=workers, progress=view, notice=notice)
+                return run_all(studies, out, workers=workers, progress=view, notice=notice)
             from gradient_dd.cluster import dask_executor
 
-            with dask_executor(dask, study) as executor:
-                return run(study, out, executor=executor, workers=workers, progress=view, notice=notice)
+            with dask_executor(dask, studies) as executor:
+                return run_all(studies, out, executor=executor, workers=workers, progress=view, notice=notice)
     except KeyboardInterrupt:
         raise StoppedError(
             f"Stopped. What was committed is kept in {out}; the same command goes on from there."

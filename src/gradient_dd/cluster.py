@@ -5,7 +5,7 @@ schedules of your own travel with the work.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -20,13 +20,14 @@ class ClusterError(GradientDDError):
 
 
 @contextmanager
-def dask_executor(address: str, study: Study) -> Iterator[Executor]:
+def dask_executor(address: str, studies: Sequence[Study]) -> Iterator[Executor]:
     """Yield an executor on the Dask scheduler at `address`, or on a cluster of this machine's cores for "local"."""
     if find_spec("distributed") is None:
         raise BadRequestError("--dask must have Dask. Got none installed. Try: pip install 'gradient-dd[cluster]'.")
     from distributed import Client, LocalCluster
 
-    send_by_value(study)
+    for study in studies:
+        send_by_value(study)
     cluster: Any = None
     try:
         if address == "local":

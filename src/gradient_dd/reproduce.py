@@ -5,21 +5,23 @@ Leaves in a folder: results.db, figures/NAME.{svg,png}, tables/NAME.csv, claims.
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from os import cpu_count
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from gradient_dd.claims import Evidence, Verdict, as_data, judge_all
 from gradient_dd.errors import unknown
 from gradient_dd.learners import Setting
 from gradient_dd.panels import Panel, panels_of
-from gradient_dd.results import Results
+from gradient_dd.results import MEASURES, Results
 from gradient_dd.studies import Study
 from gradient_dd.studies.figures import FIGURES, Figure
 from gradient_dd.studies.paper import STUDIES
 
-Runner = Callable[[Study, Path], Results]
+Runner = Callable[[list[Study], Path], list[Results]]
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What was made: verdicts, panels of every figure, seconds and updates of every study, files."""
+    """What was made: verdicts, panels of every figure, the evidence of every study, and what is to be said of scale."""
 
     verdicts: list[Verdict]
     panels: dict[str, list[Panel]]
-    studies: dict[str, Study]
-    seconds: dict[str, float]
-    files: list[Path]
+    evidence: dict[str, Evidence]
     note: str
 
 
@@ -69,60 +69,83 @@ def reproduce(
 ) -> Reproduction:
     """Make the figures of these names (all by default) and judge the claims that rest on their studies."""
     figures = chosen_figures(names)
-    needed = list(dict.fromkeys(figure.study for figure in figures))
-    store = folder / "results.db"
     folder.mkdir(parents=True, exist_ok=True)
-    evidence, seconds = {}, {}
-    for name in needed:
-        begin = perf_counter()
-        study = scale.of(STUDIES[name])
-        results = run(study, store)
-        fresh = study.fresh(study.runs, selected_settings(results, name))
-        evidence[name] = Evidence(results, run(fresh, store))
-        seconds[name] = perf_counter() - begin
-        said(f"{name}: {study.estimate()['updates']:.2g} updates and their evaluation in {seconds[name]:.1f} s")
-    verdicts = judge_all(evidence)
-    panels = {figure.name: panels_of(figure, evidence[figure.study].results) for figure in figures}
-    files = write_tables(figures, evidence, folder / "tables")
-    files += draw_all(figures, panels, evidence, folder / "figures", scale.note)
-    target = folder / "claims.json"
-    target.write_text(json.dumps(as_data(verdicts), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    studies = {name: one.results.study for name, one in evidence.items()}
-    return Reproduction(verdicts, panels, studies, seconds, [*files, target], scale.note)
+    evidence = gather(list(dict.fromkeys(figure.study for figure in figures)), folder / "results.db", scale, run, said)
+    begin = perf_counter()
+    made = Reproduction(
+        judge_all(evidence),
+        {figure.name: panels_of(figure, evidence[figure.study].results) for figure in figures},
+        evidence,
+        scale.note,
+    )
+    write_tables(figures, evidence, folder / "tables")
+    draw_all(figures, made, folder / "figures")
+    write_claims(made.verdicts, folder / "claims.json")
+    said(f"Verdicts, tables and figures: {perf_counter() - begin:.1f} s")
+    return made
 
 
-def selected_settings(results: Results, study: str) -> list[Setting]:
-    """Return every setting that a line of a figure of a study selects, by either measure, on any task."""
-    probe, chosen = Evidence(results, results), []
-    lines = dict.fromkeys(line for figure in FIGURES.values() if figure.study == study for line in figure.lines)
+def gather(
+    names: list[str], store: Path, scale: Scale, run: Runner, said: Callable[[str], None]
+) -> dict[str, Evidence]:
+    """Run the studies of these names, then the settings they select on fresh runs of each task."""
+    begin = perf_counter()
+    results = run([scale.of(STUDIES[name]) for name in names], store)
+    updates = sum(one.study.estimate()["updates"] for one in results)
+    said(f"{len(results)} studies, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
+    begin = perf_counter()
+    chosen = [
+        (one, task, one.study.fresh(one.study.runs, settings, (one.tasks[task],)))
+        for one in results
+        for task, settings in selected_settings(one).items()
+    ]
+    fresh = run([study for *_, study in chosen], store)
+    evidence = {name: Evidence(one, {}) for name, one in zip(names, results, strict=True)}
+    for (one, task, _), found in zip(chosen, fresh, strict=True):
+        evidence[one.study.name].fresh[task] = found
+    updates = sum(study.estimate()["updates"] for *_, study in chosen)
+    said(f"The selected settings on fresh runs, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
+    return evidence
+
+
+def selected_settings(results: Results) -> dict[str, list[Setting]]:
+    """Return for each task every setting that a line of a figure of the study selects, by either measure."""
+    probe = Evidence(results, {})
+    figures = [figure for figure in FIGURES.values() if figure.study == results.study.name]
+    lines = dict.fromkeys(line for figure in figures for line in figure.lines)
+    chosen: dict[str, list[Setting]] = {}
     for task in results.tasks:
-        for line in lines:
-            for measure in ("last100", "area"):
-                setting = probe.selected(task, line, measure)
-                if setting not in chosen:
-                    chosen.append(setting)
+        found = [probe.selected(task, line, measure) for line in lines for measure in MEASURES]
+        chosen[task] = [setting for i, setting in enumerate(found) if setting not in found[:i]]
     return chosen
 
 
-def write_tables(figures: list[Figure], evidence: dict[str, Evidence], folder: Path) -> list[Path]:
+def write_tables(figures: list[Figure], evidence: dict[str, Evidence], folder: Path) -> None:
     """Write a table for each figure: one row per setting of its study, nothing dropped."""
     folder.mkdir(parents=True, exist_ok=True)
-    frames = {name: one.results.frame() for name, one in evidence.items()}
-    paths = []
+    tables = {name: one.results.frame().to_csv(index=False) for name, one in evidence.items()}
     for figure in figures:
-        paths.append(folder / f"{figure.name}.csv")
-        frames[figure.study].to_csv(paths[-1], index=False)
-    return paths
+        (folder / f"{figure.name}.csv").write_text(tables[figure.study], encoding="utf-8")
 
 
-def draw_all(
-    figures: list[Figure], panels: dict[str, list[Panel]], evidence: dict[str, Any], folder: Path, note: str
-) -> list[Path]:
-    """Draw every figure."""
+def write_claims(verdicts: list[Verdict], target: Path) -> None:
+    """Write the verdicts as JSON."""
+    target.write_text(json.dumps(as_data(verdicts), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def draw_all(figures: list[Figure], made: Reproduction, folder: Path) -> None:
+    """Draw every figure, on all cores."""
     from gradient_dd.figures import draw
 
-    return [
-        path
+    jobs = [
+        (figure, made.panels[figure.name], made.evidence[figure.study].results.study, folder, made.note)
         for figure in figures
-        for path in draw(figure, panels[figure.name], evidence[figure.study].results.study, folder, note)
     ]
+    folder.mkdir(parents=True, exist_ok=True)
+    if len(jobs) < 4:  # starting processes takes longer
+        for job in jobs:
+            draw(*job)
+        return
+    with ProcessPoolExecutor(cpu_count() or 1, mp_context=get_context("spawn")) as pool:
+        for done in [pool.submit(draw, *job) for job in jobs]:
+            done.result()

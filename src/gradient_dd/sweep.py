@@ -6,11 +6,12 @@ process alone writes.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from os import cpu_count
 from pathlib import Path
 from time import perf_counter
@@ -60,7 +61,13 @@ class Progress:
     kept: int = 0  # cells that were in the store before
     updates: float = 0.0
     diverged: int = 0
-    seconds: float = 0.0
+    core_seconds: float = 0.0  # summed over units; compiling is not among them
+    begin: float = field(default_factory=perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the study began."""
+        return perf_counter() - self.begin
 
     @property
     def cells(self) -> tuple[int, int]:
@@ -70,8 +77,8 @@ class Progress:
 
 def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResults, float]:
     """Run a unit; return its results and the seconds it took. Looks at `stop` several times a second."""
-    begin = perf_counter()
     run = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run)
+    begin = perf_counter()
     piece = max(1000, min(CHUNK, 10**8 // len(unit.settings)))  # a tenth of a second or less
     while not run.done:
         if stop is not None and stop.is_set():
@@ -80,45 +87,61 @@ def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResul
     return run.results(), perf_counter() - begin
 
 
+Watcher = Callable[[Progress], None]
+Notice = Callable[[str], None]
+
+
 def run(
     study: Study,
     out: str | Path = "results.db",
     *,
     workers: int | None = None,
     executor: Executor | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    notice: Callable[[str], None] = lambda sentence: None,
+    progress: Watcher = lambda state: None,
+    notice: Notice = lambda sentence: None,
 ) -> Results:
     """Run what a store lacks of a study, and return its results.
 
     `executor` is any concurrent.futures Executor (threads of this process by default, `workers` of them); its workers
     compute, this process writes. `progress` is called after every unit; `notice` with sentences worth reading.
     """
+    (results,) = run_all([study], out, workers=workers, executor=executor, progress=progress, notice=notice)
+    return results
+
+
+def run_all(
+    studies: Sequence[Study],
+    out: str | Path,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Watcher = lambda state: None,
+    notice: Notice = lambda sentence: None,
+) -> list[Results]:
+    """Run what a store lacks of several studies, one after the other without a pause, and return their results."""
     if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise must("'workers'", "be a whole number, one or more", workers)
+    count, stop = workers or cpu_count() or 1, threading.Event()
     with Store(out, write=True) as store:
-        store.add_study(study.name, str(study))
-        tasks = study.built_tasks()
-        state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
-        state.done = dict.fromkeys(state.total, 0)
-        units = missing_units(study, tasks, store, state, notice)
+        lacking = [missing_units(study, store, progress, notice) for study in studies]
         if executor is not None:
-            work_off(units, executor, 2 * (workers or cpu_count() or 1), run_unit, store, state, progress)
+            work_off(chain.from_iterable(lacking), executor, 2 * count, run_unit, store, progress)
         else:
-            count, stop = workers or cpu_count() or 1, threading.Event()
-            with ThreadPoolExecutor(count) as pool:
+            with ThreadPoolExecutor(count) as pool, ThreadPoolExecutor(1) as compiler:
                 try:
-                    work_off(units, pool, 2 * count, partial(run_unit, stop=stop), store, state, progress)
-                except BaseException:
+                    units = compiled_ahead(lacking, compiler, stop)
+                    work_off(units, pool, 2 * count, partial(run_unit, stop=stop), store, progress)
+                finally:
                     stop.set()
-                    raise
-    return Results(study, out)
+    return [Results(study, out) for study in studies]
 
 
-def missing_units(
-    study: Study, tasks: list[Task], store: Store, state: Progress, notice: Callable[[str], None]
-) -> Iterator[Unit]:
-    """Yield what the store lacks, and count what it has."""
+def missing_units(study: Study, store: Store, progress: Watcher, notice: Notice) -> Iterator[tuple[Unit, Progress]]:
+    """Yield what the store lacks of a study, and count what it has."""
+    store.add_study(study.name, str(study))
+    tasks = study.built_tasks()
+    state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
+    state.done = dict.fromkeys(state.total, 0)
     otherwise = 0
     for task in tasks:
         for lanes in sliced(study.lanes(task), MOST_SETTINGS):
@@ -136,48 +159,60 @@ def missing_units(
                 state.done[str(task)] += len(done)
                 state.kept += len(done)
                 if lacking:
-                    places, settings = zip(*lacking, strict=True)
-                    yield Unit(
-                        task,
-                        run,
-                        list(settings),
-                        list(places),
-                        study.horizon,
-                        study.schedule,
-                        study.sampling,
-                        study.seed,
-                    )
+                    places, settings = map(list, zip(*lacking, strict=True))
+                    how = study.horizon, study.schedule, study.sampling, study.seed
+                    yield Unit(task, run, settings, places, *how), state
+    if state.kept == sum(state.total.values()):
+        progress(state)  # no unit will
+
+
+def compiled_ahead(
+    lacking: list[Iterator[tuple[Unit, Progress]]], compiler: Executor, stop: threading.Event
+) -> Iterator[tuple[Unit, Progress]]:
+    """Return the units of all studies; while those of the first run, the kernels of the others are being compiled."""
+    firsts = [list(islice(units, 1)) for units in lacking]
+
+    def compile_kernels(unit: Unit) -> None:
+        if not stop.is_set():
+            with suppress(GradientDDError):  # the unit itself will tell
+                LaneRun(unit.task, unit.settings, unit.horizon)
+
+    for first in firsts[1:]:
+        for unit, _ in first:
+            compiler.submit(compile_kernels, unit)
+    return chain.from_iterable(chain(*pair) for pair in zip(firsts, lacking, strict=True))
 
 
 def work_off(
-    units: Iterator[Unit],
+    units: Iterator[tuple[Unit, Progress]],
     executor: Executor,
     ahead: int,
     work: Callable[[Unit], tuple[LaneResults, float]],
     store: Store,
-    state: Progress,
-    progress: Callable[[Progress], None] | None,
+    progress: Watcher,
 ) -> None:
     """Keep the executor busy, and write each unit as it comes back."""
-    begin, facts = perf_counter(), provenance()
-    waiting: dict[Future[tuple[LaneResults, float]], Unit] = {}
+    facts = provenance()
+    waiting: dict[Future[tuple[LaneResults, float]], tuple[Unit, Progress]] = {}
+
+    def submit(count: int) -> None:
+        for unit, state in islice(units, count):
+            waiting[executor.submit(work, unit)] = unit, state
+
     try:
-        for unit in islice(units, ahead):
-            waiting[executor.submit(work, unit)] = unit
+        submit(ahead)
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
-                unit = waiting.pop(future)
+                unit, state = waiting.pop(future)
                 results, seconds = future.result()
                 store.add_unit(str(unit.task), unit.run, unit.rows, results, seconds, facts)
                 state.done[str(unit.task)] += len(unit.rows)
                 state.updates += float(results.steps[0]) * len(unit.rows)
                 state.diverged += int(np.count_nonzero(results.diverged_step))
-                state.seconds = perf_counter() - begin
-                if progress is not None:
-                    progress(state)
-                for unit in islice(units, 1):
-                    waiting[executor.submit(work, unit)] = unit
+                state.core_seconds += seconds
+                progress(state)
+                submit(1)
     except BaseException:
         for future in waiting:
             future.cancel()

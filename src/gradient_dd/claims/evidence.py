@@ -1,8 +1,8 @@
 """Evidence: the results a claim is judged on, and how its verdict is told.
 
 A claim is judged on fresh runs of the settings that were selected on the study's own runs, so that no winner is
-flattered; the numbers of the selection runs stand beside. Criteria are stated with each claim. None is forced: where it
-fails, the numbers say by how much.
+flattered; the mean on the selection runs stands beside in brackets. Criteria are stated with each claim. None is
+forced: where it fails, the numbers say by how much, and whether it would hold under another reading.
 
     lower       a difference whose 95 % paired-bootstrap interval lies below zero
     as good     a ratio of means of at most 1.25
@@ -10,23 +10,22 @@ fails, the numbers say by how much.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from gradient_dd import summary
+from gradient_dd.exact import Array
+from gradient_dd.learners import Setting
 from gradient_dd.panels import matches
 from gradient_dd.results import Results
-from gradient_dd.studies.figures import COMPARED, ON_BAIRD, Line
+from gradient_dd.studies.figures import COMPARED, Line
 
 AS_GOOD = 1.25
 INSENSITIVE = 2.0
 ZERO = 1e-3  # of the first error: what counts as reaching zero
 
-LINES = {line.label: line for line in (*COMPARED, *ON_BAIRD)}
-DD, TD, TDRC = "Gradient-DD", "TD", "TDRC"
-GTD2, TDC = "GTD2, ζ tuned", "TDC, ζ tuned"
+TD, TDRC, GTD2, GTD2_ONE, TDC, TDC_ONE, DD = COMPARED
 
 
 @dataclass(frozen=True)
@@ -39,80 +38,121 @@ class Verdict:
     criterion: str
     verdict: str
     numbers: list[str]
+    otherwise: list[str]
     reading: str
     study: str
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Evidence:
-    """Results of a study, and of the selected settings on fresh runs (the same results where there are none)."""
+    """Results of a study, and for each of its tasks those of the selected settings on fresh runs."""
 
     results: Results
-    fresh: Results
+    fresh: dict[str, Results]
+    _read: dict[tuple[bool, str, str], tuple[list[Setting], Array]] = field(default_factory=dict, repr=False)
 
     @property
     def tasks(self) -> list[str]:
         """The tasks of the study."""
         return list(self.results.tasks)
 
-    def selected(self, task: str, line: Line, measure: str) -> Any:
-        """Return the setting of a line that has the smallest mean error on the study's runs."""
-        settings, errors = self.results.errors(task, measure)
+    def _errors(self, task: str, measure: str, fresh: bool) -> tuple[list[Setting], Array]:
+        """Return settings and their errors; each table is read once."""
+        key = fresh, task, measure
+        if key not in self._read:
+            self._read[key] = (self.fresh[task] if fresh else self.results).errors(task, measure)
+        return self._read[key]
+
+    def of_line(self, task: str, line: Line, measure: str = "last100") -> tuple[list[Setting], Array]:
+        """Return the settings of a line and their errors on the study's runs."""
+        settings, errors = self._errors(task, measure, fresh=False)
         ours = [i for i, setting in enumerate(settings) if matches(line, setting)]
-        return settings[ours[summary.select(errors[ours])]]
+        return [settings[i] for i in ours], errors[ours]
 
-    def errors(self, task: str, label: str, measure: str = "last100", line: Line | None = None) -> np.ndarray:
+    def selected(self, task: str, line: Line, measure: str = "last100") -> Setting:
+        """Return the setting of a line that has the smallest mean error on the study's runs."""
+        settings, errors = self.of_line(task, line, measure)
+        return settings[summary.select(errors)]
+
+    def errors(self, task: str, line: Line, measure: str = "last100") -> Array:
         """Return the errors (runs,) of a line's selected setting, on fresh runs."""
-        chosen = self.selected(task, line or LINES[label], measure)
-        settings, errors = self.fresh.errors(task, measure)
-        return errors[settings.index(chosen)]
+        settings, errors = self._errors(task, measure, fresh=True)
+        return errors[settings.index(self.selected(task, line, measure))]
 
-    def lower(self, task: str, left: str, right: str, measure: str = "last100") -> tuple[bool, str]:
+    def early(self, task: str, line: Line, share: int) -> float:
+        """Return the mean error over the first 1/share of the run, of a line's selected setting on fresh runs."""
+        curve = self.fresh[task].curves(task, [self.selected(task, line)])[0]
+        return float(curve[:, : max(1, curve.shape[1] // share)].mean())
+
+    def told(self, task: str, line: Line, measure: str = "last100") -> str:
+        """Return a line's mean on fresh runs, and on those it was selected on."""
+        before = self.of_line(task, line, measure)[1].mean(axis=1).min()
+        return f"{line.label} {self.errors(task, line, measure).mean():.4g} ({before:.4g})"
+
+    def lower(self, task: str, left: Line, right: Line, measure: str = "last100") -> tuple[bool, str]:
         """Return whether `left` is lower than `right`, and the numbers."""
-        a, b = self.errors(task, left, measure), self.errors(task, right, measure)
-        interval = summary.paired_bootstrap(a, b)
-        text = f"{short(task)}: {left} {mean(a)}, {right} {mean(b)}, difference {interval.difference:.2g} "
-        return bool(interval.high < 0), text + f"[{interval.low:.2g}, {interval.high:.2g}]"
+        interval = summary.paired_bootstrap(self.errors(task, left, measure), self.errors(task, right, measure))
+        text = f"{short(task)}: {self.told(task, left, measure)}, {self.told(task, right, measure)}, "
+        return bool(interval.high < 0), text + told_interval(interval)
 
-    def as_good(self, task: str, left: str, right: str, measure: str = "last100") -> tuple[bool, str]:
+    def as_good(self, task: str, left: Line, right: Line, measure: str = "last100") -> tuple[bool, str]:
         """Return whether `left` is at most 1.25 × `right`, and the numbers."""
-        a, b = self.errors(task, left, measure), self.errors(task, right, measure)
-        ratio = a.mean() / b.mean()
-        return bool(ratio <= AS_GOOD), f"{short(task)}: {left} {mean(a)}, {right} {mean(b)}, ratio {ratio:.2f}"
+        ratio = self.ratio(task, left, right, measure)
+        text = f"{short(task)}: {self.told(task, left, measure)}, {self.told(task, right, measure)}, ratio {ratio:.2f}"
+        return bool(ratio <= AS_GOOD), text
 
-    def ratio(self, task: str, left: str, right: str, measure: str = "last100") -> float:
+    def ratio(self, task: str, left: Line, right: Line, measure: str = "last100") -> float:
         """Return mean(left) / mean(right)."""
         return float(self.errors(task, left, measure).mean() / self.errors(task, right, measure).mean())
 
-    def tuned(self, task: str, lines: tuple[Line, ...], measure: str = "last100") -> list[float]:
-        """Return the mean error of each line's selected setting."""
-        return [float(self.errors(task, "", measure, line).mean()) for line in lines]
-
 
 Judged = list[tuple[bool, str]]
-Test = Callable[[Evidence], Judged]
+Test = Callable[..., Judged]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper: where it stands, in our words, the studies it rests on, and the test that judges it."""
+    """A statement of the paper: where it stands, in our words, the studies it rests on, and the test that judges it.
+
+    `others` are tests of the same statement under other readings, told beside a verdict that is not "holds".
+    """
 
     name: str
     where: str
     statement: str
     criterion: str
     studies: tuple[str, ...]
-    test: Callable[..., Judged]
+    test: Test
     reading: str = "default"
+    others: tuple[tuple[str, Test], ...] = ()
 
     def judge(self, evidence: dict[str, Evidence]) -> Verdict:
         """Return the verdict; the test is given the evidence of each study."""
-        judged = self.test(*(evidence[study] for study in self.studies))
-        held = [holds for holds, _ in judged]
-        verdict = "holds" if all(held) else "holds in part" if any(held) else "does not hold"
+        given = [evidence[study] for study in self.studies]
+        judged = self.test(*given)
+        verdict = in_words(judged)
         numbers = [f"{'✓' if holds else '✗'} {text}" for holds, text in judged]
+        otherwise = [] if verdict == "holds" else [f"{how}: {tallied(test(*given))}" for how, test in self.others]
         study = ", ".join(self.studies)
-        return Verdict(self.name, self.where, self.statement, self.criterion, verdict, numbers, self.reading, study)
+        return Verdict(
+            self.name, self.where, self.statement, self.criterion, verdict, numbers, otherwise, self.reading, study
+        )
+
+
+def in_words(judged: Judged) -> str:
+    """Return the verdict of several comparisons."""
+    held = [holds for holds, _ in judged]
+    return "holds" if all(held) else "holds in part" if any(held) else "does not hold"
+
+
+def tallied(judged: Judged) -> str:
+    """Return a verdict with the comparisons that made it."""
+    return f"{in_words(judged)} ({sum(holds for holds, _ in judged)} of {len(judged)})"
+
+
+def told_interval(interval: summary.Interval) -> str:
+    """Return a difference as it stands in a sentence."""
+    return f"difference {interval.difference:.2g} [{interval.low:.2g}, {interval.high:.2g}]"
 
 
 def short(task: str) -> str:

@@ -12,7 +12,8 @@ from gradient_dd.engine.intrinsics import aligned, disjoint
 from gradient_dd.exact import Array
 
 COMPILE: dict[str, Any] = {"error_model": "numpy", "boundscheck": False}
-INLINE: dict[str, Any] = COMPILE | {"forceinline": True}
+INNER: dict[str, Any] = COMPILE | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INLINE: dict[str, Any] = INNER | {"forceinline": True}
 
 
 class Errors(NamedTuple):
@@ -60,7 +61,7 @@ def make_take_errors(k: int) -> Any:
     add_term = numba.njit(names["add_term"], **INLINE)
     K = np.uintp(k)
 
-    @numba.njit(**COMPILE)
+    @numba.njit(**INNER)
     def take_errors(w, measure, errors, B, point, last, step, episode):
         rows, values, targets, rest = measure
         now, total, last_sum, curve, diverged = errors

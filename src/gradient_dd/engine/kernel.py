@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from gradient_dd.engine.fold import COMPILE, INLINE, make_take_errors
+from gradient_dd.engine.fold import COMPILE, INLINE, INNER, make_take_errors
 from gradient_dd.engine.intrinsics import aligned, barrier, disjoint
-from gradient_dd.engine.touches import Shape
+from gradient_dd.engine.touches import Known, Shape
 from gradient_dd.exact import Array
 from gradient_dd.learners import Rule, Setting
 
@@ -74,11 +74,11 @@ def plus(terms: Any) -> str:
     return " + ".join(terms)
 
 
-def move_source(rule: Rule, k: int, width: int, one_hot: bool) -> str:
+def move_source(rule: Rule, k: int, width: int, one_hot: bool, known: Known) -> str:
     """Return the source of `move`: one step of all lanes for outcomes that touch `width` rows, the first k through x.
 
     With `one_hot` the features are 1 and products with them are left out; a natural rule then moves w along m0 x and
-    m1 x', M being diagonal.
+    m1 x', M being diagonal. What is `known` is a constant: products with ρ = 1 and γ = 1 then cost nothing.
     """
     names = lane_parameters(rule)
     change, scale = len(names), len(names) + 1
@@ -125,7 +125,8 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool) -> str:
             f"store_fields(fields, B{change} + lane, {plus(f'{m} * {along[m]}' for m in along if m in rule.moves)})"
         ]
 
-    head = [f"r{j} = rows[first + S{j}] * B1" for j in range(width)]
+    head = [f"{name} = {value!r}" for name, value in known._asdict().items() if value is not None]
+    head += [f"r{j} = rows[first + S{j}] * B1" for j in range(width)]
     vectors = [] if one_hot else [("x", "xs"), ("n", "ns"), ("u", "us")]
     head += [f"{name}{j} = {array}[first + S{j}]" for name, array in vectors for j in range(width)]
     signature = "w, eta, fields, rows, xs, ns, us, first, reward, rho, rho_x, discount, with_x, with_next, m0, m1"
@@ -141,16 +142,16 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool) -> str:
     )
 
 
-def make_move(rule: Rule, k: int, width: int, one_hot: bool, block: int) -> Any:
+def make_move(rule: Rule, k: int, width: int, one_hot: bool, known: Known, block: int) -> Any:
     """Compile `move_source` with the rule's step inlined in it."""
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(width))]
     names: dict[str, Any] = {"TINY_SCALE": TINY_SCALE, "HUGE_SCALE": HUGE_SCALE, "SMALLEST_SHRINK": SMALLEST_SHRINK}
-    names["step"] = numba.njit(rule.step, **INLINE)
+    names["step"] = numba.njit(rule.step, inline="always")
     names |= {f"B{i}": np.uintp(block * i) for i in range(len(lane_parameters(rule)) + 2)}
     names |= {f"S{j}": np.uintp(j) for j in range(width)}
     for scope in scopes:
         names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, scopes)
-    exec(move_source(rule, k, width, one_hot), names)
+    exec(move_source(rule, k, width, one_hot, known), names)
     return numba.njit(names["move"], **INLINE)
 
 
@@ -176,7 +177,7 @@ def make_products(k: int, width: int) -> Any:
     return products
 
 
-@numba.njit(**COMPILE)
+@numba.njit(**INNER)
 def rescale(eta, fields, B):
     """Multiply out the scale of η where it has become tiny or huge; rare."""
     first = np.uintp(fields.size) - B
@@ -201,11 +202,12 @@ def set_step_sizes(start, fields, factor, B):
 @cache
 def fused_kernel(rule: Rule, shape: Shape, measure_k: int, block: int) -> Any:
     """Compile `run(column, segments, touches, measure, lanes, errors)` for a rule, a shape of features and B lanes."""
-    k, width, one_hot, some_narrow, some_wide = shape
+    k, width, one_hot, known_narrow, known_wide = shape
     B, W = np.uintp(block), np.uintp(width)
     changing, natural = "x_change" in rule.arguments, rule.natural
-    wide = make_move(rule, k, width if some_wide else k, one_hot, block)
-    narrow = make_move(rule, k, k, one_hot, block) if some_narrow and some_wide else wide
+    both = known_narrow is not None and known_wide is not None
+    narrow: Any = make_move(rule, k, k, one_hot, known_narrow, block) if known_narrow else None
+    wide: Any = make_move(rule, k, width, one_hot, known_wide, block) if known_wide else narrow
     products, take_errors = make_products(k, width), make_take_errors(measure_k)
 
     @numba.njit(**INLINE)
@@ -225,7 +227,7 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int, block: int) -> Any:
             with_x, with_next = with_x * m0, with_next * m1
         reward, rho, rho_x, discount = rewards[outcome], rhos[outcome], rhos_x[outcome], discounts[outcome]
         barrier()
-        if some_narrow and some_wide and is_narrow[outcome]:
+        if both and is_narrow[outcome]:
             return narrow(
                 w, eta, fields, rows, xs, ns, us, first, reward, rho, rho_x, discount, with_x, with_next, m0, m1
             )

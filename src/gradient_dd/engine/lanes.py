@@ -6,6 +6,7 @@ Settings that share a rule are lanes of one compiled call; all lanes of a run se
 the same bits whatever the number of workers, the grouping of lanes, or the pieces a run is advanced in.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ from gradient_dd.trajectories import Position, Stream
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
 MOST_LANES, MOST_WIDE_LANES = 128, 512  # of a block: more gain nothing
-LANE_SIZES = (16, 32, 64, 72, 96, 128)  # fewer than 16 are no faster
-COMPILING = Lock()
+LEAST_LANES, STRIP = 16, 8  # fewer than 16 are no faster; whole strips make whole vectors
+COMPILING: dict[Any, Lock] = defaultdict(Lock)  # one for each kernel
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 
 
@@ -57,8 +58,8 @@ class LaneResults:
 
 
 def padded_lanes(count: int) -> int:
-    """Return how many lanes a block of `count` settings has: one of few sizes, so that kernels are compiled for few."""
-    return next((size for size in LANE_SIZES if size >= count), -(-count // LANE_SIZES[0]) * LANE_SIZES[0])
+    """Return how many lanes a block of `count` settings has."""
+    return max(LEAST_LANES, -(-count // STRIP) * STRIP)
 
 
 def is_fused(rule: Rule, shape: Shape) -> bool:
@@ -85,7 +86,7 @@ class Block:
         self.table, self.error = table, error._replace(rows=error.rows.ravel(), values=error.values.ravel())
         self.lanes = new_lanes(list(settings), lanes, shape, task.initial_weights, diagonal=fused)
         self.errors = no_errors(lanes, bins)
-        with COMPILING:  # one thread compiles, the others wait for it
+        with COMPILING[rule, shape, k, lanes if fused else None]:  # one thread compiles, others that need it wait
             self.kernel = fused_kernel(rule, shape, k, lanes) if fused else wide_kernel(rule, shape, k)
             try:
                 self.advance(np.zeros(1, np.int32), NOTHING)

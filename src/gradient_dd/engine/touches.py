@@ -38,14 +38,22 @@ class Touches(NamedTuple):
     discount: Array
 
 
+class Known(NamedTuple):
+    """Numbers that all outcomes of a kind share, which a kernel then holds as constants; None where they differ."""
+
+    rho: float | None
+    rho_x: float | None
+    discount: float | None
+
+
 class Shape(NamedTuple):
     """What a kernel is compiled for: k rows of x, `width` rows in all, one-hot or not, narrow outcomes, wide ones."""
 
     k: int
     width: int
     one_hot: bool
-    some_narrow: bool
-    some_wide: bool
+    narrow: Known | None
+    wide: Known | None
 
 
 @lru_cache(maxsize=16)
@@ -64,13 +72,21 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
         x=x.ravel(),
         x_next=x_next.ravel(),
         u=(discount[:, None] * x_next - x).ravel(),
-        narrow=(x[:, 0] * x_next[:, 0] != 0) if one_hot else (used <= k),
+        narrow=used <= k,
         reward=reward,
         rho=rho,
         rho_x=rho if rho_mode == "R" else np.ones_like(rho),
         discount=discount,
     )
-    return table, Shape(k, width, one_hot, bool(table.narrow.any()), not table.narrow.all())
+    return table, Shape(k, width, one_hot, known(table, table.narrow), known(table, ~table.narrow))
+
+
+def known(table: Touches, chosen: NDArray[np.bool_]) -> Known | None:
+    """Return the numbers that the chosen outcomes share; None if none is chosen."""
+    if not chosen.any():
+        return None
+    several = (np.unique(column[chosen]) for column in (table.rho, table.rho_x, table.discount))
+    return Known(*(float(values[0]) if len(values) == 1 else None for values in several))
 
 
 def unite(x_rows: Rows, x: Array, next_rows: Rows, x_next: Array) -> tuple[Rows, Array, Array, NDArray[np.int64]]:

@@ -24,7 +24,7 @@ def write_report(made: Reproduction, statements: list[Statement], folder: Path) 
         counted={word: sum(verdict.verdict == word for verdict in made.verdicts) for word in COUNTED},
         statements=statements,
         figures=[figure_facts(made, name, folder) for name in made.panels],
-        studies=[study_facts(made, name) for name in made.studies],
+        studies=[str(one.results.study) for one in made.evidence.values()],
         provenance=provenance(),
         note=made.note,
         library=plotly_library(),
@@ -44,7 +44,7 @@ def figure_facts(made: Reproduction, name: str, folder: Path) -> dict[str, Any]:
         "title": figure.title,
         "study": figure.study,
         "svg": svg[svg.index("<svg") :],
-        "data": interactive(made.panels[name], made.studies[figure.study]),
+        "data": interactive(made.panels[name], made.evidence[figure.study].results.study),
         "claims": len(claims),
         "best": [
             (panel.task, line.line.label, str(line.best), f"{line.mean.min():.4g}")
@@ -52,8 +52,3 @@ def figure_facts(made: Reproduction, name: str, folder: Path) -> dict[str, Any]:
             for line in panel.lines
         ],
     }
-
-
-def study_facts(made: Reproduction, name: str) -> dict[str, Any]:
-    """Return what the page says of a study."""
-    return {"text": str(made.studies[name]), "seconds": made.seconds[name]}

@@ -1,7 +1,7 @@
 """The figures of the paper, as data: which study each reads, and which lines it shows.
 
-Names are the paper's LaTeX labels. `boyan-constant` and `walk-iid` are ours: the text speaks of the one, our reading of
-the paper rests on the other.
+Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid` and `boyan-iid` are ours: the text speaks of the first,
+our reading of the paper rests on the others.
 """
 
 from dataclasses import dataclass
@@ -91,6 +91,7 @@ FIGURES = {
         Figure("boyan-area", "Boyan chain: all episodes", "boyan", COMPARED, measure="area"),
         Figure("boyan-kappa", "Boyan chain: Gradient-DD for several κ", "boyan", BY_KAPPA),
         Figure("boyan-constant", "Boyan chain: constant step size", "boyan-constant", COMPARED),
+        Figure("boyan-iid", "Boyan chain: independent transitions, no trajectories", "boyan-iid", COMPARED, "area"),
         Figure("Baird", "Baird's counterexample", "baird", ON_BAIRD),
     )
 }

@@ -101,6 +101,15 @@ BOYAN_CONSTANT = Study(
     episodes=BOYAN_EPISODES,
     runs=RUNS,
 )
+BOYAN_IID = Study(
+    "boyan-iid",
+    tasks=(task("boyan_chain", n_features=50),),
+    grids=compared(BOYAN_ALPHAS),
+    schedule=tapered(2000),
+    episodes=BOYAN_EPISODES,
+    runs=RUNS,
+    sampling="iid",
+)
 BAIRD = Study(
     "baird",
     tasks=tuple(task("baird", n_states=n, ratios=ratios) for ratios in ("paper", "standard") for n in BAIRD_SIZES),
@@ -118,5 +127,5 @@ BAIRD = Study(
 
 STUDIES = {
     study.name: study
-    for study in (WALK, WALK_NATURAL, WALK_CONSTANT, WALK_LINEAR, WALK_IID, BOYAN, BOYAN_CONSTANT, BAIRD)
+    for study in (WALK, WALK_CONSTANT, WALK_IID, WALK_NATURAL, WALK_LINEAR, BOYAN, BOYAN_CONSTANT, BOYAN_IID, BAIRD)
 }

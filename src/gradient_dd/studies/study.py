@@ -149,10 +149,13 @@ class Study:
         """How many settings there are."""
         return sum(1 for _ in self.settings())
 
-    def fresh(self, runs: int, settings: list[Setting]) -> "Study":
-        """Return a study of chosen settings on runs that this one has not seen."""
+    def fresh(self, runs: int, settings: list[Setting], tasks: tuple[Task, ...] = ()) -> "Study":
+        """Return a study of chosen settings on runs that this one has not seen, of all tasks or some."""
         grids = tuple(Grid(s.rule, tuple((n, (v,)) for n, v in s.values.items()), s.rho_mode) for s in settings)
-        return replace(self, name=f"{self.name}-fresh", grids=grids, first_run=self.first_run + self.runs, runs=runs)
+        first = self.first_run + self.runs
+        return replace(
+            self, name=f"{self.name}-fresh", tasks=tasks or self.tasks, grids=grids, first_run=first, runs=runs
+        )
 
     def lanes(self, task: Task) -> Iterator[tuple[str, Setting, dict[str, Any]]]:
         """Yield (key, setting, facts) of every lane of a task.
