@@ -9,7 +9,7 @@ import pytest
 
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.results import Results, run_frame, summary_frame
-from gradient_dd.store import APPLICATION, Store, StoreError
+from gradient_dd.store import APPLICATION, Store, StoreError, Work
 from gradient_dd.studies import Study, grid, task
 
 STUDY = Study("s", (task("random_walk", n_states=3),), (grid("td", alpha=(0.1, 0.2, 0.3)),), episodes=8, runs=2)
@@ -25,7 +25,9 @@ def fill(store, runs=(0, 1), wild=False):
         errors[0, -1] = np.inf if wild and run == 1 else errors[0, -1]
         zeros = np.zeros((1, 3), int)
         results = LaneResults(errors, 2 * errors, np.ones((1, 3, 8)) * run, zeros, zeros, np.array([40]))
-        store.add_unit(str(walk), run, [rows[key] for key, *_ in lanes], results, 0.1, {"gradient-dd": "test"})
+        store.add_unit(
+            str(walk), run, [rows[key] for key, *_ in lanes], results, Work(0.1, {}), {"gradient-dd": "test"}
+        )
 
 
 def test_results_come_back(tmp_path):
@@ -133,7 +135,7 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path):
     db = sqlite3.connect(newer)
     db.execute("PRAGMA user_version = 99")
     db.close()
-    assert "must be of version 1 or older. Got 99." in refusal(newer)
+    assert "must be of version 2 or older. Got 99." in refusal(newer)
     assert "must be a results file. Got no such file." in refusal(tmp_path / "none.db", write=False)
     assert "must be in a folder that exists" in refusal(tmp_path / "nowhere" / "a.db")
 
@@ -163,7 +165,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
         with pytest.raises(
             StoreError, match=r"must be on a disk with room. Got a full one: what was committed is kept"
         ):
-            store.add_unit(str(walk), 1, [store.setting_rows([key])[key]], big, 0.1, {})
+            store.add_unit(str(walk), 1, [store.setting_rows([key])[key]], big, Work(0.1, {}), {})
         assert len(run_frame(store)) == 3
     with Store(tmp_path / "a.db", write=True) as store:
         fill(store, runs=[1])
@@ -217,3 +219,15 @@ def test_the_schema_is_documented(tmp_path):
             for _, column, *_ in store.rows(f"PRAGMA table_info({table})"):
                 assert f"`{column}`" in page, f"{table}.{column}"
     assert hex(APPLICATION) in page
+
+
+def test_a_store_of_the_first_version_is_taken_further(tmp_path):
+    path = tmp_path / "old.db"
+    with Store(path, write=True) as store:
+        store.db.execute("DROP TABLE cost")
+        store.db.execute("PRAGMA user_version = 1")
+    with Store(path) as store:  # reads as it is
+        assert store.rows("SELECT count(*) FROM unit") == [(0,)]
+    with Store(path, write=True) as store:
+        assert store.rows("SELECT count(*) FROM cost") == [(0,)]
+        assert store.rows("PRAGMA user_version") == [(2,)]

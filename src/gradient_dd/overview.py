@@ -28,9 +28,9 @@ def task_lines() -> dict[str, str]:
 
 def figure_lines() -> dict[str, str]:
     """Return one line for every figure of the paper."""
-    from gradient_dd.studies.figures import FIGURES
+    from gradient_dd.studies.figures import DRAWINGS, FIGURES
 
-    return {name: figure.title for name, figure in FIGURES.items()}
+    return {name: figure.title for name, figure in (FIGURES | DRAWINGS).items()}
 
 
 def describe_learner(rule: Rule) -> Facts:

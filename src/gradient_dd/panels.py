@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd import summary
+from gradient_dd.engine.horizon import Horizon
 from gradient_dd.exact import Array
 from gradient_dd.learners import Setting
 from gradient_dd.results import Results
@@ -64,6 +65,10 @@ def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) ->
         lowest = [np.flatnonzero(alpha == a)[np.argmin(mean[alpha == a])] for a in alphas]
         curve = summary.estimate(runs.T)
         data.append(LineData(line, alphas, mean[lowest], sem[lowest], settings[winner], curve.mean, curve.sem))
-    ends = np.cumsum(horizon.bin_sizes()) * horizon.every
-    middle = ends - horizon.bin_sizes() * horizon.every / 2
-    return Panel(task, data, middle, task.rmsve(task.initial_weights))
+    return Panel(task, data, bin_middles(horizon), task.rmsve(task.initial_weights))
+
+
+def bin_middles(horizon: Horizon) -> Array:
+    """Return the middle of each bin of a learning curve, in episodes or steps."""
+    sizes = horizon.bin_sizes() * horizon.every
+    return np.cumsum(sizes) - sizes / 2

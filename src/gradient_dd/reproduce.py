@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
@@ -18,7 +19,7 @@ from gradient_dd.learners import Setting
 from gradient_dd.panels import Panel, panels_of
 from gradient_dd.results import MEASURES, Results
 from gradient_dd.studies import Study
-from gradient_dd.studies.figures import FIGURES, Figure
+from gradient_dd.studies.figures import DRAWINGS, FIGURES, Figure
 from gradient_dd.studies.paper import STUDIES
 
 Runner = Callable[[list[Study], Path], list[Results]]
@@ -48,33 +49,37 @@ class Scale:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What was made: verdicts, panels of every figure, the evidence of every study, and what is to be said of scale."""
+    """What was made: verdicts, panels of the figures, names of drawings, evidence of the studies, a word on scale."""
 
     verdicts: list[Verdict]
     panels: dict[str, list[Panel]]
+    drawings: list[str]
     evidence: dict[str, Evidence]
     note: str
 
 
-def chosen_figures(names: tuple[str, ...]) -> list[Figure]:
-    """Return the figures of these names, or all."""
+def chosen_figures(names: tuple[str, ...]) -> tuple[list[Figure], list[str]]:
+    """Return the figures of these names, or all: those of studies, and the names of those that need none."""
+    known = [*FIGURES, *DRAWINGS]
     for name in names:
-        if name not in FIGURES:
-            raise unknown("figure", name, FIGURES)
-    return [FIGURES[name] for name in names or FIGURES]
+        if name not in known:
+            raise unknown("figure", name, known)
+    chosen = names or known
+    return [FIGURES[name] for name in chosen if name in FIGURES], [name for name in chosen if name in DRAWINGS]
 
 
 def reproduce(
     names: tuple[str, ...], folder: Path, scale: Scale, run: Runner, said: Callable[[str], None]
 ) -> Reproduction:
     """Make the figures of these names (all by default) and judge the claims that rest on their studies."""
-    figures = chosen_figures(names)
+    figures, drawings = chosen_figures(names)
     folder.mkdir(parents=True, exist_ok=True)
     evidence = gather(list(dict.fromkeys(figure.study for figure in figures)), folder / "results.db", scale, run, said)
     begin = perf_counter()
     made = Reproduction(
         judge_all(evidence),
         {figure.name: panels_of(figure, evidence[figure.study].results) for figure in figures},
+        drawings,
         evidence,
         scale.note,
     )
@@ -95,7 +100,7 @@ def gather(
     said(f"{len(results)} studies, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
     begin = perf_counter()
     chosen = [
-        (one, task, one.study.fresh(one.study.runs, settings, (one.tasks[task],)))
+        (one, task, one.study.fresh(fresh_runs(one.study), settings, (one.tasks[task],)))
         for one in results
         for task, settings in selected_settings(one).items()
     ]
@@ -106,6 +111,11 @@ def gather(
     updates = sum(study.estimate()["updates"] for *_, study in chosen)
     said(f"The selected settings on fresh runs, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
     return evidence
+
+
+def fresh_runs(study: Study) -> int:
+    """Return how many fresh runs a verdict rests on: half as many as the study has."""
+    return -(-study.runs // 2)
 
 
 def selected_settings(results: Results) -> dict[str, list[Setting]]:
@@ -135,17 +145,18 @@ def write_claims(verdicts: list[Verdict], target: Path) -> None:
 
 def draw_all(figures: list[Figure], made: Reproduction, folder: Path) -> None:
     """Draw every figure, on all cores."""
-    from gradient_dd.figures import draw
+    from gradient_dd.figures import draw_drawing
+    from gradient_dd.figures.study_figure import draw
 
-    jobs = [
-        (figure, made.panels[figure.name], made.evidence[figure.study].results.study, folder, made.note)
-        for figure in figures
-    ]
+    jobs: list[partial[None]] = [partial(draw_drawing, name, folder) for name in made.drawings]
+    for figure in figures:
+        study = made.evidence[figure.study].results.study
+        jobs.append(partial(draw, figure, made.panels[figure.name], study, folder, made.note))
     folder.mkdir(parents=True, exist_ok=True)
     if len(jobs) < 4:  # starting processes takes longer
         for job in jobs:
-            draw(*job)
+            job()
         return
     with ProcessPoolExecutor(cpu_count() or 1, mp_context=get_context("spawn")) as pool:
-        for done in [pool.submit(draw, *job) for job in jobs]:
+        for done in [pool.submit(job) for job in jobs]:
             done.result()

@@ -135,8 +135,9 @@ def fold_runs(store: Store, chosen: set[int] | None, runs: range | None) -> "pd.
     import pandas as pd
 
     bounds = (runs.start, runs.stop) if runs else (0, 2**62)
-    query = "SELECT setting, run, last100, area FROM result WHERE run >= ? AND run < ? ORDER BY setting, run"
-    found = (row for row in store.each(query, bounds) if chosen is None or row[0] in chosen)
+    query = "SELECT setting, run, last100, area FROM result WHERE run >= ? AND run < ?"
+    wanted = [""] if chosen is None else [f" AND setting IN ({str(piece)[1:-1]})" for piece in pieces(sorted(chosen))]
+    found = (row for some in wanted for row in store.each(f"{query}{some} ORDER BY setting, run", bounds))
     cells = np.fromiter((number for row in found for number in row), float).reshape(-1, 4)
     settings, begin, count = np.unique(cells[:, 0], return_index=True, return_counts=True)
     columns: dict[str, Any] = {"runs": count, "diverged_runs": np.zeros(len(count), int)}

@@ -6,6 +6,7 @@ Schema (also in docs/store.md):
     result      (setting, run): last100, area, diverged_step, diverged_episode
     curve       (setting, run): the learning curve, little-endian float64; apart, so that results are quick to read
     unit        (task, run) as it was worked off: settings, steps, seconds, when, provenance
+    cost        what the kernels of each learner took of a unit: seconds, updates
     study       every study that was started: name, its text, when
     provenance  versions, processor, commit
 
@@ -20,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +29,15 @@ from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.errors import GradientDDError
 
 APPLICATION = 0x67644444  # "gdDD"
-VERSION = 1
+VERSION = 2
 
-SCHEMA = """
+COST = """
+CREATE TABLE cost (
+    unit INTEGER NOT NULL REFERENCES unit (id), learner TEXT NOT NULL, seconds REAL NOT NULL, updates INTEGER NOT NULL,
+    PRIMARY KEY (unit, learner)
+)
+"""  # since version 2
+SCHEMA = f"""{COST};
 CREATE TABLE setting (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, said TEXT NOT NULL,
     task TEXT NOT NULL, size INTEGER NOT NULL, reading TEXT NOT NULL, learner TEXT NOT NULL,
@@ -57,6 +64,13 @@ CREATE TABLE provenance (id INTEGER PRIMARY KEY, facts TEXT NOT NULL UNIQUE);
 """
 
 PARAMETERS_WITH_A_COLUMN = ("alpha", "zeta", "kappa")
+
+
+class Work(NamedTuple):
+    """What a unit took: seconds, and for each learner the seconds and updates of its kernels."""
+
+    seconds: float
+    costs: dict[str, tuple[float, int]]
 
 
 class StoreError(GradientDDError):
@@ -109,6 +123,10 @@ class Store:
                 f"{str(self.path)!r} must be of version {VERSION} or older. Got {version}. "
                 "A newer gradient-dd wrote it: please update."
             )
+        elif version < VERSION and write:
+            with self.transaction():
+                self.db.execute(COST)
+                self.db.execute(f"PRAGMA user_version = {VERSION}")
         if write:
             self.db.execute("PRAGMA synchronous = FULL")
         if self.path.stat().st_size < 2**26 and self.db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
@@ -176,7 +194,7 @@ class Store:
         return self.setting_rows(row[0] for row in rows)
 
     def add_unit(
-        self, task: str, run: int, settings: list[int], results: LaneResults, seconds: float, facts: dict[str, Any]
+        self, task: str, run: int, settings: list[int], results: LaneResults, work: Work, facts: dict[str, Any]
     ) -> None:
         """Write the results of one (task, run), `settings` being the rows of its lanes: all, or none."""
         measured = (results.last100, results.area, results.diverged_step, results.diverged_episode)
@@ -188,11 +206,13 @@ class Store:
             self.db.executemany("INSERT INTO result VALUES (?, ?, ?, ?, ?, ?)", rows)
             self.db.executemany("INSERT INTO curve VALUES (?, ?, ?)", points)
             self.db.execute("INSERT OR IGNORE INTO provenance (facts) VALUES (?)", (text,))
-            self.db.execute(
+            made = self.db.execute(
                 "INSERT INTO unit (task, run, settings, steps, seconds, at, provenance) "
                 "VALUES (?, ?, ?, ?, ?, ?, (SELECT id FROM provenance WHERE facts = ?))",
-                (task, run, len(settings), int(results.steps[0]), seconds, now(), text),
+                (task, run, len(settings), int(results.steps[0]), work.seconds, now(), text),
             )
+            costs = ((made.lastrowid, learner, *cost) for learner, cost in work.costs.items())
+            self.db.executemany("INSERT INTO cost VALUES (?, ?, ?, ?)", costs)
 
     # Reading ------------------------------------------------------------------------------------------------------
 

@@ -5,10 +5,11 @@ than 8,192 settings has several units for each (task, run), so that memory stays
 process alone writes.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -26,7 +27,7 @@ from gradient_dd.learners import Setting
 from gradient_dd.provenance import provenance
 from gradient_dd.results import Results
 from gradient_dd.schedules import Schedule
-from gradient_dd.store import Store
+from gradient_dd.store import Store, Work
 from gradient_dd.studies import Study
 from gradient_dd.tasks import Task
 
@@ -75,8 +76,8 @@ class Progress:
         return sum(self.done.values()), sum(self.total.values())
 
 
-def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResults, float]:
-    """Run a unit; return its results and the seconds it took. Looks at `stop` several times a second."""
+def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResults, Work]:
+    """Run a unit; return its results and what they took. Looks at `stop` several times a second."""
     run = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run)
     begin = perf_counter()
     piece = max(1000, min(CHUNK, 10**8 // len(unit.settings)))  # a tenth of a second or less
@@ -84,7 +85,7 @@ def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResul
         if stop is not None and stop.is_set():
             raise StoppedError("stopped")
         run.advance(piece)
-    return run.results(), perf_counter() - begin
+    return run.results(), Work(perf_counter() - begin, run.costs())
 
 
 Watcher = Callable[[Progress], None]
@@ -127,7 +128,7 @@ def run_all(
         if executor is not None:
             work_off(chain.from_iterable(lacking), executor, 2 * count, run_unit, store, progress)
         else:
-            with ThreadPoolExecutor(count) as pool, ThreadPoolExecutor(1) as compiler:
+            with ThreadPoolExecutor(count) as pool, ThreadPoolExecutor(1) as compiler, quick_switches():
                 try:
                     units = compiled_ahead(lacking, compiler, stop)
                     work_off(units, pool, 2 * count, partial(run_unit, stop=stop), store, progress)
@@ -166,6 +167,17 @@ def missing_units(study: Study, store: Store, progress: Watcher, notice: Notice)
         progress(state)  # no unit will
 
 
+@contextmanager
+def quick_switches() -> Iterator[None]:
+    """Let threads take turns at Python every 0.2 ms, so that kernels do not wait 5 ms for one that compiles."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(2e-4)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
 def compiled_ahead(
     lacking: list[Iterator[tuple[Unit, Progress]]], compiler: Executor, stop: threading.Event
 ) -> Iterator[tuple[Unit, Progress]]:
@@ -187,17 +199,17 @@ def work_off(
     units: Iterator[tuple[Unit, Progress]],
     executor: Executor,
     ahead: int,
-    work: Callable[[Unit], tuple[LaneResults, float]],
+    run_one: Callable[[Unit], tuple[LaneResults, Work]],
     store: Store,
     progress: Watcher,
 ) -> None:
     """Keep the executor busy, and write each unit as it comes back."""
     facts = provenance()
-    waiting: dict[Future[tuple[LaneResults, float]], tuple[Unit, Progress]] = {}
+    waiting: dict[Future[tuple[LaneResults, Work]], tuple[Unit, Progress]] = {}
 
     def submit(count: int) -> None:
         for unit, state in islice(units, count):
-            waiting[executor.submit(work, unit)] = unit, state
+            waiting[executor.submit(run_one, unit)] = unit, state
 
     try:
         submit(ahead)
@@ -205,12 +217,12 @@ def work_off(
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
                 unit, state = waiting.pop(future)
-                results, seconds = future.result()
-                store.add_unit(str(unit.task), unit.run, unit.rows, results, seconds, facts)
+                results, work = future.result()
+                store.add_unit(str(unit.task), unit.run, unit.rows, results, work, facts)
                 state.done[str(unit.task)] += len(unit.rows)
                 state.updates += float(results.steps[0]) * len(unit.rows)
                 state.diverged += int(np.count_nonzero(results.diverged_step))
-                state.core_seconds += seconds
+                state.core_seconds += work.seconds
                 progress(state)
                 submit(1)
     except BaseException:

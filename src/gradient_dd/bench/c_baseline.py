@@ -13,6 +13,7 @@ import numpy as np
 
 from gradient_dd.engine.horizon import Segments
 from gradient_dd.engine.intrinsics import aligned
+from gradient_dd.engine.kernel import MOST_LANES
 from gradient_dd.engine.lanes import Block
 
 LEARNERS_IN_C = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
@@ -55,7 +56,7 @@ def c_call(code: ctypes.CDLL, block: Block, column: np.ndarray, segments: Segmen
     rows = dict(zip(("alpha0", "zeta"), lanes.start.reshape(2, B), strict=True))
     rows |= {name: aligned(1, B) for name in ("alpha", "beta", "change")} | {"scale": aligned(1, B, 1.0)}
     rows["own"] = aligned(1, B)
-    rows["own"][:] = lanes.fields.reshape(-1, B)[2]
+    rows["own"][:] = lanes.fields.reshape(-1, MOST_LANES)[2, :B]
     given = (
         table._asdict()
         | segments._asdict()

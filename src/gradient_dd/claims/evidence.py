@@ -56,7 +56,7 @@ class Evidence:
         """The tasks of the study."""
         return list(self.results.tasks)
 
-    def _errors(self, task: str, measure: str, fresh: bool) -> tuple[list[Setting], Array]:
+    def table(self, task: str, measure: str, fresh: bool = False) -> tuple[list[Setting], Array]:
         """Return settings and their errors; each table is read once."""
         key = fresh, task, measure
         if key not in self._read:
@@ -65,7 +65,7 @@ class Evidence:
 
     def of_line(self, task: str, line: Line, measure: str = "last100") -> tuple[list[Setting], Array]:
         """Return the settings of a line and their errors on the study's runs."""
-        settings, errors = self._errors(task, measure, fresh=False)
+        settings, errors = self.table(task, measure)
         ours = [i for i, setting in enumerate(settings) if matches(line, setting)]
         return [settings[i] for i in ours], errors[ours]
 
@@ -76,7 +76,7 @@ class Evidence:
 
     def errors(self, task: str, line: Line, measure: str = "last100") -> Array:
         """Return the errors (runs,) of a line's selected setting, on fresh runs."""
-        settings, errors = self._errors(task, measure, fresh=True)
+        settings, errors = self.table(task, measure, fresh=True)
         return errors[settings.index(self.selected(task, line, measure))]
 
     def early(self, task: str, line: Line, share: int) -> float:

@@ -21,6 +21,10 @@ from gradient_dd.engine.touches import Known, Shape
 from gradient_dd.exact import Array
 from gradient_dd.learners import Rule, Setting
 
+STRIP = 8  # a block has a multiple of so many lanes, and the compiler is told: no loop over what is left
+WHOLE_STRIPS = ~np.uintp(STRIP - 1)
+MOST_LANES = 128  # of a block: more gain nothing
+STRIDE = np.uintp(MOST_LANES)  # of the fields: known to the compiler, so that one pointer serves them all
 WIDEST = 8  # rows of a step up to which the loop is written out
 
 TINY_SCALE, HUGE_SCALE = 2.0**-500, 2.0**500  # η = scale × what is stored; multiplied out beyond these
@@ -32,7 +36,7 @@ class Lanes(NamedTuple):
 
     w, eta   (rows, B)
     start    (2, B) alpha and zeta as given
-    fields   (parameters + 2, B) the rule's parameters in force, x·(w − w_prev) of the coming step, the scale of η
+    fields   (parameters + 2, stride) the rule's parameters in force, x·(w − w_prev) of the coming step, the scale of η
     metric   (p + 1,) or (p² + 1,) of a natural rule: its count of steps, then visits or (ε I + Σ x xᵀ)⁻¹; else empty
     """
 
@@ -49,16 +53,18 @@ def lane_parameters(rule: Rule) -> list[str]:
     return ["alpha", "beta", *own]
 
 
-def new_lanes(settings: list[Setting], block: int, shape: Shape, initial_w: Array, diagonal: bool) -> Lanes:
+def new_lanes(
+    settings: list[Setting], block: int, stride: int, shape: Shape, initial_w: Array, diagonal: bool
+) -> Lanes:
     """Return fresh lanes, one for each setting, filled up to `block` with lanes that never move."""
     rule, p = settings[0].rule, len(initial_w)
     names = lane_parameters(rule)
-    w, fields, start = aligned(p + shape.width, block), aligned(len(names) + 2, block), aligned(2, block)
+    w, fields, start = aligned(p + shape.width, block), aligned(len(names) + 2, stride), aligned(2, block)
     w.reshape(-1, block)[:p] = initial_w[:, None]
     for lane, setting in enumerate(settings):
         start.reshape(2, block)[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
-        fields.reshape(-1, block)[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
-    fields.reshape(-1, block)[-1] = 1.0
+        fields.reshape(-1, stride)[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
+    fields.reshape(-1, stride)[-1] = 1.0
     metric = np.zeros(0)
     if rule.natural:
         ridge = settings[0].values["ridge"]
@@ -84,7 +90,7 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool, known: Known) -> 
     change, scale = len(names), len(names) + 1
 
     def field(number: int) -> str:
-        return f"load_fields(fields, B{number} + lane)"
+        return f"load_fields(fields, F{number} + lane)"
 
     def product(value: str, vector: str, j: int) -> str:
         return value if one_hot else f"{value} * {vector}{j}"
@@ -114,7 +120,7 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool, known: Known) -> 
     if scaled:
         body += ["shrink = 1.0 + eta_eta"]
         body += ["scale = scale * (shrink if shrink != 0.0 else SMALLEST_SHRINK)"]
-        body += [f"store_fields(fields, B{scale} + lane, scale)", "eta_x = eta_x / scale"]
+        body += [f"store_fields(fields, F{scale} + lane, scale)", "eta_x = eta_x / scale"]
         body += ["outside += 0 if TINY_SCALE < abs(scale) < HUGE_SCALE else 1"]
     body += [f"store_w{j}(w, r{j} + lane, {plus([f'w{j}', *moved_w(j)])})" for j in range(width) if moved_w(j)]
     if rule.has_eta:
@@ -122,33 +128,33 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool, known: Known) -> 
     if changing:
         along = {"w_x": "with_x", "w_next": "with_next"}
         body += [
-            f"store_fields(fields, B{change} + lane, {plus(f'{m} * {along[m]}' for m in along if m in rule.moves)})"
+            f"store_fields(fields, F{change} + lane, {plus(f'{m} * {along[m]}' for m in along if m in rule.moves)})"
         ]
 
     head = [f"{name} = {value!r}" for name, value in known._asdict().items() if value is not None]
-    head += [f"r{j} = rows[first + S{j}] * B1" for j in range(width)]
+    head += [f"r{j} = rows[first + U{j}] * B" for j in range(width)]
     vectors = [] if one_hot else [("x", "xs"), ("n", "ns"), ("u", "us")]
-    head += [f"{name}{j} = {array}[first + S{j}]" for name, array in vectors for j in range(width)]
-    signature = "w, eta, fields, rows, xs, ns, us, first, reward, rho, rho_x, discount, with_x, with_next, m0, m1"
+    head += [f"{name}{j} = {array}[first + U{j}]" for name, array in vectors for j in range(width)]
+    signature = "B, w, eta, fields, rows, xs, ns, us, first, reward, rho, rho_x, discount, with_x, with_next, m0, m1"
     return "\n    ".join(
         [
             f"def move({signature}):",
             *head,
             "outside = 0",
-            "for lane in range(B1):",
+            "for lane in range(B):",
             *("    " + s for s in body),
             "return outside",
         ]
     )
 
 
-def make_move(rule: Rule, k: int, width: int, one_hot: bool, known: Known, block: int) -> Any:
+def make_move(rule: Rule, k: int, width: int, one_hot: bool, known: Known) -> Any:
     """Compile `move_source` with the rule's step inlined in it."""
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(width))]
     names: dict[str, Any] = {"TINY_SCALE": TINY_SCALE, "HUGE_SCALE": HUGE_SCALE, "SMALLEST_SHRINK": SMALLEST_SHRINK}
     names["step"] = numba.njit(rule.step, inline="always")
-    names |= {f"B{i}": np.uintp(block * i) for i in range(len(lane_parameters(rule)) + 2)}
-    names |= {f"S{j}": np.uintp(j) for j in range(width)}
+    names |= {f"F{i}": np.uintp(MOST_LANES * i) for i in range(len(lane_parameters(rule)) + 2)}
+    names |= {f"U{j}": np.uintp(j) for j in range(width)}
     for scope in scopes:
         names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, scopes)
     exec(move_source(rule, k, width, one_hot, known), names)
@@ -178,9 +184,9 @@ def make_products(k: int, width: int) -> Any:
 
 
 @numba.njit(**INNER)
-def rescale(eta, fields, B):
+def rescale(eta, fields, B, stride):
     """Multiply out the scale of η where it has become tiny or huge; rare."""
-    first = np.uintp(fields.size) - B
+    first = np.uintp(fields.size) - stride
     for lane in range(B):
         scale = fields[first + lane]
         if not TINY_SCALE < abs(scale) < HUGE_SCALE:
@@ -191,27 +197,27 @@ def rescale(eta, fields, B):
 
 
 @numba.njit(**INLINE)
-def set_step_sizes(start, fields, factor, B):
+def set_step_sizes(start, fields, factor, B, stride):
     """Set alpha to factor × alpha as given, and beta to zeta × alpha."""
     for lane in range(B):
         alpha = start[lane] * factor
         fields[lane] = alpha
-        fields[B + lane] = start[B + lane] * alpha
+        fields[stride + lane] = start[B + lane] * alpha
 
 
 @cache
-def fused_kernel(rule: Rule, shape: Shape, measure_k: int, block: int) -> Any:
-    """Compile `run(column, segments, touches, measure, lanes, errors)` for a rule, a shape of features and B lanes."""
+def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
+    """Compile `run(column, segments, touches, measure, lanes, errors)` for a rule and a shape of features."""
     k, width, one_hot, known_narrow, known_wide = shape
-    B, W = np.uintp(block), np.uintp(width)
+    W = np.uintp(width)
     changing, natural = "x_change" in rule.arguments, rule.natural
     both = known_narrow is not None and known_wide is not None
-    narrow: Any = make_move(rule, k, k, one_hot, known_narrow, block) if known_narrow else None
-    wide: Any = make_move(rule, k, width, one_hot, known_wide, block) if known_wide else narrow
+    narrow: Any = make_move(rule, k, k, one_hot, known_narrow) if known_narrow else None
+    wide: Any = make_move(rule, k, width, one_hot, known_wide) if known_wide else narrow
     products, take_errors = make_products(k, width), make_take_errors(measure_k)
 
     @numba.njit(**INLINE)
-    def take_step(lanes, touches, outcome, coming):
+    def take_step(B, lanes, touches, outcome, coming):
         w, eta, _, fields, metric = lanes
         rows, xs, ns, us, is_narrow, rewards, rhos, rhos_x, discounts = touches
         first = outcome * W
@@ -229,21 +235,21 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int, block: int) -> Any:
         barrier()
         if both and is_narrow[outcome]:
             return narrow(
-                w, eta, fields, rows, xs, ns, us, first, reward, rho, rho_x, discount, with_x, with_next, m0, m1
+                B, w, eta, fields, rows, xs, ns, us, first, reward, rho, rho_x, discount, with_x, with_next, m0, m1
             )
-        return wide(w, eta, fields, rows, xs, ns, us, first, reward, rho, rho_x, discount, with_x, with_next, m0, m1)
+        return wide(B, w, eta, fields, rows, xs, ns, us, first, reward, rho, rho_x, discount, with_x, with_next, m0, m1)
 
     @numba.njit(nogil=True, **COMPILE)
     def run(column, segments, touches, measure, lanes, errors):
         end, factor, point, last, step, episode = segments
         w, eta, start, fields, _ = lanes
-        t = np.uintp(0)
+        B, t = np.uintp(errors.now.size) & WHOLE_STRIPS, np.uintp(0)
         for s in range(end.size):
-            set_step_sizes(start, fields, factor[s], B)
+            set_step_sizes(start, fields, factor[s], B, STRIDE)
             while t < np.uintp(end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
-                if take_step(lanes, touches, outcome, coming):
-                    rescale(eta, fields, B)
+                if take_step(B, lanes, touches, outcome, coming):
+                    rescale(eta, fields, B, STRIDE)
                 t += np.uintp(1)
             for i in range(np.uintp(w.size) - W * B, np.uintp(w.size)):
                 w[i] = 0.0  # spare rows

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
 from threading import Lock
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from gradient_dd.engine.fold import no_errors
 from gradient_dd.engine.horizon import Horizon, Segments
 from gradient_dd.engine.intrinsics import subnormals_flushed
-from gradient_dd.engine.kernel import WIDEST, fused_kernel, new_lanes
+from gradient_dd.engine.kernel import MOST_LANES, STRIP, WIDEST, fused_kernel, new_lanes
 from gradient_dd.engine.measure import Measure, measure
 from gradient_dd.engine.touches import Shape, Touches, touches
 from gradient_dd.engine.wide_kernel import wide_kernel
@@ -33,8 +34,7 @@ from gradient_dd.tasks import Task
 from gradient_dd.trajectories import Position, Stream
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
-MOST_LANES, MOST_WIDE_LANES = 128, 512  # of a block: more gain nothing
-LEAST_LANES, STRIP = 16, 8  # fewer than 16 are no faster; whole strips make whole vectors
+MOST_WIDE_LANES = 512  # of a block
 COMPILING: dict[Any, Lock] = defaultdict(Lock)  # one for each kernel
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 
@@ -58,8 +58,8 @@ class LaneResults:
 
 
 def padded_lanes(count: int) -> int:
-    """Return how many lanes a block of `count` settings has."""
-    return max(LEAST_LANES, -(-count // STRIP) * STRIP)
+    """Return how many lanes a block of `count` settings has: whole strips."""
+    return -(-count // STRIP) * STRIP
 
 
 def is_fused(rule: Rule, shape: Shape) -> bool:
@@ -82,12 +82,13 @@ class Block:
     ):
         rule, k = settings[0].rule, error.rows.shape[1]
         fused = is_fused(rule, shape)
-        self.settings = settings
+        self.settings, self.seconds = settings, 0.0
         self.table, self.error = table, error._replace(rows=error.rows.ravel(), values=error.values.ravel())
-        self.lanes = new_lanes(list(settings), lanes, shape, task.initial_weights, diagonal=fused)
+        self.stride = MOST_LANES if fused else lanes
+        self.lanes = new_lanes(list(settings), lanes, self.stride, shape, task.initial_weights, diagonal=fused)
         self.errors = no_errors(lanes, bins)
-        with COMPILING[rule, shape, k, lanes if fused else None]:  # one thread compiles, others that need it wait
-            self.kernel = fused_kernel(rule, shape, k, lanes) if fused else wide_kernel(rule, shape, k)
+        with COMPILING[rule, shape, k]:  # one thread compiles, others that need it wait
+            self.kernel = fused_kernel(rule, shape, k) if fused else wide_kernel(rule, shape, k)
             try:
                 self.advance(np.zeros(1, np.int32), NOTHING)
             except Exception as error:  # Numba has many kinds
@@ -95,16 +96,20 @@ class Block:
                 what = f"The step of the rule {rule.name!r}"
                 raise must(what, "be arithmetic on scalars that Numba can compile", reason) from error
 
+        self.seconds = 0.0  # of the kernel, compiling left out
+
     def advance(self, column: NDArray[np.int32], segments: Any) -> None:
         """Advance all lanes over a piece of the trajectory."""
+        begin = perf_counter()
         with subnormals_flushed():
             self.kernel(column, tuple(segments), self.table, self.error, self.lanes, self.errors)
+        self.seconds += perf_counter() - begin
 
     def weights(self, p: int) -> tuple[Array, Array]:
         """Return w and η, (lanes, p) each."""
         block, count = len(self.errors.now), len(self.settings)
         w, eta = (array.reshape(-1, block)[:p, :count].T.copy() for array in (self.lanes.w, self.lanes.eta))
-        scale = self.lanes.fields.reshape(-1, block)[-1, :count]
+        scale = self.lanes.fields.reshape(-1, self.stride)[-1, :count]
         return w, eta * scale[:, None]
 
     @property
@@ -193,6 +198,15 @@ class LaneRun:
             curve[places] = (errors.curve.reshape(bins, -1)[:, :lanes] / sizes).T
             diverged[:, places] = errors.diverged.reshape(2, -1)[:, :lanes]
         return LaneResults(last[None], area[None], curve[None], diverged[:1], diverged[1:], np.array([self.steps]))
+
+    def costs(self) -> dict[str, tuple[float, int]]:
+        """Return what each learner's kernels took: seconds, and updates of all its settings."""
+        costs: dict[str, tuple[float, int]] = {}
+        for block in self.blocks:
+            seconds, updates = costs.get(block.settings[0].rule.name, (0.0, 0))
+            made = seconds + block.seconds, updates + self.steps * len(block.settings)
+            costs[block.settings[0].rule.name] = made
+        return costs
 
     def weights(self) -> tuple[Array, Array]:
         """Return w and η of every setting, (settings, p) each."""

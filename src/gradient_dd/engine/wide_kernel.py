@@ -158,11 +158,11 @@ def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
         along, along_next = np.empty(p), np.empty(p)
         t = np.uintp(0)
         for s in range(end.size):
-            set_step_sizes(start, fields, factor[s], B)
+            set_step_sizes(start, fields, factor[s], B, B)
             while t < np.uintp(end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(lanes, touches, outcome, coming, B, scratch, along, along_next):
-                    rescale(eta, fields, B)
+                    rescale(eta, fields, B, B)
                 t += np.uintp(1)
             if point[s] >= 0 or last[s]:
                 take_errors(w, measure, errors, B, point[s], last[s], step[s], episode[s])

@@ -1,4 +1,4 @@
-"""The interactive twin of a figure: the same numbers for Plotly, as JSON."""
+"""The numbers behind the interactive figures, as JSON: every setting of a study, once, for all figures that read it."""
 
 import json
 from typing import Any
@@ -6,9 +6,16 @@ from typing import Any
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from gradient_dd.figures import name_of
-from gradient_dd.panels import LineData, Panel
-from gradient_dd.studies import Study
+from gradient_dd import summary
+from gradient_dd.claims import Evidence
+from gradient_dd.exact import Array
+from gradient_dd.figures.study_figure import title_of
+from gradient_dd.learners import Setting
+from gradient_dd.panels import bin_middles
+from gradient_dd.results import MEASURES
+from gradient_dd.studies.figures import Figure
+
+POINTS = 50  # of a learning curve
 
 
 def plotly_library() -> str:
@@ -16,41 +23,63 @@ def plotly_library() -> str:
     return get_plotlyjs()
 
 
-def numbers(values: Any) -> list[float | None]:
-    """Return numbers with five digits; what is infinite or undefined is a gap."""
-    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values]
+def as_json(data: Any) -> str:
+    """Return data as JSON that can stand inside a page."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
-def interactive(panels: list[Panel], study: Study) -> str:
-    """Return JSON: for each panel its title, and for each view (over alpha, over time) its traces."""
-    time = "episodes" if study.episodes else "steps"
-    data = [
-        {
-            "title": name_of(panel),
-            "views": {
-                "step size": {"x": "step size α", "log": True, "traces": [over_alpha(line) for line in panel.lines]},
-                time: {"x": time, "log": False, "traces": [over_time(line, panel) for line in panel.lines]},
-            },
-        }
-        for panel in panels
+def number(value: float) -> float | None:
+    """Return a number with five digits; what is infinite or undefined is a gap."""
+    return float(f"{value:.5g}") if np.isfinite(value) else None
+
+
+def study_data(evidence: Evidence) -> dict[str, Any]:
+    """Return what a study's page data are: for each task its settings, their errors, and curves of the tuned ones."""
+    results = evidence.results
+    middles = bin_middles(results.study.horizon)
+    thin = slice(None, None, max(1, len(middles) // POINTS))
+    return {
+        "time": "episodes" if results.study.episodes else "steps",
+        "middles": middles[thin].tolist(),
+        "tasks": [task_data(evidence, name, thin) for name in evidence.tasks],
+    }
+
+
+def task_data(evidence: Evidence, name: str, thin: slice) -> dict[str, Any]:
+    """Return the settings of a task: learner, ρ mode, alpha, zeta, kappa, mean and standard error of each measure."""
+    measured = {measure: evidence.table(name, measure) for measure in MEASURES}
+    settings = measured["last100"][0]
+    estimates = [summary.estimate(errors) for _, errors in measured.values()]
+    rows = [
+        [s.rule.name, s.rho_mode, *(s.values.get(name) for name in ("alpha", "zeta", "kappa"))]
+        + [number(value) for one in estimates for value in (one.mean[i], one.sem[i])]
+        for i, s in enumerate(settings)
     ]
-    return json.dumps(data, ensure_ascii=False)
+    tuned = sorted({place for one in estimates for place in best_alphas(settings, one.mean)})
+    curves = evidence.results.curves(name, [settings[place] for place in tuned]).mean(axis=1)[:, thin]
+    shown = {place: [number(value) for value in curve] for place, curve in zip(tuned, curves, strict=True)}
+    return {"title": title_of(evidence.results.tasks[name]), "rows": rows, "curves": shown}
 
 
-def trace(line: LineData, x: Any, y: Any, sem: Any) -> dict[str, Any]:
-    """Return one line for Plotly."""
-    style = {"color": line.line.colour, "dash": "dash" if line.line.dashed else "solid", "width": 2}
-    bars = {"type": "data", "array": numbers(sem), "visible": True, "thickness": 1}
-    return {"name": line.line.label, "x": numbers(x), "y": numbers(y), "error_y": bars, "line": style}
+def best_alphas(settings: list[Setting], mean: Array) -> list[int]:
+    """Return the place of the best alpha for each learner and each value of its other parameters."""
+    groups: dict[Any, list[int]] = {}
+    for place, setting in enumerate(settings):
+        held = tuple(value for name, value in setting.values.items() if name != "alpha")
+        groups.setdefault((setting.rule.name, setting.rho_mode, held), []).append(place)
+    return [min(places, key=lambda place: mean[place]) for places in groups.values()]
 
 
-def over_alpha(line: LineData) -> dict[str, Any]:
-    """Return a line's errors over alpha."""
-    return trace(line, line.alphas, line.mean, line.sem) | {"mode": "lines+markers"}
-
-
-def over_time(line: LineData, panel: Panel) -> dict[str, Any]:
-    """Return a line's learning curve; its setting shows when it is pointed at."""
-    thin = slice(None, None, 4)
-    shown = trace(line, panel.middle[thin], line.curve[thin], line.curve_sem[thin])
-    return shown | {"mode": "lines", "text": str(line.best), "hovertemplate": "%{y:.4g} at %{x}<br>%{text}"}
+def figure_data(figure: Figure) -> dict[str, Any]:
+    """Return what a figure's page data are: its study, its measure and its lines."""
+    lines = [
+        {
+            "label": line.label,
+            "learner": line.learner,
+            "mode": line.rho_mode,
+            "held": dict(line.held),
+            "line": {"color": line.colour, "dash": "dash" if line.dashed else "solid", "width": 2},
+        }
+        for line in figure.lines
+    ]
+    return {"study": figure.study, "measure": figure.measure, "lines": lines}

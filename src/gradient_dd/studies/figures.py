@@ -33,6 +33,7 @@ class Figure:
     study: str
     lines: tuple[Line, ...]
     measure: str = "last100"
+    remark: str = ""
 
 
 # Colours of Okabe and Ito, which remain distinct for the colour-blind.
@@ -40,6 +41,7 @@ BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW = (
     "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#B8A800",
 )  # fmt: skip
 SHADES = (BLUE, SKY, RED, ORANGE, PURPLE)
+ZETA_NAMES = ("1/64", "1/16", "1/4", "1", "4")
 
 ONE = (("zeta", 1.0),)
 PLAIN_DD = (("zeta", 1.0), ("kappa", 1.0))
@@ -59,12 +61,12 @@ BY_KAPPA = tuple(
 )
 BY_ZETA = tuple(
     Line(f"ζ = {label}", "gradient_dd", (("zeta", zeta), ("kappa", 1.0)), colour=colour)
-    for zeta, label, colour in zip(ZETAS, ("1/64", "1/16", "1/4", "1", "4"), SHADES, strict=True)
+    for zeta, label, colour in zip(ZETAS, ZETA_NAMES, SHADES, strict=True)
 )
 NATURAL = tuple(
-    Line(f"{label}, ζ = {zeta:.3g}", learner, (("zeta", zeta),), colour=colour, dashed=learner == "natural_tdc")
+    Line(f"{label}, ζ = {name}", learner, (("zeta", zeta),), colour=colour, dashed=learner == "natural_tdc")
     for label, learner in (("natural GTD2", "natural_gtd2"), ("natural TDC", "natural_tdc"))
-    for zeta, colour in zip(ZETAS, SHADES, strict=True)
+    for zeta, name, colour in zip(ZETAS, ZETA_NAMES, SHADES, strict=True)
 )
 ON_BAIRD = (
     Line("TD", "td", colour=BLACK),
@@ -75,6 +77,8 @@ ON_BAIRD = (
     Line("Gradient-DD, κ tuned", "gradient_dd", colour=RED),
     Line("Gradient-DD, κ tuned, ρ placed T", "gradient_dd", rho_mode="T", colour=RED, dashed=True),
 )
+
+DIPS = "constant step sizes, fixed horizon: a tiny α can look best because its error is passing through a dip (TDC)"
 
 FIGURES = {
     figure.name: figure
@@ -92,6 +96,30 @@ FIGURES = {
         Figure("boyan-kappa", "Boyan chain: Gradient-DD for several κ", "boyan", BY_KAPPA),
         Figure("boyan-constant", "Boyan chain: constant step size", "boyan-constant", COMPARED),
         Figure("boyan-iid", "Boyan chain: independent transitions, no trajectories", "boyan-iid", COMPARED, "area"),
-        Figure("Baird", "Baird's counterexample", "baird", ON_BAIRD),
+        Figure("Baird", "Baird's counterexample", "baird", ON_BAIRD, remark=DIPS),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that needs no study: computed from tasks alone, by the file of figures/ that has its name."""
+
+    name: str
+    title: str
+    says: str
+
+
+DRAWINGS = {
+    drawing.name: drawing
+    for drawing in (
+        Drawing(
+            "illustration",
+            "The trust region, on a real problem with two weights",
+            "Contours of the MSPBE of a random off-policy task. The plain step follows the negative gradient out of "
+            "the region in which values have changed little; the constrained step leads to the best point inside. The "
+            "dashed path is where the penalised optimum lies as κ goes from 0 to ∞. Gradient-DD takes one gradient "
+            "step on the penalised objective; it does not solve it (erratum 4).",
+        ),
     )
 }

@@ -77,6 +77,9 @@ class Task:
         for array in (*given, self.feature_rows.data, *([] if self.ratios is None else [self.ratios])):
             frozen(array)
 
+    def __repr__(self) -> str:
+        return f"<Task {self}: {self.n_states} states, {self.n_features} features>"
+
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.parameters.items())})"
 

@@ -1,0 +1,109 @@
+"""What all figures share: the look, margins in inches, and how they are saved."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+from matplotlib.gridspec import GridSpec
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
+
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "svg.fonttype": "none",
+    "path.simplify_threshold": 0.5,
+    "svg.hashsalt": "gradient-dd",  # the same drawing is the same file
+}
+LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 0.95, 0.5  # margins in inches; the title and what is said stand in the top one
+LEGEND_ROW = 0.22
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the look of this project, whatever the user's own settings are."""
+    with mpl.rc_context({**mpl.rcParamsDefault, "backend": "agg", **STYLE}):
+        yield
+
+
+class Sheet:
+    """A figure of rows × columns of panels with fixed margins: measuring text for a layout takes half the time."""
+
+    def __init__(
+        self, columns: int, heights: tuple[float, ...], width: float = 2.9, legend_rows: int = 0, gap: float = 0.62
+    ) -> None:
+        bottom = BOTTOM + LEGEND_ROW * legend_rows + (0.1 if legend_rows else 0.0)
+        self.size = LEFT + RIGHT + columns * width, TOP + bottom + sum(heights) + gap * (len(heights) - 1)
+        self.canvas = Canvas(figsize=self.size)
+        wide, high = self.size
+        self.grid = GridSpec(
+            len(heights),
+            columns,
+            self.canvas,
+            left=LEFT / wide,
+            right=1 - RIGHT / wide,
+            top=1 - TOP / high,
+            bottom=bottom / high,
+            hspace=gap / (sum(heights) / len(heights)),
+            wspace=0.55 / (width - 0.55),
+            height_ratios=heights,
+        )
+
+    def axes(self, row: Any, column: Any) -> Any:
+        """Return the axes of a panel; slices join panels."""
+        return self.canvas.add_subplot(self.grid[row, column])
+
+    def say(self, title: str, caption: str) -> None:
+        """Write the title, and below it what a reader must know."""
+        high = self.size[1]
+        self.canvas.text(0.5, 1 - 0.1 / high, title, ha="center", va="top", fontsize=11, fontweight="bold")
+        self.canvas.text(0.5, 1 - 0.34 / high, caption, ha="center", va="top", fontsize=7.5, color="#444444")
+
+    def legend(self, handles: list[Any], columns: int) -> None:
+        """Put a legend below all panels."""
+        self.canvas.legend(handles=handles, loc="lower center", ncols=columns, frameon=False, borderaxespad=0.2)
+
+    def save(self, folder: Path, name: str) -> None:
+        """Save as folder/NAME.svg and .png."""
+        self.canvas.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        self.canvas.savefig(folder / f"{name}.png", dpi=150)
+        shorten(folder / f"{name}.svg")
+
+
+def shorten(drawing: Path) -> None:
+    """Round the coordinates of an SVG to a tenth of a point and drop its indents: half the size, the same picture."""
+    text = drawing.read_text(encoding="utf-8")
+    text = re.sub(r"(\d+\.\d)\d+", r"\1", text)
+    drawing.write_text(re.sub(r"\s*\n\s*", "\n", text), encoding="utf-8")
+
+
+def plain_numbers(axis: Any) -> None:
+    """Label a logarithmic axis with plain numbers, and the steps between only where decades are few."""
+    low, high = axis.get_view_interval()
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+    few = high / low < 30
+    axis.set_minor_locator(LogLocator(subs=(2, 3, 5) if few else tuple(range(2, 10))))
+    axis.set_minor_formatter(FuncFormatter(lambda value, _: plain(value) if few else ""))
+
+
+def plain(value: float) -> str:
+    """Return a number as an axis shows it: 0.01, 200, 10⁻⁵."""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:g}"
+    power = int(np.floor(np.log10(abs(value)) + 1e-9))
+    factor = value / 10.0**power
+    return ("" if abs(factor - 1) < 1e-9 else f"{factor:g}·") + "10" + str(power).translate(SUPERSCRIPTS)
+
+
+def thousands(axis: Any) -> None:
+    """Label an axis of episodes or steps: 5k, 200k."""
+    axis.set_major_locator(MaxNLocator(4))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"))

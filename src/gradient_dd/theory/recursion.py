@@ -1,0 +1,214 @@
+"""The recursion of the convergence theorem: Gradient-DD and GTD2 in one vector ρ = (η; w) of 2p entries. [update-2n]
+
+    ρ_{n+1} = ρ_n − κ α H_n (ρ_n − ρ_{n−1}) + α (g_{n+1} − G_n ρ_n)
+
+    G_n = [  ζ x xᵀ                ζ ρ x (x − γx')ᵀ ]      H_n = [ 0    0   ]      g_{n+1} = [ ζ ρ r x ]
+          [ −ρ (x − γx') xᵀ        0                ]            [ 0   x xᵀ ]                [    0    ]
+
+The paper prints + G_n ρ_n, which is another algorithm; with the minus sign the steps are those of the learner, and the
+fixed point solves G ρ = g. The paper's has neither the ratio ρ (its data are on-policy there) nor ζ = β/α (there 1).
+With rho_mode "T" the lower left block is −(x − ργx') xᵀ.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gradient_dd.errors import must
+from gradient_dd.exact import Array, inverse
+from gradient_dd.learners import Setting
+from gradient_dd.schedules import Schedule, check_schedule, constant
+from gradient_dd.tasks import Task
+from gradient_dd.theory.dynamics import groups
+from gradient_dd.theory.stability import Complex, in_row_space, spectral_radius
+from gradient_dd.trajectories import SAMPLINGS
+
+FAR = 2.0**40  # where the decay of a schedule is measured
+NEAR = 1000  # the first so many factors are looked at one by one
+
+
+class Recursion(NamedTuple):
+    """G (2p, 2p), H (2p, 2p) and g (2p,): of one transition, or expected."""
+
+    G: Array
+    H: Array
+    g: Array
+
+
+class Assumption(NamedTuple):
+    """One assumption of the theorem: what it says, whether it holds here and why, and what that leads to."""
+
+    name: str
+    statement: str
+    holds: bool
+    why: str
+    consequence: str
+
+
+def sample_recursion(
+    setting: Setting, x: Array, reward: float, discount: float, x_next: Array, rho: float = 1.0
+) -> Recursion:
+    """Return G_n, H_n and g_{n+1} of one transition."""
+    columns = (np.array([value]) for value in (1.0, reward, discount, rho))
+    return averaged(setting, x[None, :], x_next[None, :], *columns)
+
+
+def expected_recursion(task: Task, setting: Setting) -> Recursion:
+    """Return G, H and g: the means over i.i.d. transitions of a task."""
+    row, next_row, reward, discount, rho, _ = task.transitions
+    features = np.vstack([task.features, np.zeros(task.n_features)])
+    weight = groups(task, "iid")[2].toarray()[0]
+    return averaged(setting, features[row], features[next_row], weight, reward, discount, rho)
+
+
+def averaged(
+    setting: Setting, x: Array, x_next: Array, weight: Array, reward: Array, discount: Array, rho: Array
+) -> Recursion:
+    """Return the weighted sum of G_n, H_n and g_{n+1} over transitions: x, x_next (n, p), all others (n,)."""
+    check_learner(setting)
+    zeta = setting.values["zeta"]
+    on_x = rho if setting.rho_mode == "R" else np.ones_like(rho)
+    bootstrapped = (rho * discount)[:, None] * x_next
+    C = (weight * x.T) @ x
+    A = (weight * x.T) @ (rho[:, None] * x - bootstrapped)
+    down = (weight * (on_x[:, None] * x - bootstrapped).T) @ x
+    zero = np.zeros_like(C)
+    G = np.block([[zeta * C, zeta * A], [-down, zero]])
+    return Recursion(G, np.block([[zero, zero], [zero, C]]), np.append(zeta * x.T @ (weight * rho * reward), zero[0]))
+
+
+def combined_step(recursion: Recursion, setting: Setting, now: Array, before: Array, factor: float = 1.0) -> Array:
+    """Return ρ_{n+1} (2p,) from ρ_n = `now` and ρ_{n−1} = `before`: the step the learner makes."""
+    G, H, g = recursion
+    alpha = setting.values["alpha"] * factor
+    return now - kappa_of(setting) * alpha * H @ (now - before) + alpha * (g - G @ now)
+
+
+def rest_point(task: Task, setting: Setting) -> Array:
+    """Return the ρ (2p,) that solves G ρ = g, of least norm where it is not unique: η = 0 and w = w*."""
+    G, _, g = expected_recursion(task, setting)
+    return inverse(G) @ g
+
+
+def recursion_eigenvalues(task: Task, setting: Setting) -> Complex:
+    """Return the eigenvalues of G in the row space of X; ρ' = g − G ρ is stable where their real parts are positive."""
+    return np.linalg.eigvals(expected_recursion(in_row_space(task), setting).G).astype(complex)
+
+
+def check_assumptions(
+    task: Task, setting: Setting, schedule: Schedule = constant, sampling: str = "trajectory"
+) -> list[Assumption]:
+    """Return the assumptions (A0) to (A4) of the theorem, judged for a setting on a task."""
+    check_learner(setting)
+    check_schedule(schedule)
+    if sampling not in SAMPLINGS:
+        raise must("'sampling'", "be 'trajectory' or 'iid'", sampling)
+    return [
+        step_sizes(task, setting, schedule),
+        independence(sampling),
+        regularity(task),
+        bounded_steps(task, setting, schedule, sampling),
+        finite_kappa(task, setting),
+    ]
+
+
+def step_sizes(task: Task, setting: Setting, schedule: Schedule) -> Assumption:
+    """(A0). The sums are judged by how a schedule decays: like n⁻ᵉ with ½ < e ≤ 1, measured far out."""
+    alphas = setting.values["alpha"] * np.array([schedule.factor(n) for n in range(1, NEAR + 1)])
+    decay = decay_of(task, schedule)
+    faults = []
+    if not (alphas.min() > 0 and alphas.max() < 1):
+        faults.append(f"alpha_n is between {alphas.min():.3g} and {alphas.max():.3g}")
+    if decay <= 0.5:
+        faults.append(f"the sum of squares diverges, for alpha_n falls like n^-{decay:.2g}")
+    if decay > 1.01:
+        faults.append(f"the sum converges, for alpha_n falls like n^-{decay:.2g}")
+    return Assumption(
+        "A0",
+        "α_n in (0, 1), Σ α_n = ∞, Σ α_n² < ∞",
+        not faults,
+        "; ".join(faults) or f"{schedule}: alpha_n is at most {alphas.max():.3g} and falls like n^-{decay:.2g}",
+        "w keeps moving around w* with a variance of the order of alpha, or stops before it, or diverges"
+        if faults
+        else "noise averages out",
+    )
+
+
+def decay_of(task: Task, schedule: Schedule) -> float:
+    """Return e where the step size falls like n⁻ᵉ; 0 for a schedule per episode of a task whose episodes never end."""
+    if schedule.per == "episode" and not task.episodic:
+        return 0.0
+    near, far = schedule.factor(int(FAR)), schedule.factor(int(2 * FAR))
+    return round(float(np.log2(near / far)), 6) + 0.0 if near > 0 and far > 0 else np.inf
+
+
+def independence(sampling: str) -> Assumption:
+    """(A1)."""
+    holds = sampling == "iid"
+    return Assumption(
+        "A1",
+        "(x_n, r_n, x_{n+1}) is i.i.d. with bounded second moments",
+        holds,
+        "transitions are drawn independently from a finite table"
+        if holds
+        else "along a trajectory x_{n+1} of one transition is x_n of the next",
+        "the mean step is that of G and H"
+        if holds
+        else "H_n (ρ_n − ρ_{n−1}) is correlated with the step before: the mean is not that of G and H, and "
+        "Gradient-DD is another learner, between GTD2 and TD",
+    )
+
+
+def regularity(task: Task) -> Assumption:
+    """(A2), with the ratio: A = E[ρ x (x − γx')ᵀ]."""
+    p = task.n_features
+    ranks = {name: int(np.linalg.matrix_rank(getattr(task.moments, name))) for name in ("A", "C")}
+    holds = min(ranks.values()) == p
+    return Assumption(
+        "A2",
+        "E[(x − γx') xᵀ] and E[x xᵀ] are non-singular",
+        holds,
+        ", ".join(f"rank {rank} of {p} for {name}" for name, rank in ranks.items()),
+        "w* is unique"
+        if holds
+        else "w* is not unique: w converges at most in the row space of X, which is all that reaches its values",
+    )
+
+
+def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: str) -> Assumption:
+    """(A3), judged by the mean alone: it is a statement on the process that no table decides."""
+    if decay_of(task, schedule) > 0:
+        slowest = float(recursion_eigenvalues(task, setting).real.min())
+        holds = slowest > 0
+        why = f"judged by the mean for vanishing alpha_n: Re λ(G) ≥ {slowest:.3g}"
+    else:
+        radius = spectral_radius(task, setting, sampling)
+        holds = radius < 1
+        why = f"judged by the mean with constant alpha: its spectral radius is {radius:.9g}"
+    consequence = "the mean of the steps is bounded" if holds else "the mean of ρ diverges, and its steps with it"
+    return Assumption("A3", "sup_n ‖ρ_{n+1} − ρ_n‖ is bounded in probability", holds, why, consequence)
+
+
+def finite_kappa(task: Task, setting: Setting) -> Assumption:
+    """(A4). Its proof needs ‖x‖² ≤ 1/κ besides, which the paper takes for granted as ‖x‖ ≤ 1/κ."""
+    kappa = kappa_of(setting)
+    largest = float((task.features**2).sum(axis=1).max())
+    enough = kappa * largest <= 1
+    return Assumption(
+        "A4",
+        "κ in [0, ∞)",
+        True,
+        f"κ = {kappa:g}; the proof also wants κ ‖x‖² ≤ 1, and its largest is {kappa * largest:.3g}",
+        "the proof's bound on H_n holds" if enough else "the proof's bound on H_n holds only once κ α_n ‖x‖² < 1",
+    )
+
+
+def kappa_of(setting: Setting) -> float:
+    """Return κ: 0 for GTD2."""
+    return setting.values.get("kappa", 0.0)
+
+
+def check_learner(setting: Setting) -> None:
+    """Raise unless the recursion is that of the setting's learner."""
+    if setting.rule.name not in ("gradient_dd", "gtd2"):
+        raise must("The learner of the recursion", "be gradient_dd or gtd2", setting.rule.name)

@@ -1,0 +1,212 @@
+"""Stability: for which step sizes the mean of a learner converges, and how fast.
+
+The mean obeys m' = T m + …, T being the operator of i.i.d. draws or of trajectories (`dynamics`). With q the
+eigenvalues of T,
+
+    spectral radius  max |q|          the mean converges where it is below 1
+    rate             1 − max |q|      what the slowest mode loses in one step; negative where the mean diverges
+
+Everything is about the mean: a learner that is stable here can still have runs whose variance grows. Where modes
+coincide without vectors of their own (tabular TD with alpha = 1, which forgets) no solver gives more than two or three
+digits.
+
+Where features are dependent (Baird: p = N + 1 weights for N states) w moves in the row space of X alone. The part
+outside stands still, does not reach the values, and is left out, so that its eigenvalues 1 do not count.
+
+A rate may be 1e-8 and less, so it is never 1 minus something: the eigenvalues g = q − 1 are those of T − I, and
+1 − |q| = −(2 Re g + |g|²)/(1 + |q|).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, splu
+
+from gradient_dd.errors import must
+from gradient_dd.exact import Array
+from gradient_dd.learners import LEARNERS, Rule, Setting, find
+from gradient_dd.tasks import Task
+from gradient_dd.theory.dynamics import MeanOperator
+
+Complex = NDArray[np.complex128]
+
+SMALL = 400  # unknowns up to which all eigenvalues are computed
+COUNT = 8  # eigenvalues looked for in larger operators, near 1 and of largest modulus
+SPAN = (1e-5, 1e4)  # of the scan for a crossing, in units of one over the largest drift
+PER_DECADE = 8  # step sizes of that scan
+PRECISION = 5e-7  # relative, of a crossing
+GRID = 24  # step sizes tried for the best one, before it is refined
+
+
+class Best(NamedTuple):
+    """The step size at which the slowest mode is fastest, and its rate."""
+
+    alpha: float
+    rate: float
+
+
+class Stability(NamedTuple):
+    """One row of `table`: a learner with its default parameters."""
+
+    learner: str
+    largest_stable_alpha: float
+    best_alpha: float
+    best_rate: float
+
+
+def spectral_radius(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
+    """Return max |q| of the mean dynamics."""
+    return 1 - rate(task, setting, sampling)
+
+
+def rate(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
+    """Return 1 − |q| of the slowest mode; negative where the mean diverges."""
+    return operator_rate(MeanOperator(in_row_space(task), setting, sampling))
+
+
+def largest_stable_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **parameters: Any) -> float:
+    """Return the step size at which the mean first becomes unstable, to a relative 1e-6.
+
+    0 where it is unstable however small the step size, inf where it is stable however large. Step sizes are scanned on
+    a grid of eight per decade, then bisected, so an unstable window narrower than that can be missed.
+    """
+    rate_at, scale = rate_of_alpha(task, learner, sampling, parameters)
+    return first_crossing(rate_at, scale)
+
+
+def best_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **parameters: Any) -> Best:
+    """Return the stable step size that maximises the rate of the slowest mode; (0, 0) where none is stable."""
+    rate_at, scale = rate_of_alpha(task, learner, sampling, parameters)
+    return fastest(rate_at, first_crossing(rate_at, scale), scale)
+
+
+def table(
+    task: Task, sampling: str = "trajectory", learners: Iterable[str | Rule] = tuple(LEARNERS)
+) -> list[Stability]:
+    """Return the largest stable and the best step size of each learner, with its default parameters."""
+    rows = []
+    for rule in map(find, learners):
+        rate_at, scale = rate_of_alpha(task, rule, sampling, {})
+        largest = first_crossing(rate_at, scale)
+        rows.append(Stability(rule.name, largest, *fastest(rate_at, largest, scale)))
+    return rows
+
+
+def rate_of_alpha(
+    task: Task, learner: str | Rule, sampling: str, parameters: dict[str, Any]
+) -> tuple[Callable[[float], float], float]:
+    """Return the rate as a function of alpha, and one over the largest drift: the scale of alpha."""
+    if "alpha" in parameters:
+        raise must("'alpha'", "be left out, for it is what is looked for", parameters["alpha"])
+    reduced, setting = in_row_space(task), find(learner).setting(**parameters, alpha=1.0)
+    drift = MeanOperator(reduced, setting, "iid").moves().toarray()
+    operator = MeanOperator(reduced, setting, sampling)
+    return lambda alpha: operator_rate(operator, alpha), 1 / float(np.abs(np.linalg.eigvals(drift)).max())
+
+
+def first_crossing(rate_at: Callable[[float], float], scale: float) -> float:
+    """Return where the rate first becomes zero or less, scanning alpha upwards."""
+    low, high = np.log10(SPAN)
+    grid = scale * np.logspace(low, high, int(PER_DECADE * (high - low)) + 1)
+    first = next((i for i, alpha in enumerate(grid) if rate_at(alpha) <= 0), None)
+    if first is None:
+        return inf
+    if first == 0:
+        return 0.0
+    stable, unstable = grid[first - 1], grid[first]
+    while unstable / stable > 1 + PRECISION:
+        middle = np.sqrt(stable * unstable)
+        stable, unstable = (middle, unstable) if rate_at(middle) > 0 else (stable, middle)
+    return float(stable)
+
+
+def fastest(rate_at: Callable[[float], float], largest: float, scale: float) -> Best:
+    """Return the alpha below `largest` with the greatest rate: the best of a grid, refined between its neighbours."""
+    if largest == 0:
+        return Best(0.0, 0.0)
+    top = min(largest, scale * SPAN[1])
+    grid = np.log(top) + np.linspace(np.log(1e-3), 0, GRID)
+    best = int(np.argmax([rate_at(np.exp(point)) for point in grid]))
+    around = grid[max(best - 1, 0)], grid[min(best + 1, GRID - 1)]
+    found = minimize_scalar(
+        lambda point: -rate_at(np.exp(point)), bounds=around, method="bounded", options={"xatol": 1e-4}
+    )
+    return Best(float(np.exp(found.x)), float(-found.fun))
+
+
+def in_row_space(task: Task) -> Task:
+    """Return the task in coordinates of the row space of X; the task itself where X has full column rank.
+
+    Features become Bᵀx and weights Bᵀw, B being an orthonormal basis: products x·w, and so all steps, stay the same.
+    """
+    rank = np.linalg.matrix_rank(task.features)
+    if rank == task.n_features:
+        return task
+    basis = np.linalg.svd(task.features, full_matrices=False)[2][:rank].T
+    features = task.feature_rows.toarray() @ basis
+    return replace(task, feature_rows=sp.csr_matrix(features), initial_weights=task.initial_weights @ basis)
+
+
+def operator_rate(operator: MeanOperator, factor: float = 1.0) -> float:
+    """Return 1 − max |q| of a mean operator, alpha being multiplied by `factor`."""
+    generator = operator.generator(factor)
+    places = outermost(operator.matrix(factor)) - 1 if generator.shape[0] > SMALL else ()
+    if not len(places):
+        return float(contraction(np.linalg.eigvals(generator.toarray()).astype(complex)).min())
+    # Slow modes crowd near q = 1, where only a solver aimed there tells them apart. What is largest elsewhere stands
+    # out, and is found from outside, roughly; then it is aimed at too, one by one.
+    modes = [nearest(generator, 0.0, COUNT), *(nearest(generator, place, 1) for place in places)]
+    return float(contraction(np.concatenate(modes)).min())
+
+
+def contraction(g: Complex) -> Array:
+    """Return 1 − |q| for g = q − 1, without cancellation."""
+    return -(2 * g.real + np.abs(g) ** 2) / (1 + np.abs(1 + g))
+
+
+def nearest(generator: sp.csr_matrix, place: complex, count: int) -> Complex:
+    """Return the eigenvalues nearest to a place, by shift and invert: as many of `count` as converge."""
+    size = generator.shape[0]
+    shift = place + 1e-13  # an eigenvalue may be the place itself
+    solve = splu(sp.csc_matrix(generator - shift * sp.identity(size))).solve
+    return shift + 1 / eigenvalues(LinearOperator(generator.shape, solve, dtype=type(shift)), count, tolerance=0)[0]
+
+
+def outermost(matrix: sp.csr_matrix) -> Complex:
+    """Return rough eigenvalues of largest modulus, one of each conjugate pair; none where none converge.
+
+    They are looked for in a power of the matrix, which spreads the moduli: T³¹, or T²⁵⁵ where that does not suffice.
+    A power loses the phases; they are those of T on the space that was found.
+    """
+    bound = float(abs(matrix).sum(axis=0).max())
+    for power in (31, 255, 1):
+        if power * np.log10(bound) > 150:
+            continue
+
+        def repeated(vector: Array, power: int = power) -> Array:
+            for _ in range(power):
+                vector = matrix @ vector
+            return vector
+
+        vectors = eigenvalues(LinearOperator(matrix.shape, repeated, dtype=float), COUNT, tolerance=1e-4)[1]
+        if vectors.shape[1]:
+            space = np.linalg.qr(vectors)[0]
+            values = np.linalg.eigvals(space.conj().T @ (matrix @ space)).astype(complex)
+            return values[values.imag >= 0]
+    return np.empty(0, dtype=complex)
+
+
+def eigenvalues(operator: LinearOperator, count: int, tolerance: float) -> tuple[Complex, Complex]:
+    """Return the eigenvalues of largest modulus that converge, at most `count`, and their vectors."""
+    size = operator.shape[0]
+    first = np.random.default_rng(0).standard_normal(size)  # the same every time
+    try:
+        return eigs(operator, count, which="LM", v0=first, ncv=min(size, 60), tol=tolerance, maxiter=20)
+    except ArpackNoConvergence as stopped:
+        return stopped.eigenvalues, stopped.eigenvectors

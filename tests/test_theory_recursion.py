@@ -1,0 +1,132 @@
+"""The theorem's recursion against the learner's own steps, and its assumptions, where they hold and where not."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradient_dd import LEARNERS, BadRequestError, Learner, tasks
+from gradient_dd.schedules import Schedule, constant, tapered
+from gradient_dd.theory import (
+    check_assumptions,
+    combined_step,
+    expected_recursion,
+    one_step_map,
+    recursion_eigenvalues,
+    rest_point,
+    sample_recursion,
+)
+
+GDD = LEARNERS["gradient_dd"]
+PAPER = tapered(1000)
+
+
+def stream(seed, steps, p):
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        yield rng.standard_normal(p), rng.standard_normal(), rng.random(), rng.standard_normal(p), 2 * rng.random()
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    learner=st.sampled_from(["gradient_dd", "gtd2"]),
+    rho_mode=st.sampled_from(["R", "T"]),
+    zeta=st.sampled_from([0.25, 1.0, 4.0]),
+)
+def test_the_recursion_makes_the_learner_s_steps(seed, learner, rho_mode, zeta):
+    """And the printed sign, + G ρ, does not."""
+    p, setting = 3, LEARNERS[learner].setting(alpha=0.05, zeta=zeta, rho_mode=rho_mode)
+    agent = Learner(learner, p, initial_w=1.0, alpha=0.05, zeta=zeta, rho_mode=rho_mode)
+    now = before = np.append(np.zeros(p), np.ones(p))
+    for x, reward, discount, x_next, rho in stream(seed, 12, p):
+        agent.update(x, reward, discount, x_next, rho)
+        recursion = sample_recursion(setting, x, reward, discount, x_next, rho)
+        printed = combined_step(recursion._replace(G=-recursion.G), setting, now, before)
+        now, before = combined_step(recursion, setting, now, before), now
+        made = np.append(agent.eta, agent.w)
+        assert np.abs(now - made).max() <= 1e-12 * max(1, np.abs(made).max())
+        assert np.abs(printed - made).max() > 1e-6
+
+
+@given(st.integers(0, 10**6))
+def test_the_expected_recursion_is_that_of_the_moments(seed):
+    task = tasks.random_mdp(n_states=5, n_actions=2, n_features=3, seed=seed, episodic=bool(seed % 2))
+    A, b, C = task.moments
+    zero = np.zeros_like(A)
+    G, H, g = expected_recursion(task, GDD.setting(zeta=0.5))
+    assert np.allclose(G, np.block([[C / 2, A / 2], [-A.T, zero]]), atol=1e-12)
+    assert np.allclose(H, np.block([[zero, zero], [zero, C]]), atol=1e-12)
+    assert np.allclose(g, np.append(b / 2, zero[0]), atol=1e-12)
+
+
+@pytest.mark.parametrize("rho_mode", ["R", "T"])
+@pytest.mark.parametrize("task", [tasks.random_mdp(seed=1), tasks.baird(5), tasks.baird(5, ratios="paper")], ids=str)
+def test_the_expected_recursion_is_the_mean_dynamics(task, rho_mode):
+    setting = GDD.setting(alpha=0.1, kappa=2.0, rho_mode=rho_mode)
+    p, rng = task.n_features, np.random.default_rng(0)
+    now, before = rng.standard_normal((2, 2 * p))
+    M, c = one_step_map(task, setting)
+    moved = M @ np.concatenate([now, before[p:]]) + c
+    made = combined_step(expected_recursion(task, setting), setting, now, before)
+    assert np.allclose(made, moved[: 2 * p], rtol=0, atol=1e-12)
+
+
+def test_the_rest_point_is_the_td_fixed_point_and_attracts():
+    task = tasks.random_mdp(seed=3)
+    rest = rest_point(task, GDD.setting(zeta=2.0))
+    assert np.allclose(rest, np.append(np.zeros(task.n_features), task.fixed_point), atol=1e-10)
+    assert recursion_eigenvalues(task, GDD.setting()).real.min() > 0
+    assert (
+        recursion_eigenvalues(tasks.baird(7), GDD.setting()).real.min() > 0
+    )  # without the direction that stands still
+
+
+def verdicts(task, schedule=PAPER, sampling="iid", **values):
+    return {one.name: one.holds for one in check_assumptions(task, GDD.setting(**values), schedule, sampling)}
+
+
+def test_all_assumptions_hold_where_the_paper_says_so():
+    assert verdicts(tasks.random_walk(10)) == dict.fromkeys(["A0", "A1", "A2", "A3", "A4"], True)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "alpha", "holds"),
+    [
+        (constant, 0.1, False),
+        (tapered(1000), 0.1, True),
+        (tapered(1000), 1.0, False),
+        (tapered(1000), 1.5, False),
+        (Schedule(lambda n: n**-0.5), 0.1, False),
+        (Schedule(lambda n: n**-0.7), 0.1, True),
+        (Schedule(lambda n: n**-1.2), 0.1, False),
+        (Schedule(lambda n: 0.0), 0.1, False),
+        (Schedule(lambda n: float(n < 10)), 0.1, False),
+    ],
+)
+def test_a0_asks_for_step_sizes_below_one_that_vanish_slowly(schedule, alpha, holds):
+    assert verdicts(tasks.random_walk(5), schedule, alpha=alpha)["A0"] == holds
+
+
+def test_a0_fails_where_episodes_never_end_and_the_schedule_counts_them():
+    assert not verdicts(tasks.baird(7), tapered(1000), alpha=0.01)["A0"]
+    assert verdicts(tasks.baird(7), tapered(1000, per="step"), alpha=0.01)["A0"]
+
+
+def test_a1_fails_along_trajectories_and_a2_on_baird():
+    assert not verdicts(tasks.random_walk(5), sampling="trajectory")["A1"]
+    assert not verdicts(tasks.baird(7), alpha=0.01)["A2"]
+    (a2,) = (one for one in check_assumptions(tasks.baird(7), GDD.setting(alpha=0.01)) if one.name == "A2")
+    assert a2.why == "rank 7 of 8 for A, rank 7 of 8 for C"
+
+
+def test_a3_is_judged_by_the_mean():
+    walk = tasks.random_walk(10)
+    assert verdicts(walk, constant, alpha=3.6)["A3"]
+    assert not verdicts(walk, constant, alpha=3.8)["A3"]
+    assert not verdicts(walk, constant, "trajectory", alpha=1.0)["A3"]
+    assert verdicts(walk, tapered(1000), alpha=3.8)["A3"]  # it vanishes in the end
+
+
+def test_only_gradient_dd_and_gtd2_have_this_recursion():
+    with pytest.raises(BadRequestError, match="The learner of the recursion must be gradient_dd or gtd2"):
+        expected_recursion(tasks.random_walk(5), LEARNERS["tdc"].setting())
