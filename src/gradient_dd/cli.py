@@ -4,14 +4,16 @@ Heavy modules are imported inside the commands, so that `--help` answers at once
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
 
 from gradient_dd import __version__
-from gradient_dd.errors import BadRequestError, GradientDDError, must, unknown
+from gradient_dd.errors import BadRequestError, GradientDDError, Words, must, unknown
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 
@@ -27,6 +29,7 @@ def cli() -> None:
       gradient-dd show gradient_dd              a learner: equation, parameters, reference, file
       gradient-dd show baird n_states=20        a task: sizes, values, visits, condition numbers
       gradient-dd sweep --task baird --learner gradient_dd --alpha 1e-3..0.1:9 --steps 10000
+      gradient-dd analyse baird                 which step sizes are stable, how fast, what to take
       gradient-dd reproduce                     the paper: figures, tables, verdicts
     """
 
@@ -75,13 +78,21 @@ def show(name: str, parameters: tuple[str, ...], as_json: bool) -> None:
     click.echo(json.dumps(facts, ensure_ascii=False, indent=2) if as_json else page(facts))
 
 
+figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
+quick_runs = click.option("--runs", type=int, help="Fewer runs than the paper's 50, for a quick look.")
+quick_episodes = click.option("--episodes", type=int, help="Shorter runs; Baird gets ten steps for each episode.")
+results_folder = click.option(
+    "--out", type=click.Path(), help="The folder; default results, or results-quick for a quick look."
+)
+
+
 @cli.command()
-@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
-@click.option("--runs", type=int, help="Fewer runs than the paper's 50, for a quick look.")
-@click.option("--episodes", type=int, help="Shorter runs; Baird gets ten steps for each episode.")
+@figure_names
+@quick_runs
+@quick_episodes
 @click.option("--workers", type=int, help="Threads; default one a core.")
 @click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster, e.g. tcp://host:8786, or 'local'.")
-@click.option("--out", type=click.Path(), help="The folder; default results, or results-quick for a quick look.")
+@results_folder
 @as_json
 def reproduce(
     figures: tuple[str, ...],
@@ -97,20 +108,52 @@ def reproduce(
     Leaves report.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a second call
     resumes. `gradient-dd list figures` names the figures.
     """
-    from pathlib import Path
+    make_page(figures, runs, episodes, out, as_json, lambda studies, store: run_watched(studies, store, workers, dask))
 
+
+@cli.command()
+@figure_names
+@quick_runs
+@quick_episodes
+@results_folder
+@as_json
+def report(figures: tuple[str, ...], runs: int | None, episodes: int | None, out: str | None, as_json: bool) -> None:
+    """Write the report, figures, tables and claims anew from results that are there; runs nothing."""
+    from gradient_dd.reproduce import stored
+    from gradient_dd.store import Store
+
+    Store(folder_of(runs, episodes, out) / "results.db").close()
+    make_page(figures, runs, episodes, out, as_json, stored)
+
+
+@cli.command()
+@figure_names
+@quick_runs
+@quick_episodes
+@results_folder
+def plot(figures: tuple[str, ...], runs: int | None, episodes: int | None, out: str | None) -> None:
+    """Draw figures from results that are there, into FOLDER/figures; runs nothing."""
+    from gradient_dd.reproduce import Scale, plot
+
+    for path in plot(figures, folder_of(runs, episodes, out), Scale(runs, episodes)):
+        click.echo(str(path))
+
+
+def folder_of(runs: int | None, episodes: int | None, out: str | None) -> Path:
+    """Return the folder of results; a quick look has its own."""
+    return Path(out or ("results-quick" if runs or episodes else "results"))
+
+
+def make_page(
+    figures: tuple[str, ...], runs: int | None, episodes: int | None, out: str | None, as_json: bool, run: Any
+) -> None:
+    """Reproduce by means of `run`, write the report, and print the verdicts."""
     from gradient_dd.report import write_report
     from gradient_dd.reproduce import Scale, reproduce
     from gradient_dd.statements import check_statements
 
-    folder = Path(out or ("results-quick" if runs or episodes else "results"))
-    made = reproduce(
-        figures,
-        folder,
-        Scale(runs, episodes),
-        lambda studies, store: run_watched(studies, str(store), workers, dask),
-        lambda sentence: click.echo(sentence, err=True),
-    )
+    folder = folder_of(runs, episodes, out)
+    made = reproduce(figures, folder, Scale(runs, episodes), run, lambda sentence: click.echo(sentence, err=True))
     statements = check_statements()
     page = write_report(made, statements, folder)
     if as_json:
@@ -121,8 +164,40 @@ def reproduce(
         exact = [(s.where, s.paper, s.ours, s.verdict) for s in statements]
         click.echo(table(exact, ("exact", "paper", "ours", "verdict")) + "\n")
     rows = [(v.where, v.statement, v.reading, v.verdict) for v in made.verdicts]
-    click.echo(table(rows, ("claim", "statement", "reading", "verdict")))
-    click.echo(f"\nThe report, with figures and the numbers of every verdict: {page}")
+    if rows:
+        click.echo(table(rows, ("claim", "statement", "reading", "verdict")) + "\n")
+    click.echo(f"The report, with figures and the numbers of every verdict: {page}")
+
+
+@cli.command()
+@click.argument("task", required=False)
+@click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
+@click.option("--log", "log_file", type=click.Path(), help="Transitions in a .npz or .csv file, instead of a task.")
+@click.option("--sampling", default="trajectory", show_default=True, help="'trajectory' or 'iid'.")
+@as_json
+def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None, sampling: str, as_json: bool) -> None:
+    """Tell which step sizes are stable on TASK, how fast each learner is there, and which one to take.
+
+    \b
+    gradient-dd analyse baird n_states=7
+    gradient-dd analyse --log transitions.npz     arrays x, reward, discount, x_next and rho
+
+    All is exact where the tables are known, and an estimate with its doubt from a log. Nothing is sampled.
+    """
+    from gradient_dd.analysis import analyse_log, analyse_task, facts_page
+    from gradient_dd.requests import assignment
+    from gradient_dd.tasks import build
+
+    def said(what: str) -> None:
+        click.echo(f"looking at {what}", err=True)
+
+    if (task is None) == (log_file is None):
+        raise must("'analyse'", "be given a task or a log", Words("neither" if task is None else "both"))
+    if log_file is not None:
+        facts = analyse_log(log_file)
+    else:
+        facts = analyse_task(build(str(task), **dict(map(assignment, parameters))), sampling, said)
+    click.echo(json.dumps(facts, ensure_ascii=False, indent=2) if as_json else facts_page(facts))
 
 
 @cli.command()
@@ -209,7 +284,7 @@ def sweep(
     click.echo(f"All {len(frame)} settings are in {out}: gradient-dd export --out {out} table.csv")
 
 
-def run_watched(studies: Any, out: str, workers: int | None, dask: str | None) -> Any:
+def run_watched(studies: Any, out: Any, workers: int | None, dask: str | None) -> Any:
     """Run studies with a live view; say what is kept when they are stopped."""
     from gradient_dd.live import LiveView
     from gradient_dd.sweep import StoppedError, run_all
@@ -277,6 +352,7 @@ def table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...]) -> str:
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 the work failed, 2 a bad request."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and the threads are ours
     try:
         cli.main(standalone_mode=False)
     except click.ClickException as error:

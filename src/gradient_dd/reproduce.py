@@ -13,8 +13,10 @@ from os import cpu_count
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
+
 from gradient_dd.claims import Evidence, Verdict, as_data, judge_all
-from gradient_dd.errors import unknown
+from gradient_dd.errors import Words, must, unknown
 from gradient_dd.learners import Setting
 from gradient_dd.panels import Panel, panels_of
 from gradient_dd.results import MEASURES, Results
@@ -88,6 +90,30 @@ def reproduce(
     write_claims(made.verdicts, folder / "claims.json")
     said(f"Verdicts, tables and figures: {perf_counter() - begin:.1f} s")
     return made
+
+
+def stored(studies: list[Study], store: Path) -> list[Results]:
+    """Return the results of studies that a store holds whole; a runner that runs nothing."""
+    for study in studies:
+        results = Results(study, store)
+        for task in results.tasks:
+            missing = int(np.isnan(results.errors(task)[1]).sum())
+            if missing:
+                got = Words(f"{missing:,} of {study.n_settings * study.runs:,} missing for {task}")
+                hint = "gradient-dd reproduce goes on from there."
+                raise must(f"The results of study {study.name!r} in {store}", "be complete", got, hint)
+    return [Results(study, store) for study in studies]
+
+
+def plot(names: tuple[str, ...], folder: Path, scale: Scale) -> list[Path]:
+    """Draw figures from results that are there, and return their paths."""
+    figures, drawings = chosen_figures(names)
+    needed = list(dict.fromkeys(figure.study for figure in figures))
+    results = stored([scale.of(STUDIES[name]) for name in needed], folder / "results.db") if needed else []
+    evidence = {name: Evidence(one, {}) for name, one in zip(needed, results, strict=True)}
+    panels = {figure.name: panels_of(figure, evidence[figure.study].results) for figure in figures}
+    draw_all(figures, Reproduction([], panels, drawings, evidence, scale.note), folder / "figures")
+    return [folder / "figures" / f"{name}.svg" for name in (*panels, *drawings)]
 
 
 def gather(

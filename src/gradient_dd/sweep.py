@@ -76,14 +76,20 @@ class Progress:
         return sum(self.done.values()), sum(self.total.values())
 
 
+def check_stop(stop: threading.Event | None) -> None:
+    """Raise if the sweep was told to stop."""
+    if stop is not None and stop.is_set():
+        raise StoppedError("stopped")
+
+
 def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResults, Work]:
     """Run a unit; return its results and what they took. Looks at `stop` several times a second."""
-    run = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run)
+    check = partial(check_stop, stop)
+    run = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run, check)
     begin = perf_counter()
     piece = max(1000, min(CHUNK, 10**8 // len(unit.settings)))  # a tenth of a second or less
     while not run.done:
-        if stop is not None and stop.is_set():
-            raise StoppedError("stopped")
+        check()
         run.advance(piece)
     return run.results(), Work(perf_counter() - begin, run.costs())
 
@@ -185,9 +191,8 @@ def compiled_ahead(
     firsts = [list(islice(units, 1)) for units in lacking]
 
     def compile_kernels(unit: Unit) -> None:
-        if not stop.is_set():
-            with suppress(GradientDDError):  # the unit itself will tell
-                LaneRun(unit.task, unit.settings, unit.horizon)
+        with suppress(GradientDDError):  # stopped, or the unit itself will tell
+            LaneRun(unit.task, unit.settings, unit.horizon, check=partial(check_stop, stop))
 
     for first in firsts[1:]:
         for unit, _ in first:

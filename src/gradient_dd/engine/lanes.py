@@ -7,7 +7,7 @@ the same bits whatever the number of workers, the grouping of lanes, or the piec
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
@@ -130,7 +130,9 @@ class LaneRun:
         sampling: str = "trajectory",
         seed: int = 0,
         run: int = 0,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
+        """Make all blocks, compiling what is new; `check` is called before each and may raise to give up."""
         horizon.check(task)
         self.task, self.horizon, self.schedule = task, horizon, check_schedule(schedule)
         self.settings = check_settings(settings)
@@ -139,9 +141,9 @@ class LaneRun:
         self._stream = Stream(task, seed, run, sampling)
         self._ahead = self._stream.take(1)  # the outcome of the coming step
         self.steps = self.episodes = 0
-        self._places, self.blocks = self._make_blocks()
+        self._places, self.blocks = self._make_blocks(check)
 
-    def _make_blocks(self) -> tuple[list[list[int]], list[Block]]:
+    def _make_blocks(self, check: Callable[[], None]) -> tuple[list[list[int]], list[Block]]:
         """Return blocks of settings with one rule, and the places of their lanes among the settings."""
         groups: dict[Any, list[int]] = {}
         for place, setting in enumerate(self.settings):
@@ -155,6 +157,7 @@ class LaneRun:
             most = MOST_LANES if fused else len(group) if rule.natural else MOST_WIDE_LANES  # one M⁻¹ for all lanes
             parts = np.array_split(group, -(-len(group) // most))
             for part in parts:
+                check()
                 places.append(part.tolist())
                 chosen, lanes = [self.settings[place] for place in part], padded_lanes(len(parts[0]))
                 blocks.append(Block(self.task, chosen, lanes, table, shape, error, self.horizon.bins))

@@ -19,20 +19,35 @@ w moves along C⁺x and C⁺x'. The ridge, which fades as 1/n, is not seen.
 """
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.errors import Words, must
-from gradient_dd.exact import Array, inverse
+from gradient_dd.exact import Array, Moments, inverse
 from gradient_dd.learners import Setting
-from gradient_dd.tasks import Task
+from gradient_dd.tasks.task import Transitions
 
 LINEAR_SIGNALS = ("delta", "x_eta", "x_change")  # the signals that depend on the weights
 DIRECTED_MOVES = ("w_x", "w_next", "eta_x")  # the moves along a feature vector
 PROBES = ((0.7, -1.3, 2.1), (-40.0, 30.0, -20.0), (1e6, 2e6, -3e6))  # where affinity is checked
 PRECISION = 1e-9  # of that check, relative
+
+
+class Source(Protocol):
+    """Where transitions come from: the table of a task, or a log."""
+
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def sparse_features(self) -> sp.csr_matrix: ...
+    @property
+    def transitions(self) -> Transitions: ...
+    @property
+    def moments(self) -> Moments: ...
+    @property
+    def initial_weights(self) -> Array: ...
 
 
 class Coefficients(NamedTuple):
@@ -56,7 +71,7 @@ class SampleMaps:
     directions   one (outcomes, size) sparse matrix for each of DIRECTED_MOVES
     """
 
-    def __init__(self, task: Task, setting: Setting) -> None:
+    def __init__(self, task: Source, setting: Setting) -> None:
         self.task, self.setting = task, setting
         rule = setting.rule
         has = {"eta": rule.has_eta, "w": True, "w_prev": "x_change" in rule.arguments}
@@ -123,7 +138,7 @@ class SampleMaps:
 
     def _placed(self, **blocks: sp.csr_matrix) -> sp.csr_matrix:
         """Return (outcomes, size) with the given blocks in the columns of their parts."""
-        empty = sp.csr_matrix((len(self.task.outcomes.state), self.task.n_features))
+        empty = sp.csr_matrix((len(self.task.transitions.row), self.task.n_features))
         return sp.hstack([blocks.get(part, empty) for part in self.parts], format="csr")
 
     def _probe(self, factor: float, rho: float, discount: float) -> Array:
