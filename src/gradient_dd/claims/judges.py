@@ -104,9 +104,9 @@ def as_good_as_natural(walk: Evidence, natural: Evidence) -> Judged:
 
 
 def tapered_is_better(tapered: Evidence, constant: Evidence) -> Judged:
-    """Gradient-DD with tapered steps against constant ones, on the same runs."""
+    """Gradient-DD with tapered steps against constant ones, on the same runs of the tasks that have both."""
     judged = []
-    for task in tapered.tasks:
+    for task in constant.tasks:
         a, b = tapered.errors(task, DD), constant.errors(task, DD)
         interval = summary.paired_bootstrap(a, b)
         told = f"{short(task)}: tapered {mean(a)}, constant {mean(b)}, {told_interval(interval)}"
