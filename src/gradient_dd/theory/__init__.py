@@ -1,6 +1,31 @@
-"""Theory you can run: what the equations say of a learner on a task, exactly, without sampling."""
+"""Theory you can run: what the equations say of a learner on a task, exactly, without sampling.
+
+`theory.measured` is not among these names: it samples, to hold what is predicted against what happens.
+"""
 
 from gradient_dd.theory.dynamics import ExpectedRun, MeanOperator, Means, expected_run, one_step_map
+from gradient_dd.theory.effective import (
+    Interpolation,
+    averaged_matrix,
+    diverging_mdps,
+    effective_matrix,
+    flow_rate,
+    interpolation,
+    stability_over_kappa_alpha,
+)
+from gradient_dd.theory.guidance import Candidate, Doubt, candidates, candidates_of_log, doubt, recommended
+from gradient_dd.theory.log import Log, log_of, read_log
+from gradient_dd.theory.mean_square import SquareOperator, largest_safe_alpha, mean_square_radius
+from gradient_dd.theory.natural import (
+    NaturalRelation,
+    angle,
+    change_features,
+    natural_direction,
+    natural_relation,
+    plain_direction,
+    settled_direction,
+)
+from gradient_dd.theory.prox import Prox, prox_run
 from gradient_dd.theory.recursion import (
     Assumption,
     Recursion,
@@ -13,27 +38,73 @@ from gradient_dd.theory.recursion import (
 )
 from gradient_dd.theory.sample_maps import SampleMaps
 from gradient_dd.theory.stability import Best, Stability, best_alpha, largest_stable_alpha, rate, spectral_radius, table
+from gradient_dd.theory.trust_region import (
+    KKT,
+    constrained_step,
+    contraction_factors,
+    generalised_eigenvalues,
+    kappa_of_mu,
+    kkt,
+    mu_of_kappa,
+    penalised_step,
+)
 
 __all__ = [
+    "KKT",
     "Assumption",
     "Best",
+    "Candidate",
+    "Doubt",
     "ExpectedRun",
+    "Interpolation",
+    "Log",
     "MeanOperator",
     "Means",
+    "NaturalRelation",
+    "Prox",
     "Recursion",
     "SampleMaps",
+    "SquareOperator",
     "Stability",
+    "angle",
+    "averaged_matrix",
     "best_alpha",
+    "candidates",
+    "candidates_of_log",
+    "change_features",
     "check_assumptions",
     "combined_step",
+    "constrained_step",
+    "contraction_factors",
+    "diverging_mdps",
+    "doubt",
+    "effective_matrix",
     "expected_recursion",
     "expected_run",
+    "flow_rate",
+    "generalised_eigenvalues",
+    "interpolation",
+    "kappa_of_mu",
+    "kkt",
+    "largest_safe_alpha",
     "largest_stable_alpha",
+    "log_of",
+    "mean_square_radius",
+    "mu_of_kappa",
+    "natural_direction",
+    "natural_relation",
     "one_step_map",
+    "penalised_step",
+    "plain_direction",
+    "prox_run",
     "rate",
+    "read_log",
+    "recommended",
     "recursion_eigenvalues",
     "rest_point",
     "sample_recursion",
+    "settled_direction",
     "spectral_radius",
+    "stability_over_kappa_alpha",
     "table",
 ]

@@ -1,0 +1,136 @@
+"""Why Gradient-DD works: on trajectories it is GTD2 with another matrix, on its way to TD.
+
+One step of Gradient-DD changes w by
+
+    Δ_{n+1} = α ρ (x·η) u − κα x x·Δ_n,     u = x − γx'
+
+Along a trajectory the x of a step, call it x⁺, is the x' of the step before, so x⁺·Δ is correlated with Δ. To leading
+order in κα the mean of w therefore moves by α A_effᵀη, not by αAᵀη,
+
+    A_effᵀ = E[ρ (I − κα x⁺x⁺ᵀ) u xᵀ] = Aᵀ + κα (E[ρ γ x' x'ᵀx' xᵀ] − E[ρ x' x'ᵀx xᵀ])
+
+where x⁺ = x'; where an episode ends, x' is 0 and x⁺ belongs to the first state of the next one. To all orders, for a
+step size that goes to zero while κα stays, the means by state V_s η = E[Δ/α 1{s}] settle where
+
+    V_s' = Σ_{o: s→s'} q_o (d_s ρ u xᵀ − κα x xᵀ V_s),     A_effᵀ = Σ_s V_s
+
+On tabular tasks without self loops both are C − (1 − κα) E[ρ γ x' xᵀ]: the bootstrapped half of GTD2 is scaled by
+1 − κα. At κα = 1 it is gone, w' = C η, and with η = C⁻¹(b − A w) that is TD. In the mean flow, time counting n α,
+
+    η' = ζ (b − A w − C η),     w' = A_effᵀ η
+
+GTD2 is κα = 0. Its flow is stable whatever the policies; that of TD is not, and where it is not, Gradient-DD's stops
+being stable at some κα‖x‖² < 1: on each of the first 30 of `diverging_mdps`, though not on Baird's counterexample.
+Independent draws have no such limit: there κα acts on the speed alone, as long as κα λ(C) < 1.
+"""
+
+from collections.abc import Iterable
+from itertools import count as counting
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.errors import must, number
+from gradient_dd.exact import Array
+from gradient_dd.learners import LEARNERS
+from gradient_dd.tasks import Task, random_mdp
+from gradient_dd.tasks.sizes import whole
+from gradient_dd.theory.dynamics import groups
+from gradient_dd.theory.stability import in_row_space, rate
+
+SIZES: dict[str, Any] = {"n_states": 3, "n_actions": 2, "n_features": 2, "discount": 0.99}  # of `diverging_mdps`
+
+
+class Interpolation(NamedTuple):
+    """What the slowest mode of three mean flows loses per unit of n α.
+
+    kappa_alpha  (n,)
+    gtd2, td     the flows that do not depend on it
+    effective    (n,) Gradient-DD along trajectories; negative where the flow is unstable
+    """
+
+    kappa_alpha: Array
+    gtd2: float
+    effective: Array
+    td: float
+
+    @property
+    def td_likeness(self) -> Array:
+        """(n,) how far the rate has gone from that of GTD2, 0, to that of TD, 1."""
+        return (self.effective - self.gtd2) / (self.td - self.gtd2)
+
+
+def effective_matrix(task: Task, alpha: float, kappa: float) -> Array:
+    """Return A_eff (p, p), to leading order in κα; A itself where κ = 0."""
+    alpha = number("'alpha'", "be a positive number", alpha, low=0.0, positive=True)
+    kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
+    V, X = by_state(task), task.features
+    return (V.sum(axis=0) - kappa * alpha * np.einsum("si,sj,sjk->ik", X, X, V)).T
+
+
+def averaged_matrix(task: Task, kappa_alpha: float) -> Array:
+    """Return A_eff (p, p) to all orders in κα, for a step size that goes to zero while κα stays.
+
+    Δ has to settle for it, which it does wherever κα‖x‖² < 1.
+    """
+    kappa_alpha = number("'kappa_alpha'", "be a number that is zero or more", kappa_alpha, low=0.0)
+    V, X = by_state(task), task.features
+    n, p = X.shape
+    group, _, after = groups(task, "trajectory")
+    flow = (after @ np.eye(n)[group]).T  # (n, n) from each state to the next
+    again = kappa_alpha * np.einsum("st,si,sj->tisj", flow, X, X).reshape(n * p, n * p)
+    if np.abs(np.linalg.eigvals(again)).max() >= 1:
+        largest = float((X**2).sum(axis=1).max())
+        rule = f"be so small that the changes of w settle, as they do below {1 / largest:.4g}"
+        raise must("'kappa_alpha'", rule, kappa_alpha)
+    settled = np.linalg.solve(np.eye(n * p) + again, V.reshape(n * p, p))
+    return settled.reshape(n, p, p).sum(axis=0).T
+
+
+def by_state(task: Task) -> Array:
+    """Return Σ_{o: s→s'} q_o d_s ρ u xᵀ for every s', (n, p, p): what GTD2 alone moves, by the state that follows."""
+    row, next_row, _, discount, rho, _ = task.transitions
+    _, _, after = groups(task, "trajectory")
+    X = np.vstack([task.features, np.zeros(task.n_features)])
+    u = X[row] - discount[:, None] * X[next_row]
+    moved = np.einsum("o,oi,oj->oij", task.visits[row] * rho, u, X[row])
+    return (after @ moved.reshape(len(row), -1)).reshape(task.n_states, task.n_features, task.n_features)
+
+
+def flow_rate(task: Task, A_eff: Array, zeta: float = 1.0) -> float:
+    """Return the slowest rate of η' = ζ (b − A w − C η), w' = A_effᵀη per unit of n α; negative where it is unstable.
+
+    The matrix and the task are to have full column rank, see `in_row_space`.
+    """
+    A, _, C = task.moments
+    field = np.block([[-zeta * C, -zeta * A], [A_eff.T, np.zeros_like(A)]])
+    return float(-np.linalg.eigvals(field).real.max())
+
+
+def interpolation(task: Task, kappa_alphas: Iterable[float], zeta: float = 1.0) -> Interpolation:
+    """Return the slowest rates of GTD2, of Gradient-DD's flow to all orders in κα, and of TD, in the row space of X."""
+    reduced, values = in_row_space(task), np.array(list(kappa_alphas), dtype=float)
+    A = reduced.moments.A
+    return Interpolation(
+        kappa_alpha=values,
+        gtd2=flow_rate(reduced, A, zeta),
+        effective=np.array([flow_rate(reduced, averaged_matrix(reduced, value), zeta) for value in values]),
+        td=float(np.linalg.eigvals(A).real.min()),
+    )
+
+
+def stability_over_kappa_alpha(task: Task, alpha: float, kappas: Iterable[float]) -> Array:
+    """Return the exact rate of Gradient-DD's mean along trajectories at every κ; negative where it diverges."""
+    rule = LEARNERS["gradient_dd"]
+    return np.array([rate(task, rule.setting(alpha=alpha, kappa=kappa), "trajectory") for kappa in kappas])
+
+
+def diverging_mdps(count: int) -> list[Task]:
+    """Return the first `count` random MDPs of 3 states and 2 features on which TD diverges: Re λ(A) < 0 for some λ.
+
+    About 3 % of them are such; the first has seed 8.
+    """
+    made = (random_mdp(seed=seed, **SIZES) for seed in counting())
+    diverging = (task for task in made if np.linalg.eigvals(task.moments.A).real.min() < 0)
+    return list(islice(diverging, whole("count", count, at_least=1)))
