@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gradient_dd.claims import CLAIMS
 from gradient_dd.learners import LEARNERS, MOVES, SIGNALS
+from gradient_dd.studies.figures import FIGURES
 from gradient_dd.tasks import TASKS
 
 ROOT = Path(__file__).parent.parent
@@ -75,6 +77,14 @@ def test_everything_is_documented():
     architecture = (ROOT / "docs/architecture.md").read_text()
     for module in (ROOT / "src/gradient_dd").iterdir():
         assert module.name in architecture or module.name in ("__pycache__", "py.typed"), module.name
+
+
+def test_every_figure_and_claim_is_on_the_page_of_the_paper():
+    paper = (ROOT / "docs/paper.md").read_text()
+    assert all(re.search(rf"^\| {name}\b.* \| {figure.study} \|", paper, re.M) for name, figure in FIGURES.items())
+    for claim in CLAIMS:
+        assert f"| `{claim.name}` | {claim.where} | {claim.statement} | {claim.criterion} | " in paper, claim.name
+        assert re.search(rf"^\| `{claim.name}` .*\| (holds|holds in part|does not hold) \|$", paper, re.M), claim.name
 
 
 def test_files_stay_small():

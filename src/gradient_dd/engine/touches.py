@@ -85,8 +85,13 @@ def known(table: Touches, chosen: NDArray[np.bool_]) -> Known | None:
     """Return the numbers that the chosen outcomes share; None if none is chosen."""
     if not chosen.any():
         return None
-    several = (np.unique(column[chosen]) for column in (table.rho, table.rho_x, table.discount))
-    return Known(*(float(values[0]) if len(values) == 1 else None for values in several))
+    rho, rho_x, discount = (shared(column[chosen]) for column in (table.rho, table.rho_x, table.discount))
+    return Known(rho, rho_x if rho is not None else None, discount)  # off-policy, both placements of ρ share a kernel
+
+
+def shared(values: Array) -> float | None:
+    """Return the number that all values are, if there is one."""
+    return float(values[0]) if np.all(values == values[0]) else None
 
 
 def unite(x_rows: Rows, x: Array, next_rows: Rows, x_next: Array) -> tuple[Rows, Array, Array, NDArray[np.int64]]:

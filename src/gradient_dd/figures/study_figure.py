@@ -21,7 +21,7 @@ def draw(figure: Figure, panels: list[Panel], study: Study, folder: Path, note: 
     """Draw a figure into folder/NAME.svg and .png."""
     with styled():
         handles = [key(line.line) for line in panels[0].lines]
-        across = 4 if len(panels) > 1 else 2
+        across = 2 if len(panels) == 1 else 5 if len(handles) == 5 else 4
         diagram = figure.name == "Baird"
         wide = {1: 6.0, 2: 4.0}.get(len(panels), 2.9)
         sheet = Sheet(len(panels), (1.5, 2.3, 2.3) if diagram else (2.6, 2.6), wide, -(-len(handles) // across))
