@@ -17,6 +17,7 @@ from gradient_dd.engine.measure import measure
 from gradient_dd.engine.touches import Known, touches
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
+from gradient_dd.learners.rule import ALPHA, Rule
 from gradient_dd.schedules import Schedule, constant, tapered
 from gradient_dd.testing import assert_alike, modes
 
@@ -276,6 +277,22 @@ def test_the_source_of_a_kernel_names_what_the_rule_names():
     assert "load_eta" not in td
     assert "x_change" in gdd
     assert "scale" not in gdd
+
+
+def test_a_rule_may_move_along_the_next_state_without_its_discount():
+    """Nothing moves along a terminal, whatever the rule returns; along a self loop everything does."""
+    bold = Rule(
+        name="bold",
+        label="bold",
+        step=lambda alpha, delta: (alpha * delta, 0.3 * alpha * delta),
+        moves=("w_x", "w_next"),
+        parameters=(ALPHA,),
+        reference="",
+        module=__name__,
+    )
+    loops = tasks.from_tables(LAZY_WALK, LAZY_REWARD, 0.9, behaviour=np.ones((6, 1)), start=2)
+    for task in (tasks.random_walk(3), loops, tasks.boyan_chain(4)):
+        assert_alike(task, bold.setting(alpha=0.1), Horizon(episodes=50))
 
 
 @pytest.mark.xdist_group("kernels of td")

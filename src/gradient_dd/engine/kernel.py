@@ -95,10 +95,13 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool, known: Known) -> 
     def product(value: str, vector: str, j: int) -> str:
         return value if one_hot else f"{value} * {vector}{j}"
 
+    ends = one_hot and width == k  # x' is x, or a terminal, where nothing may move along it
+
     def moved_w(j: int) -> list[str]:
         on_x = [product("w_x", "x", j)] if j < k and "w_x" in rule.moves else []
         along_next = "w_next" in rule.moves and (not one_hot or j == width - 1)
-        on_next = [product("w_next", "n", j)] if along_next else []
+        there = "w_next * n0" if ends else product("w_next", "n", j)
+        on_next = [there] if along_next else []
         return [f"{term} * m{j}" if rule.natural else term for term in on_x + on_next]
 
     delta = plus(["reward", *(f"w{j} * u{j}" for j in range(width))])
@@ -133,7 +136,7 @@ def move_source(rule: Rule, k: int, width: int, one_hot: bool, known: Known) -> 
 
     head = [f"{name} = {value!r}" for name, value in known._asdict().items() if value is not None]
     head += [f"r{j} = rows[first + U{j}] * B" for j in range(width)]
-    vectors = [] if one_hot else [("x", "xs"), ("n", "ns"), ("u", "us")]
+    vectors = [("n", "ns")] if ends else [] if one_hot else [("x", "xs"), ("n", "ns"), ("u", "us")]
     head += [f"{name}{j} = {array}[first + U{j}]" for name, array in vectors for j in range(width)]
     signature = "B, w, eta, fields, rows, xs, ns, us, first, reward, rho, rho_x, discount, with_x, with_next, m0, m1"
     return "\n    ".join(
