@@ -84,6 +84,23 @@ def test_doubt_shrinks_with_the_log():
     assert widths[1] < widths[0] / 2
 
 
+def test_terminals_and_states_seen_once_do_not_mislead():
+    """Features of x_next mean nothing where the episode ended, and a direction that x never shows has no say."""
+    columns = sampled(tasks.random_walk(3), 2000)
+    wide = {name: np.column_stack([columns[name], np.zeros(2000)]) for name in ("x", "x_next")}
+    wide["x_next"][columns["discount"] == 0, -1] = 7.0
+    plain, ended = (candidates_of_log(log_of(**(columns | given))) for given in ({}, wide))
+    assert [one.stable for one in plain] == pytest.approx([one.stable for one in ended])
+    wide["x_next"][0, -1] = 1.0  # a last state that is never left
+    assert recommended(candidates_of_log(log_of(**(columns | wide)))).rate > 1e-4
+
+
+def test_rare_large_ratios_bound_the_advice():
+    columns = sampled(tasks.random_walk(3), 2000)
+    columns["rho"] = np.where(np.arange(2000) % 200 == 0, 100.0, 0.5)
+    assert all(one.alpha <= 0.005 for one in candidates_of_log(log_of(**columns)))
+
+
 def test_logs_from_files_and_the_command_line(tmp_path):
     columns = sampled(tasks.baird(7), 3000)
     np.savez(tmp_path / "log.npz", **columns)
@@ -105,12 +122,19 @@ def test_logs_from_files_and_the_command_line(tmp_path):
 def test_what_cannot_be_analysed_gets_one_sentence(tmp_path):
     np.savez(tmp_path / "half.npz", x=np.ones((3, 2)), reward=np.ones(3))
     (tmp_path / "log.txt").write_text("")
+    (tmp_path / "broken.npz").write_text("no zip")
+    (tmp_path / "empty.csv").write_text("")
     one = np.ones((3, 2))
     for call, sentence in (
         (lambda: read_log(tmp_path / "none.npz"), "A log must be a file."),
         (lambda: read_log(tmp_path / "log.txt"), "A log must be a .npz or a .csv file. Got 'log.txt'."),
         (lambda: read_log(tmp_path / "half.npz"), "Got none called discount, x_next."),
         (lambda: log_of(one, 1.0, 0.9, one[:2]), "'x' and 'x_next' must have one row for each transition"),
+        (lambda: log_of(np.ones(3), 1.0, 0.9, np.ones(3)), "Got (3,) and (3,)."),
+        (lambda: log_of([["a"]], 1.0, 0.9, [["b"]]), "'x' and 'x_next' must be numbers."),
+        (lambda: log_of(0 * one, 1.0, 0.9, one), "'x' must have a feature that is not zero."),
+        (lambda: read_log(tmp_path / "broken.npz"), "The log broken.npz must be readable."),
+        (lambda: read_log(tmp_path / "empty.csv"), "The log empty.csv must be readable."),
         (lambda: log_of(one, [1.0, 2.0], 0.9, one), "'reward' must have one number for each of 3 transitions."),
         (lambda: log_of(one, 1.0, 1.5, one), "'discount' must be between 0 and 1. Got 1.5 to 1.5."),
         (lambda: log_of(one, 1.0, 0.9, one, -1.0), "'rho' must be between 0 and inf."),

@@ -7,7 +7,7 @@ import pytest
 
 from gradient_dd.claims import CLAIMS
 from gradient_dd.claims.cost import costs_as_much
-from gradient_dd.claims.evidence import Evidence
+from gradient_dd.claims.evidence import Evidence, in_words
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.store import Store, Work
 from gradient_dd.studies import Study, grid, task
@@ -106,3 +106,12 @@ def test_the_cost_is_read_from_the_units_of_the_study(tmp_path, dd, verdict):
     ((holds, told),) = costs_as_much(evidence)
     assert holds is verdict
     assert f"ratio {dd:.2f}" in told
+
+
+def test_what_was_not_measured_is_not_judged(tmp_path):
+    study = Study("cost", (task("random_walk", n_states=3),), (grid("td", alpha=0.1),), episodes=5, runs=1)
+    (walk,) = study.built_tasks()
+    Store(tmp_path / "a.db", write=True).close()
+    evidence = Evidence(SimpleNamespace(tasks={str(walk): walk}, study=study, path=tmp_path / "a.db"), {})
+    assert costs_as_much(evidence) == []
+    assert in_words([]) == "not judged"

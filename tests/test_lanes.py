@@ -279,6 +279,16 @@ def test_the_source_of_a_kernel_names_what_the_rule_names():
     assert "scale" not in gdd
 
 
+@pytest.mark.parametrize("name", ["td", "gradient_dd"])
+def test_one_feature_that_is_always_one(name):
+    tables = np.array([[[0.5, 0.3, 0.2]], [[0.4, 0.4, 0.2]], [[0, 0, 1]]]), 1.0 - np.eye(3)[:, None, :], 0.9
+    for P, R, discount in (tables, (tables[0][:2, :, :2] / tables[0][:2, :, :2].sum(2, keepdims=True), 1.0, 0.9)):
+        states = len(P)
+        task = tasks.from_tables(P, R, discount, behaviour=np.ones((states, 1)), features=np.ones((states, 1)))
+        horizon = Horizon(episodes=60) if task.episodic else Horizon(steps=400)
+        assert_alike(task, LEARNERS[name].setting(alpha=0.1), horizon)
+
+
 def test_a_rule_may_move_along_the_next_state_without_its_discount():
     """Nothing moves along a terminal, whatever the rule returns; along a self loop everything does."""
     bold = Rule(

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from gradient_dd.engine import reference
 from gradient_dd.errors import BadRequestError
 from gradient_dd.panels import matches
 from gradient_dd.report import write_report
-from gradient_dd.reproduce import Scale, reproduce
+from gradient_dd.reproduce import Scale, draw_all, plot, reproduce, stored
 from gradient_dd.schedules import constant
 from gradient_dd.statements import check_statements
 from gradient_dd.store import Store
@@ -166,10 +167,31 @@ def test_the_page_in_a_real_browser(made, tmp_path):
     assert set(over_time) - set(one_less) == {"TD"}
 
 
+def test_a_figure_is_drawn_again_only_if_it_would_be_another(made):
+    folder, result, _ = made
+    figure = FIGURES["walk-constant"]
+    drawing = folder / "figures" / "walk-constant.png"
+    before = drawing.stat().st_mtime_ns
+    draw_all([figure], result, folder / "figures")
+    assert drawing.stat().st_mtime_ns == before
+    draw_all([figure], replace(result, note="Another note"), folder / "figures")
+    assert drawing.stat().st_mtime_ns > before
+    draw_all([figure], result, folder / "figures")
+
+
 def test_an_unknown_figure_gets_one_sentence(tmp_path):
     with pytest.raises(BadRequestError, match=r"Unknown figure 'wak'. Did you mean 'walk'\?"):
         reproduce(("wak",), tmp_path, Scale(), run_all, print)
     assert not list(tmp_path.iterdir())
+
+
+def test_reading_runs_nothing_and_refuses_what_is_not_whole(made):
+    folder, *_ = made
+    small = Scale(runs=3, episodes=120)
+    assert plot(("walk-constant", "illustration"), folder, small)[1].stat().st_size > 500
+    assert reproduce(("walk-constant",), folder, small, stored, lambda said: None).verdicts
+    with pytest.raises(BadRequestError, match=r"must be complete. Got \d+ of 676 missing"):
+        plot(("walk-constant",), folder, Scale(runs=4, episodes=120))
 
 
 def test_a_quick_look_has_the_same_grids():

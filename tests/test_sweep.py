@@ -21,7 +21,7 @@ from gradient_dd.results import Results
 from gradient_dd.schedules import tapered
 from gradient_dd.store import Store
 from gradient_dd.studies import Study, grid, load_rule, task
-from gradient_dd.sweep import run
+from gradient_dd.sweep import run, run_all
 
 ROOT = Path(__file__).parent.parent
 COMMAND = str(Path(sys.executable).parent / "gradient-dd")
@@ -358,3 +358,11 @@ def test_other_commands_refuse_what_they_cannot_do(tmp_path):
     nowhere = call("export", tmp_path / "no" / "t.csv", "--out", tmp_path / "a.db")
     assert nowhere.returncode == 2
     assert "Traceback" not in nowhere.stderr
+
+
+def test_studies_that_overlap_share_their_cells(tmp_path):
+    more = replace(STUDY, name="more", runs=STUDY.runs + 1)
+    first, second = run_all([STUDY, more], tmp_path / "both.db")
+    run(more, tmp_path / "one.db")
+    assert content(tmp_path / "both.db") == content(tmp_path / "one.db")
+    assert not any(np.isnan(results.errors(task)[1]).any() for results in (first, second) for task in results.tasks)

@@ -101,4 +101,8 @@ def advice(facts: Facts) -> str:
         f"Take {best.name} with alpha {best.alpha:.3g}: of all candidates its slowest mode is the fastest, at half of "
         "what is safe or less. Taper alpha once the error stops falling."
     )
-    return words if best.safe is not None else words + " '?': too large to compute; only the mean was looked at."
+    if any(one["safe"] is None for one in facts["candidates"]):
+        words += " '?': too large to compute; only the mean was looked at."
+    return (
+        words if "doubt" not in facts else words + " This holds for transitions in random order, shuffled or replayed."
+    )

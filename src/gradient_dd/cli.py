@@ -197,7 +197,16 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
         facts = analyse_log(log_file)
     else:
         facts = analyse_task(build(str(task), **dict(map(assignment, parameters))), sampling, said)
-    click.echo(json.dumps(facts, ensure_ascii=False, indent=2) if as_json else facts_page(facts))
+    click.echo(json.dumps(plain(facts), ensure_ascii=False, indent=2) if as_json else facts_page(facts))
+
+
+def plain(value: Any) -> Any:
+    """Return data that JSON can hold: what is infinite becomes null."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and abs(value) == float("inf") else value
 
 
 @cli.command()

@@ -2,6 +2,7 @@
 
 import sys
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -18,7 +19,7 @@ class LiveView:
         self.bars = Progress(
             *columns, TextColumn("{task.fields[note]}"), console=console, disable=not sys.stderr.isatty()
         )
-        self.known: dict[str, TaskID] = {}
+        self.known: dict[Any, TaskID] = {}
 
     def __enter__(self) -> "LiveView":
         self.bars.start()
@@ -33,11 +34,12 @@ class LiveView:
         done, total = state.cells
         speed = state.updates / state.seconds if state.seconds else 0.0
         note = f"{speed:.2g} updates/s" + (f", {state.diverged} diverged" if state.diverged else "")
-        self._show(state.study.name, done, total, note)
+        self._show(id(state), state.study.name, done, total, note)
         for task in state.total:
-            self._show(f"  {task}", state.done[task], state.total[task], "")
+            self._show((id(state), task), f"  {task}", state.done[task], state.total[task], "")
+            self.bars.update(self.known[id(state), task], visible=done < total)  # many studies would fill the screen
 
-    def _show(self, name: str, done: int, total: int, note: str) -> None:
-        if name not in self.known:
-            self.known[name] = self.bars.add_task(name, total=total, note="")
-        self.bars.update(self.known[name], completed=done, note=note)
+    def _show(self, key: Any, name: str, done: int, total: int, note: str) -> None:
+        if key not in self.known:
+            self.known[key] = self.bars.add_task(name, total=total, note="")
+        self.bars.update(self.known[key], completed=done, note=note)

@@ -12,11 +12,13 @@ from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from gradient_dd.claims import Evidence, Verdict, as_data, judge_all
 from gradient_dd.errors import Words, must, unknown
+from gradient_dd.fingerprint import digest, fingerprint
 from gradient_dd.learners import Setting
 from gradient_dd.panels import Panel, panels_of
 from gradient_dd.results import MEASURES, Results
@@ -24,6 +26,7 @@ from gradient_dd.studies import Study
 from gradient_dd.studies.figures import DRAWINGS, FIGURES, Figure
 from gradient_dd.studies.paper import STUDIES
 
+PACKAGE = Path(__file__).parent
 Runner = Callable[[list[Study], Path], list[Results]]
 
 
@@ -170,19 +173,44 @@ def write_claims(verdicts: list[Verdict], target: Path) -> None:
 
 
 def draw_all(figures: list[Figure], made: Reproduction, folder: Path) -> None:
-    """Draw every figure, on all cores."""
+    """Draw every figure that is not there yet as it would be drawn, on all cores."""
     from gradient_dd.figures import draw_drawing
     from gradient_dd.figures.study_figure import draw
 
-    jobs: list[partial[None]] = [partial(draw_drawing, name, folder) for name in made.drawings]
+    jobs: dict[str, tuple[partial[None], str]] = {}
+    for name in made.drawings:
+        jobs[name] = partial(draw_drawing, name, folder), made_from(name)
     for figure in figures:
-        study = made.evidence[figure.study].results.study
-        jobs.append(partial(draw, figure, made.panels[figure.name], study, folder, made.note))
+        panels, study = made.panels[figure.name], made.evidence[figure.study].results.study
+        job = partial(draw, figure, panels, study, folder, made.note)
+        jobs[figure.name] = job, made_from(figure, str(study), made.note, [panel_numbers(panel) for panel in panels])
     folder.mkdir(parents=True, exist_ok=True)
-    if len(jobs) < 4:  # starting processes takes longer
-        for job in jobs:
+    wanted = {name: job for name, (job, mark) in jobs.items() if not is_drawn(folder / name, mark)}
+    if len(wanted) < 4:  # starting processes takes longer
+        for job in wanted.values():
             job()
-        return
-    with ProcessPoolExecutor(cpu_count() or 1, mp_context=get_context("spawn")) as pool:
-        for done in [pool.submit(job) for job in jobs]:
-            done.result()
+    else:
+        with ProcessPoolExecutor(cpu_count() or 1, mp_context=get_context("spawn")) as pool:
+            for done in [pool.submit(job) for job in wanted.values()]:
+                done.result()
+    for name in wanted:
+        with (folder / f"{name}.svg").open("a", encoding="utf-8") as file:
+            file.write(f"<!-- {jobs[name][1]} -->\n")
+
+
+def panel_numbers(panel: Panel) -> list[Any]:
+    """Return all that is drawn of a panel."""
+    arrays = ("alphas", "mean", "sem", "curve", "curve_sem")
+    return [str(panel.task), [[str(line.best), *(getattr(line, a).tolist() for a in arrays)] for line in panel.lines]]
+
+
+def made_from(*parts: Any) -> str:
+    """Return a mark of what a figure is drawn from: the code of this package, and the numbers."""
+    code = "".join(digest(file.read_text(encoding="utf-8")) for file in sorted(PACKAGE.rglob("*.py")))
+    return f"made from {fingerprint(code, *parts)}"
+
+
+def is_drawn(path: Path, mark: str) -> bool:
+    """Return whether a figure is there, drawn from what the mark says."""
+    svg, png = (path.with_name(f"{path.name}.{ending}") for ending in ("svg", "png"))
+    return svg.is_file() and png.is_file() and svg.read_text(encoding="utf-8").endswith(f"<!-- {mark} -->\n")

@@ -130,7 +130,8 @@ def run_all(
         raise must("'workers'", "be a whole number, one or more", workers)
     count, stop = workers or cpu_count() or 1, threading.Event()
     with Store(out, write=True) as store:
-        lacking = [missing_units(study, store, progress, notice) for study in studies]
+        given: set[tuple[int, int]] = set()
+        lacking = [missing_units(study, store, given, progress, notice) for study in studies]
         if executor is not None:
             work_off(chain.from_iterable(lacking), executor, 2 * count, run_unit, store, progress)
         else:
@@ -143,8 +144,10 @@ def run_all(
     return [Results(study, out) for study in studies]
 
 
-def missing_units(study: Study, store: Store, progress: Watcher, notice: Notice) -> Iterator[tuple[Unit, Progress]]:
-    """Yield what the store lacks of a study, and count what it has."""
+def missing_units(
+    study: Study, store: Store, given: set[tuple[int, int]], progress: Watcher, notice: Notice
+) -> Iterator[tuple[Unit, Progress]]:
+    """Yield what the store lacks of a study, and count what it has; cells `given` to another unit are left to it."""
     store.add_study(study.name, str(study))
     tasks = study.built_tasks()
     state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
@@ -162,7 +165,9 @@ def missing_units(study: Study, store: Store, progress: Watcher, notice: Notice)
             otherwise += others
             for run in study.run_numbers:
                 done = store.done(rows.values(), run)
+                done |= {row for row in rows.values() if (row, run) in given}
                 lacking = [(rows[key], setting) for key, setting, _ in lanes if rows[key] not in done]
+                given |= {(row, run) for row, _ in lacking}
                 state.done[str(task)] += len(done)
                 state.kept += len(done)
                 if lacking:

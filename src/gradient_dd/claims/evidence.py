@@ -142,6 +142,8 @@ class Claim:
 def in_words(judged: Judged) -> str:
     """Return the verdict of several comparisons."""
     held = [holds for holds, _ in judged]
+    if not held:
+        return "not judged"
     return "holds" if all(held) else "holds in part" if any(held) else "does not hold"
 
 

@@ -1,5 +1,7 @@
 """The tests that judge claims: each takes the evidence of a study (or of several) and says what it saw."""
 
+import numpy as np
+
 from gradient_dd import summary
 from gradient_dd.claims.evidence import (
     AS_GOOD,
@@ -64,8 +66,8 @@ def kappa_one_is_good(e: Evidence) -> Judged:
 
 
 def best_of(e: Evidence, task: str, lines: tuple[Line, ...]) -> Line:
-    """Return the line with the smallest error."""
-    return min(lines, key=lambda line: e.errors(task, line).mean())
+    """Return the line with the smallest error on the selection runs."""
+    return min(lines, key=lambda line: e.of_line(task, line)[1].mean(axis=1).min())
 
 
 def narrower(e: Evidence) -> Judged:
@@ -75,7 +77,7 @@ def narrower(e: Evidence) -> Judged:
         wide = {}
         for line in (DD, TD, TDRC):
             means = e.of_line(task, line)[1].mean(axis=1)
-            wide[line.label] = int((means <= 2 * means.min()).sum())
+            wide[line.label] = int((np.isfinite(means) & (means <= 2 * means.min())).sum())
         told = f"{short(task)}: " + ", ".join(f"{label} {count}" for label, count in wide.items()) + " step sizes"
         judged += [(wide[DD.label] < wide[o.label], f"{told} (against {o.label})") for o in (TD, TDRC)]
     return judged

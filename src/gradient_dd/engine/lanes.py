@@ -6,7 +6,6 @@ Settings that share a rule are lanes of one compiled call; all lanes of a run se
 the same bits whatever the number of workers, the grouping of lanes, or the pieces a run is advanced in.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,7 +34,8 @@ from gradient_dd.trajectories import Position, Stream
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
 MOST_WIDE_LANES = 512  # of a block
-COMPILING: dict[Any, Lock] = defaultdict(Lock)  # one for each kernel
+COMPILING: dict[Any, Lock] = {}  # one for each kernel
+LOCKS = Lock()  # of that table
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 
 
@@ -87,7 +87,9 @@ class Block:
         self.stride = MOST_LANES if fused else lanes
         self.lanes = new_lanes(list(settings), lanes, self.stride, shape, task.initial_weights, diagonal=fused)
         self.errors = no_errors(lanes, bins)
-        with COMPILING[rule, shape, k]:  # one thread compiles, others that need it wait
+        with LOCKS:
+            compiling = COMPILING.setdefault((rule, shape, k), Lock())
+        with compiling:  # one thread compiles, others that need it wait
             self.kernel = fused_kernel(rule, shape, k) if fused else wide_kernel(rule, shape, k)
             try:
                 self.advance(np.zeros(1, np.int32), NOTHING)

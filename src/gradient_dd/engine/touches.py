@@ -5,7 +5,7 @@ written once, as (w + w_x x) + w_next x', which is right whether x and x' overla
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,7 +65,7 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
     k, width = values.shape[1], max(int(used.max()), 1)
     one_hot = use_one_hot and k == 1 and bool(np.all(values[:-1] == 1))
     width = max(width, 2) if one_hot else width
-    rows, x, x_next = rows[:, :width], x[:, :width], x_next[:, :width]
+    rows, x, x_next = (widened(array, width) for array in (rows, x, x_next))
     spare = task.n_features + np.arange(width)
     table = Touches(
         rows=np.where(np.arange(width) < used[:, None], rows, spare).astype(np.uint64).ravel(),
@@ -79,6 +79,11 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
         discount=discount,
     )
     return table, Shape(k, width, one_hot, known(table, table.narrow), known(table, ~table.narrow))
+
+
+def widened(array: Any, width: int) -> Any:
+    """Return `width` columns: the first ones, or zeros after those there are."""
+    return np.pad(array, ((0, 0), (0, max(0, width - array.shape[1]))))[:, :width]
 
 
 def known(table: Touches, chosen: NDArray[np.bool_]) -> Known | None:

@@ -52,9 +52,7 @@ def drawing(folder: Path, name: str) -> str:
     """Return a figure as SVG, as it stands in a page; names inside get the figure's own, so that they do not clash."""
     svg = (folder / "figures" / f"{name}.svg").read_text(encoding="utf-8")
     svg = svg[svg.index("<svg") :]
-    for mark in ('id="', "#"):
-        svg = svg.replace(f"url({mark}" if mark == "#" else mark, f"url(#{name}-" if mark == "#" else f'id="{name}-')
-    return svg.replace('href="#', f'href="#{name}-')
+    return svg.replace('id="', f'id="{name}-').replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-')
 
 
 def figure_facts(made: Reproduction, name: str, folder: Path) -> dict[str, Any]:

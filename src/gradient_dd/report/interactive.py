@@ -25,7 +25,7 @@ def plotly_library() -> str:
 
 def as_json(data: Any) -> str:
     """Return data as JSON that can stand inside a page."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def number(value: float) -> float | None:

@@ -27,7 +27,7 @@ from gradient_dd.schedules import Schedule, check_schedule, constant
 from gradient_dd.tasks import Task, build
 from gradient_dd.trajectories import SAMPLINGS
 
-ENGINE_VERSION = 1  # raised whenever a change of the engine could change a result
+ENGINE_VERSION = 2  # raised whenever a change of the engine could change a result
 NS_PER_UPDATE = 0.9  # on one core, sampling and errors included: what estimates of time are made with
 
 

@@ -36,6 +36,7 @@ CANDIDATES: tuple[tuple[str, dict[str, Any]], ...] = (
 MARGIN = 0.5  # of the largest stable and the largest safe alpha
 SHARES = np.geomspace(1e-2, 1.0, 7)  # of that, tried for the fastest
 RESAMPLES = 100
+STILL = 1e-12  # rates and eigenvalues below this are those of what does not move
 MOST_UNKNOWNS = 50_000  # of the second moments: more take minutes
 FIRST, LEAST = 1e-2, 1e-6  # where the search for a limit begins and ends, in units of one over the largest drift
 COARSE, PRECISION = 1.5, 0.01  # of that search
@@ -121,14 +122,20 @@ def candidate(
     if most == 0 or isinf(most):
         return Candidate(learner, parameters, stable, safe, 0.0, 0.0)
     rates = [rate_at(most * share) for share in SHARES]
+    if min(rates) <= 0:  # unstable somewhere below: tapering would lead there
+        return Candidate(learner, parameters, stable, safe, 0.0, 0.0)
     best = int(np.argmax(rates))
     return Candidate(learner, parameters, stable, safe, float(most * SHARES[best]), rates[best])
 
 
 def recommended(found: list[Candidate]) -> Candidate | None:
-    """Return the candidate whose slowest mode is fastest; None where none is stable."""
-    best = max(found, key=lambda one: one.rate)
-    return best if best.rate > 0 else None
+    """Return the candidate whose slowest mode is fastest; None where none is stable.
+
+    One whose mean square is not known has no say beside those whose is: its limit would be too generous.
+    """
+    known = [one for one in found if one.safe is not None] or found
+    best = max(known, key=lambda one: one.rate)
+    return best if best.rate > STILL else None
 
 
 # From a log ---------------------------------------------------------------------------------------------------------
@@ -153,18 +160,19 @@ class LogMap:
         return K
 
     def rate(self, K: Array, alpha: float) -> float:
-        """Return 1 − |q| of the slowest mode."""
-        return float(contraction(np.linalg.eigvals(self.still + alpha * K).astype(complex)).min())
+        """Return 1 − |q| of the slowest mode that moves; a feature that no transition shows stands still."""
+        g = np.linalg.eigvals(self.still + alpha * K).astype(complex)
+        moving = g[np.abs(g) > STILL]
+        return float(contraction(moving).min()) if len(moving) else 0.0
 
 
 def candidates_of_log(log: Log) -> list[Candidate]:
     """Return every candidate with its limits, estimated from a log.
 
-    `safe` is a rule of thumb here: alpha ρ ‖x‖² at most 1 for 99 of 100 transitions.
+    `safe` is a rule of thumb here: alpha ρ ‖x‖² at most 1 for every transition, rare large ratios included.
     """
     reduced = log.in_row_space()
-    size = np.quantile(np.maximum(log.rho, 1.0) * (log.x**2).sum(axis=1), 0.99)
-    safe = float(1 / size) if size > 0 else inf
+    safe = float(1 / (np.maximum(log.rho, 1.0) * (log.x**2).sum(axis=1)).max())
     found = []
     for learner, parameters in CANDIDATES:
         estimated = LogMap(reduced, LEARNERS[learner].setting(**parameters, alpha=1.0))
@@ -187,6 +195,7 @@ def doubt(log: Log, best: Candidate, seed: int = 0) -> Doubt:
     for _ in range(RESAMPLES):
         sample = reduced.resampled(rng)
         rates.append(estimated.rate(estimated.drift(sample.weight), best.alpha))
-        td.append(np.linalg.eigvals(sample.moments.A).real.min() > 0)
+        drift = np.linalg.eigvals(sample.moments.A)
+        td.append(drift[np.abs(drift) > STILL].real.min(initial=inf) > 0)
     low, high = np.quantile(rates, [0.05, 0.95])
     return Doubt(float(np.mean(np.array(rates) > 0)), (float(low), float(high)), float(np.mean(td)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
@@ -70,26 +71,29 @@ class Log:
         return replace(self, weight=rng.multinomial(n, np.full(n, 1 / n)) / n)
 
     def in_row_space(self) -> "Log":
-        """Return the log in coordinates of the space its features span."""
-        both = np.vstack([self.x, self.x_next])
-        rank = np.linalg.matrix_rank(both)
+        """Return the log in coordinates of the space that x spans; what only x_next shows has no sample of its own."""
+        rank = np.linalg.matrix_rank(self.x)
         if rank == self.n_features:
             return self
-        basis = np.linalg.svd(both, full_matrices=False)[2][:rank].T
+        basis = np.linalg.svd(self.x, full_matrices=False)[2][:rank].T
         return replace(self, x=self.x @ basis, x_next=self.x_next @ basis)
 
 
 def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> Log:
     """Return a log of these transitions, checked; rows of x_next where the episode ended may be anything finite."""
-    x, x_next = (np.atleast_2d(np.asarray(one, float)) for one in (x, x_next))
+    try:
+        x, x_next = (np.asarray(one, float) for one in (x, x_next))
+    except (TypeError, ValueError):
+        raise must("'x' and 'x_next'", "be numbers", Words("something else")) from None
+    if x.ndim != 2 or x.size == 0 or x.shape != x_next.shape:
+        got = Words(f"{x.shape} and {x_next.shape}")
+        raise must("'x' and 'x_next'", "have one row for each transition and one column for each feature", got)
     n = len(x)
-    if n == 0 or x.shape != x_next.shape:
-        raise must("'x' and 'x_next'", "have one row for each transition, as wide", Words(f"{x.shape}, {x_next.shape}"))
     columns = {"reward": reward, "discount": discount, "rho": rho}
     for name, values in columns.items():
         try:
             columns[name] = np.broadcast_to(np.asarray(values, float), n)
-        except ValueError:
+        except (TypeError, ValueError):
             raise must(f"{name!r}", f"have one number for each of {n} transitions", np.shape(values)) from None
     for name, values in (("x", x), ("x_next", x_next), *columns.items()):
         if not np.isfinite(values).all():
@@ -100,7 +104,31 @@ def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> L
             raise must(
                 f"{name!r}", f"be between {least:g} and {most:g}", Words(f"{values.min():g} to {values.max():g}")
             )
+    if not x.any():
+        raise must("'x'", "have a feature that is not zero", Words("zeros"))
+    x_next = np.where(columns["discount"][:, None] == 0, 0.0, x_next)  # the episode ended: nothing is there
     return Log(x, columns["reward"], columns["discount"], x_next, columns["rho"], np.full(n, 1 / n))
+
+
+def arrays_of_npz(file: Path) -> dict[str, Any]:
+    """Return the arrays of a .npz file."""
+    with np.load(file) as arrays:
+        return {name: arrays[name] for name in (*ARRAYS, "rho") if name in arrays}
+
+
+def arrays_of_csv(file: Path) -> dict[str, Any]:
+    """Return the columns of a .csv file, those of x and x_next as one array each."""
+    import pandas as pd
+
+    frame = pd.read_csv(file)
+    found = {name: frame[name].to_numpy() for name in ("reward", "discount", "rho") if name in frame}
+    for name, prefix in (("x", "x"), ("x_next", "next")):
+        columns = [f"{prefix}{i}" for i in range(len(frame.columns)) if f"{prefix}{i}" in frame]
+        found |= {name: frame[columns].to_numpy()} if columns else {}
+    return found
+
+
+READERS = {".npz": arrays_of_npz, ".csv": arrays_of_csv}
 
 
 def read_log(path: str | Path) -> Log:
@@ -112,20 +140,12 @@ def read_log(path: str | Path) -> Log:
     file = Path(path)
     if not file.is_file():
         raise must("A log", "be a file", str(file))
-    if file.suffix == ".npz":
-        with np.load(file) as arrays:
-            found = {name: arrays[name] for name in (*ARRAYS, "rho") if name in arrays}
-    elif file.suffix == ".csv":
-        import pandas as pd
-
-        frame = pd.read_csv(file)
-        wide = {"x": "x", "x_next": "next"}
-        found = {name: frame[name].to_numpy() for name in ("reward", "discount", "rho") if name in frame}
-        for name, prefix in wide.items():
-            columns = [f"{prefix}{i}" for i in range(len(frame.columns)) if f"{prefix}{i}" in frame]
-            found |= {name: frame[columns].to_numpy()} if columns else {}
-    else:
+    if file.suffix not in READERS:
         raise must("A log", "be a .npz or a .csv file", file.name)
+    try:
+        found = READERS[file.suffix](file)
+    except (ValueError, OSError, BadZipFile) as error:
+        raise must(f"The log {file.name}", "be readable", Words(str(error).splitlines()[0])) from None
     missing = [name for name in ARRAYS if name not in found]
     if missing:
         raise must(f"The log {file.name}", f"have {', '.join(ARRAYS)}", Words(f"none called {', '.join(missing)}"))
