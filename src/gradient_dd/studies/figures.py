@@ -121,5 +121,42 @@ DRAWINGS = {
             "dashed path is where the penalised optimum lies as κ goes from 0 to ∞. Gradient-DD takes one gradient "
             "step on the penalised objective; it does not solve it (erratum 4).",
         ),
+        Drawing(
+            "stability-maps",
+            "Where Gradient-DD is stable, and how fast",
+            "What the slowest mode of the mean loses in one step, over step size and κ or ζ: above with independent "
+            "draws, which the theorem assumes, below along trajectories, as every experiment of the paper has them. "
+            "Hatched: the mean diverges. Left of the dashed line the variance of the weights stays bounded too, and "
+            "that is the limit that matters in practice. On the walk trajectories are faster, and unstable earlier.",
+        ),
+        Drawing(
+            "rates",
+            "The gain is in the trajectories",
+            "What the slowest mode of the mean loses in one step, against the step size. With independent draws "
+            "(dashed) Gradient-DD is no faster than GTD2; along trajectories (solid) it leaves GTD2 and approaches TD "
+            "as κα grows, and the more so the longer the walk. Dotted: what its effective matrix says to first order. "
+            "A line ends where the mean becomes unstable.",
+        ),
+        Drawing(
+            "gtd2-to-td",
+            "From GTD2 to TD as κα grows",
+            "The rate of Gradient-DD along trajectories, relative to that of TD at the same step size. Tabular, it is "
+            "that of GTD2 at κα = 0 and about that of TD at κα = 1. With features that states share it gains a few "
+            "times over GTD2 and remains far below TD. Crosses: the mean becomes unstable.",
+        ),
+        Drawing(
+            "safety",
+            "What the gain costs off-policy",
+            "Tasks on which TD diverges. With independent draws Gradient-DD is as safe as GTD2, up to κα‖x‖² of about "
+            "1 and more. Along trajectories it takes over TD's instability on random tasks, often at a small κα; on "
+            "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
+        ),
+        Drawing(
+            "expected-runs",
+            "Learning curves without noise, and sampled ones",
+            "Lines: the error of the mean weights, computed exactly. Dots: the error of the mean over sampled runs of "
+            "the lane engine. Thin lines: the mean error of single runs, which has their noise in it. Gradient-DD "
+            "differs from GTD2 along trajectories only.",
+        ),
     )
 }
