@@ -167,6 +167,12 @@ def test_the_page_in_a_real_browser(made, tmp_path):
     assert set(over_time) - set(one_less) == {"TD"}
 
 
+def test_the_labels_of_a_figure_keep_their_digits(made):
+    labels = re.findall(r"<text[^>]*>([^<]+)</text>", (made[0] / "figures" / "walk-constant.svg").read_text())
+    assert {"0.001", "0.01", "0.1", "1"} <= set(labels)
+    assert "0.0" not in labels
+
+
 def test_a_figure_is_drawn_again_only_if_it_would_be_another(made):
     folder, result, _ = made
     figure = FIGURES["walk-constant"]

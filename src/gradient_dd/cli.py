@@ -304,11 +304,15 @@ def run_watched(studies: Any, out: Any, workers: int | None, dask: str | None) -
     try:
         with LiveView() as view:
             if dask is None:
-                return run_all(studies, out, workers=workers, progress=view, notice=notice)
-            from gradient_dd.cluster import dask_executor
+                results = run_all(studies, out, workers=workers, progress=view, notice=notice)
+            else:
+                from gradient_dd.cluster import dask_executor
 
-            with dask_executor(dask, studies) as executor:
-                return run_all(studies, out, executor=executor, workers=workers, progress=view, notice=notice)
+                with dask_executor(dask, studies) as executor:
+                    results = run_all(studies, out, executor=executor, workers=workers, progress=view, notice=notice)
+        for line in view.worked_off():
+            click.echo(line, err=True)
+        return results
     except KeyboardInterrupt:
         raise StoppedError(
             f"Stopped. What was committed is kept in {out}; the same command goes on from there."

@@ -20,6 +20,7 @@ class LiveView:
             *columns, TextColumn("{task.fields[note]}"), console=console, disable=not sys.stderr.isatty()
         )
         self.known: dict[Any, TaskID] = {}
+        self.seen: dict[int, SweepProgress] = {}
 
     def __enter__(self) -> "LiveView":
         self.bars.start()
@@ -30,7 +31,17 @@ class LiveView:
     ) -> None:
         self.bars.stop()
 
+    def worked_off(self) -> list[str]:
+        """Return what was done for each study, in words; nothing for one that was all there."""
+        return [
+            f"{one.study.name}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
+            + (f", {one.diverged} settings × runs diverged" if one.diverged else "")
+            for one in self.seen.values()
+            if one.updates
+        ]
+
     def __call__(self, state: SweepProgress) -> None:
+        self.seen[id(state)] = state
         done, total = state.cells
         speed = state.updates / state.seconds if state.seconds else 0.0
         note = f"{speed:.2g} updates/s" + (f", {state.diverged} diverged" if state.diverged else "")

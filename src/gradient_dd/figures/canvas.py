@@ -79,9 +79,12 @@ class Sheet:
 
 
 def shorten(drawing: Path) -> None:
-    """Round the coordinates of an SVG to a tenth of a point and drop its indents: half the size, the same picture."""
+    """Round the coordinates of an SVG to a tenth of a point and drop its indents: half the size, the same picture.
+
+    Numbers inside tags are coordinates; those between tags are labels, and stay.
+    """
     text = drawing.read_text(encoding="utf-8")
-    text = re.sub(r"(\d+\.\d)\d+", r"\1", text)
+    text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d+\.\d)\d+", r"\1", tag[0]), text)
     drawing.write_text(re.sub(r"\s*\n\s*", "\n", text), encoding="utf-8")
 
 

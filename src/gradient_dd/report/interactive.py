@@ -46,7 +46,7 @@ def study_data(evidence: Evidence) -> dict[str, Any]:
 
 
 def task_data(evidence: Evidence, name: str, thin: slice) -> dict[str, Any]:
-    """Return the settings of a task: learner, ρ mode, alpha, zeta, kappa, mean and standard error of each measure."""
+    """Return the first error of a task, and its settings: learner, ρ mode, alpha, zeta, kappa, both measures."""
     measured = {measure: evidence.table(name, measure) for measure in MEASURES}
     settings = measured["last100"][0]
     estimates = [summary.estimate(errors) for _, errors in measured.values()]
@@ -58,7 +58,9 @@ def task_data(evidence: Evidence, name: str, thin: slice) -> dict[str, Any]:
     tuned = sorted({place for one in estimates for place in best_alphas(settings, one.mean)})
     curves = evidence.results.curves(name, [settings[place] for place in tuned]).mean(axis=1)[:, thin]
     shown = {place: [number(value) for value in curve] for place, curve in zip(tuned, curves, strict=True)}
-    return {"title": title_of(evidence.results.tasks[name]), "rows": rows, "curves": shown}
+    task = evidence.results.tasks[name]
+    first = number(task.rmsve(task.initial_weights))
+    return {"title": title_of(task), "first": first, "rows": rows, "curves": shown}
 
 
 def best_alphas(settings: list[Setting], mean: Array) -> list[int]:
