@@ -13,7 +13,8 @@ from gradient_dd.learners import LEARNERS
 from gradient_dd.studies.figures import BLACK, BLUE, DRAWINGS, ORANGE, RED, SKY
 from gradient_dd.theory import rate
 from gradient_dd.theory.effective import effective_matrix, flow_rate, interpolation
-from gradient_dd.theory.maps import RatePlane, bisected
+from gradient_dd.theory.limits import bisected
+from gradient_dd.theory.maps import PRECISION, RatePlane
 
 ALPHAS = {0.03: SKY, 0.3: BLUE, 0.6: RED}
 EXACT = np.linspace(0, 1, 22) ** 1.5  # κα, as a share of the largest shown
@@ -67,7 +68,7 @@ def exact_line(axes: Any, column: Column, alpha: float, place: int) -> float:
     end = int(np.argmax(np.append(shares, -1.0) <= 0))
     x, shares, beyond = x[:end], shares[:end], x[end:]
     if len(beyond):
-        edge = bisected(lambda value: bool(plane.rates(alpha, value / alpha) > 0), x[-1], beyond[0])
+        edge = bisected(lambda value: bool(plane.rates(alpha, value / alpha) > 0), x[-1], beyond[0], PRECISION)
         near = edge * NEAR
         near = near[near > x[-1]]
         x = np.concatenate([x, near, [edge]])

@@ -21,6 +21,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.exact import Array
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
+from gradient_dd.theory.limits import largest_stable
 from gradient_dd.theory.log import Log
 from gradient_dd.theory.mean_square import SquareOperator
 from gradient_dd.theory.sample_maps import SampleMaps
@@ -103,15 +104,7 @@ def limit(is_stable: Callable[[float], bool], scale: float) -> float:
         alpha /= 10
         if alpha < LEAST * scale:
             return 0.0
-    stable = alpha
-    while is_stable(alpha):
-        stable, alpha = alpha, alpha * COARSE
-        if alpha > scale / LEAST:
-            return inf
-    while alpha / stable > 1 + PRECISION:
-        middle = float(np.sqrt(stable * alpha))
-        stable, alpha = (middle, alpha) if is_stable(middle) else (stable, middle)
-    return stable
+    return largest_stable(is_stable, alpha, scale / LEAST, COARSE, PRECISION)
 
 
 def candidate(

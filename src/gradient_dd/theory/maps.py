@@ -9,7 +9,6 @@ so the matrices are made once, and a point of the plane costs its eigenvalues al
 `mean_square` say what the numbers mean, and give the same ones.
 """
 
-from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -23,10 +22,12 @@ from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.effective import averaged_matrix, flow_rate
+from gradient_dd.theory.limits import bisected
 from gradient_dd.theory.mean_square import SquareOperator
 from gradient_dd.theory.stability import SMALL, contraction, in_row_space
 
 PARAMETERS = ("kappa", "zeta")
+PRECISION = 1e-3  # relative, of an edge of the mean
 
 
 class RatePlane:
@@ -61,7 +62,7 @@ class RatePlane:
         if not len(unstable) or unstable[0] == 0:
             return 0.0 if len(unstable) else inf
         place = unstable[0]
-        return bisected(lambda alpha: bool(self.rates(alpha, value) > 0), alphas[place - 1], alphas[place])
+        return bisected(lambda alpha: bool(self.rates(alpha, value) > 0), alphas[place - 1], alphas[place], PRECISION)
 
     def _at(self, alpha: float, value: float) -> Array:
         return self._still + alpha * (self._base + value * self._slope)
@@ -111,7 +112,9 @@ def flow_edge(task: Task) -> float:
         return flow_rate(reduced, averaged_matrix(reduced, kappa_alpha)) > 0
 
     first = next((i for i, value in enumerate(grid[:-1]) if not stable(value)), len(grid) - 1)
-    return bisected(stable, grid[first - 1], grid[first]) if 0 < first < len(grid) - 1 else float(grid[first])
+    return (
+        bisected(stable, grid[first - 1], grid[first], PRECISION) if 0 < first < len(grid) - 1 else float(grid[first])
+    )
 
 
 def setting(parameter: str, value: float, others: dict[str, Any]) -> Setting:
@@ -120,11 +123,3 @@ def setting(parameter: str, value: float, others: dict[str, Any]) -> Setting:
         raise must("'parameter'", "be 'kappa' or 'zeta'", parameter)
     chosen: dict[str, Any] = {"alpha": 1.0, parameter: value} | others
     return LEARNERS["gradient_dd"].setting(**chosen)
-
-
-def bisected(stable: Callable[[float], bool], low: float, high: float, precision: float = 1e-3) -> float:
-    """Return the largest number found stable between a stable and an unstable one."""
-    while high / low > 1 + precision:
-        middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if stable(middle) else (low, middle)
-    return float(low)

@@ -19,7 +19,6 @@ T keeps positive semidefinite matrices positive semidefinite. Two things follow,
 Only one half of the symmetric S is kept: groups × size (size + 1) / 2 unknowns, size being up to 3 p.
 """
 
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from gradient_dd.exact import Array
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import groups
+from gradient_dd.theory.limits import largest_stable
 from gradient_dd.theory.sample_maps import SampleMaps
 from gradient_dd.theory.stability import SPAN, contraction, in_row_space, rate_of_alpha
 from gradient_dd.trajectories import SAMPLINGS
@@ -151,15 +151,4 @@ def largest_safe_alpha(task: Task, learner: str | Rule, sampling: str = "traject
     _, scale = rate_of_alpha(task, learner, sampling, parameters)
     operator = SquareOperator(in_row_space(task), find(learner).setting(**parameters, alpha=1.0), sampling)
     low, high = (scale * end for end in SPAN)
-    alpha = low
-    while operator.is_stable(alpha):
-        alpha *= COARSE
-        if alpha > high:
-            return inf
-    if alpha == low:
-        return 0.0
-    stable, unstable = alpha / COARSE, alpha
-    while unstable / stable > 1 + PRECISION:
-        middle = float(np.sqrt(stable * unstable))
-        stable, unstable = (middle, unstable) if operator.is_stable(middle) else (stable, middle)
-    return stable
+    return largest_stable(operator.is_stable, low, high, COARSE, PRECISION)

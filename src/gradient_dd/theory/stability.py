@@ -19,7 +19,6 @@ A rate may be 1e-8 and less, so it is never 1 minus something: the eigenvalues g
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from gradient_dd.exact import Array
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import MeanOperator
+from gradient_dd.theory.limits import largest_stable
 
 Complex = NDArray[np.complex128]
 
@@ -112,18 +112,8 @@ def rate_of_alpha(
 
 def first_crossing(rate_at: Callable[[float], float], scale: float) -> float:
     """Return where the rate first becomes zero or less, scanning alpha upwards."""
-    low, high = np.log10(SPAN)
-    grid = scale * np.logspace(low, high, int(PER_DECADE * (high - low)) + 1)
-    first = next((i for i, alpha in enumerate(grid) if rate_at(alpha) <= 0), None)
-    if first is None:
-        return inf
-    if first == 0:
-        return 0.0
-    stable, unstable = grid[first - 1], grid[first]
-    while unstable / stable > 1 + PRECISION:
-        middle = np.sqrt(stable * unstable)
-        stable, unstable = (middle, unstable) if rate_at(middle) > 0 else (stable, middle)
-    return float(stable)
+    low, high = (scale * end for end in SPAN)
+    return largest_stable(lambda alpha: rate_at(alpha) > 0, low, high, 10 ** (1 / PER_DECADE), PRECISION)
 
 
 def fastest(rate_at: Callable[[float], float], largest: float, scale: float) -> Best:
