@@ -11,12 +11,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, GradientDDError, Words, must
+from gradient_dd.errors import BadRequestError, Words, must
 from gradient_dd.studies import Study
-
-
-class ClusterError(GradientDDError):
-    """The cluster cannot be used."""
 
 
 @contextmanager
