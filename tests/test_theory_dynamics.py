@@ -220,7 +220,9 @@ def test_the_largest_stable_alpha_has_the_known_values(task, known):
         assert largest_stable_alpha(task, "gradient_dd", "iid", kappa=kappa) == pytest.approx(alpha, rel=3e-3)
 
 
-SMALL = [tasks.random_walk(10), tasks.boyan_chain(3), tasks.baird(7), tasks.baird(4)]
+ITERATED = [tasks.random_walk(m) for m in (10, 20, 40)]
+ITERATED += [tasks.boyan_chain(p) for p in (3, 20)] + [tasks.baird(n) for n in (4, 7, 20)]
+MOST_STATES = 10  # of those iterated along trajectories too
 
 
 def grows(matrix):
@@ -234,10 +236,10 @@ def grows(matrix):
 
 
 @pytest.mark.parametrize("kappa", [0, 0.25, 1, 4])
-@pytest.mark.parametrize("task", SMALL, ids=str)
+@pytest.mark.parametrize("task", ITERATED, ids=str)
 def test_iterated_means_converge_below_the_largest_alpha_and_diverge_above(task, kappa):
     rule, reduced = LEARNERS["gradient_dd"], stability.in_row_space(task)
-    for sampling in ("iid", "trajectory") if task.n_states in (8, 4) else ("iid",):
+    for sampling in ("iid", "trajectory") if task.n_states <= MOST_STATES else ("iid",):
         largest = largest_stable_alpha(task, "gradient_dd", sampling, kappa=kappa)
         for factor in (0.999, 1.001):
             operator = MeanOperator(reduced, rule.setting(alpha=factor * largest, kappa=kappa), sampling)
