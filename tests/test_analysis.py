@@ -7,23 +7,23 @@ import pytest
 from click.testing import CliRunner
 
 from gradient_dd import tasks
-from gradient_dd.analysis import analyse_log, analyse_task, facts_page
 from gradient_dd.cli import cli
+from gradient_dd.cli.analysis import analyse_log, analyse_task, facts_page
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
+from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.theory.guidance import candidates_of_log, doubt, recommended
+from gradient_dd.theory.advice import candidates_of_log, doubt, recommended
 from gradient_dd.theory.log import log_of, read_log
 from gradient_dd.theory.stability import largest_stable_alpha
-from gradient_dd.trajectories import Stream
 
 
 def sampled(task, n, seed=0):
     """Return n independent transitions of a task, as arrays."""
     outcome = Stream(task, seed, 0, "iid").take(n)
     row, next_row, reward, discount, rho, _ = (column[outcome] for column in task.transitions)
-    features = np.vstack([task.features, np.zeros(task.n_features)])
+    features = task.row_features.toarray()
     return {"x": features[row], "reward": reward, "discount": discount, "x_next": features[next_row], "rho": rho}
 
 

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gradient_dd.claims import CLAIMS
-from gradient_dd.claims.cost import costs_as_much
-from gradient_dd.claims.evidence import Evidence, in_words
 from gradient_dd.engine.lanes import LaneResults
-from gradient_dd.store import Store, Work
+from gradient_dd.paper.claims import CLAIMS
+from gradient_dd.paper.claims.cost import costs_as_much
+from gradient_dd.paper.claims.evidence import Evidence, in_words
+from gradient_dd.paper.studies import STUDIES
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.paper import STUDIES
+from gradient_dd.studies.store import Store, Work
 
 RUNS = 12
 JUDGED = [claim for claim in CLAIMS if claim.name != "same-cost"]  # its numbers are times

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gradient_dd.claims import CLAIMS
 from gradient_dd.learners import LEARNERS, MOVES, SIGNALS
-from gradient_dd.studies.figures import FIGURES
+from gradient_dd.paper.claims import CLAIMS
+from gradient_dd.paper.figures import FIGURES
 from gradient_dd.tasks import TASKS
 
 ROOT = Path(__file__).parent.parent

@@ -11,17 +11,17 @@ from gradient_dd import exact, tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.lanes import Horizon, run_lanes
 from gradient_dd.engine.reference import Weights
-from gradient_dd.learner import Learner
+from gradient_dd.engine.schedules import tapered
+from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import LEARNERS
-from gradient_dd.report.readings import ERRATA
-from gradient_dd.schedules import tapered
-from gradient_dd.statements import bootstrapped_boyan, check_statements
-from gradient_dd.studies.figures import FIGURES
-from gradient_dd.studies.paper import BAIRD_ZETAS, BOYAN_ALPHAS, STUDIES, WALK_ALPHAS, ZETAS
+from gradient_dd.online.learner import Learner
+from gradient_dd.paper.exact_statements import bootstrapped_boyan, check_statements
+from gradient_dd.paper.figures import FIGURES
+from gradient_dd.paper.readings import ERRATA
+from gradient_dd.paper.studies import BAIRD_ZETAS, BOYAN_ALPHAS, STUDIES, WALK_ALPHAS, ZETAS
 from gradient_dd.testing import expected_move
 from gradient_dd.theory.prox import prox_run
 from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, kkt, mu_of_kappa
-from gradient_dd.trajectories import Stream
 
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs/errata.md"

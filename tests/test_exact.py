@@ -39,7 +39,7 @@ def test_visits_are_kept_by_the_behaviour_chain(seed):
 def test_moments_are_expectations_over_the_table(seed):
     """A, b, C from their definition, one outcome at a time."""
     task = random_task(seed)
-    X = np.vstack([task.features, np.zeros(task.n_features)])
+    X = task.row_features.toarray()
     outcome, (row, next_row, reward, discount, rho, _) = task.outcomes, task.transitions
     weight = task.visits[row] * task.behaviour[outcome.state, outcome.action] * outcome.probability
     u = X[row] - discount[:, None] * X[next_row]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from gradient_dd import tasks
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.measure import measure
-from gradient_dd.schedules import Schedule, constant, tapered
+from gradient_dd.engine.kernels.error_form import measure
+from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.tasks import TASKS
 
 schedules = st.sampled_from([constant, tapered(10), tapered(10, per="step"), Schedule(lambda n: 1 / n)])

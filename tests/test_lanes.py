@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernel import move_source
+from gradient_dd.engine.kernels.error_form import measure
+from gradient_dd.engine.kernels.fused import move_source
+from gradient_dd.engine.kernels.row_table import Known, touches
 from gradient_dd.engine.lanes import Block, LaneRun, run_lanes
-from gradient_dd.engine.measure import measure
-from gradient_dd.engine.touches import Known, touches
+from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import ALPHA, Rule
-from gradient_dd.schedules import Schedule, constant, tapered
 from gradient_dd.testing import assert_alike, modes
 
 STEP_LEFT_OR_RIGHT = np.zeros((6, 1, 6))
@@ -312,14 +312,14 @@ def test_what_cannot_be_run_gets_one_sentence():
     for call, sentence in (
         (lambda: run_lanes(walk, [], EPISODES), "Settings must be one or more settings"),
         (lambda: run_lanes(walk, ["td"], EPISODES), "Got 'td'."),
-        (lambda: run_lanes(walk, lanes, EPISODES, runs=0), "'runs' must be a whole number, one or more. Got 0."),
-        (lambda: run_lanes(walk, lanes, EPISODES, workers=-1), "'workers' must be a whole number, one or more."),
+        (lambda: run_lanes(walk, lanes, EPISODES, runs=0), "'runs' must be a whole number, 1 or more. Got 0."),
+        (lambda: run_lanes(walk, lanes, EPISODES, workers=-1), "'workers' must be a whole number, 1 or more."),
         (lambda: run_lanes(tasks.baird(7), lanes, EPISODES), "A run of baird must be given in 'steps'"),
         (lambda: run_lanes(walk, lanes, EPISODES, schedule="x"), "'schedule' must be a Schedule"),
         (lambda: LaneRun(walk, lanes, EPISODES).results(), "A run must be finished for its results. Got 0 steps"),
         (lambda: LaneRun(walk, lanes, EPISODES).restore({}), "A state must be put back into a run like the one"),
         (lambda: LaneRun(walk, lanes, EPISODES).restore(other), "Got a state of another run."),
-        (lambda: LaneRun(walk, lanes, EPISODES).advance(-3), "'steps' must be a whole number, one or more. Got -3."),
+        (lambda: LaneRun(walk, lanes, EPISODES).advance(-3), "'steps' must be a whole number, 1 or more. Got -3."),
         (lambda: Horizon(episodes=5, every=10), "'every' must be left out where the run is counted in episodes."),
     ):
         with pytest.raises(BadRequestError) as caught:

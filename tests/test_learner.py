@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradient_dd import tasks
+from gradient_dd.engine.schedules import Schedule, tapered
+from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError, DivergedError
-from gradient_dd.learner import Learner
 from gradient_dd.learners import LEARNERS
-from gradient_dd.schedules import Schedule, tapered
-from gradient_dd.trajectories import Stream
+from gradient_dd.online.learner import Learner
 
 names = pytest.mark.parametrize("name", LEARNERS)
 LINEAR = [name for name, rule in LEARNERS.items() if not rule.natural]
@@ -302,7 +302,7 @@ def test_bad_input_gets_one_sentence_and_changes_nothing(change, sentence):
         (("gradient_dd", 3), {"kapa": 1}, "Unknown parameter of gradient_dd: 'kapa'. Did you mean 'kappa'?"),
         (("td", 3), {"rho_mode": "T"}, "td has no 'rho_mode': its update is the same in both."),
         (("gtd2", 3), {"rho_mode": "X"}, "'rho_mode' of gtd2 must be 'R' or 'T'. Got 'X'."),
-        (("gtd2", 0), {}, "'n_features' must be a whole number, one or more. Got 0."),
+        (("gtd2", 0), {}, "'n_features' must be a whole number, 1 or more. Got 0."),
         (("gtd2", 3), {"initial_w": [1, 2]}, "The shape of 'initial_w' must be () or (3,). Got (2,)."),
         (
             ("gtd2", 3),

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from gradient_dd import learners, tasks
 from gradient_dd.cli import cli
 from gradient_dd.engine import reference
-from gradient_dd.learner import Learner
+from gradient_dd.engine.schedules import tapered
 from gradient_dd.learners import LEARNERS, Parameter, Rule
-from gradient_dd.schedules import tapered
+from gradient_dd.online.learner import Learner
 from gradient_dd.testing import (
     CONTRACTS,
     check_learner,

@@ -6,9 +6,9 @@ import pytest
 from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.metric import Metric
+from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.schedules import Schedule, constant, tapered
 
 WALK = tasks.random_walk(5)
 
@@ -93,7 +93,7 @@ def test_sherman_morrison_is_the_inverse():
     [
         ({}, "A run must have either 'episodes' or 'steps'."),
         ({"episodes": 3, "steps": 3}, "A run must have either 'episodes' or 'steps'."),
-        ({"episodes": 0}, "'episodes' must be a whole number, one or more. Got 0."),
+        ({"episodes": 0}, "'episodes' must be a whole number, 1 or more. Got 0."),
         ({"steps": 105, "every": 10}, "'every' must divide the number of steps (105). Got 10."),
         (
             {"episodes": 3, "schedule": "tapered"},

@@ -4,24 +4,23 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from gradient_dd.claims import CLAIMS
 from gradient_dd.engine import reference
+from gradient_dd.engine.schedules import constant
 from gradient_dd.errors import BadRequestError
-from gradient_dd.panels import matches
-from gradient_dd.report import write_report
-from gradient_dd.reproduce import Scale, draw_all, plot, reproduce, stored
-from gradient_dd.schedules import constant
-from gradient_dd.statements import check_statements
-from gradient_dd.store import Store
-from gradient_dd.studies.figures import FIGURES
-from gradient_dd.studies.paper import STUDIES
-from gradient_dd.sweep import run_all
+from gradient_dd.paper.claims import CLAIMS
+from gradient_dd.paper.draw_all import draw_all
+from gradient_dd.paper.figures import FIGURES
+from gradient_dd.paper.reproduce import plot, reproduce, rewrite_report
+from gradient_dd.paper.scale import Scale, stored_scale
+from gradient_dd.paper.studies import STUDIES
+from gradient_dd.report.panels import panels_of
+from gradient_dd.studies.results import Results
+from gradient_dd.studies.store import Store
 
 pytestmark = pytest.mark.xdist_group("reproduction")
 
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.xdist_group("reproduction")
 def test_every_line_of_a_figure_is_in_its_study(figure):
     settings = list(STUDIES[figure.study].settings())
     for line in figure.lines:
-        assert any(matches(line, setting) for setting in settings), line.label
+        assert any(line.has(setting) for setting in settings), line.label
 
 
 def test_every_claim_rests_on_known_studies():
@@ -49,29 +48,31 @@ def test_the_studies_have_the_paper_s_scale():
     assert len({setting.values["alpha"] for setting in STUDIES["boyan"].settings()}) == 10
 
 
+SMALL = Scale(runs=3, episodes=120)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
-    result = reproduce(("walk-constant",), folder, Scale(runs=3, episodes=120), run_all, lambda said: None)
-    return folder, result, write_report(result, check_statements(), folder)
+    result = reproduce(("walk-constant",), folder, SMALL)
+    return folder, result, result.page
 
 
 def test_everything_is_there(made):
-    folder, result, page = made
+    folder, _, page = made
     for place in ("results.db", "claims.json", "figures/walk-constant.svg", "figures/walk-constant.png"):
         assert (folder / place).stat().st_size > 500, place
     assert page == folder / "report.html"
     verdicts = json.loads((folder / "claims.json").read_text())
     assert {verdict["claim"] for verdict in verdicts} == {"walk-constant", "walk-constant-td"}
     assert all(verdict["verdict"] in ("holds", "holds in part", "does not hold") for verdict in verdicts)
-    assert result.note == "Smaller than the paper's scale"
     assert "SMALLER THAN THE PAPER" in (folder / "figures/walk-constant.svg").read_text()
 
 
 def test_the_table_has_every_setting_and_the_reference_engine_s_numbers(made):
-    folder, result, _ = made
+    folder, *_ = made
     frame = pd.read_csv(folder / "tables" / "walk-constant.csv")
-    study = result.evidence["walk-constant"].results.study
+    study = SMALL.of(STUDIES["walk-constant"])
     assert len(frame) == study.n_settings
     (walk,) = study.built_tasks()
     for row in frame.sample(6, random_state=0).itertuples():
@@ -91,7 +92,7 @@ def test_verdicts_come_from_fresh_runs(made):
         runs = {number for (number,) in store.rows("SELECT DISTINCT run FROM result")}
         before = store.rows("SELECT count(*) FROM unit")
     assert runs == {0, 1, 2, 3, 4}  # half as many fresh ones
-    reproduce(("walk-constant",), folder, Scale(runs=3, episodes=120), run_all, lambda said: None)
+    reproduce(("walk-constant",), folder, SMALL)
     with Store(folder / "results.db") as store:
         assert store.rows("SELECT count(*) FROM unit") == before
 
@@ -174,30 +175,31 @@ def test_the_labels_of_a_figure_keep_their_digits(made):
 
 
 def test_a_figure_is_drawn_again_only_if_it_would_be_another(made):
-    folder, result, _ = made
-    figure = FIGURES["walk-constant"]
+    folder, *_ = made
+    figure, study = FIGURES["walk-constant"], SMALL.of(STUDIES["walk-constant"])
+    shown = [(figure, panels_of(figure, Results(study, folder / "results.db")), study)]
     drawing = folder / "figures" / "walk-constant.png"
     before = drawing.stat().st_mtime_ns
-    draw_all([figure], result, folder / "figures")
+    draw_all(shown, [], folder / "figures", SMALL.note)
     assert drawing.stat().st_mtime_ns == before
-    draw_all([figure], replace(result, note="Another note"), folder / "figures")
+    draw_all(shown, [], folder / "figures", "Another note")
     assert drawing.stat().st_mtime_ns > before
-    draw_all([figure], result, folder / "figures")
+    draw_all(shown, [], folder / "figures", SMALL.note)
 
 
 def test_an_unknown_figure_gets_one_sentence(tmp_path):
     with pytest.raises(BadRequestError, match=r"Unknown figure 'wak'. Did you mean 'walk'\?"):
-        reproduce(("wak",), tmp_path, Scale(), run_all, print)
+        reproduce(("wak",), tmp_path, Scale())
     assert not list(tmp_path.iterdir())
 
 
 def test_reading_runs_nothing_and_refuses_what_is_not_whole(made):
     folder, *_ = made
-    small = Scale(runs=3, episodes=120)
-    assert plot(("walk-constant", "illustration"), folder, small)[1].stat().st_size > 500
-    assert reproduce(("walk-constant",), folder, small, stored, lambda said: None).verdicts
-    with pytest.raises(BadRequestError, match=r"must be complete. Got \d+ of 676 missing"):
-        plot(("walk-constant",), folder, Scale(runs=4, episodes=120))
+    assert stored_scale(folder / "results.db") == SMALL
+    assert plot(("walk-constant", "illustration"), folder)[1].stat().st_size > 500
+    assert rewrite_report(("walk-constant",), folder).verdicts
+    with pytest.raises(BadRequestError, match=r"must be complete. Got 507 of 507 missing"):
+        plot(("walk-iid",), folder)
 
 
 def test_a_quick_look_has_the_same_grids():

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gradient_dd import tasks
+from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.schedules import Schedule, constant, tapered
 from gradient_dd.studies import Study, grid, load_rule, parse_schedule, read_study, task
 
 ROOT = Path(__file__).parent.parent

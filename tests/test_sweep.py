@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from gradient_dd.engine import reference
+from gradient_dd.engine.schedules import tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.results import Results
-from gradient_dd.schedules import tapered
-from gradient_dd.store import Store
 from gradient_dd.studies import Study, grid, load_rule, task
-from gradient_dd.sweep import run, run_all
+from gradient_dd.studies.results import Results
+from gradient_dd.studies.store import Store
+from gradient_dd.studies.sweep import run, run_all
 
 ROOT = Path(__file__).parent.parent
 COMMAND = str(Path(sys.executable).parent / "gradient-dd")
@@ -94,7 +94,7 @@ def test_a_changed_definition_is_noticed_and_never_mixed(tmp_path):
         return (0.5 * alpha * rho * delta,)
 
     changed = replace(one, grids=(grid(replace(LEARNERS["td"], step=step), alpha=(0.1, 0.2)),))
-    after = run(changed, path, notice=said.append).frame()
+    after = run(changed, path, on_notice=said.append).frame()
     assert "made by another definition of a task, a rule or the engine" in said[0]
     assert not np.array_equal(before["area_mean"], after["area_mean"])
     assert Results(one, path).frame().equals(before)
@@ -112,13 +112,13 @@ def test_progress_counts_cells(tmp_path):
     seen = []
     path = tmp_path / "a.db"
     run(replace(STUDY, runs=1), path)
-    run(STUDY, path, progress=lambda state: seen.append((state.cells, state.kept)))
+    run(STUDY, path, on_progress=lambda state: seen.append((state.cells, state.kept)))
     assert [done for (done, _), _ in seen] == [6, 8, 10, 12]
     assert seen[-1] == ((12, 12), 4)
 
 
 def test_large_studies_are_cut_into_units_of_bounded_size(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr("gradient_dd.sweep.MOST_SETTINGS", 1)
+    monkeypatch.setattr("gradient_dd.studies.sweep.MOST_SETTINGS", 1)
     run(STUDY, tmp_path / "a.db")
     assert len(units(tmp_path / "a.db")) == 12
     assert content(tmp_path / "a.db") == whole
@@ -156,7 +156,7 @@ def test_a_failing_unit_leaves_the_others(tmp_path, monkeypatch):
 
 
 def test_workers_must_be_some(tmp_path):
-    with pytest.raises(BadRequestError, match=r"'workers' must be a whole number, one or more. Got 0."):
+    with pytest.raises(BadRequestError, match=r"'workers' must be a whole number, 1 or more. Got 0."):
         run(STUDY, tmp_path / "a.db", workers=0)
 
 
@@ -166,7 +166,7 @@ KILLED = """
 import os, random, signal, sys, time
 from dataclasses import replace
 from test_sweep import STUDY, content, units
-from gradient_dd.sweep import run
+from gradient_dd.studies.sweep import run
 
 study = replace(STUDY, runs=60, episodes=6000)
 folder = sys.argv[1]
@@ -239,7 +239,7 @@ def test_ctrl_c_stops_soon_and_says_what_is_kept(tmp_path):
     _, said = process.communicate(timeout=60)
     assert time.monotonic() - begin < 2
     assert process.returncode == 1
-    assert f"Stopped. What was committed is kept in {path}; the same command goes on from there." in said
+    assert f"Stopped. What was committed is kept in {path}; run the same command to resume." in said
     assert "Traceback" not in said
     kept = len(content(path))
     assert kept > 0
@@ -251,10 +251,10 @@ import os, signal, sys, time
 from pathlib import Path
 from dataclasses import replace
 from test_sweep import ROOT, STUDY, content
-from gradient_dd.cluster import dask_executor
-from gradient_dd.schedules import Schedule
+from gradient_dd.studies.cluster import dask_executor
+from gradient_dd.engine.schedules import Schedule
 from gradient_dd.studies import grid, load_rule
-from gradient_dd.sweep import run
+from gradient_dd.studies.sweep import run
 
 if __name__ == "__main__":
     folder = sys.argv[1]
@@ -262,9 +262,9 @@ if __name__ == "__main__":
     grids, root = (*STUDY.grids, grid(rule, alpha=(0.1, 0.2))), Schedule(lambda n: 1 / n**0.5)
     study = replace(STUDY, runs=8, grids=grids, schedule=root)
     run(study, folder + "/threads.db")
-    with dask_executor("local", [study]) as executor:
+    with dask_executor("local") as executor:
         run(replace(study, runs=3), folder + "/dask.db", executor=executor, workers=2)
-        victims = list(executor._client.run(os.getpid).values())
+        victims = list(executor._executor._client.run(os.getpid).values())
         assert len(victims) == 2, victims
         killed = []
 
@@ -273,7 +273,7 @@ if __name__ == "__main__":
                 os.kill(victims[0], signal.SIGKILL)
                 killed.append(victims[0])
 
-        run(study, folder + "/dask.db", executor=executor, workers=2, progress=kill_one)
+        run(study, folder + "/dask.db", executor=executor, workers=2, on_progress=kill_one)
         assert killed
     assert content(folder + "/dask.db") == content(folder + "/threads.db")
     print("same", len(content(folder + "/dask.db")))

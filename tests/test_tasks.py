@@ -210,7 +210,7 @@ def test_a_bad_table_gets_one_sentence(change, sentence):
             "'features' must be 'tabular' or 'linear'. Got 'fourier'.",
         ),
         (lambda: tasks.random_walk(20, features="linear", n_features=7), "from 2 to 6. Got 7."),
-        (lambda: tasks.random_walk(20, n_features=6), "'n_features of tabular features' must be 20. Got 6."),
+        (lambda: tasks.random_walk(20, n_features=6), "'n_features' of tabular features must be 20. Got 6."),
         (lambda: tasks.random_walk(20, start=21), "'start' must be a whole number from 1 to 20. Got 21."),
         (lambda: tasks.boyan_chain(1), "'n_features' must be a whole number, 2 or more. Got 1."),
         (lambda: tasks.baird(2), "'n_states' must be a whole number, 3 or more. Got 2."),

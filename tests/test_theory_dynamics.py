@@ -8,9 +8,9 @@ import pytest
 
 from gradient_dd import LEARNERS, BadRequestError, tasks
 from gradient_dd.engine.reference import Weights
+from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.learners import Rule
 from gradient_dd.learners.rule import ALPHA, ZETA
-from gradient_dd.schedules import Schedule, constant, tapered
 from gradient_dd.testing import modes
 from gradient_dd.theory import (
     MeanOperator,
@@ -67,7 +67,7 @@ def fresh_weights(task, setting):
 def stepped(task, setting, weights, o, factor=1.0):
     """Return the reference engine's weights after outcome o."""
     after = copy(weights)
-    X = np.vstack([task.features, np.zeros(task.n_features)])
+    X = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
     after.advance(setting, factor, X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
     return after

@@ -13,7 +13,7 @@ from gradient_dd.theory import (
     rate,
     stability_over_kappa_alpha,
 )
-from gradient_dd.theory.measured import measured_rate, rate_row, slowest_mode
+from gradient_dd.theory.sampled_rates import measured_rate, rate_row, slowest_mode
 
 GRADIENT_DD = LEARNERS["gradient_dd"]
 
@@ -21,7 +21,7 @@ GRADIENT_DD = LEARNERS["gradient_dd"]
 def columns(task):
     """Return the likelihood under independent draws, x, x', the discount and the ratio of every outcome."""
     row, next_row, _, discount, rho, _ = task.transitions
-    X = np.vstack([task.features, np.zeros(task.n_features)])
+    X = task.row_features.toarray()
     likely = task.visits[row] * task.behaviour[task.outcomes.state, task.outcomes.action] * task.outcomes.probability
     return likely, X[row], X[next_row], discount, rho
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from gradient_dd import LEARNERS, BadRequestError, tasks
-from gradient_dd.figures import draw_drawing, expected_runs, stability_maps
-from gradient_dd.studies.figures import DRAWINGS, FIGURES
+from gradient_dd.paper.drawings import draw_drawing, expected_runs, stability_maps
+from gradient_dd.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.theory import expected_run, rate
+from gradient_dd.theory.bias import resting_error
 from gradient_dd.theory.effective import averaged_matrix, diverging_mdps, flow_rate
-from gradient_dd.theory.maps import RatePlane, SquarePlane, flow_edge
 from gradient_dd.theory.mean_square import largest_safe_alpha
-from gradient_dd.theory.resting import resting_error
+from gradient_dd.theory.rate_planes import RatePlane, SquarePlane, flow_edge
 from gradient_dd.theory.stability import largest_stable_alpha
 
 GRADIENT_DD = LEARNERS["gradient_dd"]
@@ -32,7 +32,7 @@ SMALLER = {  # what makes drawings take seconds
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_every_drawing_draws_the_same_bytes_each_time(name, tmp_path, monkeypatch):
     for constant, value in SMALLER.get(name, {}).items():
-        monkeypatch.setattr(f"gradient_dd.figures.{name.replace('-', '_')}.{constant}", value)
+        monkeypatch.setattr(f"gradient_dd.paper.drawings.{name.replace('-', '_')}.{constant}", value)
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         folder.mkdir()
@@ -47,7 +47,7 @@ def test_every_drawing_draws_the_same_bytes_each_time(name, tmp_path, monkeypatc
 
 def test_drawings_and_figures_have_names_of_their_own():
     assert not set(DRAWINGS) & set(FIGURES)
-    assert all(drawing.says.endswith(".") for drawing in DRAWINGS.values())
+    assert all(drawing.explanation.endswith(".") for drawing in DRAWINGS.values())
 
 
 @pytest.mark.parametrize("sampling", ["iid", "trajectory"])

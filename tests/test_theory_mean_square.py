@@ -34,7 +34,7 @@ def small_task(seed):
 
 
 def stepped(task, setting, weights, o):
-    after, X = copy(weights), np.vstack([task.features, np.zeros(task.n_features)])
+    after, X = copy(weights), task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
     after.advance(setting, 1.0, X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
     return after

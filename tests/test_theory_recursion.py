@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradient_dd import LEARNERS, BadRequestError, Learner, tasks
-from gradient_dd.schedules import Schedule, constant, tapered
+from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.theory import (
     check_assumptions,
     combined_step,

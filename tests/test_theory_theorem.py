@@ -14,7 +14,7 @@ from scipy.linalg import solve_continuous_lyapunov
 from gradient_dd import LEARNERS, tasks
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
-from gradient_dd.schedules import tapered
+from gradient_dd.engine.schedules import tapered
 from gradient_dd.theory import check_assumptions, flow_rate
 
 KAPPAS, ALPHA, N0 = (0.0, 1.0, 4.0), 0.005, 40_000
@@ -28,7 +28,7 @@ def predicted_square(task):
     """Return tr Σ of w: E‖w_n − w*‖² / α_n."""
     (A, _, C), p, w = task.moments, task.n_features, task.fixed_point
     row, next_row, reward, discount, rho, _ = task.transitions
-    X = np.vstack([task.features, np.zeros(p)])
+    X = task.row_features.toarray()
     delta = reward + discount * (X[next_row] @ w) - X[row] @ w
     likely = task.visits[row] * task.behaviour[task.outcomes.state, task.outcomes.action] * task.outcomes.probability
     Q, zero = np.zeros((2 * p, 2 * p)), np.zeros((p, p))

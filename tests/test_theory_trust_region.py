@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from gradient_dd import exact, tasks
+from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError
-from gradient_dd.statements import bootstrapped_boyan
+from gradient_dd.paper.exact_statements import bootstrapped_boyan
 from gradient_dd.theory.prox import Prox, prox_run
 from gradient_dd.theory.trust_region import (
     constrained_step,
@@ -20,7 +21,6 @@ from gradient_dd.theory.trust_region import (
     mu_of_kappa,
     penalised_step,
 )
-from gradient_dd.trajectories import Stream
 
 KAPPAS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
 SOLVED = [tasks.random_walk(5), tasks.boyan_chain(4), tasks.baird(7), tasks.random_mdp(seed=3)]
@@ -177,7 +177,7 @@ def test_a_proximal_run_is_stable_where_gradient_dd_is_not():
 
 def feed(agent, task, steps, sparse=False):
     """Feed a learner the first steps of a task's stream."""
-    rows = np.vstack([task.features, np.zeros(task.n_features)])
+    rows = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
     for o in Stream(task).take(steps):
         x, x_next = rows[row[o]], rows[next_row[o]]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from gradient_dd import tasks
+from gradient_dd.engine.trajectories import Position, Stream
 from gradient_dd.errors import BadRequestError
 from gradient_dd.tasks import TASKS
-from gradient_dd.trajectories import Position, Stream
 
 STEPS = 200_000
 ALL = [builder() for builder in TASKS.values()] + [tasks.random_mdp(episodic=True, n_states=4)]
@@ -111,8 +111,8 @@ def test_an_outcome_the_behaviour_never_takes_is_never_drawn():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"seed": -1}, "'seed' must be a whole number, zero or more. Got -1."),
-        ({"run": 1.5}, "'run' must be a whole number, zero or more. Got 1.5."),
+        ({"seed": -1}, "'seed' must be a whole number, 0 or more. Got -1."),
+        ({"run": 1.5}, "'run' must be a whole number, 0 or more. Got 1.5."),
         ({"sampling": "replay"}, "'sampling' must be 'trajectory' or 'iid'. Got 'replay'."),
     ],
 )

@@ -4,7 +4,8 @@
     task = gdd.tasks.random_walk(n_states=20)
     agent = gdd.Learner("gradient_dd", n_features=task.n_features, alpha=0.1)
 
-The names below are the public surface; they are loaded on first use, so that the command line answers at once.
+The names below are the public surface. Each is loaded on first use, so that the command line answers at once:
+`import gradient_dd` alone loads neither NumPy nor Gymnasium nor Numba.
 """
 
 from importlib import import_module
@@ -13,17 +14,37 @@ from typing import TYPE_CHECKING, Any
 from gradient_dd.registration import register_environments
 
 if TYPE_CHECKING:
-    from gradient_dd import exact, schedules, studies, tasks, testing
-    from gradient_dd.engine import reference
+    from gradient_dd import studies, tasks, testing
+    from gradient_dd.engine import reference, schedules
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
-    from gradient_dd.learner import Learner
     from gradient_dd.learners import LEARNERS, Parameter, Rule
-    from gradient_dd.results import Results
-    from gradient_dd.studies import Study
-    from gradient_dd.sweep import run
-    from gradient_dd.tasks import TASKS
+    from gradient_dd.online import Learner
+    from gradient_dd.studies.results import Results
+    from gradient_dd.studies.study import Study
+    from gradient_dd.studies.sweep import run
+    from gradient_dd.tasks import TASKS, exact
 
 __version__ = "0.1.0"
+
+_HOME = {  # the module of each public name; a module that is itself public stands for all of it
+    "LEARNERS": "learners",
+    "TASKS": "tasks",
+    "BadRequestError": "errors",
+    "DivergedError": "errors",
+    "GradientDDError": "errors",
+    "Learner": "online",
+    "Parameter": "learners",
+    "Results": "studies.results",
+    "Rule": "learners",
+    "Study": "studies.study",
+    "exact": "tasks.exact",
+    "reference": "engine.reference",
+    "run": "studies.sweep",
+    "schedules": "engine.schedules",
+    "studies": "studies",
+    "tasks": "tasks",
+    "testing": "testing",
+}
 
 __all__ = [
     "LEARNERS",
@@ -45,27 +66,13 @@ __all__ = [
     "testing",
 ]
 
-_HOME = {
-    "LEARNERS": "learners",
-    "TASKS": "tasks",
-    "BadRequestError": "errors",
-    "DivergedError": "errors",
-    "GradientDDError": "errors",
-    "Learner": "learner",
-    "Parameter": "learners",
-    "Results": "results",
-    "Rule": "learners",
-    "Study": "studies",
-    "run": "sweep",
-    "reference": "engine.reference",
-}
-
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'gradient_dd' has no attribute {name!r}")
-    module = import_module(f"gradient_dd.{_HOME.get(name, name)}")
-    return getattr(module, name, module)  # a public name is an attribute of its module, or the module itself
+    home = _HOME[name]
+    module = import_module(f"gradient_dd.{home}")
+    return module if home.split(".")[-1] == name else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 from math import inf, isfinite, nan
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -43,6 +43,26 @@ def number(what: str, rule: str, value: Any, low: float = -inf, high: float = in
     if not (isfinite(real) and low <= real <= high) or (positive and real == 0):
         raise must(what, rule, value)
     return real
+
+
+def whole_number(what: str, value: Any, at_least: int = 1, at_most: int | None = None) -> int:
+    """Return `value` as a plain int within the bounds, else raise. A bool is not a number."""
+    fits = isinstance(value, Integral) and not isinstance(value, bool)
+    if fits and value >= at_least and (at_most is None or value <= at_most):
+        return int(value)
+    if at_most is None:
+        raise must(what, f"be a whole number, {at_least} or more", value)
+    raise must(
+        what, f"be {at_least}" if at_least == at_most else f"be a whole number from {at_least} to {at_most}", value
+    )
+
+
+def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
+    """Return `value` if it is one of the `allowed` words, else raise."""
+    words = tuple(allowed)
+    if not isinstance(value, str) or value not in words:
+        raise must(what, "be " + " or ".join(map(repr, words)), value)
+    return value
 
 
 def unknown(kind: str, name: Any, known: Iterable[str]) -> BadRequestError:

@@ -1,6 +1,15 @@
-"""The Gymnasium names of the tasks. No task is imported, so `import gradient_dd` stays quick."""
+"""The Gymnasium names of the tasks, registered without loading Gymnasium.
 
-from gymnasium.envs.registration import register, registry
+Gymnasium 1.x has no entry points for plugins, and importing it takes longer than all the rest of `import gradient_dd`.
+So the names are registered at once where Gymnasium is loaded already, and otherwise right after it is imported.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
 
 # A version goes up whenever a change of the task could change results.
 ENVIRONMENTS = {
@@ -12,7 +21,51 @@ ENVIRONMENTS = {
 
 
 def register_environments() -> None:
-    """Make every task known to `gymnasium.make`."""
+    """Make every task known to `gymnasium.make`, now or when Gymnasium is imported."""
+    if "gymnasium" in sys.modules:
+        register_now()
+    elif not any(isinstance(finder, AfterGymnasium) for finder in sys.meta_path):
+        sys.meta_path.insert(0, AfterGymnasium())
+
+
+def register_now() -> None:
+    """Make every task known to `gymnasium.make`; imports Gymnasium."""
+    from gymnasium.envs.registration import register, registry
+
     for name, task in ENVIRONMENTS.items():
         if name not in registry:
-            register(name, entry_point="gradient_dd.environments:make", kwargs={"task": task})
+            register(name, entry_point="gradient_dd.tasks.environments:make", kwargs={"task": task})
+
+
+class AfterGymnasium(MetaPathFinder):
+    """An import hook that waits for Gymnasium, lets the usual finders load it, and then registers the tasks."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return Gymnasium's own spec with a loader that registers afterwards; None for any other module."""
+        if fullname != "gymnasium":
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            spec.loader = RegisteringLoader(spec.loader)
+        return spec
+
+
+class RegisteringLoader(Loader):
+    """Gymnasium's loader, followed by the registration of the tasks."""
+
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return the module that the loader makes."""
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module, then register the tasks. The module keeps its own loader, as if nothing had been there."""
+        if module.__spec__ is not None:
+            module.__spec__.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        register_now()

@@ -13,18 +13,17 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from gradient_dd import schedules, tasks
-from gradient_dd.engine import reference
+from gradient_dd import tasks
+from gradient_dd.arrays import Array
+from gradient_dd.engine import reference, schedules
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.reference import Weights
-from gradient_dd.exact import Array
-from gradient_dd.learner import Learner
+from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import MOVES, Rule, Setting
+from gradient_dd.online.learner import Learner
 from gradient_dd.tasks import Task
-from gradient_dd.trajectories import Stream
 
 TOLERANCE = 1e-12
 
@@ -43,7 +42,7 @@ def expected_move(rule: Rule, task: Task, w: Array, eta: Array, w_prev: Array, r
     """
     setting = rule.setting(rho_mode=rho_mode, **values)
     outcome, row, next_row, reward, discount, rho, _ = task.outcomes, *task.transitions
-    X = np.vstack([task.features, np.zeros(task.n_features)])
+    X = task.row_features.toarray()
     weight = task.visits[row] * task.behaviour[outcome.state, outcome.action] * outcome.probability
     metric = np.linalg.inv(task.moments.C) if rule.natural else np.eye(task.n_features)
     w_move, eta_move = np.zeros_like(w), np.zeros_like(w)
@@ -157,7 +156,7 @@ def modes(rule: Rule) -> tuple[str, ...]:
 def follow(task: Task, setting: Setting, steps: int) -> Weights:
     """Return the reference engine's weights after some steps."""
     weights = Weights(setting, task.initial_weights)
-    X = np.vstack([task.features, np.zeros(task.n_features)])
+    X = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
     for o in Stream(task, seed=1).take(steps):
         weights.advance(setting, 1.0, X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
@@ -168,7 +167,7 @@ def feed(task: Task, setting: Setting, steps: int, sparse: bool) -> Learner:
     """Return a `Learner` fed with the same steps."""
     values: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
     agent = Learner(setting.rule, task.n_features, initial_w=task.initial_weights, **values)
-    rows = sp.vstack([task.sparse_features, sp.csr_matrix((1, task.n_features))], format="csr")
+    rows = task.row_features
     X = [(row.indices, row.data) if sparse else row.toarray()[0] for row in rows]
     row, next_row, reward, discount, rho, _ = task.transitions
     for o in Stream(task, seed=1).take(steps):

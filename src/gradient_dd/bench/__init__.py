@@ -8,7 +8,6 @@ making the trajectory, which all lanes of all learners share, is timed apart, an
 import os
 import platform
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -20,10 +19,11 @@ from gradient_dd.bench.jax_baseline import has_jax, jax_call
 from gradient_dd.bench.plain_baseline import plain_call
 from gradient_dd.engine.horizon import Horizon, Segments
 from gradient_dd.engine.lanes import Block, LaneRun
+from gradient_dd.engine.schedules import tapered
+from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import LEARNERS
-from gradient_dd.schedules import tapered
+from gradient_dd.studies.provenance import processor
 from gradient_dd.tasks import Task
-from gradient_dd.trajectories import Stream
 
 LANES = 64
 STEPS = 2**17
@@ -149,10 +149,8 @@ def machine(with_jax: bool) -> dict[str, Any]:
     """Return what this was measured on."""
     import numba
 
-    cpu = Path("/proc/cpuinfo")
-    names = [line for line in cpu.read_text().splitlines() if line.startswith("model name")] if cpu.exists() else []
     facts = {
-        "cpu": names[0].partition(":")[2].strip() if names else platform.processor(),
+        "cpu": processor(),
         "system": platform.system(),
         "python": platform.python_version(),
         "numba": numba.__version__,

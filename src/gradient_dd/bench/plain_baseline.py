@@ -9,7 +9,7 @@ from gradient_dd.tasks import Task
 
 def plain_call(task: Task, name: str, column: np.ndarray, alpha: float) -> Callable[[], np.ndarray]:
     """Return a call that runs one setting (zeta, kappa and reg being 1) over a column of outcomes."""
-    X = np.vstack([task.features, np.zeros(task.n_features)])
+    X = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = (array[column] for array in task.transitions)
 
     def call() -> np.ndarray:

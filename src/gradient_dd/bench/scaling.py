@@ -14,10 +14,10 @@ from gradient_dd import tasks
 from gradient_dd.bench import LANES, REPEATS, STEPS, best_times, fresh_block, on_one_core, piece
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun, run_lanes
+from gradient_dd.engine.schedules import tapered
 from gradient_dd.learners import Setting
-from gradient_dd.schedules import tapered
-from gradient_dd.studies.paper import STUDIES
-from gradient_dd.sweep import run
+from gradient_dd.paper.studies import STUDIES
+from gradient_dd.studies.sweep import run
 from gradient_dd.tasks import Task
 
 CHAINS = (100, 1_000, 10_000, 100_000)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gradient_dd.errors import Words, must
-from gradient_dd.exact import Array
-from gradient_dd.schedules import Schedule
+from gradient_dd.arrays import Array
+from gradient_dd.engine.schedules import Schedule
+from gradient_dd.errors import Words, must, whole_number
 from gradient_dd.tasks import Task
 
 LAST = 100
@@ -56,16 +56,15 @@ class Horizon:
             got = {"episodes": self.episodes, "steps": self.steps}
             raise must("A run", "have either 'episodes' or 'steps'", got)
         for name, value in (("episodes", self.episodes), ("steps", self.steps), ("every", self.every)):
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if value is not None and not (whole and value >= 1):
-                raise must(f"{name!r}", "be a whole number, one or more", value)
+            if value is not None:
+                object.__setattr__(self, name, whole_number(f"{name!r}", value))  # a plain int, for keys and files
         if self.episodes is not None and self.every != 1:
             raise must("'every'", "be left out where the run is counted in episodes", self.every)
         if self.steps is not None and self.steps % self.every:
             raise must("'every'", f"divide the number of steps ({self.steps})", self.every)
 
     def check(self, task: Task) -> None:
-        """Raise if it is no task, or has no episodes to count."""
+        """Raise unless `task` is a Task, and one with episodes where episodes are counted."""
         if not isinstance(task, Task):
             raise must("'task'", "be a Task, e.g. tasks.random_walk(20)", task)
         if self.episodes is not None and not task.episodic:

@@ -8,7 +8,6 @@ the same bits whatever the number of workers, the grouping of lanes, or the piec
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from os import cpu_count
 from threading import Lock
 from time import perf_counter
@@ -17,44 +16,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradient_dd.engine.fold import no_errors
+from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon, Segments
-from gradient_dd.engine.intrinsics import subnormals_flushed
-from gradient_dd.engine.kernel import MOST_LANES, STRIP, WIDEST, fused_kernel, new_lanes
-from gradient_dd.engine.measure import Measure, measure
-from gradient_dd.engine.touches import Shape, Touches, touches
-from gradient_dd.engine.wide_kernel import wide_kernel
-from gradient_dd.errors import Words, must
-from gradient_dd.exact import Array
+from gradient_dd.engine.kernels.error_form import Measure, measure
+from gradient_dd.engine.kernels.folding import no_errors
+from gradient_dd.engine.kernels.fused import MOST_LANES, STRIP, WIDEST, fused_kernel, new_lanes
+from gradient_dd.engine.kernels.intrinsics import subnormals_flushed
+from gradient_dd.engine.kernels.row_table import Shape, Touches, touches
+from gradient_dd.engine.kernels.wide import wide_kernel
+from gradient_dd.engine.records import LaneResults
+from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.engine.trajectories import Position, Stream
+from gradient_dd.errors import Words, must, whole_number
 from gradient_dd.fingerprint import code_of, fingerprint
 from gradient_dd.learners import Rule, Setting
-from gradient_dd.schedules import Schedule, check_schedule, constant
 from gradient_dd.tasks import Task
-from gradient_dd.trajectories import Position, Stream
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
 MOST_WIDE_LANES = 512  # of a block
 COMPILING: dict[Any, Lock] = {}  # one for each kernel
 LOCKS = Lock()  # of that table
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
-
-
-@dataclass(frozen=True)
-class LaneResults:
-    """What runs of many settings leave; settings in the order given.
-
-    last100, area                    (runs, settings) means of errors; inf where the lane diverged
-    curve                            (runs, settings, bins) means over bins of points
-    diverged_step, diverged_episode  (runs, settings) where the error left the bound; 0 if it did not
-    steps                            (runs,) steps made
-    """
-
-    last100: Array
-    area: Array
-    curve: Array
-    diverged_step: NDArray[np.int64]
-    diverged_episode: NDArray[np.int64]
-    steps: NDArray[np.int64]
 
 
 def padded_lanes(count: int) -> int:
@@ -172,8 +154,8 @@ class LaneRun:
 
     def advance(self, steps: int | None = None) -> None:
         """Go on for so many steps, or to the horizon."""
-        if steps is not None and (not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 1):
-            raise must("'steps'", "be a whole number, one or more", steps)
+        if steps is not None:
+            whole_number("'steps'", steps)
         stop = None if steps is None else self.steps + steps
         while not self.done and self.steps != stop:
             self._advance_piece(CHUNK if stop is None else min(CHUNK, stop - self.steps))
@@ -263,10 +245,8 @@ def run_lanes(
 ) -> LaneResults:
     """Run every setting on runs 0, 1, … of a task, on as many threads as there are cores, and return all errors."""
     chosen = check_settings(settings)
-    for name, value in (("runs", runs), ("workers", 1 if workers is None else workers)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise must(f"{name!r}", "be a whole number, one or more", value)
-    workers = workers or cpu_count() or 1
+    whole_number("'runs'", runs)
+    workers = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     shares = shared_out(chosen, max(1, workers // runs))
 
     def work(item: tuple[int, list[int]]) -> LaneResults:

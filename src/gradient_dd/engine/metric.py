@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gradient_dd.exact import Array
+from gradient_dd.arrays import Array
 
 
 class Metric:

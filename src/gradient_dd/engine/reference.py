@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import DIVERGED, Horizon
 from gradient_dd.engine.metric import Metric
-from gradient_dd.exact import Array
+from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import Rule, Setting, find
-from gradient_dd.schedules import Schedule, check_schedule, constant
 from gradient_dd.tasks import Task
-from gradient_dd.trajectories import Stream
 
 CHUNK = 4096  # steps sampled at a time
 
@@ -98,7 +98,7 @@ def run(
     horizon.check(task)
     errors = np.full(horizon.points, np.inf)
     weights = Weights(setting, task.initial_weights)
-    rows = np.vstack([task.features, np.zeros(task.n_features)])  # the last row stands for every terminal
+    rows = task.row_features.toarray()
     row, next_row, reward, discount, rho, ends = task.transitions
     stream = Stream(task, seed, run, sampling)
 

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from gradient_dd import summary
-from gradient_dd.claims import Evidence
-from gradient_dd.exact import Array
-from gradient_dd.figures.study_figure import title_of
+from gradient_dd.arrays import Array
 from gradient_dd.learners import Setting
-from gradient_dd.panels import bin_middles
-from gradient_dd.results import MEASURES
-from gradient_dd.studies.figures import Figure
+from gradient_dd.report.figure import Figure
+from gradient_dd.report.panels import bin_middles
+from gradient_dd.report.study_figure import title_of
+from gradient_dd.studies import statistics
+from gradient_dd.studies.results import MEASURES, Results
+from gradient_dd.studies.selection import tuned
 
 POINTS = 50  # of a learning curve
 
@@ -33,43 +33,44 @@ def number(value: float) -> float | None:
     return float(f"{value:.5g}") if np.isfinite(value) else None
 
 
-def study_data(evidence: Evidence) -> dict[str, Any]:
-    """Return what a study's page data are: for each task its settings, their errors, and curves of the tuned ones."""
-    results = evidence.results
+def study_data(results: Results) -> dict[str, Any]:
+    """Return the page's data of a study: for each task its settings, their errors, and curves of the tuned ones."""
     middles = bin_middles(results.study.horizon)
     thin = slice(None, None, max(1, len(middles) // POINTS))
     return {
         "time": "episodes" if results.study.episodes else "steps",
         "middles": middles[thin].tolist(),
-        "tasks": [task_data(evidence, name, thin) for name in evidence.tasks],
+        "tasks": [task_data(results, name, thin) for name in results.tasks],
     }
 
 
-def task_data(evidence: Evidence, name: str, thin: slice) -> dict[str, Any]:
+def task_data(results: Results, name: str, thin: slice) -> dict[str, Any]:
     """Return the first error of a task, and its settings: learner, ρ mode, alpha, zeta, kappa, both measures."""
-    measured = {measure: evidence.table(name, measure) for measure in MEASURES}
+    measured = {measure: results.errors(name, measure) for measure in MEASURES}
     settings = measured["last100"][0]
-    estimates = [summary.estimate(errors) for _, errors in measured.values()]
+    estimates = [statistics.estimate(errors) for _, errors in measured.values()]
     rows = [
         [s.rule.name, s.rho_mode, *(s.values.get(name) for name in ("alpha", "zeta", "kappa"))]
         + [number(value) for one in estimates for value in (one.mean[i], one.sem[i])]
         for i, s in enumerate(settings)
     ]
-    tuned = sorted({place for one in estimates for place in best_alphas(settings, one.mean)})
-    curves = evidence.results.curves(name, [settings[place] for place in tuned]).mean(axis=1)[:, thin]
-    shown = {place: [number(value) for value in curve] for place, curve in zip(tuned, curves, strict=True)}
-    task = evidence.results.tasks[name]
+    best = sorted({place for _, errors in measured.values() for place in best_alphas(settings, errors)})
+    curves = results.curves(name, [settings[place] for place in best]).mean(axis=1)[:, thin]
+    shown = {place: [number(value) for value in curve] for place, curve in zip(best, curves, strict=True)}
+    task = results.tasks[name]
     first = number(task.rmsve(task.initial_weights))
     return {"title": title_of(task), "first": first, "rows": rows, "curves": shown}
 
 
-def best_alphas(settings: list[Setting], mean: Array) -> list[int]:
+def best_alphas(settings: list[Setting], errors: Array) -> list[int]:
     """Return the place of the best alpha for each learner and each value of its other parameters."""
-    groups: dict[Any, list[int]] = {}
-    for place, setting in enumerate(settings):
+
+    def others(setting: Setting) -> Any:
         held = tuple(value for name, value in setting.values.items() if name != "alpha")
-        groups.setdefault((setting.rule.name, setting.rho_mode, held), []).append(place)
-    return [min(places, key=lambda place: mean[place]) for places in groups.values()]
+        return setting.rule.name, setting.rho_mode, held
+
+    groups = dict.fromkeys(map(others, settings))
+    return [tuned(settings, errors, lambda setting, group=group: others(setting) == group) for group in groups]  # type: ignore[misc]
 
 
 def figure_data(figure: Figure) -> dict[str, Any]:

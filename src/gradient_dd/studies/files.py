@@ -22,9 +22,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import Words, must, unknown
 from gradient_dd.learners import LEARNERS, Rule
-from gradient_dd.schedules import Schedule, constant, tapered
 from gradient_dd.studies.study import Study, grid, task
 
 KEYS = ("name", "episodes", "steps", "every", "runs", "first_run", "seed", "sampling", "schedule", "tasks", "learners")

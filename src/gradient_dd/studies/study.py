@@ -20,12 +20,12 @@ from itertools import product
 from typing import Any
 
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.errors import must
+from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.engine.trajectories import SAMPLINGS
+from gradient_dd.errors import must, one_of, whole_number
 from gradient_dd.fingerprint import code_of, digest, fingerprint
 from gradient_dd.learners import Rule, Setting, find
-from gradient_dd.schedules import Schedule, check_schedule, constant
 from gradient_dd.tasks import Task, build
-from gradient_dd.trajectories import SAMPLINGS
 
 ENGINE_VERSION = 2  # raised whenever a change of the engine could change a result
 NS_PER_UPDATE = 0.9  # on one core, sampling and errors included: what estimates of time are made with
@@ -108,13 +108,14 @@ class Study:
 
     def __post_init__(self) -> None:
         for name, value, least in (("runs", self.runs, 1), ("first_run", self.first_run, 0), ("seed", self.seed, 0)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise must(f"{name!r} of study {self.name!r}", f"be a whole number, {least} or more", value)
+            plain = whole_number(f"{name!r} of study {self.name!r}", value, least)
+            object.__setattr__(self, name, plain)
+        for name in ("episodes", "steps", "every"):
+            object.__setattr__(self, name, getattr(self.horizon, name))
         for name, values in (("tasks", self.tasks), ("grids", self.grids)):
             if not values:
                 raise must(f"{name!r} of study {self.name!r}", "have at least one", values)
-        if self.sampling not in SAMPLINGS:
-            raise must("'sampling'", "be 'trajectory' or 'iid'", self.sampling)
+        one_of("'sampling'", self.sampling, SAMPLINGS)
         check_schedule(self.schedule)
         for one in self.built_tasks():
             self.horizon.check(one)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from gradient_dd.errors import whole_number
 from gradient_dd.tasks.from_tables import from_tables
-from gradient_dd.tasks.sizes import whole
 from gradient_dd.tasks.task import Task
 
 
@@ -22,10 +22,10 @@ def random_mdp(
     Transitions and policies are drawn uniformly from their simplices, rewards and features from the standard
     normal distribution. With `episodic` one more state is a terminal that every action can enter.
     """
-    n = whole("n_states", n_states, at_least=1)
-    actions = whole("n_actions", n_actions, at_least=1)
-    p = whole("n_features", n_features, at_least=1)
-    rng = np.random.default_rng(whole("seed", seed, at_least=0))
+    n = whole_number("'n_states'", n_states, at_least=1)
+    actions = whole_number("'n_actions'", n_actions, at_least=1)
+    p = whole_number("'n_features'", n_features, at_least=1)
+    rng = np.random.default_rng(whole_number("'seed'", seed, at_least=0))
     states = n + bool(episodic)
     P = rng.dirichlet(np.ones(states), size=(states, actions))
     R = rng.standard_normal((states, actions, states))

@@ -11,8 +11,8 @@ Weights    0.5, so that every value starts at 0.5
 import numpy as np
 import scipy.sparse as sp
 
+from gradient_dd.errors import one_of, whole_number
 from gradient_dd.tasks.interpolation import interpolated
-from gradient_dd.tasks.sizes import choice, whole
 from gradient_dd.tasks.task import Outcomes, Task
 
 
@@ -25,12 +25,12 @@ def random_walk(
     The paper says p = 5 for m = 20, which ends at S_17; with n_features=5 the last states continue the line.
     `start` is the number of the first state, 1 to m.
     """
-    m = whole("n_states", n_states, at_least=1)
+    m = whole_number("'n_states'", n_states, at_least=1)
     state = np.repeat(np.arange(1, m + 1), 2)
     action = np.tile([0, 1], m)
     next_state = state + 2 * action - 1
-    centre = m // 2 + 1 if start is None else whole("start", start, at_least=1, at_most=m)
-    inner = state_features(m, choice("features", features, ("tabular", "linear")), n_features)
+    centre = m // 2 + 1 if start is None else whole_number("'start'", start, at_least=1, at_most=m)
+    inner = state_features(m, one_of("'features'", features, ("tabular", "linear")), n_features)
     empty = sp.csr_matrix((1, inner.shape[1]))
     parameters: dict[str, object] = {"n_states": m}
     if features == "linear":
@@ -54,7 +54,9 @@ def state_features(m: int, kind: str, n_features: int | None) -> sp.csr_matrix:
     """Return the (m, p) features of S_1 … S_m."""
     reach = -(-(m - 1) // 4) + 1
     if kind == "tabular":
-        whole("n_features of tabular features", m if n_features is None else n_features, at_least=m, at_most=m)
+        whole_number("'n_features' of tabular features", m if n_features is None else n_features, at_least=m, at_most=m)
         return sp.identity(m, format="csr")
-    p = whole("n_features", max(reach, 2) if n_features is None else n_features, at_least=2, at_most=max(reach, 2))
+    p = whole_number(
+        "'n_features'", max(reach, 2) if n_features is None else n_features, at_least=2, at_most=max(reach, 2)
+    )
     return interpolated(m, p, every=4)

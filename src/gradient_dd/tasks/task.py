@@ -13,14 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from gradient_dd import exact
-from gradient_dd.exact import Array
+from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.fingerprint import fingerprint
+from gradient_dd.tasks import exact
 from gradient_dd.tasks.validation import check_chains, check_table
-
-Integers = NDArray[np.int64]
 
 
 class Outcomes(NamedTuple):
@@ -41,7 +38,7 @@ class Transitions(NamedTuple):
     reward: Array
     discount: Array
     rho: Array
-    ends: NDArray[np.bool_]
+    ends: Booleans
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +83,7 @@ class Task:
     # The states ------------------------------------------------------------------------------------------
 
     @cached_property
-    def terminal(self) -> NDArray[np.bool_]:
+    def terminal(self) -> Booleans:
         """(states,) whether entering the state ends the episode."""
         terminal = np.ones(len(self.start), dtype=bool)
         terminal[self.outcomes.state] = False
@@ -215,6 +212,11 @@ class Task:
     def features(self) -> Array:
         """(n, p) the same, dense: X."""
         return frozen(self.sparse_features.toarray())
+
+    @cached_property
+    def row_features(self) -> sp.csr_matrix:
+        """(n + 1, p) the sparse rows by which `transitions` counts; the last one is zero, for every terminal."""
+        return sp.vstack([self.sparse_features, sp.csr_matrix((1, self.n_features))], format="csr")
 
     @cached_property
     def moments(self) -> exact.Moments:

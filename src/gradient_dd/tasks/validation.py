@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from gradient_dd.arrays import Array
 from gradient_dd.errors import BadRequestError, Words, must
-from gradient_dd.exact import Array
 
 if TYPE_CHECKING:
     from gradient_dd.tasks.task import Task

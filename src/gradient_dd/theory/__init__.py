@@ -3,6 +3,7 @@
 `theory.measured` is not among these names: it samples, to hold what is predicted against what happens.
 """
 
+from gradient_dd.theory.advice import Candidate, Doubt, candidates, candidates_of_log, doubt, recommended
 from gradient_dd.theory.dynamics import ExpectedRun, MeanOperator, Means, expected_run, one_step_map
 from gradient_dd.theory.effective import (
     Interpolation,
@@ -13,7 +14,6 @@ from gradient_dd.theory.effective import (
     interpolation,
     stability_over_kappa_alpha,
 )
-from gradient_dd.theory.guidance import Candidate, Doubt, candidates, candidates_of_log, doubt, recommended
 from gradient_dd.theory.log import Log, log_of, read_log
 from gradient_dd.theory.mean_square import SquareOperator, largest_safe_alpha, mean_square_radius
 from gradient_dd.theory.natural import (

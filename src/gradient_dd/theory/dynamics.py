@@ -19,14 +19,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from gradient_dd.errors import must
-from gradient_dd.exact import Array
+from gradient_dd.arrays import Array, Integers
+from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.engine.trajectories import SAMPLINGS
+from gradient_dd.errors import must, one_of, whole_number
 from gradient_dd.learners import Setting
-from gradient_dd.schedules import Schedule, check_schedule, constant
 from gradient_dd.tasks import Task
-from gradient_dd.tasks.task import Integers
 from gradient_dd.theory.sample_maps import Coefficients, SampleMaps
-from gradient_dd.trajectories import SAMPLINGS
 
 POINTS = 200  # of a learning curve, unless told
 
@@ -50,8 +49,7 @@ class MeanOperator:
     """
 
     def __init__(self, task: Task, setting: Setting, sampling: str = "trajectory") -> None:
-        if sampling not in SAMPLINGS:
-            raise must("'sampling'", "be 'trajectory' or 'iid'", sampling)
+        one_of("'sampling'", sampling, SAMPLINGS)
         self.maps = maps = SampleMaps(task, setting)
         self._from, self._start, after = groups(task, sampling)
         self._after = after
@@ -187,8 +185,7 @@ def expected_run(
     length, rounded down.
     """
     check_schedule(schedule)
-    if not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 1:
-        raise must("'steps'", "be a whole number, one or more", steps)
+    whole_number("'steps'", steps)
     wanted = np.unique(np.linspace(0, steps, POINTS + 1).astype(int)[1:] if points is None else np.asarray(points))
     if wanted.dtype.kind not in "iu" or not len(wanted) or wanted[0] < 0 or wanted[-1] > steps:
         raise must("'points'", f"be whole numbers from 0 to {steps}", points)

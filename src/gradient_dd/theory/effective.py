@@ -31,11 +31,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.errors import must, number
-from gradient_dd.exact import Array
+from gradient_dd.arrays import Array
+from gradient_dd.errors import must, number, whole_number
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import Task, random_mdp
-from gradient_dd.tasks.sizes import whole
 from gradient_dd.theory.dynamics import groups
 from gradient_dd.theory.stability import in_row_space, rate
 
@@ -92,7 +91,7 @@ def by_state(task: Task) -> Array:
     """Return Σ_{o: s→s'} q_o d_s ρ u xᵀ for every s', (n, p, p): what GTD2 alone moves, by the state that follows."""
     row, next_row, _, discount, rho, _ = task.transitions
     _, _, after = groups(task, "trajectory")
-    X = np.vstack([task.features, np.zeros(task.n_features)])
+    X = task.row_features.toarray()
     u = X[row] - discount[:, None] * X[next_row]
     moved = np.einsum("o,oi,oj->oij", task.visits[row] * rho, u, X[row])
     return (after @ moved.reshape(len(row), -1)).reshape(task.n_states, task.n_features, task.n_features)
@@ -133,4 +132,4 @@ def diverging_mdps(count: int) -> list[Task]:
     """
     made = (random_mdp(seed=seed, **SIZES) for seed in counting())
     diverging = (task for task in made if np.linalg.eigvals(task.moments.A).real.min() < 0)
-    return list(islice(diverging, whole("count", count, at_least=1)))
+    return list(islice(diverging, whole_number("'count'", count, at_least=1)))

@@ -14,8 +14,9 @@ from zipfile import BadZipFile
 import numpy as np
 import scipy.sparse as sp
 
+from gradient_dd.arrays import Array
 from gradient_dd.errors import Words, must
-from gradient_dd.exact import Array, Moments
+from gradient_dd.tasks.exact import Moments
 from gradient_dd.tasks.task import Transitions
 
 ARRAYS = ("x", "reward", "discount", "x_next")  # rho, 1 where it is left out, is the fifth
@@ -46,7 +47,7 @@ class Log:
         return np.zeros(self.n_features)
 
     @cached_property
-    def sparse_features(self) -> sp.csr_matrix:
+    def row_features(self) -> sp.csr_matrix:
         """All x, then all x_next."""
         return sp.csr_matrix(np.vstack([self.x, self.x_next]))
 

@@ -25,15 +25,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, SuperLU, eigs, splu
 
-from gradient_dd.errors import Words, must
-from gradient_dd.exact import Array
+from gradient_dd.arrays import Array
+from gradient_dd.engine.trajectories import SAMPLINGS
+from gradient_dd.errors import Words, must, one_of
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import groups
-from gradient_dd.theory.limits import largest_stable
+from gradient_dd.theory.largest_stable import largest_stable
 from gradient_dd.theory.sample_maps import SampleMaps
 from gradient_dd.theory.stability import SPAN, contraction, in_row_space, rate_of_alpha
-from gradient_dd.trajectories import SAMPLINGS
 
 MOST_ENTRIES = 8_000_000  # of T: a radius takes 4 s there, a scan about a minute
 COARSE = 2.0  # between the step sizes of a scan
@@ -46,8 +46,7 @@ class SquareOperator:
     """T as a sparse matrix on the halves of the symmetric blocks S_s, one group after the other."""
 
     def __init__(self, task: Task, setting: Setting, sampling: str = "trajectory") -> None:
-        if sampling not in SAMPLINGS:
-            raise must("'sampling'", "be 'trajectory' or 'iid'", sampling)
+        one_of("'sampling'", sampling, SAMPLINGS)
         self.maps = SampleMaps(task, setting)
         group, _, self._after = groups(task, sampling)
         outcome = np.arange(len(group))

@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd import exact
+from gradient_dd.arrays import Array
 from gradient_dd.errors import must, number
-from gradient_dd.exact import Array, Moments
+from gradient_dd.tasks import exact
+from gradient_dd.tasks.exact import Moments
 from gradient_dd.theory.trust_region import Problem, constrained_step, moments_of
 
 

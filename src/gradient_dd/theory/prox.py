@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import Words, must, number
-from gradient_dd.exact import Array, Moments
-from gradient_dd.learner import Learner
+from gradient_dd.arrays import Array
+from gradient_dd.errors import Words, must, number, whole_number
+from gradient_dd.online.learner import Learner
 from gradient_dd.tasks import Task
-from gradient_dd.tasks.sizes import whole
+from gradient_dd.tasks.exact import Moments
 from gradient_dd.theory.trust_region import penalised_step
 
 
@@ -92,6 +92,6 @@ class Prox:
 def prox_run(task: Task, kappa: float, steps: int) -> Array:
     """Return w_0 … w_steps of the proximal step on the exact A, b, C of a task, shape (steps + 1, p)."""
     path = [np.array(task.initial_weights, dtype=float)]
-    for _ in range(whole("steps", steps, at_least=0)):
+    for _ in range(whole_number("'steps'", steps, at_least=0)):
         path.append(penalised_step(task, path[-1], kappa))
     return np.array(path)

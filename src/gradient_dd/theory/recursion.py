@@ -14,14 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradient_dd.errors import must
-from gradient_dd.exact import Array, inverse
+from gradient_dd.arrays import Array
+from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.engine.trajectories import SAMPLINGS
+from gradient_dd.errors import must, one_of
 from gradient_dd.learners import Setting
-from gradient_dd.schedules import Schedule, check_schedule, constant
 from gradient_dd.tasks import Task
+from gradient_dd.tasks.exact import inverse
 from gradient_dd.theory.dynamics import groups
 from gradient_dd.theory.stability import Complex, in_row_space, spectral_radius
-from gradient_dd.trajectories import SAMPLINGS
 
 FAR = 2.0**40  # where the decay of a schedule is measured
 NEAR = 1000  # the first so many factors are looked at one by one
@@ -56,7 +57,7 @@ def sample_recursion(
 def expected_recursion(task: Task, setting: Setting) -> Recursion:
     """Return G, H and g: the means over i.i.d. transitions of a task."""
     row, next_row, reward, discount, rho, _ = task.transitions
-    features = np.vstack([task.features, np.zeros(task.n_features)])
+    features = task.row_features.toarray()
     weight = groups(task, "iid")[2].toarray()[0]
     return averaged(setting, features[row], features[next_row], weight, reward, discount, rho)
 
@@ -101,8 +102,7 @@ def check_assumptions(
     """Return the assumptions (A0) to (A4) of the theorem, judged for a setting on a task."""
     check_learner(setting)
     check_schedule(schedule)
-    if sampling not in SAMPLINGS:
-        raise must("'sampling'", "be 'trajectory' or 'iid'", sampling)
+    one_of("'sampling'", sampling, SAMPLINGS)
     return [
         step_sizes(task, setting, schedule),
         independence(sampling),

@@ -24,9 +24,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from gradient_dd.arrays import Array
 from gradient_dd.errors import Words, must
-from gradient_dd.exact import Array, Moments, inverse
 from gradient_dd.learners import Setting
+from gradient_dd.tasks.exact import Moments, inverse
 from gradient_dd.tasks.task import Transitions
 
 LINEAR_SIGNALS = ("delta", "x_eta", "x_change")  # the signals that depend on the weights
@@ -41,7 +42,7 @@ class Source(Protocol):
     @property
     def n_features(self) -> int: ...
     @property
-    def sparse_features(self) -> sp.csr_matrix: ...
+    def row_features(self) -> sp.csr_matrix: ...
     @property
     def transitions(self) -> Transitions: ...
     @property
@@ -77,7 +78,7 @@ class SampleMaps:
         has = {"eta": rule.has_eta, "w": True, "w_prev": "x_change" in rule.arguments}
         self.parts = tuple(part for part in has if has[part])
         self.size = len(self.parts) * task.n_features
-        features = sp.vstack([task.sparse_features, sp.csr_matrix((1, task.n_features))], format="csr")
+        features = task.row_features
         row, next_row, _, discount, _, _ = task.transitions
         x, x_next = features[row], features[next_row]
         along = self._metric(x), self._metric(x_next)

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, splu
 
+from gradient_dd.arrays import Array
 from gradient_dd.errors import must
-from gradient_dd.exact import Array
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import MeanOperator
-from gradient_dd.theory.limits import largest_stable
+from gradient_dd.theory.largest_stable import largest_stable
 
 Complex = NDArray[np.complex128]
 

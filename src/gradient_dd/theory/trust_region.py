@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from gradient_dd import exact
+from gradient_dd.arrays import Array
 from gradient_dd.errors import Words, must, number
-from gradient_dd.exact import Array, Moments
-from gradient_dd.tasks import Task
+from gradient_dd.tasks import Task, exact
+from gradient_dd.tasks.exact import Moments
 
 CUT = 1e-13  # singular values below this fraction of the largest count as zero, as in exact.inverse
 

@@ -1,0 +1,24 @@
+"""`gradient-dd list`: what there is."""
+
+import click
+
+from gradient_dd.cli.tables import as_json, json_text
+
+
+@click.command("list")
+@click.argument("what", type=click.Choice(["learners", "tasks", "figures"]), required=False)
+@as_json
+def list_command(what: str | None, as_json: bool) -> None:
+    """List the learners, the tasks and the figures, or one kind of them."""
+    from gradient_dd.cli.listing import figure_lines, learner_lines, task_lines
+
+    kinds = {"learners": learner_lines, "tasks": task_lines, "figures": figure_lines}
+    lines = {kind: rows() for kind, rows in kinds.items() if what in (None, kind)}
+    if as_json:
+        click.echo(json_text(lines))
+        return
+    for kind, rows in lines.items():
+        click.echo(f"{kind}:")
+        width = max(map(len, rows))
+        for name, line in rows.items():
+            click.echo(f"  {name:{width}}  {line}")

@@ -1,0 +1,79 @@
+"""The words of the command line, turned into studies, tasks and numbers."""
+
+from typing import TYPE_CHECKING, Any
+
+from gradient_dd.errors import Words, must, unknown
+from gradient_dd.learners import LEARNERS, Rule
+from gradient_dd.studies import Study, study_from
+
+if TYPE_CHECKING:
+    pass
+
+
+def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
+    """Return the study of the flags of `sweep`: every learner gets the values of the parameters it has."""
+    names = [*flags["learners"], *rules]
+    for kind, given in (("--task", flags["tasks"]), ("--learner or --rule", names)):
+        if not given:
+            raise must("A sweep", f"have a study file, or {kind}", Words("neither"), "See gradient-dd sweep --help.")
+    values = {name: values_of(name, flags[name]) for name in ("alpha", "zeta", "kappa") if flags[name]}
+    for text in flags["others"]:
+        name, equals, chosen = text.partition("=")
+        if not equals:
+            raise must("'--set'", "be written NAME=VALUES", text)
+        values[name] = values_of(name, chosen)
+    tables, used = [], set()
+    for text in names:
+        name, _, mode = text.partition(":")
+        rule = rules.get(name) or LEARNERS.get(name)
+        if rule is None:
+            raise unknown("learner", name, [*LEARNERS, *rules])
+        ours = {parameter: chosen for parameter, chosen in values.items() if parameter in rule.defaults}
+        used |= set(ours)
+        tables.append({"learner": name, **({"rho_mode": mode} if mode else {}), **ours})
+    for name in values:
+        if name not in used:
+            known = sorted({p for t in tables for p in (rules.get(t["learner"]) or LEARNERS[t["learner"]]).defaults})
+            raise unknown("parameter of these learners:", name, known)
+    plain = {name: flags[name] for name in ("episodes", "steps", "every", "runs", "seed", "sampling", "schedule")}
+    data = {name: value for name, value in plain.items() if value is not None}
+    tasks = [task_table(text) for text in flags["tasks"]]
+    return study_from(data | {"name": "sweep", "tasks": tasks, "learners": tables}, rules)
+
+
+def task_table(text: str) -> dict[str, Any]:
+    """Return the table of "random_walk:n_states=40,features=linear"."""
+    name, _, parameters = text.partition(":")
+    return {"name": name} | dict(assignment(part) for part in parameters.split(",") if part)
+
+
+def assignment(text: str) -> tuple[str, Any]:
+    """Return the name and the value of "name=value"; numbers become numbers."""
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise must("A parameter", "be written NAME=VALUE", text)
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    return name, {"true": True, "false": False}.get(value.lower(), value)
+
+
+def values_of(name: str, text: str) -> list[float]:
+    """Return the numbers of "0.1,0.3" or of "1e-3..1:13", which is 13 of them evenly in the logarithm."""
+    numbers: list[float] = []
+    try:
+        for part in text.split(","):
+            low, dots, rest = part.partition("..")
+            high, _, count = rest.partition(":")
+            if not dots:
+                numbers.append(float(part))
+                continue
+            first, last, steps = float(low), float(high), int(count)
+            if not (0 < first < last and steps >= 2):
+                raise ValueError
+            numbers += [first * (last / first) ** (i / (steps - 1)) for i in range(steps)]
+    except ValueError:
+        raise must(f"The values of {name!r}", "be like 0.1,0.3 or 1e-3..1:13", text) from None
+    return numbers

@@ -1,0 +1,105 @@
+"""What the command line tells of learners and tasks: facts in, text out."""
+
+from inspect import cleandoc, signature
+from sys import modules
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.learners import LEARNERS, RHO_MODES, Rule
+from gradient_dd.tasks import TASKS, Task
+
+Facts = dict[str, Any]
+
+
+def learner_lines() -> dict[str, str]:
+    """Return one line for every learner."""
+    return {name: rule.summary for name, rule in LEARNERS.items()}
+
+
+def task_lines() -> dict[str, str]:
+    """Return one line for every task: its parameters and what it is."""
+    lines = {}
+    for name, builder in TASKS.items():
+        defaults = ", ".join(f"{p.name}={p.default!r}" for p in signature(builder).parameters.values())
+        lines[name] = f"{task_summary(name)} ({defaults})"
+    return lines
+
+
+def figure_lines() -> dict[str, str]:
+    """Return one line for every figure of the paper."""
+    from gradient_dd.paper.figures import DRAWINGS, FIGURES
+
+    return {name: figure.title for name, figure in (FIGURES | DRAWINGS).items()}
+
+
+def describe_learner(rule: Rule) -> Facts:
+    """Return the facts of a learner."""
+    return {
+        "learner": rule.name,
+        "label": rule.label,
+        "summary": rule.summary,
+        "equation": rule.equation.splitlines(),
+        "parameters": {
+            parameter.name: f"{parameter.meaning}; {parameter.legal}, default {parameter.default:g}"
+            for parameter in rule.parameters
+        },
+        "rho_mode": dict(RHO_MODES) if rule.has_rho_mode else "none: the update is the same wherever ρ stands",
+        "cost of a step": "O(p²)" if rule.natural else "O(non-zeros)",
+        "reference": rule.reference,
+        "file": f"{rule.module.replace('.', '/')}.py",
+    }
+
+
+def describe_task(task: Task) -> Facts:
+    """Return the facts of a task."""
+    A, _, C = task.moments
+    return {
+        "task": str(task),
+        "summary": task_summary(task.name) if task.name in TASKS else "a task of your own",
+        "states": f"{task.n_states} and {int(task.terminal.sum())} terminal",
+        "actions": task.n_actions,
+        "features": f"{task.n_features}, rank {np.linalg.matrix_rank(task.features)}",
+        "policies": "on-policy" if np.array_equal(task.behaviour, task.target) else "off-policy",
+        "ratios": "target / behaviour" if task.ratios is None else "given outright: E[ρ|s] need not be 1",
+        "discount": sorted({float(value) for value in task.discount[~task.terminal]}),
+        "expected length of an episode": task.expected_length if task.episodic else "episodes never end",
+        "true values": task.true_values.tolist(),
+        "visits d": task.visits.tolist(),
+        "TD fixed point": task.fixed_point.tolist(),
+        "error of the initial weights (RMSVE)": task.rmsve(task.initial_weights),
+        "rank of A": int(np.linalg.matrix_rank(A)),
+        "condition number of A": condition(A),
+        "condition number of C": condition(C),
+        "smallest real part of the eigenvalues of A": float(np.linalg.eigvals(A).real.min()),
+        "file": f"{TASKS[task.name].__module__.replace('.', '/')}.py" if task.name in TASKS else "",
+    }
+
+
+def condition(matrix: np.ndarray) -> float:
+    """Return largest over smallest singular value, leaving out those that are zero."""
+    values = np.linalg.svd(matrix, compute_uv=False)
+    values = values[values > 1e-13 * values[0]]
+    return float(values[0] / values[-1]) if len(values) else float("inf")
+
+
+def page(facts: Facts) -> str:
+    """Return the facts as text, a block each."""
+    return "\n".join(block(name, value) for name, value in facts.items() if value != "")
+
+
+def block(name: str, value: Any) -> str:
+    """Return one fact as text; a long list of numbers shows its ends."""
+    if isinstance(value, dict):
+        return f"{name}:" + "".join(f"\n  {key}: {text}" for key, text in value.items())
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return f"{name}:" + "".join(f"\n  {line}" for line in value)
+    if isinstance(value, list):
+        shown = value if len(value) <= 12 else [*value[:6], None, *value[-5:]]
+        return f"{name}: " + " ".join("…" if number is None else f"{number:.4g}" for number in shown)
+    return f"{name}: {value:.6g}" if isinstance(value, float) else f"{name}: {value}"
+
+
+def task_summary(name: str) -> str:
+    """Return the first sentence of a task's file."""
+    return cleandoc(modules[TASKS[name].__module__].__doc__ or "").splitlines()[0]

@@ -1,0 +1,56 @@
+"""Options that several commands share. `--out` always names the place of the results: a file, or a folder with one."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+FILE = "results.db"
+FOLDERS = ("results", "results-quick")  # where `reproduce` leaves its results by default
+
+worker_count = click.option("--workers", type=int, help="Threads; default one a core.")
+dask_address = click.option("--dask", metavar="ADDRESS", help="A Dask cluster, e.g. tcp://host:8786, or 'local'.")
+
+
+def found_file(context: click.Context, parameter: click.Parameter, value: str | None) -> Path:
+    """Return the results file to read: the one named, or in the folder named, or the first default that exists."""
+    if value is not None:
+        return Path(value) / FILE if Path(value).is_dir() else Path(value)
+    places = [Path(FILE), *(Path(folder) / FILE for folder in FOLDERS)]
+    return next((place for place in places if place.is_file()), places[0])
+
+
+def found_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> Path:
+    """Return the folder of results to read: the one named, or the first default that exists."""
+    if value is not None:
+        return Path(value)
+    return next((Path(folder) for folder in FOLDERS if (Path(folder) / FILE).is_file()), Path(FOLDERS[0]))
+
+
+results_file = click.option(
+    "--out",
+    callback=found_file,
+    type=click.Path(),
+    help=f"The results file, or its folder; default {FILE}, or where `reproduce` left one.",
+)
+results_folder = click.option(
+    "--out",
+    callback=found_folder,
+    type=click.Path(),
+    help=f"The folder of results; default {' or '.join(FOLDERS)}.",
+)
+
+
+def written_file(context: click.Context, parameter: click.Parameter, value: Any) -> Path:
+    """Return the results file to write: the one named, or the one in the folder named."""
+    return Path(value) / FILE if Path(value).is_dir() else Path(value)
+
+
+new_results_file = click.option(
+    "--out",
+    callback=written_file,
+    default=FILE,
+    show_default=True,
+    type=click.Path(),
+    help="The results file, or its folder; a second call resumes.",
+)

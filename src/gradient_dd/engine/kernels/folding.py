@@ -1,0 +1,87 @@
+"""Compiled folding of errors: one RMSVE per lane, summed into last100, area and curve where it is taken."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from gradient_dd.arrays import Array
+from gradient_dd.engine.horizon import DIVERGED
+from gradient_dd.engine.kernels.intrinsics import aligned, disjoint
+
+COMPILE: dict[str, Any] = {"error_model": "numpy", "boundscheck": False}
+INNER: dict[str, Any] = COMPILE | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INLINE: dict[str, Any] = INNER | {"forceinline": True}
+
+
+class Errors(NamedTuple):
+    """Sums of the errors of a block of lanes; every array flat, lanes contiguous.
+
+    now       (lanes,) the error just taken
+    total     (lanes,) over all points;  last (lanes,) over the last 100;  curve (bins, lanes) over each bin
+    diverged  (2, lanes) the step and the episode after which the error left the bound; 0 if it did not
+    """
+
+    now: Array
+    total: Array
+    last: Array
+    curve: Array
+    diverged: NDArray[np.int64]
+
+
+def no_errors(lanes: int, bins: int) -> Errors:
+    """Return sums of nothing."""
+    now, total, last, curve = (aligned(rows, lanes) for rows in (1, 1, 1, bins))
+    return Errors(now, total, last, curve, np.zeros(2 * lanes, np.int64))
+
+
+def term_source(k: int) -> str:
+    """Return the source of `add_term`: now += (row_m·w − target_m)² for all lanes."""
+    gap = " + ".join(f"load_w(w, r{j} + lane) * v{j}" for j in range(k))
+    lines = [
+        "def add_term(w, now, rows, values, target, first, B):",
+        *(f"    r{j} = rows[first + S{j}] * B" for j in range(k)),
+        *(f"    v{j} = values[first + S{j}]" for j in range(k)),
+        "    for lane in range(B):",
+        f"        gap = {gap} - target",
+        "        store_now(now, lane, load_now(now, lane) + gap * gap)",
+    ]
+    return "\n".join(lines)
+
+
+@cache
+def make_take_errors(k: int) -> Any:
+    """Compile `take_errors` for measures with k non-zeros a row."""
+    names: dict[str, Any] = {f"S{j}": np.uintp(j) for j in range(k)}
+    for scope in ("w", "now"):
+        names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, ["w", "now"])
+    exec(term_source(k), names)
+    add_term = numba.njit(names["add_term"], **INLINE)
+    K = np.uintp(k)
+
+    @numba.njit(**INNER)
+    def take_errors(w, measure, errors, B, point, last, step, episode):
+        rows, values, targets, rest = measure
+        now, total, last_sum, curve, diverged = errors
+        for lane in range(B):
+            now[lane] = rest
+        for m in range(np.uintp(targets.size)):
+            add_term(w, now, rows, values, targets[m], m * K, B)
+        for lane in range(B):
+            error = np.sqrt(now[lane])
+            if not error <= DIVERGED and diverged[lane] == 0:
+                diverged[lane] = step
+                diverged[B + lane] = episode
+            now[lane] = error if diverged[lane] == 0 else np.inf
+        if point >= 0:
+            first = np.uintp(point) * B
+            for lane in range(B):
+                total[lane] += now[lane]
+                curve[first + lane] += now[lane]
+        if last:
+            for lane in range(B):
+                last_sum[lane] += now[lane]
+
+    return take_errors

@@ -1,0 +1,132 @@
+"""Exact quantities of a finite task: arrays in, arrays out, no sampling and no tasks.
+
+Throughout, n is the number of non-terminal states and p of features:
+
+    P         (n, n)  transition probabilities among them under the target policy; rows may sum to less than 1,
+                      what is missing has ended the episode. May be a SciPy sparse matrix.
+    r         (n,)    expected reward on leaving each state
+    discount  (n,)    continuation discount γ *into* each state, Γ = diag(discount) stands right of P
+    X         (n, p)  features;  d (n,) visit distribution, D = diag(d);  V (n,) values;  w (p,) weights
+    A, b, C           E[ρ x (x − γx')ᵀ], E[ρ r x], E[x xᵀ]
+
+A and C are singular in Baird's counterexample (p = n + 1 > n). Inverses of them are Moore-Penrose inverses
+here: the same thing where they are regular, and the solution of least norm where they are not. V_w of that
+solution is still unique, because the part of w outside the row space of X does not reach the values.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import spsolve
+
+from gradient_dd.arrays import Array
+
+Matrix = Any  # a dense array or a SciPy sparse matrix
+
+
+class Moments(NamedTuple):
+    """A (p, p), b (p,) and C (p, p) of a task: all that the expected updates depend on."""
+
+    A: Array
+    b: Array
+    C: Array
+
+
+def inverse(matrix: Array) -> Array:
+    """The Moore-Penrose inverse; singular values below 1e-13 of the largest count as zero."""
+    return np.asarray(np.linalg.pinv(matrix, rcond=1e-13))
+
+
+def _solve(matrix: Matrix, right: Array) -> Array:
+    solution = spsolve(sp.csc_matrix(matrix), right)
+    return np.atleast_1d(np.asarray(solution, dtype=float)) + 0.0  # no negative zeros
+
+
+def true_values(P: Matrix, r: Array, discount: Array) -> Array:
+    """V = (I − P Γ)⁻¹ r, shape (n,)."""
+    return _solve(sp.identity(len(r)) - sp.csr_matrix(P) @ sp.diags(discount), r)
+
+
+def expected_visits(P: Matrix, start: Array) -> Array:
+    """Expected visits to each state in one episode, (I − Pᵀ)⁻¹ start, P being the behaviour's. Shape (n,).
+
+    Their sum is the expected length of an episode.
+    """
+    return _solve(sp.identity(len(start)) - sp.csr_matrix(P).T, start)
+
+
+def stationary_distribution(P: Matrix) -> Array:
+    """The distribution that P of a continuing task keeps, shape (n,); unique where the chain is irreducible."""
+    n = P.shape[0]
+    if n == 1:
+        return np.ones(1)
+    # d(I − P) = 0 has one equation to spare: fix d of the last state to 1, solve for the others, normalise.
+    rest = (sp.identity(n) - sp.csr_matrix(P).T).tocsc()
+    d = np.append(_solve(rest[:-1, :-1], -rest[:-1, -1].toarray().ravel()), 1.0)
+    return d / d.sum()
+
+
+def moments(X: Matrix, d: Array, P: Matrix, r: Array, discount: Array, ratio: Array | float = 1.0) -> Moments:
+    """A = XᵀD(diag(ratio) − PΓ)X,  b = XᵀD r,  C = XᵀDX.
+
+    `ratio` (n,) is E[ρ|s], which is 1 unless the ratios are not those of two policies; P and r are then
+    E[ρ 1(s')|s] and E[ρ r|s].
+    """
+    X, D = sp.csr_matrix(X), sp.diags(d)
+    loss = sp.diags(np.broadcast_to(ratio, d.shape)) - sp.csr_matrix(P) @ sp.diags(discount)
+    return Moments((X.T @ D @ loss @ X).toarray(), X.T @ (d * r), (X.T @ D @ X).toarray())
+
+
+def projection(X: Array, d: Array) -> Array:
+    """Π = X (XᵀDX)⁺ XᵀD, shape (n, n): the nearest representable values in the norm of D."""
+    return X @ inverse((X.T * d) @ X) @ (X.T * d)
+
+
+def bellman(V: Array, P: Matrix, r: Array, discount: Array) -> Array:
+    """BV = r + P Γ V, shape (n,)."""
+    return r + P @ (discount * V)
+
+
+def fixed_point(A: Array, b: Array) -> Array:
+    """w* = A⁺ b, shape (p,): where TD, GTD2, TDC, TDRC and Gradient-DD rest."""
+    return inverse(A) @ b
+
+
+def rmsve(w: Array, X: Matrix, V: Array, d: Array) -> float:
+    """√Σ_s d_s (V_w(s) − V(s))²: the error of every figure of the paper."""
+    return float(np.sqrt(d @ (X @ w - V) ** 2))
+
+
+def msbe(w: Array, X: Matrix, P: Matrix, r: Array, discount: Array, d: Array) -> float:
+    """‖V_w − B V_w‖²_D. [MSBE]"""
+    V = X @ w
+    return float(d @ (V - bellman(V, P, r, discount)) ** 2)
+
+
+def mspbe(w: Array, A: Array, b: Array, C: Array) -> float:
+    """‖V_w − Π B V_w‖²_D = (b − A w)ᵀ C⁺ (b − A w). [Q]"""
+    residual = b - A @ w
+    return float(residual @ inverse(C) @ residual)
+
+
+def mspbe_gradient(w: Array, A: Array, b: Array, C: Array) -> Array:
+    """−2 Aᵀ C⁺ (b − A w), shape (p,). The paper's [ng] is −½ of this."""
+    return -2 * A.T @ inverse(C) @ (b - A @ w)
+
+
+def neu(w: Array, A: Array, b: Array) -> float:
+    """‖b − A w‖²: the norm of the expected TD update, which GTD descends."""
+    residual = b - A @ w
+    return float(residual @ residual)
+
+
+def j_gdd(w: Array, w_prev: Array, kappa: float, A: Array, b: Array, C: Array) -> float:
+    """MSPBE(w) + κ ‖V_w − V_w_prev‖²_D. [Q-TDD]"""
+    change = w - w_prev
+    return mspbe(w, A, b, C) + kappa * float(change @ C @ change)
+
+
+def j_gdd_gradient(w: Array, w_prev: Array, kappa: float, A: Array, b: Array, C: Array) -> Array:
+    """Gradient of J_GDD in w, shape (p,). The paper's [ng-TDD] is −½ of this."""
+    return mspbe_gradient(w, A, b, C) + 2 * kappa * C @ (w - w_prev)

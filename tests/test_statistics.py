@@ -1,0 +1,88 @@
+"""Statistics: on synthetic scores where the truth is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradient_dd.errors import BadRequestError
+from gradient_dd.studies import statistics
+
+
+def test_mean_and_standard_error():
+    errors = np.array([[1.0, 2.0, 3.0], [1.0, np.inf, 3.0]])
+    mean, sem, diverged = statistics.estimate(errors)
+    assert mean.tolist() == [2, np.inf]
+    assert sem.tolist() == [pytest.approx(1 / np.sqrt(3)), np.inf]
+    assert diverged.tolist() == [0, 1]
+    assert np.isnan(statistics.estimate(np.ones((1, 1))).sem).all()
+
+
+def test_the_standard_error_covers_the_truth():
+    """About 95 % of means ± 1.96 standard errors contain it."""
+    errors = np.random.default_rng(0).normal(3.0, 1.0, size=(4000, 50))
+    mean, sem, _ = statistics.estimate(errors)
+    assert np.mean(np.abs(mean - 3.0) < 1.96 * sem) == pytest.approx(0.95, abs=0.015)
+
+
+def test_a_setting_that_diverged_once_is_not_selected():
+    assert statistics.select(np.array([[0.1, np.inf], [0.5, 0.6]])) == 1
+    assert statistics.select(np.array([[np.inf, np.inf], [0.9, np.inf], [0.8, np.inf]])) == 2
+
+
+def test_the_winner_is_flattered_on_the_runs_it_was_selected_on():
+    """A hundred settings, all alike, true error 1: the selected one looks better than it is; on fresh runs, not."""
+    rng, gaps = np.random.default_rng(1), []
+    for _ in range(300):
+        selection, fresh = rng.normal(1.0, 0.2, size=(2, 100, 10))
+        result = statistics.held_out(selection, fresh)
+        gaps.append((result.on_selection - 1, result.on_fresh - 1))
+    selection_bias, fresh_bias = np.mean(gaps, axis=0)
+    # The expected minimum of 100 standard normals is −2.51; the standard error of a mean of 10 is 0.2/√10.
+    assert selection_bias == pytest.approx(-2.51 * 0.2 / np.sqrt(10), rel=0.05)
+    assert abs(fresh_bias) < 0.01
+
+
+def test_pairing_finds_what_unpaired_runs_hide():
+    """Two learners on the same hard and easy runs, the one better by 0.05 each time."""
+    rng = np.random.default_rng(2)
+    run = rng.normal(1.0, 0.5, size=50)
+    left, right = run, run + 0.05 + rng.normal(0, 0.02, size=50)
+    paired = statistics.paired_bootstrap(left, right)
+    assert paired.low < -0.05 < paired.high < 0
+    shuffled = statistics.paired_bootstrap(left, rng.permutation(right))
+    assert shuffled.low < 0 < shuffled.high
+
+
+def test_the_interval_covers_the_truth():
+    rng, hits = np.random.default_rng(3), 0
+    for seed in range(400):
+        difference = rng.normal(0.3, 1.0, size=40)
+        interval = statistics.paired_bootstrap(difference, np.zeros(40), seed=seed, draws=1000)
+        hits += interval.low <= 0.3 <= interval.high
+    assert hits / 400 == pytest.approx(0.94, abs=0.03)
+
+
+def test_the_seed_reaches_the_draw():
+    left, right = np.random.default_rng(4).random((2, 20))
+    again = [statistics.paired_bootstrap(left, right, seed=seed, draws=200) for seed in (0, 0, 1)]
+    assert again[0] == again[1] != again[2]
+
+
+def test_divergence_is_not_averaged_away():
+    interval = statistics.paired_bootstrap(np.array([0.1, np.inf]), np.array([0.2, 0.3]))
+    assert interval.difference == interval.high == np.inf
+
+
+@given(st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=20))
+def test_sensitivity_takes_the_best_over_all_else(parameter):
+    parameter = np.array(parameter)
+    errors = np.arange(len(parameter), dtype=float)[:, None]
+    values, best = statistics.sensitivity(errors, parameter)
+    assert values.tolist() == sorted(set(parameter))
+    assert best.tolist() == [float(np.flatnonzero(parameter == value)[0]) for value in values]
+
+
+def test_unpaired_arrays_are_refused():
+    with pytest.raises(BadRequestError, match="Paired errors must be"):
+        statistics.paired_bootstrap(np.zeros(3), np.zeros(4))
