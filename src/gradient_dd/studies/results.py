@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must
+from gradient_dd.errors import must, one_of
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, statistics
+from gradient_dd.studies.checked import checked_curves, checked_results, undamaged
 from gradient_dd.studies.frames import MEASURES, summary_frame
+from gradient_dd.studies.inspection import Damage
 from gradient_dd.studies.selection import tuned
-from gradient_dd.studies.store import Store, pieces
+from gradient_dd.studies.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,42 +27,39 @@ class Results:
         self.path = Path(path)
         self.tasks = {str(task): task for task in study.built_tasks()}
 
-    def _lanes(self, store: Store, task: str) -> tuple[list[Setting], list[int | None]]:
-        """Return the settings of a task, and their rows in the store."""
+    def _lanes(self, store: Store, task: str) -> tuple[list[Setting], list[int | None], dict[int, str]]:
+        """Return the settings of a task, their rows in the store, and the key of each row."""
         if task not in self.tasks:
             raise must(f"The tasks of study {self.study.name!r}", f"include {task!r}", list(self.tasks))
         lanes = [(key, setting) for key, setting, _ in self.study.lanes(self.tasks[task])]
         rows = store.setting_rows(key for key, _ in lanes)
-        return [setting for _, setting in lanes], [rows.get(key) for key, _ in lanes]
+        keys = {row: key for key, row in rows.items()}
+        return [setting for _, setting in lanes], [rows.get(key) for key, _ in lanes], keys
 
     def errors(self, task: str, measure: str = "last100") -> tuple[list[Setting], Array]:
         """Return the settings of a task, and their errors (settings, runs); nan where a run is not done yet."""
-        if measure not in MEASURES:
-            raise must("'measure'", "be 'last100' or 'area'", measure)
-        first, last = self.study.first_run, self.study.first_run + self.study.runs
-        with Store(self.path) as store:
-            settings, rows = self._lanes(store, task)
-            place = {row: i for i, row in enumerate(rows) if row is not None}
-            table = np.full((len(rows), self.study.runs), np.nan)
-            for piece in pieces(list(place)):
-                marks = ", ".join("?" * len(piece))
-                query = (
-                    f"SELECT setting, run, {measure} FROM result WHERE setting IN ({marks}) AND run >= ? AND run < ?"
-                )
-                for setting, run, value in store.rows(query, [*piece, first, last]):
-                    table[place[setting], run - first] = value
+        one_of("'measure'", measure, MEASURES)
+        with Store(self.path) as store, store.snapshot():
+            settings, rows, keys = self._lanes(store, task)
+            found = checked_results(store, keys, self.study.run_numbers)
+        place = {row: i for i, row in enumerate(rows) if row is not None}
+        table = np.full((len(rows), self.study.runs), np.nan)
+        at = [place[row] for row in found.setting.tolist()]
+        table[at, found.run - self.study.first_run] = getattr(found, measure)
         return settings, table
 
     def curves(self, task: str, settings: list[Setting]) -> Array:
         """Return the learning curves of chosen settings, (settings, runs, bins); nan where a run is not done yet."""
-        bounds = self.study.first_run, self.study.first_run + self.study.runs
         curves = np.full((len(settings), self.study.runs, self.study.horizon.bins), np.nan)
-        with Store(self.path) as store:
-            known, rows = self._lanes(store, task)
-            for i, setting in enumerate(settings):
-                query = "SELECT run, points FROM curve WHERE setting = ? AND run >= ? AND run < ?"
-                for run, blob in store.rows(query, [rows[known.index(setting)], *bounds]):
-                    curves[i, run - bounds[0]] = np.frombuffer(blob, "<f8")
+        with Store(self.path) as store, store.snapshot():
+            known, rows, keys = self._lanes(store, task)
+            chosen = [rows[known.index(setting)] for setting in settings]
+            ours = {row: keys[row] for row in chosen if row is not None}
+            for setting, run, points in checked_curves(store, ours, self.study.run_numbers):
+                at = [i for i, row in enumerate(chosen) if row == setting]
+                if len(points) != curves.shape[2]:
+                    undamaged(store, None, [Damage(setting, run, "curve")])
+                curves[at, run - self.study.first_run] = points
         return curves
 
     def frame(self) -> "pd.DataFrame":
@@ -68,8 +67,8 @@ class Results:
         import pandas as pd
 
         with Store(self.path) as store:
-            rows = [[row for row in self._lanes(store, task)[1] if row is not None] for task in self.tasks]
-            parts = [summary_frame(store, some, self.study.run_numbers) for some in rows]
+            keys = [self._lanes(store, task)[2] for task in self.tasks]
+            parts = [summary_frame(store, some, self.study.run_numbers) for some in keys]
         return pd.concat(parts, ignore_index=True)
 
     def selected(self, task: str, learner: str, measure: str = "last100") -> Setting:

@@ -4,6 +4,7 @@ The one claim whose numbers are times: they differ from machine to machine and f
 """
 
 from gradient_dd.paper.claims.evidence import DD, GTD2, Evidence, Judged, short
+from gradient_dd.studies.checked import checked_costs
 from gradient_dd.studies.store import Store
 
 SAME_COST = 1.5
@@ -25,12 +26,6 @@ def costs_as_much(*all_evidence: Evidence) -> Judged:
 
 def nanoseconds(evidence: Evidence, task: str) -> dict[str, float]:
     """Return what an update of each learner took, over all runs of a study on a task, errors included."""
-    query = """
-        SELECT learner, sum(cost.seconds) / sum(updates) * 1e9 FROM cost JOIN unit ON unit = id
-        WHERE task = ? AND run >= ? AND run < ? GROUP BY learner
-    """
-    runs = evidence.results.study.run_numbers
     with Store(evidence.results.path) as store:
-        if not store.rows("SELECT 1 FROM sqlite_master WHERE name = 'cost'"):
-            return {}
-        return dict(store.rows(query, [task, runs.start, runs.stop]))
+        costs = checked_costs(store, task, evidence.results.study.run_numbers)
+    return {learner: seconds / updates * 1e9 for learner, (seconds, updates) in costs.items()}
