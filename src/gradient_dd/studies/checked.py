@@ -9,7 +9,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.studies.checksums import row_checksum
-from gradient_dd.studies.inspection import Damage, Keys, ResultRows, inspect_curves, inspect_results, selected
+from gradient_dd.studies.inspection import Damage, Keys, Part, Rows, inspect_curves, inspect_results, selected
 from gradient_dd.studies.schema import UNIT_COLUMNS
 from gradient_dd.studies.sqlite_file import StoreError
 from gradient_dd.studies.store import Store
@@ -28,7 +28,7 @@ def inspect_settings(store: Store, chosen: Collection[int] | None = None) -> tup
     A setting is (id, *SETTING_COLUMNS).
     """
     whole, damaged = [], []
-    for row in store.each(f"SELECT id, {', '.join(store.setting_columns)} FROM setting ORDER BY id"):
+    for row in store.rows(f"SELECT id, {', '.join(store.setting_columns)} FROM setting ORDER BY id"):
         if chosen is None or row[0] in chosen:
             fits = row_checksum(row[1:-1]) == row[-1] if store.has_seals else has_values(row[11])
             whole.append(row[:-1]) if fits else damaged.append(Damage(row[0], None, "setting"))
@@ -49,9 +49,9 @@ def checked_settings(store: Store, chosen: Collection[int] | None = None) -> lis
     return undamaged(store, *inspect_settings(store, chosen))
 
 
-def checked_results(store: Store, keys: Keys | None = None, runs: range | None = None) -> ResultRows:
-    """Return the results of these settings and runs, or of all."""
-    return undamaged(store, *inspect_results(store, keys, runs))
+def checked_results(store: Store, part: Part, keys: Keys | None = None, runs: range | None = None) -> Rows:
+    """Return a part of the results of these settings and runs, or of all."""
+    return undamaged(store, *inspect_results(store, part, keys, runs))
 
 
 def checked_curves(store: Store, keys: Keys, runs: range) -> Iterator[tuple[int, int, Array]]:
@@ -67,9 +67,9 @@ def inspect_units(store: Store) -> dict[int, tuple[str, int]]:
     if not store.has_seals:
         return {}
     costs: dict[Any, list[Any]] = {}
-    for unit, *cost in store.each("SELECT unit, learner, seconds, updates FROM cost ORDER BY unit, learner"):
+    for unit, *cost in store.rows("SELECT unit, learner, seconds, updates FROM cost ORDER BY unit, learner"):
         costs.setdefault(unit, []).append(cost)
-    rows = store.each(f"SELECT id, {', '.join(UNIT_COLUMNS)}, checksum FROM unit ORDER BY id")
+    rows = store.rows(f"SELECT id, {', '.join(UNIT_COLUMNS)}, checksum FROM unit ORDER BY id")
     wrong = {row[0]: row[1:3] for row in rows if unit_checksum(row[1:-1], costs.pop(row[0], [])) != row[-1]}
     return wrong | dict.fromkeys(costs, ("a unit that is missing", None))
 
@@ -114,7 +114,7 @@ def damaged_units(store: Store, damaged: Iterable[Damage]) -> dict[tuple[str, An
 def task_names(store: Store) -> dict[int, str]:
     """Return the task of each setting in words, e.g. "random_walk 20" or "baird 7 (ratios=paper)", by its row."""
     names = {}
-    for row, task, size, reading in store.each("SELECT id, task, size, reading FROM setting"):
+    for row, task, size, reading in store.rows("SELECT id, task, size, reading FROM setting"):
         about = re.sub("(, )?rho_mode=T$", "", str(reading))  # a unit has settings of both modes
         names[row] = f"{task} {size}" + (f" ({about})" if about not in ("", "default") else "")
     return names

@@ -3,8 +3,9 @@
     text, bytes   BLAKE2b with 8 bytes, read as a little-endian integer
     a row         BLAKE2b of its cells as Python writes them: ascii((cell, cell, …))
     a curve       BLAKE2b of "KEY RUN " and the bytes of its points
-    a result      h ← mix(h XOR word), from h = 0, over six words: the checksum of its setting's key, the run, last100,
-                  area, diverged_step and diverged_episode; a float is its 64 bits, mix the last step of SplitMix64
+    a result      h ← mix(h XOR word), from h = 0, over four words: the checksum of its setting's key, the run, and two
+                  numbers, last100 and area, or diverged_step and diverged_episode; a float is its 64 bits, mix the
+                  last step of SplitMix64
 
 A file has hundreds of thousands of results, and BLAKE2b would take 0.6 µs for each, a seventh of an export. So results
 have a checksum that NumPy computes, in 0.04 µs. mix is one to one: a single changed word always changes the checksum.
@@ -39,13 +40,11 @@ def curve_checksum(key: str, run: int, points: bytes) -> int:
     return checksum(f"{key} {run} ".encode() + points)
 
 
-def result_checksums(
-    keys: Integers, run: Integers, last100: Array, area: Array, diverged_step: Integers, diverged_episode: Integers
-) -> Words:
+def result_checksums(keys: Integers, run: Integers, *numbers: Array | Integers) -> Words:
     """Return the checksum of each result; every array is (results,), and `keys` are checksums of the settings' keys."""
     total = np.zeros(len(keys), np.uint64)
-    for column in (keys, run, last100 + 0.0, area + 0.0, diverged_step, diverged_episode):  # SQLite has no -0.0
-        total ^= np.ascontiguousarray(column).view(np.uint64)
+    for column in (keys, run, *numbers):
+        total ^= np.ascontiguousarray(column + 0).view(np.uint64)  # -0.0 + 0 is 0.0; SQLite has no -0.0 either
         mix(total)
     return total
 

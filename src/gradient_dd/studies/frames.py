@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradient_dd.studies.checked import checked_results, checked_settings
-from gradient_dd.studies.inspection import Keys
+from gradient_dd.studies.inspection import DIVERGENCE, ERRORS, Keys
 from gradient_dd.studies.schema import SETTING_COLUMNS
 from gradient_dd.studies.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MEASURES = ("last100", "area")
+MEASURES = ERRORS.columns
 FACTS = ("task", "size", "reading", "learner", "schedule", "episodes", "rho_mode", "sampling", "seed")
 COMMON_PARAMETERS = ("alpha", "zeta", "kappa", "reg")  # they are columns of every table, empty where nobody has them
 MEASURED = [f"{measure}_{what}" for measure in MEASURES for what in ("mean", "sem")]
@@ -76,11 +76,10 @@ def fold_runs(store: Store, keys: Keys | None, runs: range | None) -> "pd.DataFr
     """Return runs, mean, standard error and divergence of every setting that has results, by its row."""
     import pandas as pd
 
-    rows = checked_results(store, keys, runs)
+    rows = checked_results(store, ERRORS, keys, runs)
     settings, begin, count = np.unique(rows.setting, return_index=True, return_counts=True)
     columns: dict[str, Any] = {"runs": count, "diverged_runs": np.zeros(len(count), int)}
-    for measure in MEASURES:
-        errors = getattr(rows, measure)
+    for measure, errors in zip(MEASURES, rows[2:], strict=True):
         with np.errstate(invalid="ignore"):
             mean = np.add.reduceat(errors, begin) / count if len(errors) else np.empty(0)
             spread = np.add.reduceat((errors - np.repeat(mean, count)) ** 2, begin) if len(errors) else np.empty(0)
@@ -97,7 +96,9 @@ def run_frame(store: Store) -> "pd.DataFrame":
     import pandas as pd
 
     with store.snapshot():
-        frame, rows = setting_frame(store), checked_results(store)
-    of_setting = frame.loc[rows.setting].reset_index(drop=True)
-    results = pd.DataFrame(dict(zip(rows._fields[1:], rows[1:], strict=True)))
+        frame = setting_frame(store)
+        errors, divergence = checked_results(store, ERRORS), checked_results(store, DIVERGENCE)
+    of_setting = frame.loc[errors.setting].reset_index(drop=True)
+    names = ("run", *ERRORS.columns, *DIVERGENCE.columns)
+    results = pd.DataFrame(dict(zip(names, (*errors[1:], *divergence[2:]), strict=True)))
     return pd.concat([of_setting, results], axis=1)[[*RUN_COLUMNS, *other_columns(frame)]]

@@ -10,28 +10,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Booleans, Integers
+from gradient_dd.arrays import Booleans, Integers
 from gradient_dd.studies.checksums import Words, checksum, curve_checksum, result_checksums
 from gradient_dd.studies.columns import columns_of
-from gradient_dd.studies.seals import Seals, joined_seals
+from gradient_dd.studies.seals import COLUMNS, Seals, joined_seals
 from gradient_dd.studies.store import Store, pieces
 
 Keys = Mapping[int, str]  # the key of each setting, by its row
 
 
-class ResultRows(NamedTuple):
-    """Results in the order of setting and run; each array (results,)."""
+class Rows(NamedTuple):
+    """A part of results in the order of setting and run: two numbers for each; every array (results,)."""
 
     setting: Integers
     run: Integers
-    last100: Array
-    area: Array
-    diverged_step: Integers
-    diverged_episode: Integers
+    first: Any
+    second: Any
 
-    def at(self, chosen: Any) -> "ResultRows":
-        """Return the chosen results."""
-        return ResultRows._make(array[chosen] for array in self)
+    def at(self, chosen: Any) -> "Rows":
+        """Return the chosen rows."""
+        return Rows._make(array[chosen] for array in self)
+
+
+class Part(NamedTuple):
+    """Two columns of a result that are read and checked together, their kind, and where seals keep their checksum."""
+
+    columns: tuple[str, str]
+    kind: str
+    seal: str
+
+
+ERRORS = Part(("last100", "area"), "d", "errors")
+DIVERGENCE = Part(("diverged_step", "diverged_episode"), "q", "divergence")
 
 
 class Damage(NamedTuple):
@@ -43,25 +53,27 @@ class Damage(NamedTuple):
 
 
 def inspect_results(
-    store: Store, keys: Keys | None = None, runs: range | None = None
-) -> tuple[ResultRows, list[Damage]]:
-    """Return the whole results of these settings and runs, or of all, and what is damaged."""
+    store: Store, part: Part, keys: Keys | None = None, runs: range | None = None
+) -> tuple[Rows, list[Damage]]:
+    """Return a part of the whole results of these settings and runs, or of all, and what is damaged."""
     with store.snapshot():
         known = all_keys(store) if keys is None else keys
         seals = expected(store, "curve", keys, runs)
         if store.has_seals and keys is None:
-            found = all_as_sealed(store, seals, known)
+            found = all_as_sealed(store, part, seals, known)
             if found is not None:
                 return found, []
-        query = "SELECT setting, run, last100, area, diverged_step, diverged_episode FROM result"
-        columns, misfits = columns_of(selected(store, query, keys, runs, " ORDER BY setting, run"), "qqddqq")
-    rows = ResultRows(*columns)
-    whole, damaged = compared(store, "result", rows, row_checksums(rows, known), seals, seals.result, misfits)
+        query = f"SELECT setting, run, {', '.join(part.columns)} FROM result"
+        found_rows = selected(store, query, keys, runs, " ORDER BY setting, run")
+        columns, misfits = columns_of(found_rows, f"qq{part.kind}{part.kind}")
+    rows = Rows(*columns)
+    sealed = getattr(seals, part.seal)
+    whole, damaged = compared(store, "result", rows, row_checksums(rows, known), seals, sealed, misfits)
     return rows.at(whole), damaged
 
 
-def inspect_curves(store: Store, keys: Keys | None = None, runs: range | None = None) -> tuple[Seals, list[Damage]]:
-    """Return the settings and runs whose curves are whole, and what is damaged."""
+def inspect_curves(store: Store, keys: Keys | None = None, runs: range | None = None) -> tuple[Rows, list[Damage]]:
+    """Return the settings and runs whose curves are whole, with their checksums, and what is damaged."""
     misfits: list[tuple[Any, ...]] = []
 
     def checked() -> Iterator[tuple[int, int, int]]:
@@ -75,21 +87,22 @@ def inspect_curves(store: Store, keys: Keys | None = None, runs: range | None = 
         known = all_keys(store) if keys is None else keys
         seals = expected(store, "result", keys, runs)
         (setting, run, check), _ = columns_of(checked(), "qqq")
-    curves = Seals(setting, run, check.view(np.uint64), check.view(np.uint64))
-    whole, damaged = compared(store, "curve", curves, curves.curve, seals, seals.curve, misfits)
+    curves = Rows(setting, run, check.view(np.uint64), check)
+    whole, damaged = compared(store, "curve", curves, curves.first, seals, seals.curves, misfits)
     return curves.at(whole), damaged
 
 
 def inspect_cells(store: Store, keys: Keys, runs: range) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
     """Return for each of these runs the settings whose result and curve are whole, and those with something damaged."""
-    results, wrong = inspect_results(store, keys, runs)
-    curves, also_wrong = inspect_curves(store, keys, runs)
+    parts = [
+        *(inspect_results(store, part, keys, runs) for part in (ERRORS, DIVERGENCE)),
+        inspect_curves(store, keys, runs),
+    ]
     damaged: dict[int, set[int]] = {run: set() for run in runs}
-    for setting, run, _ in (*wrong, *also_wrong):
+    for setting, run, _ in (one for _, wrong in parts for one in wrong):
         damaged[run].add(setting)
     whole: dict[int, set[int]] = {run: set() for run in runs}
-    both = set(pairs(results, results.run >= 0)) & set(pairs(curves, curves.run >= 0))
-    for setting, run in both:
+    for setting, run in set.intersection(*(set(pairs(rows, slice(None))) for rows, _ in parts)):
         whole[run].add(setting)
     return {run: whole[run] - damaged[run] for run in runs}, damaged
 
@@ -107,8 +120,8 @@ def expected(store: Store, counterpart: str, keys: Keys | None, runs: range | No
     if not store.has_seals:
         rows = selected(store, f"SELECT setting, run FROM {counterpart}", keys, runs, " ORDER BY setting, run")
         setting, run = columns_of(rows, "qq")[0]
-        return Seals(setting, run, *np.zeros((2, len(run)), np.uint64))
-    query = "SELECT run, settings, results, curves, checksum FROM seal"
+        return Seals(setting, run, *np.zeros((3, len(run)), np.uint64))
+    query = f"SELECT {COLUMNS} FROM seal"
     if keys is None or runs is None:
         return joined_seals(store.each(f"{query} ORDER BY id"))
     query += " WHERE run >= ? AND run < ? AND first_setting <= ? AND last_setting >= ? ORDER BY id"
@@ -127,29 +140,32 @@ def selected(store: Store, query: str, keys: Keys | None, runs: range | None, or
         yield from store.each(query + where + order, (runs.start, runs.stop))
 
 
-def all_as_sealed(store: Store, seals: Seals, keys: Keys) -> ResultRows | None:
-    """Return all results if they are exactly what the seals say; else None.
+def all_as_sealed(store: Store, part: Part, seals: Seals, keys: Keys) -> Rows | None:
+    """Return a part of all results if they are exactly what the seals say; else None.
 
-    Which settings and runs they are of is known from the seals, so only the numbers are read: SQLite hands out cells
-    at 0.2 µs each, and two less for each result make up for the time that the checksums take.
+    Of which settings and runs they are is known from the seals, so only the numbers are read: SQLite hands out cells at
+    0.2 µs each, which takes longer than their checksums.
     """
-    query = "SELECT last100, area, diverged_step, diverged_episode FROM result ORDER BY setting, run"
+    query = f"SELECT {', '.join(part.columns)} FROM result ORDER BY setting, run"
     try:
         numbers = np.fromiter(chain.from_iterable(store.each(query)), float)  # whole numbers to 2⁵³ are exact
     except (TypeError, ValueError):
         return None
-    if len(numbers) != 4 * len(seals.run) or np.isnan(numbers).any():
+    if len(numbers) != 2 * len(seals.run) or np.isnan(numbers).any():
         return None
-    last100, area, *diverged = np.ascontiguousarray(numbers.reshape(-1, 4).T)
-    with np.errstate(invalid="ignore"):
-        step, episode = (column.astype(np.int64) for column in diverged)
-    rows = ResultRows(seals.setting, seals.run, last100, area, step, episode)
-    whole = (row_checksums(rows, keys) == seals.result) & (step == diverged[0]) & (episode == diverged[1])
-    return rows if whole.all() else None
+    first, second = np.ascontiguousarray(numbers.reshape(-1, 2).T)
+    if part.kind == "q":
+        with np.errstate(invalid="ignore"):
+            whole = [column.astype(np.int64) for column in (first, second)]
+        if (whole[0] != first).any() or (whole[1] != second).any():
+            return None
+        first, second = whole
+    rows = Rows(seals.setting, seals.run, first, second)
+    return rows if (row_checksums(rows, keys) == getattr(seals, part.seal)).all() else None
 
 
-def row_checksums(rows: ResultRows, keys: Keys) -> Words:
-    """Return the checksum of each result, given the keys of the settings."""
+def row_checksums(rows: Rows, keys: Keys) -> Words:
+    """Return the checksum of each row of a part, given the keys of the settings."""
     begin = np.flatnonzero(np.diff(rows.setting, prepend=-1))  # rows stand in the order of their settings
     named = [checksum(keys.get(setting, "")) for setting in rows.setting[begin].tolist()]
     count = np.diff(begin, append=len(rows.setting))
@@ -159,7 +175,7 @@ def row_checksums(rows: ResultRows, keys: Keys) -> Words:
 def compared(
     store: Store,
     what: str,
-    found: ResultRows | Seals,
+    found: Rows,
     checks: Words,
     seals: Seals,
     sealed: Words,
@@ -183,6 +199,6 @@ def compared(
     return whole, damaged
 
 
-def pairs(rows: ResultRows | Seals, chosen: Booleans) -> Iterator[tuple[int, int]]:
+def pairs(rows: Rows | Seals, chosen: Any) -> Iterator[tuple[int, int]]:
     """Yield the setting and the run of chosen rows."""
     return zip(rows.setting[chosen].tolist(), rows.run[chosen].tolist(), strict=True)

@@ -6,11 +6,11 @@ import numpy as np
 
 from gradient_dd.studies.checked import inspect_settings, inspect_units
 from gradient_dd.studies.columns import columns_of
-from gradient_dd.studies.inspection import inspect_curves, inspect_results
-from gradient_dd.studies.seals import INSERT, is_whole, joined_seals, seal_row
+from gradient_dd.studies.inspection import DIVERGENCE, ERRORS, inspect_curves, inspect_results
+from gradient_dd.studies.seals import COLUMNS, INSERT, is_whole, joined_seals, seal_row
 from gradient_dd.studies.store import Store
 
-SEALS = "SELECT id, run, settings, results, curves, checksum FROM seal"
+SEALS = f"SELECT id, {COLUMNS} FROM seal"
 BOTH = (("result", "curve"), ("curve", "result"))
 Cells = Collection[tuple[int, int]]  # settings and runs
 
@@ -29,7 +29,7 @@ def drop_cells(store: Store, cells: Cells) -> None:
                     if len(kept.run) < len(entries.run):
                         store.db.execute("DELETE FROM seal WHERE id = ?", (row,))
                     if 0 < len(kept.run) < len(entries.run):
-                        store.db.execute(INSERT, (row, *seal_row(run, kept.setting, kept.result, kept.curve)))
+                        store.db.execute(INSERT, seal_row(kept, row))
 
 
 def drop_strays(store: Store) -> None:
@@ -63,6 +63,7 @@ def drop_damage(store: Store) -> None:
     settings = [(one.setting,) for one in inspect_settings(store)[1]]
     query = "SELECT setting, run FROM result WHERE setting = ?"
     drop_cells(store, [cell for row in settings for cell in store.rows(query, row)])
-    drop_cells(store, {(one.setting, one.run) for one in (*inspect_results(store)[1], *inspect_curves(store)[1])})
+    found = [*(inspect_results(store, part) for part in (ERRORS, DIVERGENCE)), inspect_curves(store)]
+    drop_cells(store, {(one.setting, one.run) for _, damaged in found for one in damaged})
     with store.transaction():
         store.db.executemany("DELETE FROM setting WHERE id = ?", settings)

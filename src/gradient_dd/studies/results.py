@@ -11,7 +11,7 @@ from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, statistics
 from gradient_dd.studies.checked import checked_curves, checked_results, undamaged
 from gradient_dd.studies.frames import MEASURES, summary_frame
-from gradient_dd.studies.inspection import Damage
+from gradient_dd.studies.inspection import ERRORS, Damage
 from gradient_dd.studies.selection import tuned
 from gradient_dd.studies.store import Store
 
@@ -41,11 +41,11 @@ class Results:
         one_of("'measure'", measure, MEASURES)
         with Store(self.path) as store, store.snapshot():
             settings, rows, keys = self._lanes(store, task)
-            found = checked_results(store, keys, self.study.run_numbers)
+            found = checked_results(store, ERRORS, keys, self.study.run_numbers)
         place = {row: i for i, row in enumerate(rows) if row is not None}
         table = np.full((len(rows), self.study.runs), np.nan)
         at = [place[row] for row in found.setting.tolist()]
-        table[at, found.run - self.study.first_run] = getattr(found, measure)
+        table[at, found.run - self.study.first_run] = found[2 + MEASURES.index(measure)]
         return settings, table
 
     def curves(self, task: str, settings: list[Setting]) -> Array:

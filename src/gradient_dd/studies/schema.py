@@ -22,7 +22,8 @@ CREATE TABLE cost (
 SEAL = """
 CREATE TABLE seal (
     id INTEGER PRIMARY KEY, run INTEGER NOT NULL, first_setting INTEGER NOT NULL, last_setting INTEGER NOT NULL,
-    settings BLOB NOT NULL, results BLOB NOT NULL, curves BLOB NOT NULL, checksum INTEGER NOT NULL
+    settings BLOB NOT NULL, errors BLOB NOT NULL, divergence BLOB NOT NULL, curves BLOB NOT NULL,
+    checksum INTEGER NOT NULL
 );
 CREATE INDEX seal_run ON seal (run, first_setting, last_setting);
 """  # since version 3

@@ -1,8 +1,9 @@
 """Seals: the checksums of results and curves that were written together, one row of a store for each unit.
 
-A seal names its run and its settings, and has for each of them a checksum of the result and one of the curve. So it
-says what must be there: a result that is lost is noticed just as one that is changed. Where two seals name the same
-setting and run, the later one counts. A seal that is damaged itself is ignored, and what it named is without a seal.
+A seal names its run and its settings, and has three checksums for each of them: of the errors, of the divergence and of
+the curve. So it says what must be there: a result that is lost is noticed just as one that is changed. Where two seals
+name the same setting and run, the later one counts. A seal that is damaged itself is ignored, and what it named is
+without a seal.
 """
 
 from collections.abc import Iterable
@@ -13,14 +14,16 @@ import numpy as np
 from gradient_dd.arrays import Integers
 from gradient_dd.studies.checksums import Words, checksum
 
-INSERT = "INSERT INTO seal VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # the id, None for a new one, and the row of the seal
+COLUMNS = "run, settings, errors, divergence, curves, checksum"
+INSERT = f"INSERT INTO seal (id, first_setting, last_setting, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-def seal_row(run: int, settings: Integers, results: Words, curves: Words) -> tuple[Any, ...]:
-    """Return the row of a seal; settings, results, curves: (settings,)."""
-    named = np.ascontiguousarray(settings, "<i8").tobytes()
-    checks = [np.ascontiguousarray(words).astype("<u8").tobytes() for words in (results, curves)]
-    return run, int(min(settings)), int(max(settings)), named, *checks, checksum(f"{run} ".encode() + named)
+def seal_row(seals: "Seals", row: int | None = None) -> tuple[Any, ...]:
+    """Return what INSERT takes for a seal of entries that have one run; `row` is its id, None for a new one."""
+    run, named = int(seals.run[0]), seals.setting.astype("<i8").tobytes()
+    checks = [words.astype("<u8").tobytes() for words in (seals.errors, seals.divergence, seals.curves)]
+    own = checksum(f"{run} ".encode() + named)
+    return row, int(seals.setting.min()), int(seals.setting.max()), run, named, *checks, own
 
 
 class Seals(NamedTuple):
@@ -28,8 +31,9 @@ class Seals(NamedTuple):
 
     setting: Integers
     run: Integers
-    result: Words
-    curve: Words
+    errors: Words
+    divergence: Words
+    curves: Words
 
     def at(self, chosen: Any) -> "Seals":
         """Return the chosen entries."""
@@ -55,15 +59,14 @@ def is_whole(run: Any, settings: Any, *checks: Any) -> bool:
 
 
 def joined_seals(rows: Iterable[tuple[Any, ...]]) -> Seals:
-    """Return the entries of seals; rows: (run, settings, results, curves, checksum) in the order of their writing."""
+    """Return the entries of seals; rows: COLUMNS of each, in the order in which they were written."""
     whole = [row for row in rows if is_whole(*row)]
-    setting, result, curve = (
-        np.concatenate([np.empty(0, kind), *(np.frombuffer(row[i], kind) for row in whole)])
-        for i, kind in ((1, "<i8"), (2, "<u8"), (3, "<u8"))
+    setting, *checks = (
+        np.frombuffer(b"".join(row[i] for row in whole), kind) for i, kind in enumerate(("<i8", *["<u8"] * 3), start=1)
     )
     run = np.repeat(np.array([row[0] for row in whole], np.int64), [len(row[1]) // 8 for row in whole])
     order = np.lexsort((run, setting))  # it keeps the order of equal ones
-    seals = Seals(setting, run, result, curve).at(order)
+    seals = Seals(setting, run, *checks).at(order)
     last = np.ones(len(run), bool)
     last[:-1] = (np.diff(seals.setting) != 0) | (np.diff(seals.run) != 0)
     return seals if last.all() else seals.at(last)

@@ -20,10 +20,8 @@ class StoreError(GradientDDError):
 
 
 def connect(file: Path, options: str) -> sqlite3.Connection:
-    """Return a connection to a file; where a text is damaged, it is read with a mark in place of what is not text."""
-    db = sqlite3.connect(f"{file.resolve().as_uri()}?{options}", uri=True, timeout=20, isolation_level=None)
-    db.text_factory = lambda raw: raw.decode(errors="replace")
-    return db
+    """Return a connection to a file."""
+    return sqlite3.connect(f"{file.resolve().as_uri()}?{options}", uri=True, timeout=20, isolation_level=None)
 
 
 def open_to_read(file: Path) -> tuple[sqlite3.Connection, int]:

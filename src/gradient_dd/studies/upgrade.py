@@ -25,8 +25,8 @@ def upgrade(db: sqlite3.Connection, version: int) -> int:
     db.executemany("UPDATE unit SET checksum = ? WHERE id = ?", rows)
     sealed = 0
     for seal in new_seals(db):
-        db.execute(INSERT, (None, *seal))
-        sealed += len(seal[3]) // 8
+        db.execute(INSERT, seal)
+        sealed += len(seal[4]) // 8
     db.execute(f"PRAGMA user_version = {VERSION}")
     return sealed
 
@@ -47,18 +47,19 @@ def new_seals(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
     named = {row: checksum(key) for row, key in keys.items()}
     found = db.execute("SELECT * FROM result ORDER BY setting, run")
     columns, _ = columns_of((row for row in found if row[0] in named), "qqddqq")
-    setting, run, *numbers = columns
+    setting, run, last100, area, *diverged = columns
     of_key = np.array([named[row] for row in setting.tolist()], np.int64)
     curves = [array("q"), array("q"), array("q")]
     for row, number, points in db.execute("SELECT setting, run, points FROM curve ORDER BY setting, run"):
         if row in keys and isinstance(points, bytes):
             for column, cell in zip(curves, (row, number, curve_checksum(keys[row], number, points)), strict=True):
                 column.append(cell)
-    drawn = Seals._make(np.frombuffer(column, np.int64) for column in (*curves, curves[-1]))
+    drawn = Seals._make(np.frombuffer(column, np.int64) for column in (*curves, *curves[-1:] * 2))
     place = drawn.places(setting, run)
-    result = result_checksums(of_key, run, *numbers)
+    checks = result_checksums(of_key, run, last100, area), result_checksums(of_key, run, *diverged)
+    seals = Seals(setting, run, *checks, drawn.curves[place].view(np.uint64) if len(drawn.run) else checks[0])
     order = np.flatnonzero(place >= 0)
     order = order[np.argsort(run[order], kind="stable")]
     for ours in np.split(order, np.flatnonzero(np.diff(run[order])) + 1):
         if len(ours):
-            yield seal_row(int(run[ours[0]]), setting[ours], result[ours], drawn.curve[place[ours]].view(np.uint64))
+            yield seal_row(seals.at(ours))

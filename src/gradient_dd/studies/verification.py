@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gradient_dd.studies.checked import damaged_units, inspect_settings, inspect_units, task_names
-from gradient_dd.studies.inspection import Damage, inspect_curves, inspect_results
+from gradient_dd.studies.inspection import DIVERGENCE, ERRORS, Damage, inspect_curves, inspect_results
 from gradient_dd.studies.repair import drop_damage
 from gradient_dd.studies.store import Store
 
@@ -49,10 +49,11 @@ def verify(path: str | Path) -> Verification:
     with Store(path) as store, store.snapshot():
         structure = [text for (text,) in store.rows("PRAGMA integrity_check(10)") if text != "ok"]
         _, settings = inspect_settings(store)
-        results, wrong_results = inspect_results(store)
-        _, wrong_curves = inspect_curves(store)
-        records = [Damage(task, run, "record of time") for task, run in inspect_units(store).values()]
-        damaged = damaged_units(store, [*settings, *wrong_results, *wrong_curves, *records])
+        results, wrong = inspect_results(store, ERRORS)
+        for _, more in (inspect_results(store, DIVERGENCE), inspect_curves(store)):
+            wrong += more
+        wrong += [Damage(task, run, "record of time") for task, run in inspect_units(store).values()]
+        damaged = damaged_units(store, [*settings, *dict.fromkeys(wrong)])
         of_task = task_names(store)
     return Verification(
         file=Path(path),
