@@ -1,5 +1,6 @@
 """Results: what a store holds, as arrays and frames. Reads only."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from gradient_dd.errors import must, one_of
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, statistics
 from gradient_dd.studies.checked import checked_curves, checked_results, undamaged
-from gradient_dd.studies.frames import MEASURES, summary_frame
+from gradient_dd.studies.frames import MEASURES, column_of, summary_frame
 from gradient_dd.studies.inspection import ERRORS, Damage
 from gradient_dd.studies.selection import tuned
 from gradient_dd.studies.store import Store
@@ -71,6 +72,23 @@ class Results:
             parts = [summary_frame(store, some, self.study.run_numbers) for some in keys]
         return pd.concat(parts, ignore_index=True)
 
+    def best_frame(self, measure: str = "last100") -> "pd.DataFrame":
+        """Return the tuned setting of each learner on each task, with every parameter that varies in the study."""
+        import pandas as pd
+
+        parts = []
+        for task in self.tasks:
+            settings, errors = self.errors(task, measure)
+            with Store(self.path) as store:
+                _, rows, keys = self._lanes(store, task)
+                for kind in dict.fromkeys(map(learner_of, settings)):
+                    best = rows[tuned(settings, errors, lambda setting, kind=kind: learner_of(setting) == kind)]  # type: ignore[misc]
+                    if best is not None:
+                        parts.append(summary_frame(store, {best: keys[best]}, self.study.run_numbers))
+        frame = pd.concat(parts, ignore_index=True)
+        first, shown = ["task", "size", "reading", "learner"], [f"{measure}_mean", f"{measure}_sem", "diverged_runs"]
+        return frame[[*first, *varying_columns(self.study.settings()), *shown]]
+
     def selected(self, task: str, learner: str, measure: str = "last100") -> Setting:
         """Return the setting of a learner with the smallest mean error."""
         settings, errors = self.errors(task, measure)
@@ -85,3 +103,17 @@ class Results:
         """Return left − right with its 95 % paired-bootstrap interval over common runs."""
         settings, errors = self.errors(task, measure)
         return statistics.paired_bootstrap(errors[settings.index(left)], errors[settings.index(right)], seed)
+
+
+def learner_of(setting: Setting) -> tuple[str, str]:
+    """Return the learner and the placement of its ratio: what a setting is tuned within."""
+    return setting.rule.name, setting.rho_mode
+
+
+def varying_columns(settings: Iterable[Setting]) -> list[str]:
+    """Return the column of alpha, and of every other parameter that has several values."""
+    values: dict[str, set[float]] = {}
+    for setting in settings:
+        for name, value in setting.values.items():
+            values.setdefault(name, set()).add(value)
+    return [column_of(name) for name, several in values.items() if name == "alpha" or len(several) > 1]

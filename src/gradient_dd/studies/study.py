@@ -28,6 +28,7 @@ from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.tasks import Task, build
 
 ENGINE_VERSION = 2  # raised whenever a change of the engine could change a result
+MOST_SETTINGS = 2_000_000  # of a study: half a gigabyte, and some seconds to check them
 NS_PER_UPDATE = 0.9  # on one core, sampling and errors included: what estimates of time are made with
 
 
