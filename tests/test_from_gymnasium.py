@@ -116,3 +116,10 @@ def test_a_bad_request_gets_one_sentence(arguments, sentence):
 def test_an_environment_without_a_table_is_refused():
     with pytest.raises(BadRequestError, match="'env' must have a table of outcomes"):
         tasks.from_gymnasium(gymnasium.make("CartPole-v1"))
+
+
+def test_a_table_that_never_ends_is_refused():
+    env = TwoRewards()
+    env.P = {0: {0: [(1.0, 0, 1.0, False)]}}
+    with pytest.raises(BadRequestError, match="must end some episode: an outcome that is done. Got none."):
+        tasks.from_gymnasium(env, discount=0.9)

@@ -56,6 +56,8 @@ def from_gymnasium(
     first = start_of(env, start, states)
     outcomes, averaged = merged(rows)
     kept = reachable(outcomes, policies[0], first)
+    if not (outcomes.next_state == states).any():
+        raise must(f"The table of {name}", "end some episode: an outcome that is done", Words("none"))
     terminal = np.append(~kept, True)
     used = kept[outcomes.state]
     return Task(

@@ -121,8 +121,8 @@ class Task:
 
     @property
     def episodic(self) -> bool:
-        """Whether episodes end: whether an outcome leads to a terminal."""
-        return bool(self.terminal[self.outcomes.next_state].any())
+        """Whether episodes end."""
+        return bool(self.terminal.any())
 
     # The data a learner sees -----------------------------------------------------------------------------
 
