@@ -121,5 +121,5 @@ def test_an_environment_without_a_table_is_refused():
 def test_a_table_that_never_ends_is_refused():
     env = TwoRewards()
     env.P = {0: {0: [(1.0, 0, 1.0, False)]}}
-    with pytest.raises(BadRequestError, match="must end some episode: an outcome that is done. Got none."):
+    with pytest.raises(BadRequestError, match=r"must end some episode: an outcome that is done\. Got none\."):
         tasks.from_gymnasium(env, discount=0.9)
