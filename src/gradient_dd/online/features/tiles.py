@@ -4,10 +4,10 @@
     >>> coder.n_features, coder.nonzeros, coder.bound
     (648, 8, 8.0)
 
-Tiling t is shifted by t/tilings of a tile in the first dimension, 3t/tilings in the second, 5t/tilings in the third,
-and so on (Parks & Militzer's displacement), so that the grids cut each other evenly. A dimension that wraps around, such
-as an angle, has no seam. With `size` the tiles are hashed into so many features; two tiles that fall on the same feature
-count as one.
+Tiling t is shifted by t/tilings of a tile in the first dimension, by 3t/tilings in the second, by 5t/tilings in the
+third, and so on (Parks & Militzer's displacement), so that the grids cut each other evenly. A dimension that wraps
+around, such as an angle, has no seam. With `size` the tiles are hashed into so many features; two tiles that fall on
+the same feature count as one.
 """
 
 from typing import Any
