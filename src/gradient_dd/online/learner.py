@@ -20,6 +20,8 @@ from gradient_dd.online.learner_file import read_learner, write_learner
 
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
+KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
+KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
 REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
 
 
@@ -58,6 +60,7 @@ class Learner:
         **parameters: Any,
     ) -> None:
         self.setting = find(learner).setting(rho_mode=rho_mode, **parameters)
+        self.rule.check_known("`Learner`", KNOWN_SIGNALS, KNOWN_MOVES)
         self.n_features = whole_number("'n_features'", n_features)
         self.schedule = check_schedule(schedule)
         self._initial_w = self._start_weights(initial_w)

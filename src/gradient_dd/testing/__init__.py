@@ -21,8 +21,8 @@ from gradient_dd.testing.mean_contracts import (
 )
 from gradient_dd.testing.mean_update import expected_move, modes, stated_move
 from gradient_dd.testing.step_contracts import (
-    keeps_to_its_step_sizes,
     is_a_pure_function,
+    keeps_to_its_step_sizes,
     never_looks_past_the_end,
     stands_still_with_step_size_zero,
     uses_all_it_declares,
@@ -50,8 +50,8 @@ CONTRACTS: tuple[Callable[[Rule], str | None], ...] = (
 def check_learner(rule: Rule) -> list[str]:
     """Run every contract on a rule, and return what they could not see, a sentence each.
 
-    AssertionError says which contract the rule breaks, and how. A rule that states its mean update, `expected`, is checked
-    term by term. Without it a wrong sign or a missing ratio is found only where it moves the fixed point or makes the
-    mean unstable, and the returned list says so.
+    AssertionError says what the rule breaks, and how. A rule that states its mean update, `expected`, is checked term
+    by term. Without it a wrong sign or a missing ratio is found only where it moves the fixed point or makes the mean
+    unstable, and the returned list says so.
     """
     return [note for contract in CONTRACTS if (note := contract(rule))]
