@@ -55,11 +55,12 @@ def whole_number(what: str, value: Any, at_least: int = 1, at_most: int | None =
     fits = isinstance(value, Integral) and not isinstance(value, bool)
     if fits and value >= at_least and (at_most is None or value <= at_most):
         return int(value)
+    rule = f"be a whole number from {at_least} to {at_most}"
     if at_most is None:
-        raise must(what, f"be a whole number, {at_least} or more", value)
-    raise must(
-        what, f"be {at_least}" if at_least == at_most else f"be a whole number from {at_least} to {at_most}", value
-    )
+        rule = f"be a whole number, {at_least} or more"
+    elif at_least == at_most:
+        rule = f"be {at_least}"
+    raise must(what, rule, Words(repr(value)) if type(value) is float else value)  # 100000.0, not 100000
 
 
 def boolean(what: str, value: Any) -> bool:

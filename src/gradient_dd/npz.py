@@ -1,4 +1,4 @@
-"""Reading .npz files that may be damaged or hostile: nothing is unpickled, and sizes are checked before they are read."""
+"""Reading .npz files that may be damaged or hostile: nothing is unpickled, and sizes are checked before reading."""
 
 from io import BytesIO
 from pathlib import Path
@@ -22,6 +22,8 @@ def read_arrays(path: Path) -> dict[str, Any]:
 
     Every array is checked against the checksum that the file holds of it.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DamagedError("a pipe or a device")  # opening one could wait for ever
     with path.open("rb") as file:
         try:
             with ZipFile(file) as archive:
