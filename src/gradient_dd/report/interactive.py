@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import numpy as np
-from plotly.offline import get_plotlyjs
 
 from gradient_dd.arrays import Array
+from gradient_dd.errors import extra
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Figure
 from gradient_dd.report.panels import bin_middles
@@ -14,6 +14,9 @@ from gradient_dd.report.study_figure import title_of
 from gradient_dd.studies import statistics
 from gradient_dd.studies.results import MEASURES, Results
 from gradient_dd.studies.selection import tuned
+
+with extra("report"):
+    from plotly.offline import get_plotlyjs
 
 POINTS = 50  # of a learning curve
 

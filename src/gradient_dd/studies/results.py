@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must
+from gradient_dd.errors import extra, must
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, statistics
 from gradient_dd.studies.selection import tuned
@@ -82,7 +82,8 @@ class Results:
 
     def frame(self) -> "pd.DataFrame":
         """Return one row for each task and setting of the study; see `summary_frame`."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         runs = range(self.study.first_run, self.study.first_run + self.study.runs)
         with Store(self.path) as store:
@@ -111,7 +112,8 @@ def summary_frame(store: Store, rows: Iterable[int | None] | None = None, runs: 
     Nothing is dropped: a setting that diverged has an infinite mean, one with no run done has none. `rows` chooses
     settings, `runs` runs; the default is all. Memory is a few hundred bytes a setting.
     """
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     chosen = None if rows is None else {row for row in rows if row is not None}
     columns: dict[str, list[Any]] = {name: [] for name in FACTS}
@@ -131,7 +133,8 @@ def summary_frame(store: Store, rows: Iterable[int | None] | None = None, runs: 
 
 def fold_runs(store: Store, chosen: set[int] | None, runs: range | None) -> "pd.DataFrame":
     """Return runs, mean, standard error and divergence of every setting that has results, by its row."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     bounds = (runs.start, runs.stop) if runs else (0, 2**62)
     query = "SELECT setting, run, last100, area FROM result WHERE run >= ? AND run < ?"
@@ -155,7 +158,8 @@ def fold_runs(store: Store, chosen: set[int] | None, runs: range | None) -> "pd.
 
 def run_frame(store: Store) -> "pd.DataFrame":
     """Return one row for each setting and run of a store, curves left out."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     query = (
         "SELECT task, size, reading, learner, alpha, zeta, kappa, rho_mode, schedule, coalesce(episodes, steps), "
