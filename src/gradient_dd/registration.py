@@ -40,8 +40,8 @@ def register_now() -> None:
 class AfterGymnasium:
     """An import hook that waits for Gymnasium, lets the usual finders load it, and then registers the tasks.
 
-    It has the methods that `importlib.abc` asks for, and so has its loader; to import that module would take longer than
-    all the rest of `import gradient_dd`.
+    It has the methods that `importlib.abc` asks for, and so has its loader. Importing that module would take longer
+    than all the rest of `import gradient_dd`.
     """
 
     def find_spec(
