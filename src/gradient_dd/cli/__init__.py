@@ -1,52 +1,47 @@
 """The command line. A command parses its words, calls one function of one room, and prints what comes back.
 
-Each command is a file of `commands/`. Heavy modules are imported inside the commands, so that `--help` answers at once.
+Each command is a file of `commands/`; `group.py` collects them. This file needs no extra, so that `gradient-dd` can say
+which one is missing.
 """
 
 import os
 import sys
+from typing import TYPE_CHECKING, NoReturn
 
-import click
+from gradient_dd.errors import BadRequestError, GradientDDError, extra
 
-from gradient_dd import __version__
-from gradient_dd.cli.commands import COMMANDS
-from gradient_dd.errors import BadRequestError, GradientDDError
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="gradient-dd")
-def cli() -> None:
-    """Gradient-DD and the TD family: linear off-policy value prediction.
-
-    \b
-    Try:
-      gradient-dd list                          what there is
-      gradient-dd show gradient_dd              a learner: equation, parameters, reference, file
-      gradient-dd show baird n_states=20        a task: sizes, values, visits, condition numbers
-      gradient-dd sweep --task baird --learner gradient_dd --alpha 1e-3..0.1:9 --steps 10000
-      gradient-dd analyse baird                 which step sizes are stable, how fast, what to take
-      gradient-dd reproduce                     the paper: figures, tables, verdicts
-    """
-
-
-for command in COMMANDS:
-    cli.add_command(command)
+if TYPE_CHECKING:
+    import click
 
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 the work failed, 2 a bad request."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads: matrices are small, and we have threads
+    if "numpy" not in sys.modules:  # it is read once, when NumPy loads
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we have threads of our own
     try:
-        cli.main(standalone_mode=False)
+        with extra("cli"):
+            from gradient_dd.cli.group import cli
+        run(cli)
+    except BadRequestError as error:
+        stop(f"Error: {error}", 2)
+    except GradientDDError as error:
+        stop(f"Error: {error}", 1)
+
+
+def run(command: "click.Command") -> None:
+    """Run a command with the words that the program was called with."""
+    import click
+
+    try:
+        command.main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped.", err=True)
-        sys.exit(1)
-    except BadRequestError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(2)
-    except GradientDDError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+        stop("Stopped.", 1)
+
+
+def stop(sentence: str, code: int) -> NoReturn:
+    """Print a sentence to stderr and end the program."""
+    print(sentence, file=sys.stderr)
+    sys.exit(code)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradient_dd.errors import extra
 from gradient_dd.studies.store import Store, pieces
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def column_of(parameter: str) -> str:
 
 def setting_frame(store: Store, chosen: Collection[int] | None = None) -> "pd.DataFrame":
     """Return the facts and parameters of the `chosen` settings of a store, or of all, by their rows."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     ids: list[int] = []
     columns: dict[str, list[Any]] = {name: [] for name in FACTS}
@@ -85,7 +87,8 @@ def summary_frame(store: Store, rows: Collection[int] | None = None, runs: range
 
 def fold_runs(store: Store, chosen: set[int] | None, runs: range | None) -> "pd.DataFrame":
     """Return runs, mean, standard error and divergence of every setting that has results, by its row."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     bounds = (runs.start, runs.stop) if runs else (0, 2**62)
     query = "SELECT setting, run, last100, area FROM result WHERE run >= ? AND run < ?"
@@ -109,7 +112,8 @@ def fold_runs(store: Store, chosen: set[int] | None, runs: range | None) -> "pd.
 
 def run_frame(store: Store) -> "pd.DataFrame":
     """Return one row for each setting and run of a store, curves left out."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     names = ("run", *MEASURES, "diverged_step", "diverged_episode")
     found = store.rows(f"SELECT setting, {', '.join(names)} FROM result ORDER BY setting, run")

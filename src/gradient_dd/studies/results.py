@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must
+from gradient_dd.errors import extra, must
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, statistics
 from gradient_dd.studies.frames import MEASURES, summary_frame
@@ -65,7 +65,8 @@ class Results:
 
     def frame(self) -> "pd.DataFrame":
         """Return one row for each task and setting of the study; see `summary_frame`."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         with Store(self.path) as store:
             rows = [[row for row in self._lanes(store, task)[1] if row is not None] for task in self.tasks]

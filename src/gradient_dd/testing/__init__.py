@@ -21,8 +21,8 @@ from gradient_dd.testing.mean_contracts import (
 )
 from gradient_dd.testing.mean_update import expected_move, modes, stated_move
 from gradient_dd.testing.step_contracts import (
-    keeps_to_its_step_sizes,
     is_a_pure_function,
+    keeps_to_its_step_sizes,
     never_looks_past_the_end,
     stands_still_with_step_size_zero,
     uses_all_it_declares,

@@ -1,6 +1,6 @@
 """The mean update of a rule: averaged over the transitions of a task, and as the rule states it.
 
-    Δw, Δη   averaged over d(s) μ(a|s) P(s'|s,a), as under independent draws
+Δw, Δη   averaged over d(s) μ(a|s) P(s'|s,a), as under independent draws
 """
 
 from functools import cache
