@@ -3,7 +3,8 @@
 *What* must be *rule*. Got *value*. Did you mean …?
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from math import inf, isfinite, nan
 from numbers import Integral, Real
@@ -27,8 +28,37 @@ class DivergedError(GradientDDError, ArithmeticError):
     """A learner's next step would leave the finite numbers; its last finite weights are kept."""
 
 
+class MissingExtraError(GradientDDError, ImportError):
+    """A package is not installed that an extra of this one brings."""
+
+
+EXTRAS = {  # each extra of the package, and what needs it
+    "cli": "The command line",
+    "cluster": "A Dask cluster",
+    "environments": "A Gymnasium environment",
+    "frames": "A data frame",
+    "parquet": "A Parquet file",
+    "report": "A figure or a report",
+}
+
+
 class Words(str):
-    """A value described in words: a sentence shows it without quotes."""
+    """A value given in words: a sentence shows it without quotes."""
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Import what an extra brings; where it is not installed, the error says how to install it.
+
+    with extra("frames"):
+        import pandas as pd
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        sentence = f"{EXTRAS[name]} needs {package}, which is not installed. Try: pip install 'gradient-dd[{name}]'."
+        raise MissingExtraError(sentence) from None
 
 
 def must(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:

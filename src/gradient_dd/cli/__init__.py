@@ -1,41 +1,21 @@
 """The command line. A command parses its words, calls one function of one room, and prints what comes back.
 
-Each command is a file of `commands/`. Heavy modules are imported inside the commands, so that `--help` answers at once.
+Each command is a file of `commands/`; `group.py` collects them. This file needs no extra, so that `gradient-dd` can say
+which one is missing.
 """
 
 import os
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import click
+from gradient_dd.errors import BadRequestError, GradientDDError, extra, one_line
 
-from gradient_dd import __version__
-from gradient_dd.cli.commands import COMMANDS
-from gradient_dd.errors import BadRequestError, GradientDDError, one_line
+if TYPE_CHECKING:
+    import click
 
 DEBUG = "GRADIENT_DD_DEBUG"  # the environment variable that lets tracebacks through
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="gradient-dd")
-def cli() -> None:
-    """Gradient-DD and the TD family: linear off-policy value prediction.
-
-    \b
-    Try:
-      gradient-dd list                          what there is
-      gradient-dd show gradient_dd              a learner: equation, parameters, reference, file
-      gradient-dd show baird n_states=20        a task: sizes, values, visits, condition numbers
-      gradient-dd sweep --task baird --learner gradient_dd --alpha 1e-3..0.1:9 --steps 10000
-      gradient-dd analyse baird                 which step sizes are stable, how fast, what to take
-      gradient-dd reproduce                     the paper: figures, tables, verdicts
-    """
-
-
-for command in COMMANDS:
-    cli.add_command(command)
 
 
 def main() -> None:
@@ -43,25 +23,36 @@ def main() -> None:
 
     Whatever goes wrong is one sentence on stderr; GRADIENT_DD_DEBUG=1 shows the traceback of an unexpected error.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy loads: matrices are small, and we have threads
+    if "numpy" not in sys.modules:  # it is read once, when NumPy loads
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we have threads of our own
     print_what_can_be_printed()
     try:
-        cli.main(standalone_mode=False)
+        with extra("cli"):
+            from gradient_dd.cli.group import cli
+        run(cli)
         flush_output()
-    except click.ClickException as error:
-        with suppress(OSError):
-            error.show()
-        leave(2)
     except BadRequestError as error:
-        leave(2, f"Error: {error}")
+        stop(f"Error: {error}", 2)
     except GradientDDError as error:
-        leave(1, f"Error: {error}")
-    except (click.Abort, KeyboardInterrupt):
-        leave(1, "Stopped.")
+        stop(f"Error: {error}", 1)
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
-        leave(1, f"Error: {unexpected(error)}")
+        stop(f"Error: {unexpected(error)}", 1)
+
+
+def run(command: "click.Command") -> None:
+    """Run a command with the words that the program was called with."""
+    import click
+
+    try:
+        command.main(standalone_mode=False)
+    except click.ClickException as error:
+        with suppress(OSError):
+            error.show()
+        stop("", 2)
+    except (click.Abort, KeyboardInterrupt):
+        stop("Stopped.", 1)
 
 
 def print_what_can_be_printed() -> None:
@@ -77,11 +68,11 @@ def flush_output() -> None:
         sys.stdout.flush()
 
 
-def leave(code: int, sentence: str = "") -> NoReturn:
-    """Print a sentence to stderr, if that is possible, and end with an exit code."""
+def stop(sentence: str, code: int) -> NoReturn:
+    """Print a sentence to stderr, if that is possible, and end the program."""
     with suppress(OSError):
-        if sentence:
-            click.echo(sentence, err=True)
+        if sentence and sys.stderr is not None:
+            print(sentence, file=sys.stderr)
     try:
         flush_output()
     except OSError:  # the interpreter would flush again at its end, and complain

@@ -6,9 +6,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 import gradient_dd
+from gradient_dd.errors import extra
 from gradient_dd.paper.claims import Verdict
 from gradient_dd.paper.exact_statements import Statement
 from gradient_dd.paper.figures import DRAWINGS, FIGURES
@@ -18,6 +17,9 @@ from gradient_dd.report.interactive import as_json, figure_data, plotly_library,
 from gradient_dd.report.panels import Panel
 from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.results import Results
+
+with extra("report"):
+    import jinja2
 
 COUNTED = ("holds", "holds in part", "does not hold")
 

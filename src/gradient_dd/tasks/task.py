@@ -53,6 +53,8 @@ class Task:
     feature_rows     (states, p) sparse; rows of terminals are never used
     initial_weights  (p,) w at the first step
     ratios           (states, actions) importance ratios given outright, or None for target / behaviour
+    parameters       what the builder of a named task was given
+    notes            a sentence for each thing that was changed or left out when the table was made
     """
 
     name: str
@@ -65,6 +67,7 @@ class Task:
     initial_weights: Array
     ratios: Array | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_table(self)

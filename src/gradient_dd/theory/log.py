@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import LARGEST, Array, numbers
-from gradient_dd.errors import GradientDDError, Words, file_path, must
+from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
 from gradient_dd.npz import DamagedError, read_arrays
 from gradient_dd.tasks.exact import Moments
 from gradient_dd.tasks.task import Transitions
@@ -114,7 +114,8 @@ def arrays_of_npz(file: Path) -> dict[str, Any]:
 
 def arrays_of_csv(file: Path) -> dict[str, Any]:
     """Return the columns of a .csv file, those of x and x_next as one array each."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     frame = pd.read_csv(file)
     found = {name: frame[name].to_numpy() for name in ("reward", "discount", "rho") if name in frame}
