@@ -14,13 +14,16 @@ import scipy.sparse as sp
 from gradient_dd.arrays import Array, check_memory, numbers, sparse_numbers
 from gradient_dd.engine.metric import Metric
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.engine.stream import Transitions, advance
 from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
 from gradient_dd.learners import Rule, find
 from gradient_dd.online.feature_vector import NONE, Features, checked_features
 from gradient_dd.online.learner_file import Counts, read_learner, write_learner
+from gradient_dd.online.many import checked_transitions, places
 
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
+PARTS = 4  # numbers of memory for a feature: w, η, w − w_prev, and one so that no cache line is cut
 REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
 
 
@@ -65,11 +68,12 @@ class Learner:
     def reset(self) -> None:
         """Forget everything learnt."""
         p = self.n_features
-        self._w = self._initial_w.copy()
-        self._eta, self._scale = np.zeros(p), 1.0  # η is their product
+        memory = np.zeros((p, PARTS))  # what one feature needs stands together
+        self._memory, self._w, self._eta, self._change = memory, *memory.T[:3]
+        self._w[:] = self._initial_w
+        self._scale = 1.0  # η is this times self._eta; self._change is w − w_prev
         self._touched: list[Any] = []  # where η moved since it last was zero; REMEMBERED + 1 entries mean anywhere
-        self._change = np.zeros(p)  # w − w_prev
-        self._changed: tuple[Any, ...] = ()  # where that is not zero
+        self._changed: tuple[Any, ...] = ()  # where self._change is not zero
         self._metric = Metric(p, self.setting.values["ridge"]) if self.rule.natural else None
         self.updates = 0
         self.episodes = 0
@@ -122,18 +126,17 @@ class Learner:
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
         ends = discount == 0 if ended is None else boolean("'ended'", ended)
         here = checked_features("x", x, self.n_features)
-        nowhere = x_next is None and discount == 0
-        there = NONE if nowhere else checked_features("x_next", x_next, self.n_features)
+        there = NONE if discount == 0 else checked_features("x_next", x_next, self.n_features)
 
         n = self.updates if self.schedule.per == "step" else self.episodes
         signals = self.setting.signals(self.schedule.factor(n + 1), rho)
         with np.errstate(all="ignore"):
             signals["discount"] = discount
-            bootstrap = discount * (there.values @ self._w[there.where]) if discount else 0.0
-            delta = float(reward + bootstrap - here.values @ self._w[here.where])
+            bootstrap = discount * total(there.values * self._w[there.where]) if discount else 0.0
+            delta = reward + bootstrap - total(here.values * self._w[here.where])
             signals["delta"] = delta
-            signals["x_eta"] = float(self._scale * (here.values @ self._eta[here.where]))
-            signals["x_change"] = float(here.values @ self._change[here.where])
+            signals["x_eta"] = self._scale * total(here.values * self._eta[here.where])
+            signals["x_change"] = total(here.values * self._change[here.where])
             move = self.rule.coefficients(signals)
             metric, along, along_next = self._metric, here, there
             if metric:
@@ -148,6 +151,49 @@ class Learner:
         self.updates += 1
         self.episodes += ends
         return delta
+
+    def update_many(self, x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = None) -> Array:
+        """Learn from n transitions, one after the other, and return their TD errors (n,); compiled.
+
+        The result is that of `update` for each of them, to the bit. x and x_next are dense (n, p), pairs (indices,
+        values) of shape (n, k) each, or the rows of a SciPy sparse matrix; reward, discount and rho are numbers or
+        (n,), rho 1 by default. Nothing changes if an argument is refused. Where a step would diverge, the transitions
+        before it have been learnt, and DivergedError says which one it was.
+        """
+        p = self.n_features
+        data = checked_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, p)
+        n, ends = len(data.reward), data.discount == 0
+        counts = self.updates + np.arange(n) if self.schedule.per == "step" else self.episodes + np.cumsum(ends) - ends
+        factor, deltas, done = self.schedule.factors(counts + 1), np.empty(n), 0
+        while done < n:
+            if not self.rule.natural:
+                done = self._advance(data, factor, deltas, done)
+            if done < n:  # a natural rule, a step out of bounds, or η to forget: one step the plain way
+                deltas[done] = self.update(*self._row(data, done))
+                done += 1
+        return deltas
+
+    def _advance(self, data: Transitions, factor: Array, deltas: Array, first: int) -> int:
+        """Make compiled steps from a row on, and return the row at which they stopped."""
+        scale = np.array([self._scale])
+        previous = np.concatenate([places(where, self.n_features) for where in (*self._changed, NONE.where)])
+        with np.errstate(all="ignore"):
+            done = advance(self._memory, scale, self.setting, data, factor, previous, deltas, first)
+        if done > first:
+            self._scale, self._touched = float(scale[0]), [slice(None)]
+            self._changed = tuple(self._row(data, done - 1)[i][0] for i in (0, 3))
+            self.updates += done - first
+            self.episodes += int((data.discount[first:done] == 0).sum())
+        return done
+
+    def _row(self, data: Transitions, t: int) -> tuple[Any, ...]:
+        """Return one transition as `update` takes it, its features as pairs."""
+        pairs = []
+        for rows in (data.x, data.x_next):
+            begin, end = rows.begin[t : t + 2]
+            where = np.arange(end - begin) if data.dense else rows.indices[begin:end]
+            pairs.append((where, rows.values[begin:end]))
+        return pairs[0], data.reward[t], data.discount[t], pairs[1], data.rho[t]
 
     def _check_finite(self, reach: dict[str, Features], move: dict[str, float]) -> None:
         """Raise if a step would move a weight by more than LIMIT, or scale η beyond it; moves go along `reach`."""
@@ -227,10 +273,16 @@ class Learner:
             rho_mode=saved.setting.rho_mode,
             **saved.setting.values,
         )
-        agent._w, agent._eta, agent._change = (saved.state[name] for name in ("w", "eta", "change"))
+        for part, name in ((agent._w, "w"), (agent._eta, "eta"), (agent._change, "change")):
+            part[:] = saved.state[name]
         agent._changed = (np.flatnonzero(agent._change),)
         agent.updates, agent.episodes, agent._scale = saved.counts
         agent._touched = [slice(None)]
         if agent._metric:
             agent._metric.inverse, agent._metric.count = saved.state["metric"], agent.updates
         return agent
+
+
+def total(products: Array) -> float:
+    """Return a sum made from left to right, as the compiled loops make it; NumPy's own sums go in pairs."""
+    return float(np.add.accumulate(products)[-1]) if products.size else 0.0
