@@ -116,3 +116,34 @@ def test_a_learner_that_cannot_be_is_refused_before_it_is_made(arguments, values
     with pytest.raises(BadRequestError) as caught:
         Learner(*arguments, **values)
     assert str(caught.value).startswith(sentence)
+
+
+def test_a_matrix_with_equal_indices_stays_the_user_s_own():
+    """Adding up equal indices happens in a copy."""
+    rows = sp.csr_matrix((np.ones(4), [0, 0, 2, 1], [0, 3, 4]), shape=(2, 3))
+    before = rows.data.tolist(), rows.indices.tolist(), rows.indptr.tolist()
+    agent = Learner("td", 3, alpha=0.5)
+    agent.update_many(rows, 1.0, 0.0, None)
+    assert agent.w.tolist() == [1.0, 0.5, 0.5]
+    assert (rows.data.tolist(), rows.indices.tolist(), rows.indptr.tolist()) == before
+
+
+@pytest.mark.parametrize(
+    ("x", "sentence"),
+    [
+        (([[0], [1, 2]], [[1.0], [1.0]]), "Sparse 'x' must be whole indices and values of the same shape (n, k)."),
+        ((np.ma.masked_array([[0]], [[1]]), [[1.0]]), "Sparse 'x' must be whole indices and values of the same shape"),
+        (([[0, 0]], [[1.5e308, 1.5e308]]), "The sums of equal indices of 'x' must be finite. Got inf."),
+        ((np.ones((1, 1)), [[1.0]]), "Sparse 'x' must be whole indices and values of the same shape"),
+        (np.ma.masked_array(np.ones((2, 3)), np.eye(2, 3)), "'x' must be plain numbers. Got a masked array."),
+        (sp.csr_matrix([[np.nan, 0, 0]]), "'x' must be finite. Got nan."),
+    ],
+)
+def test_many_refused_transitions_move_nothing(x, sentence):
+    agent = Learner("gradient_dd", 3, alpha=0.1)
+    agent.update(**GOOD)
+    before = everything(agent)
+    with pytest.raises(BadRequestError) as caught:
+        agent.update_many(x, 1.0, 0.0, None)
+    assert str(caught.value).startswith(sentence)
+    assert everything(agent) == before

@@ -1,5 +1,6 @@
 """Attacks on the Python interface: Learner, tasks, rules, schedules, studies and both engines."""
 
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,7 +14,7 @@ from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.schedules import Schedule, constant, tapered
-from gradient_dd.errors import show
+from gradient_dd.errors import DivergedError, show
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.online.learner import Learner
 from gradient_dd.studies import Study, grid, parse_schedule
@@ -71,6 +72,25 @@ def attack_update(rng: Random, folder: Path) -> Case:
     return Case(f"{agent!r}.update({described(words)})", call, lambda: memory_of(agent), complaint)
 
 
+def attack_update_many(rng: Random, folder: Path) -> Case:
+    """Odd transitions, many at once; one that diverges comes after those that were learnt."""
+    agent = Learner(rng.choice(("td", "natural_tdc")), 3, alpha=rng.choice([0.1, 10.0]))
+    shapes = {"x": (4, 3), "x_next": (4, 3), "reward": (4,), "discount": (4,), "rho": (4,)}
+    words = changed(rng, {name: np.ones(shape) for name, shape in shapes.items()}, shapes)
+    if rng.random() < 0.2:
+        words |= {"x": sparse(rng, (4, 3)), "x_next": rng.choice([None, sparse(rng, (4, 3))])}
+    if rng.random() < 0.2:
+        words |= {name: (anything(rng, (4, 2)), array(rng, (4, 2))) for name in ("x", "x_next")}
+
+    def call() -> Any:
+        with suppress(DivergedError):
+            agent.update_many(**words)
+        return agent.w, agent.eta
+
+    text = f"{agent!r}.update_many({described(words)})"
+    return Case(text, call, lambda: memory_of(agent), lambda result: not_finite(*result))
+
+
 def attack_predict(rng: Random, folder: Path) -> Case:
     """Odd features to predict for."""
     agent = Learner("td", 3, initial_w=rng.choice([1.0, 1e150]))
@@ -107,13 +127,25 @@ def attack_rule(rng: Random, folder: Path) -> Case:
 
 def attack_parameter(rng: Random, folder: Path) -> Case:
     """An odd parameter of a rule, and odd values of it."""
-    words, value = changed(rng, {"name": "alpha", "meaning": "step size", "default": 0.1, "positive": True}), scalar(rng)
-    return Case(f"Parameter({described(words)}).check({described({'_': value})})", lambda: Parameter(**words).check(value, "x"))
+    words, value = (
+        changed(rng, {"name": "alpha", "meaning": "step size", "default": 0.1, "positive": True}),
+        scalar(rng),
+    )
+    return Case(
+        f"Parameter({described(words)}).check({described({'_': value})})", lambda: Parameter(**words).check(value, "x")
+    )
 
 
 def derive(task: Task) -> Any:
     """Ask a task for all that follows from its table."""
-    exact = task.true_values, task.visits, task.features, *task.moments, task.fixed_point, task.rmsve(task.initial_weights)
+    exact = (
+        task.true_values,
+        task.visits,
+        task.features,
+        *task.moments,
+        task.fixed_point,
+        task.rmsve(task.initial_weights),
+    )
     return exact, task.key, str(task), task.transitions
 
 
@@ -132,7 +164,9 @@ def attack_from_tables(rng: Random, folder: Path) -> Case:
     if rng.random() < 0.3:  # a table whose shapes are right, with an odd number in it
         name = rng.choice(["P", "R", "behaviour", "target", "features"])
         words[name] = np.array(TABLES[name], dtype=float)
-        words[name].flat[rng.randrange(words[name].size)] = rng.choice([1e-10, 1e-15, -1e-12, 1 - 1e-10, 1e49, -1e49, 1e-300])
+        words[name].flat[rng.randrange(words[name].size)] = rng.choice(
+            [1e-10, 1e-15, -1e-12, 1 - 1e-10, 1e49, -1e49, 1e-300]
+        )
     return Case(f"from_tables({described(words)})", lambda: derive(from_tables(**words)), complaint=derived_complaint)
 
 

@@ -41,11 +41,15 @@ def damaged(rng: Random, whole: bytes) -> tuple[str, bytes]:
     kind = rng.choice(["flip", "flip", "cut", "zero", "insert", "double", "nothing"])
     place = rng.randrange(max(1, len(whole)))
     if kind == "flip" and whole:
-        return f"byte {place} flipped", whole[:place] + bytes([whole[place] ^ (1 << rng.randrange(8))]) + whole[place + 1 :]
+        return f"byte {place} flipped", whole[:place] + bytes([whole[place] ^ (1 << rng.randrange(8))]) + whole[
+            place + 1 :
+        ]
     if kind == "cut":
         return f"cut at {place}", whole[:place]
     if kind == "zero":
-        return f"64 bytes from {place} zero", whole[:place] + bytes(len(whole[place : place + 64])) + whole[place + 64 :]
+        return f"64 bytes from {place} zero", whole[:place] + bytes(len(whole[place : place + 64])) + whole[
+            place + 64 :
+        ]
     if kind == "insert":
         return f"a byte more at {place}", whole[:place] + bytes([rng.randrange(256)]) + whole[place:]
     return (f"twice, {len(whole)} bytes", whole * 2) if kind == "double" else ("whole", whole)
@@ -125,7 +129,16 @@ def attack_odd_path(rng: Random, folder: Path) -> Case:
     folder_inside = folder / "folder"
     folder_inside.mkdir()
     (folder / "file").write_text("hello")
-    choices = ["", ".", "/", "..", str(folder_inside), str(folder / "file" / "x.npz"), str(folder / ("x" * 300)), "a\0b.npz"]
+    choices = [
+        "",
+        ".",
+        "/",
+        "..",
+        str(folder_inside),
+        str(folder / "file" / "x.npz"),
+        str(folder / ("x" * 300)),
+        "a\0b.npz",
+    ]
     path = rng.choice([*choices, f"{folder}/\udc80.npz", "/dev/null", "/proc/1/mem", scalar(rng)])
     uses: dict[str, Callable[[], Any]] = {
         "Learner.load": lambda: Learner.load(path),
@@ -161,9 +174,14 @@ def attack_log_file(rng: Random, folder: Path) -> Case:
 
 def attack_csv_log(rng: Random, folder: Path) -> Case:
     """A .csv log with odd cells."""
-    cells = [["x0", "x1", "next0", "next1", "reward", "discount"], *(["1", "0", "0.5", "1", "1", "0.9"] for _ in range(3))]
+    cells = [
+        ["x0", "x1", "next0", "next1", "reward", "discount"],
+        *(["1", "0", "0.5", "1", "1", "0.9"] for _ in range(3)),
+    ]
     for _ in range(rng.randrange(3)):
-        cells[rng.randrange(4)][rng.randrange(6)] = rng.choice([*(t for t in TEXTS if "\udc80" not in t), '"', ",", "1e400"])
+        cells[rng.randrange(4)][rng.randrange(6)] = rng.choice(
+            [*(t for t in TEXTS if "\udc80" not in t), '"', ",", "1e400"]
+        )
     words, content = damaged(rng, "\n".join(map(",".join, cells)).encode())
     file = written(folder, "log.csv", content)
     return Case(f"read_log of {content[:200]!r}, {words}", lambda: read_log(file).moments, lambda: files_of(folder))
@@ -171,7 +189,11 @@ def attack_csv_log(rng: Random, folder: Path) -> Case:
 
 def toml_value(rng: Random, depth: int = 0) -> str:
     """Return a TOML value as text."""
-    plain = [*('"a"', "1", "-1", "0", "1.5", "nan", "inf", "-inf", "true", "false", "1979-05-27", "[]", "{}"), str(10**30), '""']
+    plain = [
+        *('"a"', "1", "-1", "0", "1.5", "nan", "inf", "-inf", "true", "false", "1979-05-27", "[]", "{}"),
+        str(10**30),
+        '""',
+    ]
     nested = lambda: toml_value(rng, depth + 1)  # noqa: E731
     kinds = ["plain", "plain", "array", "table", "text", "deep"] if depth < 3 else ["plain"]
     kind = rng.choice(kinds)
@@ -192,7 +214,9 @@ def attack_toml(rng: Random, folder: Path) -> Case:
         key = lines[place].partition("=")[0].strip() or rng.choice(["steps", "every", "seed", "first_run", "sampling"])
         lines[place] = lines[place] if key.startswith("[[") else f"{key} = {toml_value(rng)}"
     if rng.random() < 0.1:
-        lines.insert(rng.randrange(len(lines)), f"{rng.choice(['x', 'tasks', 'rho_mode', 'learners'])} = {toml_value(rng)}")
+        lines.insert(
+            rng.randrange(len(lines)), f"{rng.choice(['x', 'tasks', 'rho_mode', 'learners'])} = {toml_value(rng)}"
+        )
     words, content = damaged(rng, "\n".join(lines).encode()) if rng.random() < 0.3 else ("", "\n".join(lines).encode())
     file = written(folder, "study.toml", content)
     changed = " ; ".join(line for line in lines if line not in TOML.splitlines())
@@ -203,7 +227,9 @@ def attack_rule_file(rng: Random, folder: Path) -> Case:
     """A rule of the user's own that does not run, exits, or is something else; its name may be a known module's."""
     sys.modules["colorsys"] = colorsys
     good = RULE.read_text(encoding="utf-8")
-    content = rng.choice([good, good[: rng.randrange(len(good))], "raise SystemExit(3)", "1/0", "R = 3", "import sys; sys.exit()"])
+    content = rng.choice(
+        [good, good[: rng.randrange(len(good))], "raise SystemExit(3)", "1/0", "R = 3", "import sys; sys.exit()"]
+    )
     name = rng.choice(["colorsys.py", "mine.py", "a b.py", "x.txt", "é.py"])
     file = written(folder, name, content.encode())
     place = rng.choice([f"{file}:TDC_DD", f"{file}:R", f"{file}:", f"{file}", ":R", "", f"{folder}:R", "\0.py:R"])

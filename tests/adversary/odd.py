@@ -37,16 +37,57 @@ REAL = (0.0, -0.0, 0.5, 1.0, 1.5, -1.0, 3.0, 1e-12, 1e-320, 1e30, 1e49, 1e51, 1e
 NOT_FINITE = (float("nan"), float("inf"), float("-inf"))
 NUMPY = (np.int64(3), np.uint8(200), np.float32(0.1), np.float64(2.0), np.True_, np.longdouble("1e4000"), np.array(3))
 TEXTS = (
-    *("", " ", "0", "1", "-1", "0.1", "1e", "1e400", "nan", "inf", "true", "no", "None", "td", "random_walk", "constant"),
-    *("tapered(10)", "tapered(e)", "tapered(1.2.3)", "tapered(-1)", "iid", "trajectory", "R", "T", "episode", "last100"),
+    *(
+        "",
+        " ",
+        "0",
+        "1",
+        "-1",
+        "0.1",
+        "1e",
+        "1e400",
+        "nan",
+        "inf",
+        "true",
+        "no",
+        "None",
+        "td",
+        "random_walk",
+        "constant",
+    ),
+    *(
+        "tapered(10)",
+        "tapered(e)",
+        "tapered(1.2.3)",
+        "tapered(-1)",
+        "iid",
+        "trajectory",
+        "R",
+        "T",
+        "episode",
+        "last100",
+    ),
     *("a\nb", "\x1b[31mred", "\0", "é", "\udc80", "ρ", "'; DROP TABLE result; --", "=1+1", "{}", "%s", "../x"),
     *("x" * 300, "9" * 5000),
 )
 OTHERS: tuple[Callable[[], Any], ...] = (
     *(lambda: None, lambda: True, lambda: False, lambda: 1j, lambda: b"x", lambda: [], lambda: (), lambda: {}, set),
     *(object, Unshowable, lambda: Fraction(1, 3), lambda: Fraction(10**400), lambda: Decimal("0.1"), lambda: range(3)),
-    *(lambda: np.ma.masked, lambda: np.datetime64("2020-01-01"), lambda: float, lambda: (lambda n: 1.0), lambda: {"a": 1}),
-    *(lambda: deep(100), lambda: deep(50_000), own_member, lambda: [[1], [2, 3]], lambda: ["a", 1], lambda: [None, 1.0]),
+    *(
+        lambda: np.ma.masked,
+        lambda: np.datetime64("2020-01-01"),
+        lambda: float,
+        lambda: lambda n: 1.0,
+        lambda: {"a": 1},
+    ),
+    *(
+        lambda: deep(100),
+        lambda: deep(50_000),
+        own_member,
+        lambda: [[1], [2, 3]],
+        lambda: ["a", 1],
+        lambda: [None, 1.0],
+    ),
     *(lambda: [10**400], lambda: [10**5000, 1.0], lambda: iter([1.0]), lambda: np.zeros(2, [("a", float)])),
 )
 FILLS = (0.0, 1.0, -1.0, 0.5, 1e-300, 1e60, 1e200, np.nan, np.inf)
