@@ -112,7 +112,7 @@ def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
 def file_path(what: str, value: Any) -> Path:
     """Return the path of a file to read or to write, else raise; an empty name is not one."""
     text = fspath(value) if isinstance(value, str | PathLike) else ""
-    if not isinstance(text, str) or "\0" in text or not Path(text).name:
+    if not isinstance(text, str) or "\0" in text or Path(text).name in ("", ".."):
         raise must(what, "be the path of a file", value)
     return Path(text)
 
@@ -136,7 +136,7 @@ def show(value: Any) -> str:
 
 def shortened(value: Any) -> str:
     """Return a value on one line of at most LONGEST characters; Words may be longer."""
-    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0 and not hasattr(value, "mask"):
         value = value.item()
     if isinstance(value, Words):
         return one_line(value)

@@ -59,7 +59,7 @@ class Learner:
         self.setting = find(learner).setting(rho_mode=rho_mode, **parameters)
         self.n_features = p = whole_number("'n_features'", n_features)
         size = 16 * p * p if self.rule.natural else 40 * p
-        check_memory(f"A {self.rule.name} learner of {p} features", size, "Use fewer features.")
+        check_memory(f"A {self.rule.name} learner of {show(p)} features", size, "Use fewer features.")
         self.rule.check_known("`Learner`", KNOWN_SIGNALS, KNOWN_MOVES)
         self.schedule = check_schedule(schedule)
         self._initial_w = self._start_weights(initial_w)

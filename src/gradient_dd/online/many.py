@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import Array, Booleans, Integers, numbers, sparse_numbers
+from gradient_dd.arrays import Array, Booleans, Integers, is_masked, numbers, sparse_numbers
 from gradient_dd.engine.stream import FeatureRows, Transitions
 from gradient_dd.errors import Words, must
 
@@ -40,8 +40,7 @@ def checked_rows(name: str, x: Any, p: int) -> tuple[FeatureRows, bool]:
         rows = sparse_numbers(f"{name!r}", x)
         if rows.shape[1] != p:
             raise must(f"The shape of {name!r}", f"be (n, {p})", rows.shape)
-        rows.sum_duplicates()
-        return FeatureRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data), False
+        return summed_rows(name, rows if rows.has_canonical_format else rows.copy()), False
     values = numbers(f"{name!r}", x)
     if values.ndim != 2 or values.shape[1] != p:
         raise must(f"The shape of {name!r}", f"be (n, {p})", values.shape)
@@ -52,8 +51,12 @@ def pair_rows(name: str, x: tuple[Any, ...], p: int) -> FeatureRows:
     """Return the rows of a pair (indices, values), (n, k) each; no index may stand twice in a row."""
     if len(x) != 2:
         raise must(f"Sparse {name!r}", "be a pair (indices, values)", x)
-    indices, values = np.asarray(x[0]), numbers(f"The values of {name!r}", x[1])
-    if indices.dtype.kind not in "iu" or indices.ndim != 2 or indices.shape != values.shape:
+    values = numbers(f"The values of {name!r}", x[1])
+    try:
+        indices = np.asarray(x[0])
+    except (OverflowError, TypeError, ValueError):  # ragged
+        indices = np.empty(0, object)
+    if indices.dtype.kind not in "iu" or indices.ndim != 2 or indices.shape != values.shape or is_masked(x[0]):
         got = Words(f"{indices.shape} of {indices.dtype} and {values.shape}")
         raise must(f"Sparse {name!r}", "be whole indices and values of the same shape (n, k)", got)
     if indices.size and not (indices.min() >= 0 and indices.max() < p):
@@ -62,17 +65,23 @@ def pair_rows(name: str, x: tuple[Any, ...], p: int) -> FeatureRows:
     ordered = np.sort(indices, axis=1)
     twice = ((ordered[:, 1:] == ordered[:, :-1]) & (indices.shape[1] > 1)).any(axis=1)
     if twice.any():
-        return merged_rows(indices, values, p)
+        return merged_rows(name, indices, values, p)
     n, k = indices.shape
     return FeatureRows(np.arange(n + 1) * k, indices.astype(np.int64).ravel(), np.ascontiguousarray(values).ravel())
 
 
-def merged_rows(indices: Any, values: Array, p: int) -> FeatureRows:
+def merged_rows(name: str, indices: Any, values: Array, p: int) -> FeatureRows:
     """Return rows in which the values of equal indices are added up."""
     n, k = indices.shape
     rows = sp.csr_matrix((values.ravel(), (np.repeat(np.arange(n), k), indices.ravel())), shape=(n, p))
+    return summed_rows(name, rows)
+
+
+def summed_rows(name: str, rows: sp.csr_matrix) -> FeatureRows:
+    """Return rows with every index once, in order; `rows` itself is changed to that."""
     rows.sum_duplicates()
-    return FeatureRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
+    values = numbers(f"The sums of equal indices of {name!r}", rows.data)
+    return FeatureRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), values)
 
 
 def without_ends(rows: FeatureRows, goes_on: Booleans) -> FeatureRows:

@@ -1,6 +1,5 @@
 """A task of your own, from tables."""
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -82,7 +81,6 @@ def table(task: str, what: str, value: Any) -> np.ndarray:
 def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return the numbers broadcast to `shape`, or raise."""
     array = table(task, what, value)
-    check_memory(f"Task {task!r}: {what!r}", 8 * prod(shape), "Make it shorter.")
     try:
         return np.broadcast_to(array, shape).copy()
     except ValueError:
@@ -127,6 +125,7 @@ def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matri
         if dense.ndim != 2:
             raise must(f"Task {task!r}: the shape of 'features'", "be (states, p)", dense.shape)
         rows = sp.csr_matrix(dense)
+    check_memory(what, 40 * rows.shape[1], "Choose fewer features.")
     if rows.shape[0] == len(terminal):
         rows = rows[live]
     if rows.shape[0] != len(live):

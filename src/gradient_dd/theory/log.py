@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import LARGEST, Array, numbers
-from gradient_dd.errors import Words, extra, file_path, must
+from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
 from gradient_dd.npz import DamagedError, read_arrays
 from gradient_dd.tasks.exact import Moments
 from gradient_dd.tasks.task import Transitions
@@ -138,12 +138,14 @@ def read_log(path: str | Path) -> Log:
     .csv  columns x0, x1, …, next0, next1, …, reward, discount and rho
     """
     file = file_path("A log", path)
-    if not file.is_file():
-        raise must("A log", "be a file", str(file))
-    if file.suffix not in READERS:
-        raise must("A log", "be a .npz or a .csv file", file.name)
     try:
+        if not file.is_file():
+            raise must("A log", "be a file", str(file))
+        if file.suffix not in READERS:
+            raise must("A log", "be a .npz or a .csv file", file.name)
         found = READERS[file.suffix](file)
+    except GradientDDError:
+        raise
     except OSError as error:
         raise must(f"The log {file.name}", "be a file that can be read", Words(error.strerror or "an error")) from None
     except ValueError as error:
