@@ -26,7 +26,8 @@ from gradient_dd.paper.studies import STUDIES
 from gradient_dd.report.figure import Figure
 from gradient_dd.report.panels import panels_of
 from gradient_dd.studies import Study
-from gradient_dd.studies.results import MEASURES, Results
+from gradient_dd.studies.frames import MEASURES
+from gradient_dd.studies.results import Results
 from gradient_dd.studies.sweep import Progress, run_all
 
 OnProgress = Callable[[Progress], None]

@@ -18,12 +18,14 @@ import scipy.sparse as sp
 
 from gradient_dd.errors import one_of, whole_number
 from gradient_dd.tasks.task import Outcomes, Task
+from gradient_dd.tasks.validation import check_size
 
 
 def baird(n_states: int = 7, ratios: str = "standard") -> Task:
     """Make Baird's counterexample with N = n_states, 3 or more; `ratios` is "standard" or "paper"."""
     N = whole_number("'n_states'", n_states, at_least=3)
     one_of("'ratios'", ratios, ("standard", "paper"))
+    check_size("baird", N, N * N)
     # Of each state: N − 1 dashed outcomes, then the solid one.
     next_state = np.tile(np.arange(N), N)
     action = (next_state == N - 1).astype(int)
