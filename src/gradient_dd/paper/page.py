@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 import gradient_dd
-from gradient_dd.paper.claims import Verdict
+from gradient_dd.paper.claims import Verdict, counts
 from gradient_dd.paper.exact_statements import Statement
 from gradient_dd.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.paper.readings import ERRATA, READINGS
@@ -17,9 +17,6 @@ from gradient_dd.report.interactive import as_json, figure_data, plotly_library,
 from gradient_dd.report.panels import Panel
 from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.results import Results
-
-COUNTED = ("holds", "holds in part", "does not hold")
-
 
 @dataclass(frozen=True)
 class PageContent:
@@ -39,7 +36,7 @@ def write_page(content: PageContent, folder: Path) -> Path:
     template = environment.from_string(files("gradient_dd.paper").joinpath("page.html").read_text(encoding="utf-8"))
     page = template.render(
         verdicts=content.verdicts,
-        counted={word: sum(verdict.verdict == word for verdict in content.verdicts) for word in COUNTED},
+        counted=counts(content.verdicts),
         statements=content.statements,
         figures=[figure_facts(content, name, folder) for name in content.panels],
         drawings=[(DRAWINGS[name], inlined_svg(folder, name)) for name in content.drawings],
@@ -73,7 +70,7 @@ def inlined_svg(folder: Path, name: str) -> str:
 def figure_facts(content: PageContent, name: str, folder: Path) -> dict[str, Any]:
     """Return what the page shows of a figure."""
     figure, panels = FIGURES[name], content.panels[name]
-    claims = [verdict.claim for verdict in content.verdicts if figure.study in verdict.study.split(", ")]
+    claims = [verdict.claim for verdict in content.verdicts if figure.study in verdict.studies]
     return {
         "name": name,
         "title": figure.title,
