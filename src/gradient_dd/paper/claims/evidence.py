@@ -30,11 +30,15 @@ FRESH = 2  # fresh runs for each run to select on
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The setting that a line selects on a case: out of how many, and whether it lies at an edge of the grid."""
+    """The setting that a line selects on a case: out of how many, and whether it lies at an edge of the grid.
+
+    `held` are the parameters that the line does not choose.
+    """
 
     evidence: "Evidence"
     case: str
     label: str
+    held: tuple[tuple[str, float], ...]
     setting: Setting
     settings: int
     edge: str
@@ -137,7 +141,7 @@ class Evidence:
         settings, errors = self.table(case, tuned_for)
         best = settings[tuned(settings, errors, line.has)]
         among = self.of_line(case, line, tuned_for)
-        return Chosen(self, case, line.label, best, len(among), edge(best, among))
+        return Chosen(self, case, line.label, line.held, best, len(among), edge(best, among))
 
 
 def case_name(task: Task) -> str:

@@ -147,6 +147,7 @@ def chosen_facts(chosen: Chosen, measure: str) -> dict[str, Any]:
         "label": chosen.label,
         "learner": chosen.setting.rule.name,
         "study": chosen.evidence.study.name,
+        "held": dict(chosen.held),
         "values": dict(chosen.setting.values),
         "rho_mode": chosen.setting.rho_mode,
         "settings": chosen.settings,
