@@ -83,15 +83,15 @@ def test_the_page_about_a_learner(tmp_path):
 
 def test_the_page_about_a_task(tmp_path):
     project = copy_project(tmp_path)
-    touched = follow("docs/add-a-task.md", project)
+    touched = follow("docs/how-to/add-a-task.md", project)
     assert len(touched) == 2
     check_house_rules(project, touched)
     gradient_dd = (sys.executable, "-m", "gradient_dd.cli")
-    assert "The two-state counterexample" in call(project, *gradient_dd, "list", "tasks")
-    assert "policies: off-policy" in call(project, *gradient_dd, "show", "two_states", "discount=0.9")
-    program = "import gradient_dd, gymnasium; print(gymnasium.make('gradient_dd/TwoStates-v0').reset(seed=0)[1])"
-    assert "'discount': 0.99" in call(project, sys.executable, "-c", program)
+    assert "A ring: n states in a circle" in call(project, *gradient_dd, "list", "tasks")
+    assert "policies: off-policy" in call(project, *gradient_dd, "show", "ring", "n_states=4")
+    program = "import gradient_dd, gymnasium; print(gymnasium.make('gradient_dd/Ring-v0').reset(seed=0)[1])"
+    assert "'discount': 0.9" in call(project, sys.executable, "-c", program)
     modules = [f"tests/test_{name}.py" for name in ("environments", "tasks", "trajectories", "horizon", "cli")]
-    printed = run_tests(project, "TwoStates or two_states or every_task or list_names", *modules)
-    assert "checker_passes[gradient_dd/TwoStates-v0] PASSED" in printed
-    assert "test_show_a_task[two_states] PASSED" in printed
+    printed = run_tests(project, "Ring or [ring or every_task or list_names", *modules)
+    assert "checker_passes[gradient_dd/Ring-v0] PASSED" in printed
+    assert "test_show_a_task[ring] PASSED" in printed

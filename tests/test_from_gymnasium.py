@@ -123,3 +123,30 @@ def test_a_table_that_never_ends_is_refused():
     env.P = {0: {0: [(1.0, 0, 1.0, False)]}}
     with pytest.raises(BadRequestError, match=r"must end some episode: an outcome that is done\. Got none\."):
         tasks.from_gymnasium(env, discount=0.9)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {},
+        {1: {0: []}},
+        {0: {0: [(1.0, 0)]}},
+        {0: {0: [(1.0, 7, 0.0, False)]}},
+        {0: {0: [(1.0, -1, 0.0, False)]}},
+        {0: {0: [(1.0, "x", 0.0, False)]}},
+        {0: {0: [("1", 0, 0.0, False)]}},
+        {0: {0: [(1.0, 0, None, True)]}},
+        {0: {0: [(1.0, 0, 10**400, True)]}},
+        {0: {0: [(0.0, 0, 0.0, True)]}},
+        {0: {0: []}},
+        {0: 3},
+        [[[1]]],
+        3,
+    ],
+)
+def test_a_table_of_another_form_is_refused(table):
+    env = TwoRewards()
+    env.P = table
+    with pytest.raises(BadRequestError, match=r"table .*must ") as caught:
+        tasks.from_gymnasium(env, discount=0.9)
+    assert "\n" not in str(caught.value)

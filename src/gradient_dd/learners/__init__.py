@@ -33,6 +33,6 @@ def find(learner: str | Rule) -> Rule:
     """Return the rule itself, or the registered rule of that name."""
     if isinstance(learner, Rule):
         return learner
-    if learner not in LEARNERS:
+    if not isinstance(learner, str) or learner not in LEARNERS:
         raise unknown("learner", learner, LEARNERS)
     return LEARNERS[learner]

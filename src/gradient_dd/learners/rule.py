@@ -27,7 +27,7 @@ from pathlib import Path
 from sys import modules
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, must, number, show, unknown
+from gradient_dd.errors import BadRequestError, must, number, one_of, show, unknown
 from gradient_dd.fingerprint import code_of, fingerprint
 from gradient_dd.learners.vocabulary import MOVES, RHO_MODES, SIGNALS, TERMS
 
@@ -197,8 +197,7 @@ class Rule:
         for name in values:
             if name not in known:
                 raise unknown(f"parameter of {self.name}:", name, known)
-        if rho_mode not in RHO_MODES:
-            raise must(f"'rho_mode' of {self.name}", "be 'R' or 'T'", rho_mode)
+        one_of(f"'rho_mode' of {self.name}", rho_mode, RHO_MODES)
         if rho_mode != "R" and not self.has_rho_mode:
             raise BadRequestError(f"{self.name} has no 'rho_mode': its update is the same in both. Leave it out.")
         chosen = self.defaults | values

@@ -39,7 +39,7 @@ TASKS: dict[str, Callable[..., Task]] = {
 
 def build(name: str, /, **parameters: Any) -> Task:
     """Make a task by its name and its parameters."""
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         raise unknown("task", name, TASKS)
     known = signature(TASKS[name]).parameters
     for parameter in parameters:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import Array, Booleans
-from gradient_dd.errors import Words, must, number
-from gradient_dd.tasks.from_tables import feature_rows, numbers
+from gradient_dd.arrays import LARGEST, Array, Booleans, numbers, sparse_numbers
+from gradient_dd.errors import GradientDDError, Words, must, number, whole_number
+from gradient_dd.tasks.from_tables import feature_rows
 from gradient_dd.tasks.task import Outcomes, Task
 
 Row = tuple[int, int, int, float, float]  # state, action, next state, probability, reward
@@ -75,15 +75,24 @@ def from_gymnasium(
 
 def read_rows(table: Any) -> tuple[list[Row], int, int]:
     """Return the outcomes that can happen, those marked done leading to one state more, and the counts."""
-    states, actions = len(table), len(table[0])
     rows = []
-    for state in range(states):
-        if len(table[state]) != actions:
-            raise must(f"State {state} of the table", f"have {actions} actions, as state 0 has", len(table[state]))
-        for action in range(actions):
-            for probability, next_state, reward, done in table[state][action]:
-                if probability > 0:
-                    rows.append((state, action, states if done else int(next_state), float(probability), float(reward)))
+    try:
+        states, actions = len(table), len(table[0])
+        for state in range(states):
+            if len(table[state]) != actions:
+                raise must(f"State {state} of the table", f"have {actions} actions, as state 0 has", len(table[state]))
+            for action in range(actions):
+                for probability, next_state, reward, done in table[state][action]:
+                    if probability > 0:
+                        entered = whole_number("A next state of the table", int(next_state), 0, states - 1)
+                        rows.append((state, action, states if done else entered, float(probability), float(reward)))
+    except GradientDDError:
+        raise
+    except (KeyError, IndexError, OverflowError, TypeError, ValueError) as error:
+        rule = "list (probability, next state, reward, done) for every state and action"
+        raise must("The table of the environment", rule, Words(f"{type(error).__name__}: {error}")) from None
+    if not rows:
+        raise must("The table of the environment", "have an outcome with a probability above 0", Words("none"))
     return rows, states, actions
 
 
@@ -104,7 +113,7 @@ def policy_of(what: str, policy: Any, states: int, actions: int) -> Array:
     """Return a policy as an array; uniform where none is given."""
     if policy is None:
         return np.full((states, actions), 1 / actions)
-    array = numbers("from_gymnasium", what, policy)
+    array = numbers(f"{what!r}", policy, LARGEST).copy()
     if array.shape != (states, actions):
         raise must(f"The shape of {what!r}", f"be {(states, actions)}: states and actions", array.shape)
     return array
@@ -113,10 +122,10 @@ def policy_of(what: str, policy: Any, states: int, actions: int) -> Array:
 def start_of(env: Any, start: Any, states: int) -> Array:
     """Return the distribution of first states: as given, at one state, or the environment's own."""
     if start is None:
-        start = getattr(env.unwrapped, "initial_state_distrib", None)
+        start = getattr(getattr(env, "unwrapped", env), "initial_state_distrib", None)
     if start is None:
         raise must("'start'", "be given, for the environment does not say where episodes start", Words("none"))
-    array = numbers("from_gymnasium", "start", start)
+    array = numbers("'start'", start, LARGEST).copy()
     if array.ndim == 0 and array in np.arange(states):
         return np.eye(1, states, int(array))[0]
     if array.shape != (states,):
@@ -142,7 +151,13 @@ def pad_features(features: Any, states: int) -> Any:
     """Return features with a row for the terminal, where they have one for every state of the environment."""
     if features is None:
         return None
-    rows = sp.csr_matrix(features) if sp.issparse(features) else sp.csr_matrix(np.atleast_2d(features))
+    if sp.issparse(features):
+        rows = sparse_numbers("'features'", features, LARGEST)
+    else:
+        dense = np.atleast_2d(numbers("'features'", features, LARGEST))
+        if dense.ndim != 2:
+            raise must("The shape of 'features'", "be (states, p)", dense.shape)
+        rows = sp.csr_matrix(dense)
     return sp.vstack([rows, sp.csr_matrix((1, rows.shape[1]))]) if rows.shape[0] == states else rows
 
 
