@@ -84,6 +84,13 @@ def test_commands_that_are_not_run_can_be_parsed(page):
             cli.commands[name].make_context(name, arguments)
 
 
+@pages
+def test_make_targets_exist(page):
+    known = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
+    named = re.findall(r"(?:`|^)make ([\w-]+)", page.read_text(), re.M)
+    assert [target for target in named if target not in known] == []
+
+
 def rows(page, pattern):
     """Return the groups of a pattern in every row of the page's tables that has it."""
     return re.findall(pattern, (ROOT / page).read_text(), re.MULTILINE)
