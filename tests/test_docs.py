@@ -13,7 +13,7 @@ import pytest
 
 from gradient_dd.cli.commands import COMMANDS
 from gradient_dd.cli.group import cli
-from gradient_dd.learners import LEARNERS, MOVES, SIGNALS, TERMS
+from gradient_dd.learners import LEARNERS, MOVES, SIGNALS
 from gradient_dd.paper.claims import CLAIMS
 from gradient_dd.paper.figures import FIGURES
 from gradient_dd.paper.studies import STUDIES
@@ -85,6 +85,18 @@ def test_commands_that_are_not_run_can_be_parsed(page):
 
 
 @pages
+def test_make_targets_exist(page):
+    known = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
+    named = re.findall(r"(?:`|^)make ([\w-]+)", page.read_text(), re.M)
+    assert [target for target in named if target not in known] == []
+
+
+def rows(page, pattern):
+    """Return the groups of a pattern in every row of the page's tables that has it."""
+    return re.findall(pattern, (ROOT / page).read_text(), re.MULTILINE)
+
+
+@pages
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         assert "://" in link or (page.parent / link.replace("\\", "")).exists(), f"{page.name} -> {link}"
@@ -92,19 +104,19 @@ def test_links_lead_somewhere(page):
 
 @pages
 def test_files_and_tests_named_in_backticks_exist(page):
-    made = re.findall(r"^Make `([\w/.]+)`", page.read_text(), re.M)  # files that the reader is told to make
+    made = re.findall(r"^Make `([\w/.]+)`", page.read_text(), re.M)  # files that the reader is asked to make
     for name in re.findall(r"`((?:src|tests|docs)/[\w/.]+)(?:::\w+)?`", page.read_text()):
-        assert (ROOT / name).exists() or name in made or name.endswith("NAME.py"), f"{page.name} names {name}"
+        assert (ROOT / name).exists() or "NAME" in name or name in made, f"{page.name} names {name}"
     for file, test in re.findall(r"`(?:tests/)?(test_\w+\.py)::(\w+)`", page.read_text()):
         assert f"def {test}(" in (ROOT / "tests" / file).read_text(), f"{page.name} names {file}::{test}"
 
 
 def test_the_table_of_learners_in_the_readme_says_what_the_rules_say():
     """Its equations are those of the rules' files. A learner need not be in it: `gradient-dd list` has them all."""
-    table = rows("README.md", r"^\| \[`(\w+)`\]\(src/gradient_dd/learners/(\w+)\.py\).* \| (.+) \|$")
-    assert len(table) >= 7
-    for name, file, moved in table:
-        assert file == name
+    listed = rows("README.md", r"^\| `(\w+)` \| (.+) \| \[(\w+)\.py\]\((.+)\) \|$")
+    assert len(listed) >= 8
+    for name, moved, title, link in listed:
+        assert (title, link) == (name, f"src/gradient_dd/learners/{name}.py")
         equation = LEARNERS[name].equation.splitlines()
         assert [part for part in moved.split(",  ") if "←" in part and part not in equation] == []
 
@@ -113,7 +125,7 @@ def test_everything_is_documented():
     paper = (ROOT / "docs/paper.md").read_text()
     assert all(task.name in paper for study in STUDIES.values() for task in study.tasks)
     adding = (ROOT / "docs/add-a-learner.md").read_text()
-    assert all(f"`{name}`" in adding for name in (*SIGNALS, *MOVES, *TERMS))
+    assert all(f"`{name}`" in adding for name in (*SIGNALS, *MOVES))
     architecture = (ROOT / "docs/architecture.md").read_text()
     for module in (ROOT / "src/gradient_dd").iterdir():
         assert module.name in architecture or module.name in ("__pycache__", "py.typed"), module.name
@@ -133,11 +145,6 @@ def test_the_reference_has_every_learner_task_and_command():
     for command in COMMANDS:
         assert f"\n## {command.name}\n" in lines
         assert command.help.splitlines()[0] in flowing
-
-
-def rows(page, pattern):
-    """Return the groups of a pattern in every row of the page's tables that has it."""
-    return re.findall(pattern, (ROOT / page).read_text(), re.MULTILINE)
 
 
 def test_readme_is_short_and_agrees_with_the_pages_it_sums_up():
