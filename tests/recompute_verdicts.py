@@ -245,7 +245,9 @@ def recompute(folder):
 
 
 def pooled(verdict, tuning):
-    return [one for judgement in verdict["judgements"] if judgement["tuning"] == tuning for one in judgement["comparisons"]]
+    return [
+        one for judgement in verdict["judgements"] if judgement["tuning"] == tuning for one in judgement["comparisons"]
+    ]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from made_up_worlds import FRESH, MadeUp, first, right, world_evidence, wrong
 
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.learners import LEARNERS
@@ -18,6 +17,7 @@ from gradient_dd.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.statistics import Interval
 from gradient_dd.studies.store import Store, Work
+from made_up_worlds import FRESH, MadeUp, first, right, world_evidence, wrong
 
 SAMPLED = [claim for claim in CLAIMS if claim.studies and claim.name != "same-cost"]  # its numbers are times
 BY_NAME = {claim.name: claim for claim in CLAIMS}
@@ -277,7 +277,11 @@ def test_a_comparison_says_how_many_settings_were_to_choose_from(worlds):
 
 def test_an_edge_of_the_grid_is_marked(worlds):
     settings = list(grid("gtd2", alpha=(0.1, 0.2, 0.3), zeta=(1, 4)).settings())
-    assert [edge(one, settings) for one in settings[::2]] == ["lowest alpha, lowest zeta", "lowest zeta", "highest alpha, lowest zeta"]
+    assert [edge(one, settings) for one in settings[::2]] == [
+        "lowest alpha, lowest zeta",
+        "lowest zeta",
+        "highest alpha, lowest zeta",
+    ]
     assert edge(settings[2], settings[2:3]) == ""
     comparison = verdict_of("boyan-better", worlds[right]).judgements[0].comparisons[0]
     assert "Gradient-DD: highest alpha" in comparison.edge

@@ -185,7 +185,7 @@ window.addEventListener("load", function () {
   setTimeout(function () {
     look();
     choose("measure", "area");
-    choose("zeta", "0.25");
+    choose("parameter-zeta", "0.25");
     choose("view", "time");
     twin.querySelector("input").click();
     look();

@@ -9,7 +9,8 @@ import pytest
 
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.results import Results, run_frame, summary_frame
+from gradient_dd.studies.frames import run_frame, summary_frame
+from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import APPLICATION, Store, StoreError, Work
 
 STUDY = Study("s", (task("random_walk", n_states=3),), (grid("td", alpha=(0.1, 0.2, 0.3)),), episodes=8, runs=2)

@@ -141,7 +141,6 @@ void run_##NAME(const Input *in, Lanes *L) { \
             if (in->narrow[o]) { LANES { NARROW } } else { LANES { WIDE } } \
             if (small) rescale(in, L); \
         } \
-        for (int64_t i = (in->n_rows - WIDTH) * B; i < in->n_rows * B; i++) L->w[i] = 0; \
         if (in->point[s] >= 0 || in->last[s]) take_errors(in, L, s); \
     } \
 }

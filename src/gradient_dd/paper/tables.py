@@ -1,13 +1,13 @@
 """The tables of a reproduction: every number of a figure or a verdict, as CSV and JSON.
 
-    NAME.csv          of a figure: one row per setting of its study, nothing dropped. All means are of the runs that
-                      settings are selected on
-    STUDY.csv         the same of a study that no figure shows
-    fresh-STUDY.csv   the same columns for the selected settings on fresh runs, which verdicts rest on
-    runs-STUDY.csv    what verdicts rest on run by run: `runs` says whether they are fresh; `unit` counts them, or random
-                      first weights, whose errors are relative to the first one
-    times.csv         nanoseconds of an update in each run
-    claims.json       every verdict with its judgements and comparisons
+NAME.csv          of a figure: one row per setting of its study, nothing dropped. All means are of the runs that
+settings are selected on
+STUDY.csv         the same of a study that no figure shows
+fresh-STUDY.csv   the same columns for the selected settings on fresh runs, which verdicts rest on
+runs-STUDY.csv    what verdicts rest on run by run: `runs` says whether they are fresh; `unit` counts them, or random
+first weights, whose errors are relative to the first one
+times.csv         nanoseconds of an update in each run
+claims.json       every verdict with its judgements and comparisons
 """
 
 import json

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from gradient_dd.arrays import Array
 from gradient_dd.errors import must
 
-
 DRAWS = 10_000  # of the bootstrap
 LEVEL = 0.95
 

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from gradient_dd.errors import one_of, whole_number
 from gradient_dd.tasks.task import Outcomes, Task
+from gradient_dd.tasks.validation import check_size
 
 
 def baird(n_states: int = 7, ratios: str = "standard", start_seed: int | None = None) -> Task:
@@ -30,6 +31,7 @@ def baird(n_states: int = 7, ratios: str = "standard", start_seed: int | None = 
     """
     N = whole_number("'n_states'", n_states, at_least=3)
     one_of("'ratios'", ratios, ("standard", "paper"))
+    check_size("baird", N, N * N)
     parameters: dict[str, Any] = {"n_states": N}
     if ratios != "standard":
         parameters["ratios"] = ratios

@@ -1,13 +1,13 @@
 """The questions that claims on the walk and on the Boyan chain ask, each under several ways of tuning.
 
-    as the paper has it       Gradient-DD with κ = 1, TD and TDRC choose a step size; GTD2 and TDC choose ζ besides
-    ζ = 1 for GTD2 and TDC    every learner chooses a step size only
-    tuned alike               every learner chooses among as many settings: a step size and ζ, or κ
-    wider …                   on the long Boyan chains: step sizes, and then ζ too, beyond the paper's grid
+as the paper has it       Gradient-DD with κ = 1, TD and TDRC choose a step size; GTD2 and TDC choose ζ besides
+ζ = 1 for GTD2 and TDC    every learner chooses a step size only
+tuned alike               every learner chooses among as many settings: a step size and ζ, or κ
+wider …                   on the long Boyan chains: step sizes, and then ζ too, beyond the paper's grid
 
-    lower        ratio of mean errors below 1
-    as good      below 1.25
-    insensitive  worst over best value of a parameter below 2; both are found on the runs to select on
+lower        ratio of mean errors below 1
+as good      below 1.25
+insensitive  worst over best value of a parameter below 2; both are found on the runs to select on
 """
 
 from dataclasses import replace
@@ -206,7 +206,9 @@ def narrower_than(study: str, *rivals: str) -> Ask:
     def ask(evidence: dict[str, Evidence]) -> list[Question]:
         found = evidence[study]
         return [
-            counted(found, case, AS_PRINTED["gradient_dd"], AS_PRINTED[rival]) for case in found.cases for rival in rivals
+            counted(found, case, AS_PRINTED["gradient_dd"], AS_PRINTED[rival])
+            for case in found.cases
+            for rival in rivals
         ]
 
     return ask

@@ -55,9 +55,7 @@ ON_WALK = (
         WALK,
         narrower_than("walk", "td", "tdrc"),
     ),
-    Claim(
-        "walk-faster", "5.1", "Converges faster than GTD2 and TDC", LOWER_ALL, WALK, faster_than("walk", *GRADIENT)
-    ),
+    Claim("walk-faster", "5.1", "Converges faster than GTD2 and TDC", LOWER_ALL, WALK, faster_than("walk", *GRADIENT)),
     Claim("walk-as-fast", "5.1", "As fast as TDRC and TD", AS_GOOD_ALL, WALK, as_fast_as("walk", *TD_LIKE)),
     Claim(
         "walk-speed-grows",
