@@ -8,7 +8,6 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from recompute_verdicts import recompute
 
 from gradient_dd.engine import reference
 from gradient_dd.engine.schedules import constant
@@ -23,6 +22,7 @@ from gradient_dd.paper.studies import PAPER_STUDIES, STUDIES
 from gradient_dd.report.panels import panels_of
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
+from recompute_verdicts import recompute
 
 pytestmark = pytest.mark.xdist_group("reproduction")
 
