@@ -12,16 +12,18 @@ import pytest
 from gradient_dd.engine import reference
 from gradient_dd.engine.schedules import constant
 from gradient_dd.errors import BadRequestError
-from gradient_dd.paper.claims import CLAIMS
+from gradient_dd.paper.claims import CLAIMS, ask_all, fresh_work, judge_all
 from gradient_dd.paper.claims.verdict import WORDS
 from gradient_dd.paper.draw_all import draw_all
 from gradient_dd.paper.figures import FIGURES
-from gradient_dd.paper.reproduce import plot, reproduce, rewrite_report
+from gradient_dd.paper.reproduce import plot, reproduce, rewrite_report, run_afresh, run_studies, with_companions
 from gradient_dd.paper.scale import Scale, stored_scale
 from gradient_dd.paper.studies import PAPER_STUDIES, STUDIES
+from gradient_dd.paper.tables import write_claims, write_tables
 from gradient_dd.report.panels import panels_of
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
+from gradient_dd.studies.sweep import run_all
 from recompute_verdicts import recompute
 
 pytestmark = pytest.mark.xdist_group("reproduction")
@@ -120,9 +122,14 @@ KINDS = {"ratio", "growth", "share", "count", "time"}
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """The claims of all three tasks, on runs far too short to mean anything."""
+    """The claims of all three tasks, on runs far too short to mean anything; no figure is drawn."""
     folder = tmp_path_factory.mktemp("tiny")
-    reproduce(("walk", "walk-natural", "boyan", "boyan-constant", "Baird"), folder, Scale(runs=2, episodes=10))
+    figures = [FIGURES[name] for name in ("walk", "boyan", "Baird")]
+    evidence = run_studies(with_companions(figures), folder / "results.db", Scale(runs=2, episodes=10), run_all, print)
+    asked = ask_all(evidence, whole=False)
+    run_afresh(fresh_work(asked), evidence, folder / "results.db", run_all, print)
+    write_claims(judge_all(asked), folder / "claims.json")
+    write_tables(figures, evidence, folder / "tables")
     return folder
 
 
