@@ -3,13 +3,16 @@
 A learner, a task or a command is on its page because it is registered. Nothing here is committed.
 """
 
+import re
 from inspect import cleandoc, signature
 from pathlib import Path
 from sys import modules
 
 import click
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 import gradient_dd
 from gradient_dd.cli.group import cli
@@ -17,6 +20,8 @@ from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.tasks import TASKS
 
 ROOT = Path(__file__).parent.parent
+LOG = get_plugin_logger("reference")
+FROM_ELSEWHERE = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)="((?:https?:)?//[^"]+)"')
 
 PYTHON = {  # what the page of Python names shows, by section; the package's own classes and functions come first
     "Tasks": ("tasks.task.Task", "tasks.from_tables.from_tables", "tasks.build", "tasks.exact"),
@@ -46,6 +51,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> None:
+    """Warn, which is an error, where a page would load something from elsewhere: the site works offline."""
+    for address in FROM_ELSEWHERE.findall(output):
+        LOG.warning("%s loads %s", page.file.src_uri, address)
 
 
 def page_of_the_root(name: str) -> str:

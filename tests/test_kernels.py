@@ -1,5 +1,8 @@
 """The kernels: what their source looks like, and the promises behind each line that is easy to leave out."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +16,10 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernels.intrinsics import barrier, disjoint
 from gradient_dd.engine.kernels.row_table import Known, touches
 from gradient_dd.engine.kernels.step_source import Outcomes, move_source
+from gradient_dd.engine.kernels.vectors import wanted_bits
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import Schedule
+from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import Parameter
 from gradient_dd.testing import assert_alike
@@ -147,3 +152,50 @@ def test_a_natural_rule_uses_the_metric_of_x_where_x_next_is_x():
     parameters = (*ours.parameters, LEARNERS["natural_gtd2"].parameters[-1])
     natural = replace(ours, name="natural_gdd", natural=True, parameters=parameters)
     assert_alike(task, natural.setting(alpha=0.1, kappa=2.0, ridge=0.5), Horizon(episodes=60))
+
+
+# Width of vectors -------------------------------------------------------------------------------------------------
+
+WIDTH_PROGRAM = """
+import hashlib, re
+from gradient_dd import tasks
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.kernels.vectors import vector_bits
+from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.learners import LEARNERS
+
+alphas = [0.001 * 1.4**i for i in range(21)]
+bits, registers = hashlib.sha256(), set()
+wide = tasks.random_mdp(n_states=12, n_features=12, episodic=True)
+for name, task in (("gradient_dd", tasks.random_walk(5)), ("tdrc", tasks.boyan_chain(3)), ("gradient_dd", wide)):
+    run = LaneRun(task, [LEARNERS[name].setting(alpha=alpha) for alpha in alphas], Horizon(episodes=20))
+    run.advance()
+    for array in (*run.weights(), run.results().curve, run.results().diverged_step):
+        bits.update(array.tobytes())
+    for block in run.blocks:
+        (code,) = block.kernel.inspect_asm().values()
+        registers |= set(re.findall("%([xyz]mm)", code))
+print(vector_bits(), bits.hexdigest(), *sorted(registers))
+"""
+
+
+def test_bits_do_not_depend_on_the_width_of_vectors():
+    """Compiled in a process of its own for each width; on a processor without 512 bits the last two are the same."""
+    shown = {}
+    for width in (128, 256, 512):
+        variables = os.environ | {"GRADIENT_DD_VECTOR_BITS": str(width)}
+        call = [sys.executable, "-W", "error", "-c", WIDTH_PROGRAM]
+        done = subprocess.run(call, env=variables, check=True, capture_output=True, text=True)
+        shown[width] = done.stdout.split()
+    assert len({digest for _, digest, *_ in shown.values()}) == 1
+    for width, (used, _, *registers) in shown.items():
+        assert int(used) <= width
+        assert "zmm" not in registers or width == 512
+    if shown[512][0] == "512":
+        assert "zmm" in shown[512]  # they are used where the processor has them
+
+
+def test_a_width_that_does_not_exist_gets_one_sentence(monkeypatch):
+    monkeypatch.setenv("GRADIENT_DD_VECTOR_BITS", "1024")
+    with pytest.raises(BadRequestError, match=r"GRADIENT_DD_VECTOR_BITS must be 128, 256 or 512\. Got '1024'."):
+        wanted_bits()

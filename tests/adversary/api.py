@@ -176,7 +176,7 @@ def attack_random_tables(rng: Random, folder: Path) -> Case:
     n, actions = rng.randint(1, 6), rng.randint(1, 3)
     P = draw.dirichlet(np.full(n, rng.choice([0.05, 0.3, 1.0])), size=(n, actions))
     if rng.random() < 0.5:
-        P[P < rng.choice([1e-3, 0.1])] = 0.0
+        P[rng.choice([1e-3, 0.1]) > P] = 0.0
     P /= np.maximum(P.sum(axis=2, keepdims=True), 1e-300)
     for end in range(rng.randrange(2)):
         P[end] = np.eye(n)[end]

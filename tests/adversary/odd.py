@@ -71,7 +71,7 @@ TEXTS = (
     *("x" * 300, "9" * 5000),
 )
 OTHERS: tuple[Callable[[], Any], ...] = (
-    *(lambda: None, lambda: True, lambda: False, lambda: 1j, lambda: b"x", lambda: [], lambda: (), lambda: {}, set),
+    *(lambda: None, lambda: True, lambda: False, lambda: 1j, lambda: b"x", list, lambda: (), dict, set),
     *(object, Unshowable, lambda: Fraction(1, 3), lambda: Fraction(10**400), lambda: Decimal("0.1"), lambda: range(3)),
     *(
         lambda: np.ma.masked,

@@ -24,6 +24,8 @@ from gradient_dd.online.many import checked_transitions, places
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
 PARTS = 4  # numbers of memory for a feature: w, η, w − w_prev, and one so that no cache line is cut
+KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
+KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
 REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
 
 
@@ -58,6 +60,7 @@ class Learner:
         self.n_features = p = whole_number("'n_features'", n_features)
         size = 16 * p * p if self.rule.natural else 40 * p
         check_memory(f"A {self.rule.name} learner of {show(p)} features", size, "Use fewer features.")
+        self.rule.check_known("`Learner`", KNOWN_SIGNALS, KNOWN_MOVES)
         self.schedule = check_schedule(schedule)
         self._initial_w = self._start_weights(initial_w)
         self.reset()

@@ -121,6 +121,14 @@ DRAWINGS = {
             "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
         ),
         Drawing(
+            "baird-frozen-mode",
+            "Baird's counterexample: a frozen mode decides the final error",
+            "The error left after 200,000 steps, against the step size. Lines: what the slowest mode of the mean began "
+            "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the error at "
+            "the end is its part of the first weights. From the paper's first weights Gradient-DD meets a step size at "
+            "which that part is zero and seems to converge; from random ones the zero lies elsewhere, or nowhere.",
+        ),
+        Drawing(
             "expected-runs",
             "Learning curves without noise, and sampled ones",
             "Lines: the error of the mean weights, computed exactly. Dots: the error of the mean over sampled runs of "

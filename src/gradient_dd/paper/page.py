@@ -8,7 +8,7 @@ from typing import Any
 
 import gradient_dd
 from gradient_dd.errors import extra
-from gradient_dd.paper.claims import Verdict
+from gradient_dd.paper.claims import Verdict, counts
 from gradient_dd.paper.exact_statements import Statement
 from gradient_dd.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.paper.readings import ERRATA, READINGS
@@ -20,8 +20,6 @@ from gradient_dd.studies.results import Results
 
 with extra("report"):
     import jinja2
-
-COUNTED = ("holds", "holds in part", "does not hold")
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ def write_page(content: PageContent, folder: Path) -> Path:
     template = environment.from_string(files("gradient_dd.paper").joinpath("page.html").read_text(encoding="utf-8"))
     page = template.render(
         verdicts=content.verdicts,
-        counted={word: sum(verdict.verdict == word for verdict in content.verdicts) for word in COUNTED},
+        counted=counts(content.verdicts),
         statements=content.statements,
         figures=[figure_facts(content, name, folder) for name in content.panels],
         drawings=[(DRAWINGS[name], inline_svg(folder / "figures" / f"{name}.svg", name)) for name in content.drawings],
@@ -69,7 +67,7 @@ def path_to_docs(folder: Path) -> str:
 def figure_facts(content: PageContent, name: str, folder: Path) -> dict[str, Any]:
     """Return what the page shows of a figure."""
     figure, panels = FIGURES[name], content.panels[name]
-    claims = [verdict.claim for verdict in content.verdicts if figure.study in verdict.study.split(", ")]
+    claims = [verdict.claim for verdict in content.verdicts if figure.study in verdict.studies]
     return {
         "name": name,
         "title": figure.title,

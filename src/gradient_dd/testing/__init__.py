@@ -50,8 +50,8 @@ CONTRACTS: tuple[Callable[[Rule], str | None], ...] = (
 def check_learner(rule: Rule) -> list[str]:
     """Run every contract on a rule, and return what they could not see, a sentence each.
 
-    AssertionError says which contract the rule breaks, and how. A rule that states its mean update, `expected`, is checked
-    term by term. Without it a wrong sign or a missing ratio is found only where it moves the fixed point or makes the
-    mean unstable, and the returned list says so.
+    AssertionError says what the rule breaks, and how. A rule that states its mean update, `expected`, is checked term
+    by term. Without it a wrong sign or a missing ratio is found only where it moves the fixed point or makes the mean
+    unstable, and the returned list says so.
     """
     return [note for contract in CONTRACTS if (note := contract(rule))]

@@ -1,12 +1,13 @@
 """Contracts about the mean update: what a rule states, where it rests, and whether it is stable."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from gradient_dd import tasks
 from gradient_dd.arrays import Array
-from gradient_dd.learners import Rule
+from gradient_dd.learners import Rule, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import inverse
 from gradient_dd.testing.mean_update import (
@@ -27,8 +28,9 @@ LARGE_ZETA = 100.0  # η then follows w closely on the harsh tasks, as the theor
 def moves_as_it_states(rule: Rule) -> str | None:
     """On every single transition the step moves the weights as `expected` says.
 
-    `expected` is linear in A, b, B and C. So with the matrices of one transition in their places, ρ x (x − γx')ᵀ, ρ r x,
-    ρ γ x'xᵀ and x xᵀ, it is the update of that transition. This sees every term, its sign, its step size and its ratio.
+    `expected` is linear in A, b, B and C. So with the matrices of a single transition in their places, ρ x (x − γx')ᵀ,
+    ρ r x, ρ γ x'xᵀ and x xᵀ, it is the update of that transition. This sees the sign, the step size and the ratio of
+    every term.
     """
     if rule.expected is None:
         return (
@@ -39,7 +41,7 @@ def moves_as_it_states(rule: Rule) -> str | None:
     for _ in range(20):
         x, x_next, w, eta, w_prev = rng.standard_normal((5, 3))
         sample = x, rng.standard_normal(), rng.choice([0.0, rng.random()]), x_next, rng.choice([0.0, 3 * rng.random()])
-        setting = rule.setting(**random_values(rule, rng))
+        setting = random_setting(rule, rng)
         stated = stated_move(setting, sample_matrices(sample), w, eta, w_prev)
         what = f"on a transition with rho = {sample[4]:.3g} and discount = {sample[2]:.3g}, {setting}"
         compare(rule, what, sample_move(setting, sample, w, eta, w_prev), stated)
@@ -57,12 +59,12 @@ def moves_on_average_as_it_states(rule: Rule) -> None:
     for which in (*HARSH_TASKS, (0, True)):
         task = harsh_task(*which)
         for mode in modes(rule):
-            setting = rule.setting(rho_mode=mode, **random_values(rule, rng))
-            w, eta, w_prev = place = rng.standard_normal((3, task.n_features))
+            setting = random_setting(rule, rng, mode)
+            w, eta, w_prev = rng.standard_normal((3, task.n_features))
             w_move, eta_move = stated_move(setting, task_matrices(task), w, eta, w_prev)
             if rule.natural:
                 w_move = inverse(task.moments.C) @ w_move
-            got = expected_move(rule, task, *place, rho_mode=mode, **setting.values)
+            got = expected_move(rule, task, w, eta, w_prev, mode, **setting.values)
             compare(rule, f"on average over {task.name}, {setting}", got, (w_move, eta_move))
 
 
@@ -76,9 +78,10 @@ def compare(rule: Rule, where: str, got: tuple[Array, Array], stated: tuple[Arra
         )
 
 
-def random_values(rule: Rule, rng: np.random.Generator) -> dict[str, float]:
-    """Return a value for each parameter, none of them special."""
-    return {name: float(rng.uniform(0.2, 0.9)) for name in rule.defaults}
+def random_setting(rule: Rule, rng: np.random.Generator, rho_mode: str = "R") -> Setting:
+    """Return the rule with a value for each parameter, none of them special."""
+    values: dict[str, Any] = {name: rng.uniform(0.2, 0.9) for name in rule.defaults}
+    return rule.setting(rho_mode, **values)
 
 
 def rests_at_the_fixed_point(rule: Rule) -> None:

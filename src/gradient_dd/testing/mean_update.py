@@ -1,7 +1,4 @@
-"""The mean update of a rule: averaged over the transitions of a task, and as the rule states it.
-
-Δw, Δη   averaged over d(s) μ(a|s) P(s'|s,a), as under independent draws
-"""
+"""The mean update of a rule: averaged over the transitions of a task, and as the rule states it."""
 
 from functools import cache
 
@@ -15,6 +12,8 @@ from gradient_dd.tasks.exact import inverse
 
 KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
 KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
+Sample = tuple[Array, float, float, Array, float]  # x, reward, discount, x_next, rho
+
 HARSH_TASKS = ((2730, False), (4221, False), (5537, True))  # seeds, and whether episodes end
 
 
@@ -27,7 +26,7 @@ def modes(rule: Rule) -> tuple[str, ...]:
 def harsh_task(seed: int, episodic: bool) -> Task:
     """Return a random off-policy task: 5 states, 3 features, a discount of its own into every state.
 
-    Transitions and policies are uneven, so that ratios reach from 0.05 to 19. On HARSH_TASKS the mean of TD is unstable.
+    Transitions and policies are uneven, so that ratios reach from 0.05 to 19. On HARSH_TASKS TD is unstable.
     """
     rng = np.random.default_rng([seed, episodic])
     n = 5 + episodic
@@ -40,15 +39,15 @@ def harsh_task(seed: int, episodic: bool) -> Task:
     return tasks.from_tables(P, R, discount, behaviour, target, features=features, name=f"harsh task {seed}")
 
 
-def sample_move(setting: Setting, sample: tuple, w: Array, eta: Array, w_prev: Array) -> tuple[Array, Array]:
-    """Return by how much one transition (x, reward, discount, x_next, rho) moves w and η, (p,) each; M⁻¹ left out."""
+def sample_move(setting: Setting, sample: Sample, w: Array, eta: Array, w_prev: Array) -> tuple[Array, Array]:
+    """Return by how much one transition moves w and η, (p,) each; the M⁻¹ of a natural rule is left out."""
     x, reward, discount, x_next, rho = sample
     setting.rule.check_known("The mean update", KNOWN_SIGNALS, KNOWN_MOVES)
     signals = setting.signals(1.0, rho) | {
         "discount": discount,
-        "delta": reward + discount * x_next @ w - x @ w,
-        "x_eta": x @ eta,
-        "x_change": x @ (w - w_prev),
+        "delta": float(reward + discount * x_next @ w - x @ w),
+        "x_eta": float(x @ eta),
+        "x_change": float(x @ (w - w_prev)),
     }
     move = setting.rule.coefficients(signals)
     return move["w_x"] * x + move["w_next"] * x_next, move["eta_x"] * x + move["eta_eta"] * eta
@@ -81,8 +80,8 @@ def task_matrices(task: Task) -> dict[str, Array]:
     return {"A": A, "b": b, "B": (X.T * discount) @ task.P.T @ (task.visits[:, None] * X), "C": C}
 
 
-def sample_matrices(sample: tuple) -> dict[str, Array]:
-    """Return A, b, B and C of one transition (x, reward, discount, x_next, rho)."""
+def sample_matrices(sample: Sample) -> dict[str, Array]:
+    """Return A, b, B and C of one transition."""
     x, reward, discount, x_next, rho = sample
     A, B = rho * np.outer(x, x - discount * x_next), rho * discount * np.outer(x_next, x)
     return {"A": A, "b": rho * reward * x, "B": B, "C": np.outer(x, x)}
@@ -91,7 +90,7 @@ def sample_matrices(sample: tuple) -> dict[str, Array]:
 def stated_move(
     setting: Setting, matrices: dict[str, Array], w: Array, eta: Array, w_prev: Array
 ) -> tuple[Array, Array]:
-    """Return the change of w and of η that the rule's `expected` gives, (p,) each; M⁻¹ left out."""
+    """Return the change of w and of η that the rule states, (p,) each; the M⁻¹ of a natural rule is left out."""
     rule, known = setting.rule, setting.signals(1.0, 1.0) | matrices | {"w": w, "eta": eta, "change": w - w_prev}
     assert rule.expected, f"{rule.name} states no mean update"
     returned = rule.expected(**{name: known[name] for name in rule.expected_arguments})

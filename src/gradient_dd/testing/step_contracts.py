@@ -11,12 +11,13 @@ SIGNED = ("delta", "x_eta", "x_change")  # signals that may be negative
 
 
 def random_signals(rule: Rule) -> list[dict[str, float]]:
-    """Return a value for each argument of the step, DRAWS times."""
+    """Return a value for each argument of the step, DRAWS times. Only ratios are positive and above 1."""
     rng = np.random.default_rng(0)
-    return [
-        {name: float(rng.normal() if name in SIGNED else rng.uniform(0.1, 2.0)) for name in rule.arguments}
-        for _ in range(DRAWS)
-    ]
+
+    def draw(name: str) -> float:
+        return rng.normal() if name in SIGNED else rng.uniform(0.1, 2.0 if name.startswith("rho") else 0.9)
+
+    return [{name: float(draw(name)) for name in rule.arguments} for _ in range(DRAWS)]
 
 
 def is_a_pure_function(rule: Rule) -> None:
@@ -35,7 +36,7 @@ def uses_all_it_declares(rule: Rule) -> None:
         assert used, f"{rule.name} declares the parameter {parameter.name!r} and does not use it"
     draws = random_signals(rule)
     for name in rule.arguments:
-        changed = [rule.step(**draw) != rule.step(**draw | {name: draw[name] + 0.7}) for draw in draws]
+        changed = [rule.step(**draw) != rule.step(**draw | {name: 0.6 * draw[name]}) for draw in draws]
         assert any(changed), f"{rule.name} asks for {name!r}, which changes nothing"
     for name, values in zip(rule.moves, zip(*(rule.step(**draw) for draw in draws), strict=True), strict=True):
         assert any(values), f"{rule.name} declares the move {name!r}, which is always zero"

@@ -11,6 +11,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import DIVERGED
 from gradient_dd.engine.kernels.compiler_options import INLINE, INNER
 from gradient_dd.engine.kernels.intrinsics import aligned, disjoint
+from gradient_dd.engine.kernels.vectors import use_widest_vectors
 
 
 class Errors(NamedTuple):
@@ -39,6 +40,7 @@ def term_source(k: int) -> str:
     gap = " + ".join(f"load_w(w, r{j} + lane) * v{j}" for j in range(k))
     lines = [
         "def add_term(w, now, rows, values, target, first, B):",
+        "    use_widest_vectors()",
         *(f"    r{j} = rows[first + S{j}] * B" for j in range(k)),
         *(f"    v{j} = values[first + S{j}]" for j in range(k)),
         "    for lane in range(B):",
@@ -51,7 +53,7 @@ def term_source(k: int) -> str:
 @cache
 def make_take_errors(k: int) -> Any:
     """Compile `take_errors` for measures with k non-zeros a row."""
-    names: dict[str, Any] = {f"S{j}": np.uintp(j) for j in range(k)}
+    names: dict[str, Any] = {"use_widest_vectors": use_widest_vectors} | {f"S{j}": np.uintp(j) for j in range(k)}
     for scope in ("w", "now"):
         names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, ["w", "now"])
     exec(term_source(k), names)
@@ -60,6 +62,7 @@ def make_take_errors(k: int) -> Any:
 
     @numba.njit(**INNER)
     def take_errors(w, measure, errors, B, segments, s):
+        use_widest_vectors()
         now, diverged = errors.now, errors.diverged
         for lane in range(B):
             now[lane] = measure.rest

@@ -27,6 +27,7 @@ from gradient_dd.engine.kernels.lane_state import (
 )
 from gradient_dd.engine.kernels.row_table import Shape
 from gradient_dd.engine.kernels.step_source import Outcomes, move_source
+from gradient_dd.engine.kernels.vectors import use_widest_vectors
 from gradient_dd.learners import Rule
 
 WHOLE_STRIPS = ~np.uintp(STRIP - 1)  # B & WHOLE_STRIPS is B, and tells the compiler that it is a multiple of STRIP
@@ -58,7 +59,7 @@ def make_move(outcomes: Outcomes) -> Any:
     """Compile `move_source` with the rule's step inlined in it."""
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(outcomes.width))]
     names: dict[str, Any] = {"TINY_SCALE": TINY_SCALE, "HUGE_SCALE": HUGE_SCALE, "SMALLEST_SHRINK": SMALLEST_SHRINK}
-    names["step"] = numba.njit(outcomes.rule.step, inline="always")
+    names["step"], names["use_widest_vectors"] = numba.njit(outcomes.rule.step, inline="always"), use_widest_vectors
     names |= {field: np.uintp(MOST_LANES * i) for i, field in enumerate(lane_fields(outcomes.rule))}
     names |= {f"U{j}": np.uintp(j) for j in range(outcomes.width)}
     for scope in scopes:
@@ -105,6 +106,7 @@ def rescale(eta, fields, B, stride):
 @numba.njit(**INLINE)
 def set_step_sizes(lanes, factor, B, stride):
     """Set alpha to factor × alpha as given, and beta to zeta × alpha."""
+    use_widest_vectors()
     for lane in range(B):
         alpha = lanes.start[lane] * factor
         lanes.fields[lane] = alpha
@@ -133,6 +135,7 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
 
     @numba.njit(**INLINE)
     def take_step(B, lanes, table, outcome, coming):
+        use_widest_vectors()
         first = outcome * width
         with_x, with_next, m0, m1 = 0.0, 0.0, 1.0, 1.0
         if uses_change:
@@ -166,6 +169,7 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
 
     @numba.njit(nogil=True, **COMPILE)
     def run(column, segments, table, measure, lanes, errors):
+        use_widest_vectors()
         B, t = np.uintp(errors.now.size) & WHOLE_STRIPS, np.uintp(0)
         for s in range(segments.end.size):
             set_step_sizes(lanes, segments.factor[s], B, STRIDE)

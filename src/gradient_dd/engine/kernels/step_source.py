@@ -66,6 +66,7 @@ def move_source(outcomes: Outcomes) -> str:
     return "\n    ".join(
         [
             f"def {SIGNATURE}:",
+            "use_widest_vectors()",
             *read_scalars(outcomes),
             *read_table(outcomes),
             "outside = 0",

@@ -21,6 +21,7 @@ from gradient_dd.engine.kernels.lane_state import (
     lane_parameters,
 )
 from gradient_dd.engine.kernels.row_table import Shape
+from gradient_dd.engine.kernels.vectors import use_widest_vectors
 from gradient_dd.learners import MOVES, Rule
 
 
@@ -58,6 +59,7 @@ def coefficients_source(rule: Rule) -> str:
 @numba.njit(**COMPILE)
 def combine(inverse, p, rows, values, first, width, scale, direction):
     """Set `direction` (p,) to scale × the sum of rows of the inverse, each times its value."""
+    use_widest_vectors()
     for i in range(p):
         direction[i] = 0.0
     for j in range(first, first + width):
@@ -70,6 +72,7 @@ def combine(inverse, p, rows, values, first, width, scale, direction):
 @numba.njit(**COMPILE)
 def observe(metric, p, rows, values, first, k, direction):
     """Take x into (ε I + Σ x xᵀ)⁻¹ by Sherman-Morrison; `direction` is scratch, (p,)."""
+    use_widest_vectors()
     inverse = metric[1:].reshape(p, p)
     metric[0] += 1.0
     product = 1.0
@@ -92,6 +95,7 @@ def solve(metric, p, rows, values, first, width, direction):
 @numba.njit(**INLINE)
 def move_row(array, begin, B, first, a, second, b):
     """Add a × first + b × second to one row of all lanes."""
+    use_widest_vectors()
     for lane in range(B):
         array[begin + lane] += a * first[lane] + b * second[lane]
 
@@ -102,6 +106,7 @@ def move_row(array, begin, B, first, a, second, b):
 @numba.njit(**INLINE)
 def read_signals(lanes, table, outcome, first, width, B, scratch):
     """Set `delta` to δ, and `x_eta` to x·η without the scale of η."""
+    use_widest_vectors()
     delta, x_eta = scratch.delta, scratch.x_eta
     delta[:] = table.reward[outcome]
     x_eta[:] = 0.0
@@ -126,6 +131,7 @@ def make_call_rule(rule: Rule) -> Any:
     @numba.njit(**INLINE)
     def call_rule(lanes, table, outcome, B, scratch):
         """Set the coefficients, shrink the scale of η, and return how many scales left their range."""
+        use_widest_vectors()
         fields, outside = lanes.fields, 0
         rho, rho_x, discount = table.rho[outcome], table.rho_x[outcome], table.discount[outcome]
         for lane in range(B):
@@ -164,6 +170,7 @@ def move_w_along_metric(lanes, table, first, k, width, B, scratch):
 @numba.njit(**INLINE)
 def move_eta(lanes, table, first, width, B, scratch):
     """Move η along x."""
+    use_widest_vectors()
     for j in range(first, first + width):
         if table.x[j] != 0.0:
             begin = table.rows[j] * B
@@ -191,6 +198,7 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
 
     @numba.njit(**COMPILE)
     def take_step(lanes, table, outcome, coming, B, scratch):
+        use_widest_vectors()
         first = outcome * width
         read_signals(lanes, table, outcome, first, width, B, scratch)
         outside = call_rule(lanes, table, outcome, B, scratch)
@@ -220,6 +228,7 @@ def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
 
     @numba.njit(nogil=True, **COMPILE)
     def run(column, segments, table, measure, lanes, errors):
+        use_widest_vectors()
         B, t = np.uintp(errors.now.size), np.uintp(0)
         scratch = new_scratch(errors.now.size, lanes.w.size // errors.now.size - width)
         for s in range(segments.end.size):
