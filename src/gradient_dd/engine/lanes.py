@@ -37,6 +37,8 @@ CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
 MOST_WIDE_LANES = 512  # the most lanes of a block of the wide kernel
 COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock that the thread compiling it holds
 COMPILING_GUARD = Lock()  # held while COMPILING is read or changed
+KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
+KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 
 
@@ -137,6 +139,7 @@ class LaneRun:
         places, blocks, error = [], [], measure(self.task)
         tables = {mode: touches(self.task, mode) for mode in {setting.rho_mode for setting in self.settings}}
         for (rule, mode, _), group in groups.items():
+            rule.check_known("The lane engine", KNOWN_SIGNALS, KNOWN_MOVES)
             table, shape = tables[mode]
             fused = is_fused(rule, shape)
             most = MOST_LANES if fused else len(group) if rule.natural else MOST_WIDE_LANES  # one M⁻¹ for all lanes
