@@ -1,7 +1,7 @@
 """The studies of the paper, as data: its grids, its sizes, its scale.
 
-Several figures read one study. What the paper leaves open (docs/paper.md) is decided here: the number of episodes of the
-Boyan chain, the steps of Baird, TDC's wider grid, and which readings of Baird are run.
+Several figures read one study. What the paper leaves open (docs/paper.md) is decided here: the number of episodes of
+the Boyan chain, the steps of Baird, TDC's wider grid, and which readings of Baird are run.
 
 The paper gives its learners unequal chances: GTD2 and TDC choose among five times as many settings as Gradient-DD, TD
 and TDRC. So each study has a companion of the same tasks and runs in which every learner has as many (`alike`). Other
@@ -189,7 +189,7 @@ BOYAN_WIDER = replace(
 )
 
 # Settings are selected on the first weights of some seeds and judged on those of others.
-SELECTION_STARTS, JUDGED_STARTS = range(1, 11), range(11, 31)
+SELECTION_STARTS, JUDGED_STARTS = range(1, 6), range(11, 31)
 
 
 def with_starts(tasks: tuple, seeds: range) -> tuple:
