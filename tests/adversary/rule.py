@@ -6,7 +6,9 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -78,39 +80,44 @@ def world() -> Any:
     )
 
 
-def judge(attack: str, number: int, case: Case) -> Finding | None:
-    """Run an input and return what it broke, if anything."""
-    kind, detail = broken(case)
-    return Finding(attack, number, kind, case.words, detail) if kind else None
-
-
-def broken(case: Case) -> tuple[str, str]:
-    """Return how an input broke the rule, and what was said; empty if it did not."""
+def judge(attack: str, number: int, case: Case) -> tuple[str, Finding | None]:
+    """Run an input; return "refused", "done" or "broken", and what it broke."""
     before, outside = case.state(), world()
-    refused: BaseException | None = None
+    outcome, kind, detail = run(case)
+    if not kind and world() != outside:
+        kind = "changed the world: a registry, NumPy's settings, the folder or the environment"
+    if not kind and outcome == "refused" and case.state() != before:
+        kind = "was refused, but changed something"
+    return ("broken", Finding(attack, number, kind, case.words, detail)) if kind else (outcome, None)
+
+
+def run(case: Case) -> tuple[str, str, str]:
+    """Return how the call of an input ended, how it broke the rule if it did, and what was said."""
+    left: list[str] = []  # what was raised where nobody could catch it
+    output = StringIO()
+    sys.unraisablehook = lambda one: left.append(repr(one.exc_value))
     signal.signal(signal.SIGALRM, on_alarm)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    outcome, kind, detail = "done", "", ""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(output), redirect_stderr(output):
             warnings.simplefilter("ignore")
-            result = case.call()
+            kind = case.complaint(case.call())
     except HangError:
-        return f"took more than {SECONDS:g} s", ""
+        kind = f"took more than {SECONDS:g} s"
     except GradientDDError as error:
-        refused = error
+        outcome, detail = "refused", str(error)
+        kind = "" if detail and detail.isprintable() else "said more or less than one line"
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return escape(error), f"{error}"[:200]
+        kind, detail = escape(error), f"{error}"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    if world() != outside:
-        return "changed the world: a registry, NumPy's settings, the folder or the environment", ""
-    if refused is None:
-        return case.complaint(result), ""
-    if not str(refused) or "\n" in str(refused) or not str(refused).isprintable():
-        return "said more or less than one line", repr(str(refused)[:200])
-    return ("", "") if case.state() == before else ("was refused, but changed something", str(refused))
+        sys.unraisablehook = sys.__unraisablehook__
+    if left or "Traceback" in output.getvalue():
+        kind, detail = "printed a traceback", " ".join(left)
+    return outcome, kind, repr(detail[:200])
 
 
 def escape(error: BaseException) -> str:

@@ -6,7 +6,7 @@ our reading of the paper rests on the others.
 
 from dataclasses import dataclass
 
-from gradient_dd.paper.studies import KAPPAS, ZETAS
+from gradient_dd.paper.grids import KAPPAS, ZETAS
 from gradient_dd.report.figure import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, Figure, Line
 
 SHADES = (BLUE, SKY, RED, ORANGE, PURPLE)

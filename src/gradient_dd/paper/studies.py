@@ -12,6 +12,7 @@ shows them; claims are judged on them too. The store shares equal settings, so o
 from dataclasses import replace
 
 from gradient_dd.engine.schedules import constant, tapered
+from gradient_dd.paper.grids import KAPPAS, ZETAS
 from gradient_dd.studies.study import Grid, Study, grid, task
 
 RUNS = 50
@@ -22,9 +23,7 @@ WALK_ALPHAS = tuple(10 ** (-i / 4) for i in range(12, -1, -1))
 BOYAN_ALPHAS = tuple(10**i for i in (-2, -1.5, -1, -3 / 4, -1 / 2, -1 / 4, -1 / 8, 0, 1 / 8, 1 / 4))
 BAIRD_ALPHAS = tuple(2 ** (-i / 2) for i in range(24, 3, -1))
 BAIRD_WIDER = tuple(2 ** (-i / 2) for i in range(32, -1, -1))  # for TDC
-ZETAS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
 BAIRD_ZETAS = (4.0**-2, 4.0**-1, 1.0, 4.0**2, 4.0**3)
-KAPPAS = (0.25, 0.5, 1.0, 2.0, 4.0)
 BAIRD_KAPPAS = (0.25, 1.0, 4.0)
 
 
