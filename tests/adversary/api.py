@@ -228,7 +228,7 @@ def odd_schedule(rng: Random) -> tuple[str, Any]:
     if made == "function":
         return f"Schedule({text})", lambda: Schedule(value, per)
     if made == "text":
-        words = rng.choice([value, f"tapered({value if isinstance(value, int | float) else 1}) per {per}"])
+        words = rng.choice([value, f"tapered({show(value)}) per {show(per)}"])
         return f"parse_schedule({described({'text': words})})", lambda: parse_schedule(words)
     return f"Schedule(n -> {text})", lambda: Schedule(lambda n: value, per)
 
