@@ -104,9 +104,8 @@ def main() -> int:
     )
     print(f"at most {peak / 1e6:.0f} MB")
     for (attack, kind), answer in sorted(defects.items()):
-        print(
-            f"\n{attack}: {kind}\n  {answer['words'][:500]}\n  {answer['detail']}\n  --seed {seed} --only {answer['number']}"
-        )
+        print(f"\n{attack}: {kind}\n  {answer['words'][:500]}\n  {answer['detail']}")
+        print(f"  again: --seed {seed} --only {answer['number']}")
     return 1 if defects or peak > LARGEST else 0
 
 

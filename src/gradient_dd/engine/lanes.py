@@ -289,7 +289,10 @@ def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> Lane
 
 def check_settings(settings: Iterable[Setting]) -> list[Setting]:
     """Return the settings as a list; raise if there are none, or something else among them."""
-    chosen = list(settings) if isinstance(settings, Iterable) else [settings]
+    try:
+        chosen = list(settings)
+    except TypeError:  # one thing, not several
+        chosen = [settings]  # type: ignore[list-item]
     wrong = [setting for setting in chosen if not isinstance(setting, Setting)]
     if wrong or not chosen:
         got = wrong[0] if wrong else Words("none")
