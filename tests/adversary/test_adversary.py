@@ -32,14 +32,14 @@ def test_odd_inputs_are_refused_in_one_sentence_or_taken(attack):
         (lambda: STATE.append(1) or raise_ours("no"), "was refused, but changed something"),
         (
             lambda: np.seterr(all="raise"),
-            "changed the world: a registry, NumPy's settings, the folder or the environment",
+            "changed the world: a registry, NumPy's settings, the folder, the environment",
         ),
         (lambda: "odd", "is odd"),
     ],
 )
 def test_the_rule_sees_what_breaks_it(call, kind):
     with np.errstate():
-        _, finding = judge("probe", 0, Case("", call, lambda: len(STATE), lambda result: f"is {result}"))
+        _, finding = judge("probe", 0, Case("", call, lambda: len(STATE), lambda one: "is odd" if one == "odd" else ""))
     assert finding.kind == kind
 
 
@@ -65,18 +65,10 @@ def test_flipped_bytes_are_never_read_as_other_numbers():
     assert torture.flip_bytes(25, Random(0)) == []
 
 
+NUMBERS = st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.fractions()
 VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.complex_numbers()
-    | st.text()
-    | st.binary()
-    | st.fractions(),
-    lambda inside: (
-        st.lists(inside, max_size=4) | st.tuples(inside, inside) | st.dictionaries(st.text(), inside, max_size=2)
-    ),
+    NUMBERS | st.none() | st.text() | st.binary(),
+    lambda inside: st.lists(inside, max_size=4) | st.tuples(inside, inside) | st.dictionaries(st.text(), inside),
     max_leaves=8,
 )
 
