@@ -140,8 +140,7 @@ def interval_of(pairs, level):
         if n < 2:
             return np.exp(value), 0.0, inf
         counts = np.random.default_rng(place).multinomial(n, np.full(n, 1 / n), size=DRAWS)
-        gap = lambda weights: (weights @ np.stack([a, b], 1)) / n  # noqa: E731
-        means = gap(counts)
+        means = counts @ np.stack([a, b], 1) / n
         variance += np.var(a / a.mean() - b / b.mean()) / (n - 1)
         left, right = a[None, :] / means[:, :1], b[None, :] / means[:, 1:]
         drawn_variance = drawn_variance + ((left - right) ** 2 * counts).sum(1) / n / (n - 1)
@@ -251,4 +250,5 @@ def pooled(verdict, tuning):
 
 
 if __name__ == "__main__":
-    print("%d verdicts, %d comparisons: all follow from the tables" % recompute(Path(sys.argv[1])))
+    verdicts, comparisons = recompute(Path(sys.argv[1]))
+    print(f"{verdicts} verdicts, {comparisons} comparisons: all follow from the tables")

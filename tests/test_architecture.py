@@ -10,7 +10,7 @@ import grimp
 from click.testing import CliRunner
 
 from gradient_dd import Learner
-from gradient_dd.cli import cli
+from gradient_dd.cli.group import cli
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "gradient_dd"

@@ -85,6 +85,18 @@ def test_commands_that_are_not_run_can_be_parsed(page):
 
 
 @pages
+def test_make_targets_exist(page):
+    known = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
+    named = re.findall(r"(?:`|^)make ([\w-]+)", page.read_text(), re.M)
+    assert [target for target in named if target not in known] == []
+
+
+def rows(page, pattern):
+    """Return the groups of a pattern in every row of the page's tables that has it."""
+    return re.findall(pattern, (ROOT / page).read_text(), re.MULTILINE)
+
+
+@pages
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         assert "://" in link or (page.parent / link.replace("\\", "")).exists(), f"{page.name} -> {link}"
@@ -92,10 +104,21 @@ def test_links_lead_somewhere(page):
 
 @pages
 def test_files_and_tests_named_in_backticks_exist(page):
+    made = re.findall(r"^Make `([\w/.]+)`", page.read_text(), re.M)  # files that the reader is asked to make
     for name in re.findall(r"`((?:src|tests|docs)/[\w/.]+)(?:::\w+)?`", page.read_text()):
-        assert (ROOT / name).exists() or name.endswith(("tdc_dd.py", "ring.py", "NAME.py")), f"{page.name} names {name}"
+        assert (ROOT / name).exists() or "NAME" in name or name in made, f"{page.name} names {name}"
     for file, test in re.findall(r"`(?:tests/)?(test_\w+\.py)::(\w+)`", page.read_text()):
         assert f"def {test}(" in (ROOT / "tests" / file).read_text(), f"{page.name} names {file}::{test}"
+
+
+def test_the_table_of_learners_in_the_readme_says_what_the_rules_say():
+    """Its equations are those of the rules' files. A learner need not be in it: `gradient-dd list` has them all."""
+    listed = rows("README.md", r"^\| `(\w+)` \| (.+) \| \[(\w+)\.py\]\((.+)\) \|$")
+    assert len(listed) >= 8
+    for name, moved, title, link in listed:
+        assert (title, link) == (name, f"src/gradient_dd/learners/{name}.py")
+        equation = LEARNERS[name].equation.splitlines()
+        assert [part for part in moved.split(",  ") if "←" in part and part not in equation] == []
 
 
 def test_everything_is_documented():
@@ -122,11 +145,6 @@ def test_the_reference_has_every_learner_task_and_command():
     for command in COMMANDS:
         assert f"\n## {command.name}\n" in lines
         assert command.help.splitlines()[0] in flowing
-
-
-def rows(page, pattern):
-    """Return the groups of a pattern in every row of the page's tables that has it."""
-    return re.findall(pattern, (ROOT / page).read_text(), re.MULTILINE)
 
 
 def test_readme_is_short_and_agrees_with_the_pages_it_sums_up():

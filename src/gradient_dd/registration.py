@@ -11,13 +11,14 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-# A version goes up whenever a change of the task could change results.
-ENVIRONMENTS = {
-    "gradient_dd/RandomWalk-v0": "random_walk",
-    "gradient_dd/BoyanChain-v0": "boyan_chain",
-    "gradient_dd/Baird-v0": "baird",
-    "gradient_dd/RandomMDP-v0": "random_mdp",
-}
+
+def environment_name(task: str) -> str:
+    """Return the Gymnasium name of a task: that of random_walk is gradient_dd/RandomWalk-v0.
+
+    The version of a task must go up whenever a change of its table could change results; none has changed so far.
+    """
+    words = (word.upper() if word == "mdp" else word.capitalize() for word in task.split("_"))
+    return f"gradient_dd/{''.join(words)}-v0"
 
 
 def register_environments() -> None:
@@ -32,7 +33,10 @@ def register_now() -> None:
     """Make every task known to `gymnasium.make`; imports Gymnasium."""
     from gymnasium.envs.registration import register, registry
 
-    for name, task in ENVIRONMENTS.items():
+    from gradient_dd.tasks import TASKS
+
+    for task in TASKS:
+        name = environment_name(task)
         if name not in registry:
             register(name, entry_point="gradient_dd.tasks.environments:make", kwargs={"task": task})
 

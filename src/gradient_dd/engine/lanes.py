@@ -21,9 +21,9 @@ from gradient_dd.engine.horizon import Horizon, Segments
 from gradient_dd.engine.kernels.error_form import Measure, measure
 from gradient_dd.engine.kernels.folding import no_errors
 from gradient_dd.engine.kernels.fused import WIDEST, fused_kernel
-from gradient_dd.engine.kernels.intrinsics import subnormals_flushed
 from gradient_dd.engine.kernels.lane_state import MOST_LANES, STRIP, new_lanes
 from gradient_dd.engine.kernels.row_table import Shape, Touches, touches
+from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 from gradient_dd.engine.kernels.wide import wide_kernel
 from gradient_dd.engine.records import LaneResults
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant

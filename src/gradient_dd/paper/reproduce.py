@@ -7,7 +7,7 @@ in `tables.py`.
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -26,7 +26,7 @@ from gradient_dd.paper.studies import COMPANIONS, STUDIES
 from gradient_dd.paper.tables import write_claims, write_tables
 from gradient_dd.report.figure import Figure
 from gradient_dd.report.panels import panels_of
-from gradient_dd.studies import Study
+from gradient_dd.studies import Grid, Study
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.sweep import Progress, run_all
 
@@ -118,6 +118,11 @@ def with_companions(figures: list[Figure]) -> list[str]:
     return shown + [companion.name for name in shown for companion in COMPANIONS.get(name, ())]
 
 
+def as_grid(setting: Setting) -> Grid:
+    """Return a grid of one setting; a study runs equal ones once."""
+    return Grid(setting.rule, tuple((name, (value,)) for name, value in setting.values.items()), setting.rho_mode)
+
+
 def read_stored(studies: list[Study], store: Path) -> list[Results]:
     """Return the results of studies that a store holds completely, or raise."""
     found = [Results(study, store) for study in studies]
@@ -150,10 +155,20 @@ def run_afresh(
     provide: Provider,
     on_stage: OnNotice,
 ) -> None:
-    """Run the selected settings of each study and case on fresh runs, and add them to the evidence."""
+    """Run the selected settings of each study and case on fresh runs, and add them to the evidence.
+
+    Studies that share a task, its runs and their length run together: the trajectory is sampled once for all settings.
+    """
     begin = perf_counter()
-    studies = [evidence[name].fresh_study(case, settings) for (name, case), settings in work.items()]
-    for (name, case), found in zip(work, provide(studies, store), strict=True):
-        evidence[name].fresh[case] = found
+    shared: dict[str, tuple[Study, list[Setting]]] = {}
+    wanted: dict[tuple[str, str], Study] = {}
+    for (name, case), settings in work.items():
+        wanted[name, case] = study = evidence[name].fresh_study(case, settings)
+        how = [str(study.schedule), study.horizon, study.run_numbers, study.sampling, *map(str, study.built_tasks())]
+        shared.setdefault(repr(how), (study, []))[1].extend(settings)
+    studies = [replace(study, grids=tuple(map(as_grid, settings))) for study, settings in shared.values()]
+    provide(studies, store)
+    for (name, case), study in wanted.items():
+        evidence[name].fresh[case] = Results(study, store)
     updates = sum(study.estimate()["updates"] for study in studies)
     on_stage(f"The selected settings on fresh runs, {updates:.3g} updates: {perf_counter() - begin:.1f} s")

@@ -1,7 +1,7 @@
 """The studies of the paper, as data: its grids, its sizes, its scale.
 
-Several figures read one study. What the paper leaves open (docs/paper.md) is decided here: the number of episodes of the
-Boyan chain, the steps of Baird, TDC's wider grid, and which readings of Baird are run.
+Several figures read one study. What the paper leaves open (docs/paper.md) is decided here: the number of episodes of
+the Boyan chain, the steps of Baird, TDC's wider grid, and which readings of Baird are run.
 
 The paper gives its learners unequal chances: GTD2 and TDC choose among five times as many settings as Gradient-DD, TD
 and TDRC. So each study has a companion of the same tasks and runs in which every learner has as many (`alike`). Other
@@ -12,6 +12,7 @@ shows them; claims are judged on them too. The store shares equal settings, so o
 from dataclasses import replace
 
 from gradient_dd.engine.schedules import constant, tapered
+from gradient_dd.paper.grids import KAPPAS, ZETAS
 from gradient_dd.studies.study import Grid, Study, grid, task
 
 RUNS = 50
@@ -22,9 +23,7 @@ WALK_ALPHAS = tuple(10 ** (-i / 4) for i in range(12, -1, -1))
 BOYAN_ALPHAS = tuple(10**i for i in (-2, -1.5, -1, -3 / 4, -1 / 2, -1 / 4, -1 / 8, 0, 1 / 8, 1 / 4))
 BAIRD_ALPHAS = tuple(2 ** (-i / 2) for i in range(24, 3, -1))
 BAIRD_WIDER = tuple(2 ** (-i / 2) for i in range(32, -1, -1))  # for TDC
-ZETAS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
 BAIRD_ZETAS = (4.0**-2, 4.0**-1, 1.0, 4.0**2, 4.0**3)
-KAPPAS = (0.25, 0.5, 1.0, 2.0, 4.0)
 BAIRD_KAPPAS = (0.25, 1.0, 4.0)
 
 
@@ -190,7 +189,7 @@ BOYAN_WIDER = replace(
 )
 
 # Settings are selected on the first weights of some seeds and judged on those of others.
-SELECTION_STARTS, JUDGED_STARTS = range(1, 11), range(11, 31)
+SELECTION_STARTS, JUDGED_STARTS = range(1, 6), range(11, 31)
 
 
 def with_starts(tasks: tuple, seeds: range) -> tuple:

@@ -58,7 +58,11 @@ def runs_frame(evidence: Evidence) -> "pd.DataFrame":
     rows: list[dict[str, Any]] = []
     for used in evidence.used.values():
         setting = used.setting
-        common = {"task": used.case, "runs": "fresh" if used.fresh else "selection", "learner": setting.rule.name}
+        common: dict[str, Any] = {
+            "task": used.case,
+            "runs": "fresh" if used.fresh else "selection",
+            "learner": setting.rule.name,
+        }
         common |= {name: setting.values.get(name) for name in PARAMETERS} | {"rho_mode": setting.rho_mode}
         length = len(next(iter(used.errors.values())))
         for unit in range(length):

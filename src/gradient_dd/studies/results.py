@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import extra, must
+from gradient_dd.errors import must
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, statistics
 from gradient_dd.studies.frames import MEASURES, summary_frame
@@ -65,13 +65,9 @@ class Results:
 
     def frame(self) -> "pd.DataFrame":
         """Return one row for each task and setting of the study; see `summary_frame`."""
-        with extra("frames"):
-            import pandas as pd
-
         with Store(self.path) as store:
-            rows = [[row for row in self._lanes(store, task)[1] if row is not None] for task in self.tasks]
-            parts = [summary_frame(store, some, self.study.run_numbers) for some in rows]
-        return pd.concat(parts, ignore_index=True)
+            rows = [row for task in self.tasks for row in self._lanes(store, task)[1] if row is not None]
+            return summary_frame(store, rows, self.study.run_numbers)
 
     def selected(self, task: str, learner: str, measure: str = "last100") -> Setting:
         """Return the setting of a learner with the smallest mean error."""

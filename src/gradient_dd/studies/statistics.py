@@ -116,12 +116,12 @@ def ratio_interval(*pairs: tuple[Array, Array], level: float = LEVEL, seed: int 
         return Interval(ratio, ratio, ratio)
     if min(len(left) for left, _ in pairs) < 2:
         return Interval(ratio, 0.0, np.inf)
-    variance, again, again_variance = 0.0, np.zeros(draws), np.zeros(draws)
+    variance, again, again_variance = np.zeros(()), np.zeros(draws), np.zeros(draws)
     for place, (left, right) in enumerate(pairs):
         runs, sign = len(left), 1 if place == 0 else -1
         left, right = left / left.mean(), right / right.mean()  # keeps squares finite
         moments = np.stack([left, right, left**2, right**2, left * right], axis=1)
-        variance += log_ratio(moments.mean(axis=0), runs)[1]
+        variance = variance + log_ratio(moments.mean(axis=0), runs)[1]
         one, one_variance = log_ratio(resamples(runs, seed + place, draws) @ moments, runs)
         again += sign * one
         again_variance += one_variance

@@ -27,7 +27,13 @@ __all__ = [
 ]
 
 TASKS: dict[str, Callable[..., Task]] = {
-    builder.__name__: builder for builder in (random_walk, boyan_chain, baird, random_mdp)
+    builder.__name__: builder
+    for builder in (
+        random_walk,
+        boyan_chain,
+        baird,
+        random_mdp,
+    )
 }
 
 

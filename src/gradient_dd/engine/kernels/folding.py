@@ -11,6 +11,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import DIVERGED
 from gradient_dd.engine.kernels.compiler_options import INLINE, INNER
 from gradient_dd.engine.kernels.intrinsics import aligned, disjoint
+from gradient_dd.engine.kernels.keep import named
 from gradient_dd.engine.kernels.vectors import use_widest_vectors
 
 
@@ -61,6 +62,7 @@ def make_take_errors(k: int) -> Any:
     K = np.uintp(k)
 
     @numba.njit(**INNER)
+    @named(f"measures of {k}")
     def take_errors(w, measure, errors, B, segments, s):
         use_widest_vectors()
         now, diverged = errors.now, errors.diverged

@@ -17,6 +17,7 @@ import numpy as np
 from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE, INNER
 from gradient_dd.engine.kernels.folding import make_take_errors
 from gradient_dd.engine.kernels.intrinsics import barrier, disjoint
+from gradient_dd.engine.kernels.keep import describe_kernel, keep
 from gradient_dd.engine.kernels.lane_state import (
     HUGE_SCALE,
     MOST_LANES,
@@ -167,7 +168,6 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
     """Compile `run(column, segments, table, measure, lanes, errors)` for a rule and a shape of features."""
     take_step, take_errors = make_take_step(rule, shape), make_take_errors(measure_k)
 
-    @numba.njit(nogil=True, **COMPILE)
     def run(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
         B, t = np.uintp(errors.now.size) & WHOLE_STRIPS, np.uintp(0)
@@ -181,4 +181,4 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
             if segments.point[s] >= 0 or segments.last[s]:
                 take_errors(lanes.w, measure, errors, B, segments, s)
 
-    return run
+    return keep(run, describe_kernel("fused", rule, shape, measure_k), nogil=True, **COMPILE)

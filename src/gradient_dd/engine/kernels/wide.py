@@ -13,6 +13,7 @@ import numpy as np
 from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
 from gradient_dd.engine.kernels.folding import make_take_errors
 from gradient_dd.engine.kernels.fused import make_products, rescale, set_step_sizes
+from gradient_dd.engine.kernels.keep import describe_kernel, keep, named
 from gradient_dd.engine.kernels.lane_state import (
     HUGE_SCALE,
     SMALLEST_SHRINK,
@@ -197,6 +198,7 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
     change_field = np.uintp(lane_fields(rule).index("memory_x_change"))
 
     @numba.njit(**COMPILE)
+    @named(describe_kernel("wide", rule, shape))
     def take_step(lanes, table, outcome, coming, B, scratch):
         use_widest_vectors()
         first = outcome * width
@@ -226,7 +228,6 @@ def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
     width = shape.width
     take_step, take_errors = make_take_step(rule, shape), make_take_errors(measure_k)
 
-    @numba.njit(nogil=True, **COMPILE)
     def run(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
         B, t = np.uintp(errors.now.size), np.uintp(0)
@@ -241,4 +242,4 @@ def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
             if segments.point[s] >= 0 or segments.last[s]:
                 take_errors(lanes.w, measure, errors, B, segments, s)
 
-    return run
+    return keep(run, describe_kernel("wide", rule, shape, measure_k), nogil=True, **COMPILE)

@@ -11,6 +11,7 @@ insensitive  worst over best value of a parameter below 2; both are found on the
 """
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -129,7 +130,7 @@ def grows(
             suffix, lines = TUNINGS[tuning]
             found = evidence[study + suffix]
             cases = sorted(found.cases, key=found.size)
-            steps = [(cases[0], cases[-1])] if ends_only else list(zip(cases, cases[1:], strict=False))
+            steps = [(cases[0], cases[-1])] if ends_only else list(pairwise(cases))
             for goal in tuned_for:
                 for rival in rivals:
                     parts = {
@@ -243,7 +244,10 @@ def counted(found: Evidence, case: str, ours: Line, theirs: Line) -> Question:
 
 
 def good_step_sizes(errors: Array, weights: Array) -> Array:
-    """Return how many step sizes are within twice the best mean, (draws,); errors (alphas, runs), weights (draws, runs)."""
+    """Return how many step sizes are within twice the best mean, (draws,).
+
+    errors: (alphas, runs); weights: (draws, runs), how much each run weighs.
+    """
     finite = np.isfinite(errors).all(axis=1)
     means = weights @ errors[finite].T
     return (means <= WITHIN * means.min(axis=1, keepdims=True)).sum(axis=1)

@@ -2,7 +2,6 @@
 
 from gradient_dd.paper.claims import baird, from_theory
 from gradient_dd.paper.claims.asking import (
-    PAPER,
     THREE,
     WIDE,
     WIDER,
@@ -24,8 +23,8 @@ from gradient_dd.paper.claims.asking import (
 from gradient_dd.paper.claims.baird import on_baird
 from gradient_dd.paper.claims.claim import Claim
 from gradient_dd.paper.claims.cost import NEGLIGIBLE, costs_as_much
-from gradient_dd.paper.claims.verdict import ALIKE
-from gradient_dd.paper.studies import KAPPAS, ZETAS
+from gradient_dd.paper.claims.verdict import ALIKE, PAPER
+from gradient_dd.paper.grids import KAPPAS, ZETAS
 
 WALK, BOYAN, BAIRD = ("walk",), ("boyan",), ("baird",)
 LOWER = "lower: ratio of errors below 1"

@@ -5,10 +5,10 @@
     Judgement    the comparisons of one reading and one way of tuning; their intervals hold together at 95 %
     Verdict      all judgements of a claim, in a word, a fraction and a sentence
 
-An outcome is "holds" where the whole interval is on the side that the claim says, "fails" where it is on the other, and
-"open" where it contains the bound. The intervals of a judgement of n comparisons each have level 1 − 0.05/n, so that all
-of them cover with 95 % (Bonferroni). Nothing is corrected across judgements: of those in which nothing is true about one
-in twenty would show something.
+An outcome is "holds" where the whole interval is on the side that the claim says, "fails" where it is on the other,
+and "open" where it contains the bound. The intervals of a judgement of n comparisons each have level 1 − 0.05/n, so
+that all of them cover with 95 % (Bonferroni). Nothing is corrected across judgements: of those in which nothing is
+true about one in twenty would show something.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}
 class Comparison:
     """One ratio, or another number, against a bound.
 
-    kind     "ratio" ours / rival, "growth" of rival / ours from `before` to here, "share" of the first error, or "count",
-             "time", "exact"
+    kind     "ratio" ours / rival, "growth" of rival / ours from `before` to here, "share" of the first error, or
+             "count", "time", "exact"
     side     "below" or "above": on which side of `bound` the claim says it is
     runs     on how many fresh runs (or starts) it rests; 0 where nothing was sampled
     level    of the interval from `low` to `high`
@@ -182,8 +182,8 @@ class Verdict:
     """A claim with what we found.
 
     verdict, held, of    over all judgements as the paper has it
-    alike                the same where every learner has as many settings, e.g. "holds in part (3 of 6)"; empty if there
-                         is none
+    alike                the same where every learner has as many settings, e.g. "holds in part (3 of 6)"; empty if
+                         there is none
     finding              a sentence made from the numbers
     source               "paper", or "ours" for what we added
     """

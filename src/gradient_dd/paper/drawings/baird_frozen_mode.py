@@ -1,7 +1,7 @@
 """The frozen mode of Baird's counterexample: what a run ends with is what its slow mode began with.
 
-The mean weights by state obey m ← M m along trajectories (`theory.dynamics`). Let q be the eigenvalue of M nearest to 1,
-r and l its right and left eigenvectors with l·r = 1. After T steps all other modes are gone and
+The mean weights by state obey m ← M m along trajectories (`theory.dynamics`). Let q be the eigenvalue of M nearest to
+1, r and l its right and left eigenvectors with l·r = 1. After T steps all other modes are gone and
 
     m_T ≈ qᵀ (l·m_0) r
 
@@ -31,7 +31,10 @@ N_STATES, STEPS, RUNS = 20, 200_000, 3
 ITERATIONS = 8  # of the inverse iteration; the next mode is ten thousand times faster
 ALPHAS = np.geomspace(2.0**-12, 2.0**-7.25, 29)
 SAMPLED = 2.0 ** -np.arange(12, 7.4, -0.5)
-LEARNER = {"Gradient-DD, κ = 4": ("gradient_dd", {"kappa": 4.0}, RED), "GTD2": ("gtd2", {}, ORANGE)}
+LEARNER: dict[str, tuple[str, dict[str, Any], str]] = {
+    "Gradient-DD, κ = 4": ("gradient_dd", {"kappa": 4.0}, RED),
+    "GTD2": ("gtd2", {}, ORANGE),
+}
 STARTS = {11: BLUE, 12: SKY, 13: GREEN, 14: PURPLE}  # seeds of random first weights, and their colours
 
 
