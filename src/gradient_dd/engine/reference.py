@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import DIVERGED, Horizon
 from gradient_dd.engine.metric import Metric
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
@@ -112,6 +112,7 @@ def run(
     check_schedule(schedule)
     horizon = Horizon(episodes, steps, every)
     horizon.check(task)
+    check_memory(f"The errors of {horizon.points} points", 8 * horizon.points, "Take fewer: a larger 'every'.")
     errors = np.full(horizon.points, np.inf)
     weights = Weights(setting, task.initial_weights)
     rows = task.row_features.toarray()
