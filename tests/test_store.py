@@ -41,7 +41,7 @@ def test_results_come_back(tmp_path):
     assert errors == pytest.approx(np.array([[0.1, 0.2], [0.2, 0.3], [0.3, 0.4]]))
     assert results.selected("random_walk(n_states=3)", "td").values["alpha"] == 0.1
     assert results.curves("random_walk(n_states=3)", settings[:1])[0, 1].tolist() == [1] * 8
-    assert results.compare("random_walk(n_states=3)", settings[0], settings[1]).difference == pytest.approx(-0.1)
+    assert results.compare("random_walk(n_states=3)", settings[0], settings[1]).estimate == pytest.approx(-0.1)
     frame = results.frame()
     assert frame.columns[:15].tolist() == [
         "task",

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from gradient_dd.cli.options import RUNS
 from gradient_dd.errors import BadRequestError, Words, must, unknown
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies import Study, study_data, study_from
@@ -17,7 +18,6 @@ GRID_FLAGS = {
     "kappa": "--kappa",
     "others": "--set",
 }
-RUNS = 10  # of a sweep that does not say how many
 
 
 def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from plotly.offline import get_plotlyjs
 
 from gradient_dd.arrays import Array
+from gradient_dd.errors import extra
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Figure
 from gradient_dd.report.panels import bin_middles
@@ -16,6 +16,9 @@ from gradient_dd.studies import statistics
 from gradient_dd.studies.frames import COMMON_PARAMETERS, MEASURES
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.selection import tuned
+
+with extra("report"):
+    from plotly.offline import get_plotlyjs
 
 POINTS = 50  # of a learning curve
 

@@ -3,4 +3,15 @@
 from gradient_dd.studies.files import load_rule, parse_schedule, read_study, study_data, study_from
 from gradient_dd.studies.study import Grid, Study, TaskSpec, grid, task
 
-__all__ = ["Grid", "Study", "TaskSpec", "grid", "load_rule", "parse_schedule", "read_study", "study_data", "study_from", "task"]
+__all__ = [
+    "Grid",
+    "Study",
+    "TaskSpec",
+    "grid",
+    "load_rule",
+    "parse_schedule",
+    "read_study",
+    "study_data",
+    "study_from",
+    "task",
+]

@@ -74,18 +74,17 @@ def inspect_units(store: Store) -> dict[int, tuple[str, int]]:
     return wrong | dict.fromkeys(costs, ("a unit that is missing", None))
 
 
-def checked_costs(store: Store, task: str, runs: range) -> dict[str, tuple[float, int]]:
-    """Return the seconds and updates of each learner in the units of a task and some runs; empty if none are kept."""
+def checked_costs(store: Store, task: str, runs: range) -> list[tuple[str, int, float, int]]:
+    """Return the learner, the unit, the seconds and the updates of each cost of a task and some runs."""
+    query = """
+        SELECT learner, unit, cost.seconds, updates FROM cost JOIN unit ON unit = id
+        WHERE task = ? AND run >= ? AND run < ?
+    """
     with store.snapshot():
         if store.version < 2:
-            return {}
+            return []
         wrong = [Damage(*unit, "record of time") for unit in inspect_units(store).values()]
-        query = """
-            SELECT learner, sum(cost.seconds), sum(updates) FROM cost JOIN unit ON unit = id
-            WHERE task = ? AND run >= ? AND run < ? GROUP BY learner
-        """
-        found = store.rows(query, (task, runs.start, runs.stop))
-        return undamaged(store, {learner: (seconds, updates) for learner, seconds, updates in found}, wrong)
+        return undamaged(store, store.rows(query, (task, runs.start, runs.stop)), wrong)
 
 
 def undamaged(store: Store, found: Any, damaged: list[Damage]) -> Any:

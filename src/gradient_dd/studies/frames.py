@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradient_dd.errors import extra
 from gradient_dd.studies.checked import checked_results, checked_settings
 from gradient_dd.studies.inspection import DIVERGENCE, ERRORS, Keys
 from gradient_dd.studies.schema import SETTING_COLUMNS
@@ -41,7 +42,8 @@ def column_of(parameter: str) -> str:
 
 def setting_frame(store: Store, chosen: Collection[int] | None = None) -> "pd.DataFrame":
     """Return the facts and parameters of the `chosen` settings of a store, or of all, by their rows."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     rows = checked_settings(store, chosen)
     columns: Any = zip(*rows, strict=True) if rows else repeat(())
@@ -74,7 +76,8 @@ def summary_frame(store: Store, keys: Keys | None = None, runs: range | None = N
 
 def fold_runs(store: Store, keys: Keys | None, runs: range | None) -> "pd.DataFrame":
     """Return runs, mean, standard error and divergence of every setting that has results, by its row."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     rows = checked_results(store, ERRORS, keys, runs)
     settings, begin, count = np.unique(rows.setting, return_index=True, return_counts=True)
@@ -93,7 +96,8 @@ def fold_runs(store: Store, keys: Keys | None, runs: range | None) -> "pd.DataFr
 
 def run_frame(store: Store) -> "pd.DataFrame":
     """Return one row for each setting and run of a store, curves left out."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     with store.snapshot():
         frame = setting_frame(store)

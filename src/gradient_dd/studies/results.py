@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must, one_of
+from gradient_dd.errors import extra, must, one_of
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, statistics
 from gradient_dd.studies.checked import checked_curves, checked_results, undamaged
@@ -65,16 +65,14 @@ class Results:
 
     def frame(self) -> "pd.DataFrame":
         """Return one row for each task and setting of the study; see `summary_frame`."""
-        import pandas as pd
-
         with Store(self.path) as store:
-            keys = [self._lanes(store, task)[2] for task in self.tasks]
-            parts = [summary_frame(store, some, self.study.run_numbers) for some in keys]
-        return pd.concat(parts, ignore_index=True)
+            keys = {row: key for task in self.tasks for row, key in self._lanes(store, task)[2].items()}
+            return summary_frame(store, keys, self.study.run_numbers)
 
     def best_frame(self, measure: str = "last100") -> "pd.DataFrame":
         """Return the tuned setting of each learner on each task, with every parameter that varies in the study."""
-        import pandas as pd
+        with extra("frames"):
+            import pandas as pd
 
         parts = []
         for task in self.tasks:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.options import dask_address, new_results_file, worker_count
+from gradient_dd.cli.options import RUNS, dask_address, new_results_file, worker_count
 from gradient_dd.cli.printable import printable
 from gradient_dd.cli.tables import as_json
 
