@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.errors import extra
+from gradient_dd.errors import extra, one_line
 from gradient_dd.studies.cluster import dask_executor
 from gradient_dd.studies.sweep import Progress as SweepProgress
 from gradient_dd.studies.sweep import StoppedError
@@ -44,7 +44,12 @@ class LiveView:
 
     def __init__(self) -> None:
         console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
         self.bars = Progress(
             *columns, TextColumn("{task.fields[note]}"), console=console, disable=not sys.stderr.isatty()
         )
@@ -63,7 +68,7 @@ class LiveView:
     def summary(self) -> list[str]:
         """Return a line on what was run of each study; none for one that was complete before."""
         return [
-            f"{one.study.name}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
+            f"{one_line(one.study.name)}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
             + (f", {one.diverged} settings × runs diverged" if one.diverged else "")
             for one in self.seen.values()
             if one.updates
@@ -74,9 +79,9 @@ class LiveView:
         done, total = state.cells
         speed = state.updates / state.seconds if state.seconds else 0.0
         note = f"{speed:.2g} updates/s" + (f", {state.diverged} diverged" if state.diverged else "")
-        self._show(id(state), state.study.name, done, total, note)
+        self._show(id(state), one_line(state.study.name), done, total, note)
         for task in state.total:
-            self._show((id(state), task), f"  {task}", state.done[task], state.total[task], "")
+            self._show((id(state), task), f"  {one_line(task)}", state.done[task], state.total[task], "")
             self.bars.update(self.known[id(state), task], visible=done < total)  # many studies would fill the screen
 
     def _show(self, key: Any, name: str, done: int, total: int, note: str) -> None:
