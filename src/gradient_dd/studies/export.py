@@ -8,7 +8,7 @@ from gradient_dd.errors import Words, extra, must
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMULA = tuple("=+-@\t\r\n")
+FORMULA = ("=", "+", "-", "@")  # what the first character of a formula is
 
 
 def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
@@ -28,14 +28,17 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
 
 
 def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a frame whose texts no spreadsheet takes for formulas: an apostrophe stands before those that look it."""
+    """Return a frame whose texts and column names no spreadsheet takes for formulas."""
     texts = {name: frame[name].map(harmless) for name in frame.columns if frame[name].dtype.kind not in "ifub"}
     return frame.assign(**texts).rename(columns=harmless)
 
 
 def harmless(cell: Any) -> Any:
-    """Return a cell; a text that begins as a formula does, and is no number, gets an apostrophe in front."""
-    if not isinstance(cell, str) or cell[:1] not in FORMULA:
+    """Return a cell: a text on one line, and with an apostrophe in front if it begins as a formula and is no number."""
+    if not isinstance(cell, str):
+        return cell
+    cell = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in cell)
+    if not cell.startswith(FORMULA):
         return cell
     try:
         float(cell)

@@ -305,7 +305,7 @@ def restored_key(cells: list[Any], described: dict[str, str]) -> str:
 
 def as_ranges(rows: Iterable[int]) -> str:
     """Return whole numbers as text: "1-273 300-300"."""
-    ordered = np.array(sorted(rows), np.int64)
+    ordered = np.array(sorted(set(rows)), np.int64)
     runs = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
     return " ".join(f"{run[0]}-{run[-1]}" for run in runs if len(run))
 

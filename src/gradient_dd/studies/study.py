@@ -29,7 +29,7 @@ from gradient_dd.learners import RHO_MODES, Rule, Setting, find
 from gradient_dd.tasks import Task, build
 
 ENGINE_VERSION = 2  # raised whenever a change of the engine could change a result
-LARGEST = 2**53  # of runs and seeds: to here every whole number is also a float
+BEYOND = 2**62  # runs and seeds are less: the sum of two is still a number that a results file can hold
 MOST_SETTINGS = 2_000_000  # of a study: half a gigabyte, and some seconds to check them
 NS_PER_UPDATE = 0.9  # on one core, sampling and errors included: what estimates of time are made with
 
@@ -142,7 +142,9 @@ class Study:
     def __post_init__(self) -> None:
         text("The name of a study", self.name)
         for name, least in (("runs", 1), ("first_run", 0), ("seed", 0)):
-            whole = whole_number(f"{name!r} of study {self.name!r}", getattr(self, name), least, LARGEST)
+            whole = whole_number(f"{name!r} of study {self.name!r}", getattr(self, name), least)
+            if whole >= BEYOND:
+                raise must(f"{name!r} of study {self.name!r}", "be less than 2⁶²", whole)
             object.__setattr__(self, name, whole)
         for name in ("episodes", "steps", "every"):
             object.__setattr__(self, name, getattr(self.horizon, name))
