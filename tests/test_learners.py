@@ -25,7 +25,7 @@ from gradient_dd.testing import (
     rests_at_the_fixed_point,
 )
 
-ALPHA, ZETA, KAPPA, REG = 0.3, 0.7, 1.9, 0.6
+ALPHA, ZETA, KAPPA, REG, SHARE = 0.3, 0.7, 1.9, 0.6, 0.35
 
 # The mean update from A, b, C alone; residual = b − A w, change = w − w_prev, Ft = E[ρ γ x' xᵀ].
 CLOSED_FORMS = {
@@ -35,6 +35,8 @@ CLOSED_FORMS = {
     "tdc": lambda m: (m.residual - m.Ft @ m.eta, m.residual - m.C @ m.eta),
     "tdrc": lambda m: (m.residual - m.Ft @ m.eta, m.residual - m.C @ m.eta - REG * m.eta),
     "gradient_dd": lambda m: (m.A.T @ m.eta - KAPPA * m.C @ m.change, m.residual - m.C @ m.eta),
+    "gtd2_to_td": lambda m: ((1 - SHARE) * m.A.T @ m.eta + SHARE * m.C @ m.eta, m.residual - m.C @ m.eta),
+    "tdc_to_td": lambda m: (m.residual - (1 - SHARE) * m.Ft @ m.eta, m.residual - m.C @ m.eta),
     "natural_gtd2": lambda m: (np.linalg.solve(m.C, m.A.T @ m.eta), m.residual - m.C @ m.eta),
     "natural_tdc": lambda m: (np.linalg.solve(m.C, m.residual - m.Ft @ m.eta), m.residual - m.C @ m.eta),
 }
@@ -54,7 +56,7 @@ class Mean:
 
 def values_of(name):
     """Return parameter values away from the defaults."""
-    wanted = {"alpha": ALPHA, "zeta": ZETA, "kappa": KAPPA, "reg": REG}
+    wanted = {"alpha": ALPHA, "zeta": ZETA, "kappa": KAPPA, "reg": REG, "c": SHARE}
     return {p: v for p, v in wanted.items() if p in LEARNERS[name].defaults}
 
 
