@@ -12,7 +12,7 @@ from gradient_dd.theory import stability
 
 @pytest.mark.parametrize(("name", "c", "same"), [("gtd2_to_td", 0.0, "gtd2"), ("tdc_to_td", 0.0, "tdc")])
 def test_with_c_zero_nothing_is_left_out(name, c, same):
-    """c = 0 is GTD2 or TDC bit for bit."""
+    """Without a share left out, it is GTD2 or TDC bit for bit."""
     task = tasks.baird(7)
     got, wanted = (
         reference.run(task, rule, steps=500, alpha=0.01, **more) for rule, more in ((name, {"c": c}), (same, {}))
