@@ -128,7 +128,7 @@ class ShadowLearner:
     def update(
         self, x: Any, reward: float, discount: float, x_next: Any, rho: float = 1.0, *, ended: bool | None = None
     ) -> float:
-        """Learn from one transition, and return the TD error of the present choice. Arguments as in `Learner.update`."""
+        """Learn from one transition; return the TD error of the present choice. Arguments as in `Learner.update`."""
         reward = number("'reward'", "be a finite number", reward)
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
