@@ -130,7 +130,7 @@ def test_what_cannot_be_analysed_gets_one_sentence(tmp_path):
         (lambda: read_log(tmp_path / "half.npz"), "Got none called discount, x_next."),
         (lambda: log_of(one, 1.0, 0.9, one[:2]), "'x' and 'x_next' must have one row for each transition"),
         (lambda: log_of(np.ones(3), 1.0, 0.9, np.ones(3)), "Got (3,) and (3,)."),
-        (lambda: log_of([["a"]], 1.0, 0.9, [["b"]]), "'x' and 'x_next' must be numbers."),
+        (lambda: log_of([["a"]], 1.0, 0.9, [["b"]]), "'x' must be numbers. Got [['a']]."),
         (lambda: log_of(0 * one, 1.0, 0.9, one), "'x' must have a feature that is not zero."),
         (lambda: read_log(tmp_path / "broken.npz"), "The log broken.npz must be readable."),
         (lambda: read_log(tmp_path / "empty.csv"), "The log empty.csv must be readable."),

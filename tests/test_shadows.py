@@ -7,15 +7,14 @@ from gradient_dd import tasks
 from gradient_dd.engine import shadows
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
+from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 
-LINEAR = [name for name in LEARNERS if not name.startswith("natural")]
 
-
-@pytest.mark.parametrize("name", LINEAR)
-@pytest.mark.parametrize("task", [tasks.baird(7), tasks.random_walk(6)], ids=str)
+@pytest.mark.parametrize("name", ["td", "tdrc", "gradient_dd", "gtd2_to_td"])
+@pytest.mark.parametrize("task", [tasks.baird(7)], ids=str)
 def test_lanes_agree_with_the_reference_engine(task, name):
     setting = LEARNERS[name].setting(alpha=0.02)
     silent = shadows.reward_free(task, shadows.random_starts(task, 1, seed=3)[0])
@@ -33,28 +32,16 @@ def test_a_shadow_sees_the_transitions_of_its_task():
 
 
 def test_a_shadow_is_the_difference_of_two_learners():
-    """TD from two places on the same data: their difference is the shadow that starts at the difference."""
-    from gradient_dd.testing import follow
-
-    task = tasks.random_mdp(seed=2)
-    d = np.arange(1.0, 5.0)
-    from dataclasses import replace
-
+    """From two places on the same data: their difference is the shadow that starts at the difference."""
+    task, d = tasks.random_mdp(seed=2), np.arange(1.0, 5.0)
     setting = LEARNERS["gtd2_to_td"].setting(alpha=0.05)
-    one, other, shadow = (
-        follow(start, setting, steps=100)
-        for start in (replace(task, initial_weights=d), task, shadows.reward_free(task, d))
-    )
-    shadow_alone = follow_on(shadows.reward_free(task, d), task, setting, 100)
-    assert np.allclose(one.w - other.w, shadow_alone.w, rtol=0, atol=1e-12)
-    assert shadow.w.shape == d.shape
-
-
-def follow_on(silent, task, setting, steps):
-    from gradient_dd.testing import follow
-
-    assert silent.digest == task.digest
-    return follow(silent, setting, steps)
+    rows = task.row_features.toarray()
+    row, next_row, reward, discount, rho, _ = task.transitions
+    one, other, shadow = Weights(setting, d), Weights(setting, 0 * d), Weights(setting, d)
+    for o in Stream(task).take(200):
+        for weights, paid in ((one, reward[o]), (other, reward[o]), (shadow, 0.0)):
+            weights.advance(setting, 1.0, rows[row[o]], paid, discount[o], rows[next_row[o]], rho[o])
+    assert np.allclose(one.w - other.w, shadow.w, rtol=0, atol=1e-12)
 
 
 def test_the_exponent_of_one_state_is_exact():

@@ -17,12 +17,15 @@ from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.tasks import Task
 
 CHUNK = 4096  # steps sampled at a time
+KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
+KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
 
 
 class Weights:
     """w, η, the w of one step before, and the metric of a natural rule."""
 
     def __init__(self, setting: Setting, initial: Array) -> None:
+        setting.rule.check_known("The reference engine", KNOWN_SIGNALS, KNOWN_MOVES)
         self.w = initial.astype(float)
         self.w_prev = self.w
         self.eta = np.zeros_like(self.w)

@@ -4,10 +4,10 @@
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ (x·η) (x − (1 − c) γ x')
 
-c = 0 is GTD2. At c = 1 the mean of w moves by αCη, and with a quick η, which is then C⁻¹(b − Aw), that is TD. The fixed
-point is the same for every c, because η is 0 there. Gradient-DD does nearly this along trajectories, with c = κα. How
-large c may be before the mean diverges depends on the task: on Baird's counterexample most of the way, on
-`diverging_mdps` hardly at all.
+On average  Δη = β (b − A w − C η),  Δw = α (Aᵀ + c B) η,  B = C − Aᵀ.  c = 0 is GTD2. At c = 1, with a quick η, which
+is then C⁻¹(b − A w), it is TD. The fixed point is the same for every c, because η is 0 there. Gradient-DD does nearly this along
+trajectories, with c = κα. How large c may be before the mean diverges depends on the task: on Baird's counterexample
+most of the way, on `diverging_mdps` hardly at all.
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
@@ -22,10 +22,15 @@ def step(alpha, beta, c, rho, rho_x, discount, delta, x_eta):
     return w_x, w_next, eta_x
 
 
+def expected(alpha, beta, c, A, b, B, C, w, eta):
+    return alpha * (A.T @ eta + c * (B @ eta)), beta * (b - A @ w - C @ eta)
+
+
 GTD2_TO_TD = Rule(
     name="gtd2_to_td",
     label="GTD2 to TD",
     step=step,
+    expected=expected,
     moves=("w_x", "w_next", "eta_x"),
     parameters=(ALPHA, ZETA, SHARE),
     reference="This project (docs/shadows.md).",

@@ -13,6 +13,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Words, must, number, whole_number
+from gradient_dd.online.feature_vector import checked_features
 from gradient_dd.online.learner import Learner
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import Moments
@@ -86,7 +87,7 @@ class Prox:
         return delta
 
     def _dense(self, name: str, x: Any) -> Array:
-        return self._values._dense(self._values._features(name, x))
+        return self._values._dense(checked_features(name, x, self._values.n_features))
 
 
 def prox_run(task: Task, kappa: float, steps: int) -> Array:
