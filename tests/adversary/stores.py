@@ -180,9 +180,7 @@ def attack_store_that_is_none(rng: Random, folder: Path) -> Case:
     uses: dict[str, Callable[[], Any]] = {
         "status": lambda: command("status", "--out", path),
         "run": lambda: run(STUDY, path, workers=1),
-        "sweep": lambda: command(
-            "sweep", "--task", "random_walk:n_states=3", *"--learner td --episodes 2".split(), "--out", path
-        ),
+        "sweep": lambda: command("sweep", "--task", "random_walk:n_states=3", *"--learner td --episodes 2".split(), "--out", path),
     }
     call = uses.get(name, lambda: READERS[name](path))
     before = (lambda: files_of(folder)) if name not in ("run", "sweep") else lambda: None

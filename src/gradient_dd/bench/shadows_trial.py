@@ -29,7 +29,7 @@ from gradient_dd.tasks import Task, baird, boyan_chain, random_mdp, random_walk
 STEPS, EVERY, TUNED, SHOWN = 20_000, 100, 3, 5
 SEED = 2026
 SIZES = ((8, 3, 4, 0.9), (20, 3, 8, 0.95), (12, 2, 6, 0.99), (30, 3, 8, 0.9))  # states, actions, features, discount
-ALPHAS: Array = 10.0 ** (0.2 - 0.3 * np.arange(15))  # over the mean of ‖x‖²
+ALPHAS: Array = np.power(10.0, 0.2 - 0.3 * np.arange(15))  # over the mean of ‖x‖²
 ZETAS = (0.25, 1.0, 4.0, 16.0)
 KAPPAS = (0.25, 1.0, 4.0, 16.0)
 CAP = 1000.0  # ratios beyond it, divergence included, count as this

@@ -5,9 +5,9 @@
     w ← w + α ρ (x·η) (x − (1 − c) γ x')
 
 On average  Δη = β (b − A w − C η),  Δw = α (Aᵀ + c B) η,  B = C − Aᵀ.  c = 0 is GTD2. At c = 1, with a quick η, which
-is then C⁻¹(b − A w), it is TD. The fixed point is the same for every c, because η is 0 there. Gradient-DD does nearly this along
-trajectories, with c = κα. How large c may be before the mean diverges depends on the task: on Baird's counterexample
-most of the way, on `diverging_mdps` hardly at all.
+is then C⁻¹(b − A w), it is TD. The fixed point is the same for every c, because η is 0 there. Gradient-DD does nearly
+this along trajectories, with c = κα. How large c may be before the mean diverges depends on the task: on Baird's
+counterexample most of the way, on `diverging_mdps` hardly at all.
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
