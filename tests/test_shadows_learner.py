@@ -26,7 +26,7 @@ def fed(task, steps, sparse=False, seed=0, **options):
     rows = [(r.indices, r.data) if sparse else r.toarray()[0] for r in task.row_features]
     row, next_row, reward, discount, rho, ends = task.transitions
     for o in Stream(task, seed).take(steps):
-        agent.update(rows[row[o]], reward[o], discount[o], rows[next_row[o]], rho[o], ended=ends[o])
+        agent.update(rows[row[o]], reward[o], discount[o], rows[next_row[o]], rho[o], ended=bool(ends[o]))
     return agent
 
 

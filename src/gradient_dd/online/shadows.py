@@ -23,12 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, numbers
 from gradient_dd.engine import ladder
 from gradient_dd.engine.ladder import Rung
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.errors import DivergedError, must, number, whole_number
-from gradient_dd.online.learner import LIMIT, numbers
+from gradient_dd.errors import DivergedError, boolean, must, number, whole_number
+from gradient_dd.online.feature_vector import checked_features
+from gradient_dd.online.learner import LIMIT
 
 
 class ShadowLearner:
@@ -59,7 +60,7 @@ class ShadowLearner:
         rule = "be a positive number"
         self.alpha = None if alpha is None else number("'alpha'", rule, alpha, low=0.0, positive=True)
         self.schedule = check_schedule(schedule)
-        start = numbers("initial_w", initial_w)
+        start = numbers("'initial_w'", initial_w)
         if start.shape not in ((), (p,)):
             raise must("The shape of 'initial_w'", f"be () or ({p},)", start.shape)
         self._start = np.array(np.broadcast_to(start, p))
@@ -117,9 +118,9 @@ class ShadowLearner:
     def predict(self, x: Any) -> Any:
         """Return x·w: a number for one feature vector, dense or (indices, values); (n,) for the n rows of a matrix."""
         if isinstance(x, tuple):
-            where, values = self._features("x", x)
+            where, values = checked_features("x", x, self.n_features)
             return float(values @ self.w[where])
-        matrix = numbers("X", x)
+        matrix = numbers("'X'", x)
         if matrix.ndim not in (1, 2) or matrix.shape[-1] != self.n_features:
             raise must("The shape of 'X'", f"be ({self.n_features},) or (n, {self.n_features})", matrix.shape)
         values = matrix @ self.w
@@ -132,9 +133,9 @@ class ShadowLearner:
         reward = number("'reward'", "be a finite number", reward)
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
-        here, x_values = self._features("x", x)
-        bootstraps = discount != 0
-        there, next_values = self._features("x_next", x_next) if bootstraps else (here[:0], x_values[:0])
+        ends = discount == 0 if ended is None else boolean("'ended'", ended)
+        here, x_values = nonzeros("x", x, self.n_features)
+        there, next_values = nonzeros("x_next", x_next, self.n_features) if discount else (here[:0], x_values[:0])
         n = self.updates if self.schedule.per == "step" else self.episodes
         factor = self.schedule.factor(n + 1)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -152,7 +153,7 @@ class ShadowLearner:
             if self._steps == ladder.BLOCK:
                 self._choose()
         self.updates += 1
-        self.episodes += bool(discount == 0 if ended is None else ended)
+        self.episodes += ends
         return float(delta)
 
     def _watch(self, x_w: Array, moved: float, delta: float, x_values: Array) -> None:
@@ -215,27 +216,12 @@ class ShadowLearner:
             self._bias[worse], self._spread[worse] = self._bias[best], self._spread[best]
         self._begin_block()
 
-    def _features(self, name: str, x: Any) -> tuple[Any, Array]:
-        """Return where a checked feature vector is not zero, and its values there."""
-        p = self.n_features
-        if isinstance(x, tuple):
-            if len(x) != 2:
-                raise must(f"Sparse {name!r}", "be a pair (indices, values)", x)
-            where, values = np.array(x[0]), numbers(f"values of {name}", x[1])
-            where = where.astype(int) if where.size == 0 else where
-            if where.dtype.kind not in "iu" or where.ndim != 1 or where.shape != values.shape:
-                raise must(f"Sparse {name!r}", "have as many whole indices as values", x)
-            if where.size and not (where.min() >= 0 and where.max() < p):
-                raise must(f"The indices of {name!r}", f"be from 0 to {p - 1}", where)
-            if len(np.unique(where)) < len(where):
-                raise must(f"The indices of {name!r}", "differ", where, "Add up the values of equal indices.")
-            order = np.argsort(where)  # sums then have the order of dense features
-            return where[order], values[order]
-        values = numbers(name, x)
-        if values.shape != (p,):
-            raise must(f"The shape of {name!r}", f"be ({p},)", values.shape)
-        where = np.flatnonzero(values)
-        return where, values[where]
+
+def nonzeros(name: str, x: Any, p: int) -> tuple[Any, Array]:
+    """Return where a checked feature vector is not zero, in order, and its values there."""
+    where, values = checked_features(name, x, p)
+    order = np.flatnonzero(values) if isinstance(where, slice) else np.argsort(where)
+    return (order if isinstance(where, slice) else where[order]), values[order]
 
 
 def along(values: Array, rows: Array) -> Array:

@@ -6,7 +6,7 @@ Copies of all rungs stand side by side, w[i, copy], so that the loops over them 
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.folding import COMPILE
+from gradient_dd.engine.kernels.compiler_options import COMPILE
 from gradient_dd.engine.ladder import BLOCK, CAUTION, HUGE, MEMORY, STARTS, STAY, UNIT, WORSE
 
 COPIES = 1 + STARTS + 1
