@@ -8,7 +8,7 @@ below 0, and nothing in between.
 
 from collections import Counter
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gradient_dd.tasks import Task, baird, boyan_chain, random_mdp, random_walk
 
 STEPS, RUNS = 20_000, 4
 ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # over the mean of ‖x‖²
-RULES = {"td": {}, "tdc": {}, "tdrc": {}, "gtd2": {}, "gtd2_to_td": {"c": 0.5}}
+RULES: dict[str, dict[str, Any]] = {"td": {}, "tdc": {}, "tdrc": {}, "gtd2": {}, "gtd2_to_td": {"c": 0.5}}
 
 
 class Pair(NamedTuple):
