@@ -54,6 +54,12 @@ def test_the_exponent_of_one_state_is_exact():
     assert np.allclose(measured.high - measured.low, 0, atol=1e-12)
 
 
+def test_a_learner_that_forgets_at_once_has_exponent_minus_infinity():
+    """TD on a table with alpha = 1 replaces a value by its target: the start is gone after the first visit."""
+    measured = shadows.exponents(tasks.random_walk(3), [LEARNERS["td"].setting(alpha=1.0)], steps=2500)
+    assert measured.high[0] == -np.inf
+
+
 def test_signs_tell_which_runs_diverge():
     """On Baird's counterexample TD diverges at every step size and GTD2 with a small one does not."""
     task = tasks.baird(7)

@@ -7,7 +7,6 @@ the end, as means over runs.
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from gradient_dd.online.shadows import ShadowLearner
 from gradient_dd.tasks import Task, random_mdp, random_walk
 
 STEPS, RUNS = 20_000, 2
+UNSTABLE = (392, 505)  # seeds of random MDPs of 3 states with an eigenvalue of A below −0.03
 
 
 def learners(p: int, alpha: float) -> dict[str, Callable[[], Any]]:
@@ -57,22 +57,23 @@ def distance(task: Task, w: Array) -> float:
     return float(np.sqrt(task.visits @ (task.features @ (w - task.fixed_point)) ** 2))
 
 
-def changing_tasks(number: int) -> list[tuple[str, Task, Task]]:
+def changing_tasks() -> list[tuple[str, Task, Task]]:
     """Return pairs of tasks with the same dynamics: another target that makes TD unstable, and rewards turned round."""
-    made = (random_mdp(12, 2, 6, 0.99, seed=seed) for seed in count(300))
-    unstable = islice((task for task in made if np.linalg.eigvals(task.moments.A).real.min() < -1e-3), number)
-    pairs = [("target", replace(task, target=np.array(task.behaviour)), task) for task in unstable]
+    pairs = []
+    for seed in UNSTABLE:
+        task = random_mdp(3, 2, 2, 0.99, seed=seed)
+        pairs.append(("target", replace(task, target=np.array(task.behaviour)), task))
     for task in (random_walk(10), random_mdp(seed=300)):
         task = replace(task, initial_weights=np.zeros(task.n_features))
         pairs.append(("rewards", task, replace(task, outcomes=task.outcomes._replace(reward=-task.outcomes.reward))))
     return pairs
 
 
-def main(number: int = 3, steps: int = STEPS, runs: int = RUNS) -> None:
+def main(steps: int = STEPS, runs: int = RUNS) -> None:
     """Print the errors of all learners on all changing streams."""
-    for kind, before, after in changing_tasks(number):
+    for kind, before, after in changing_tasks():
         start = distance(before, before.initial_weights), distance(after, after.initial_weights)
-        print(f"{kind} change on {after}: at w = 0 the errors are {start[0]:.3g} and {start[1]:.3g}")
+        print(f"{kind} change on {after}: at w = 0 the errors are {start[0]:.3g} and {start[1]:.3g}", flush=True)
         scale = 1 / float(after.visits @ (after.features**2).sum(axis=1))
         for alpha in (0.1, 0.01):
             for name, make in learners(after.n_features, alpha * scale).items():

@@ -36,7 +36,7 @@ QUANTILE = 2.09  # of Student's t with 19 degrees of freedom, two-sided 95 %
 class Exponents:
     """Growth of log ‖(w, η)‖ per step of every setting: the mean, and a 95 % interval from 20 stretches of time.
 
-    mean, low, high  (settings,); inf where a shadow left the finite numbers within one block
+    mean, low, high  (settings,); inf where a shadow left the finite numbers within one block, −inf where it became 0
     growth           (starts, blocks, settings) of every block, per step
     """
 
@@ -94,7 +94,7 @@ def lane_growth(silent: Task, settings: Sequence[Setting], blocks: int, sampling
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             size = np.sqrt((w * w).sum(axis=1) + (eta * eta).sum(axis=1))
             growth[block] = finite_log(size) - before
-            rescale(lanes, 1 / size)
+            rescale(lanes, np.where(size > 0, 1 / size, 1.0))
         before = np.zeros(len(settings))
     return growth / BLOCK
 
