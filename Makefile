@@ -38,8 +38,9 @@ layers: setup
 pytest: setup
 	$(BIN)/pytest
 
+# Without --quiet, which would also hide the warnings from --strict.
 docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test: lint types layers docs pytest
 
