@@ -3,7 +3,7 @@
 `theory.measured` is not among these names: it samples, to hold what is predicted against what happens.
 """
 
-from gradient_dd.theory.advice import Candidate, Doubt, candidates, candidates_of_log, doubt, recommended
+from gradient_dd.theory.limits import Limits, exact_limits
 from gradient_dd.theory.dynamics import ExpectedRun, MeanOperator, Means, expected_run, one_step_map
 from gradient_dd.theory.effective import (
     Interpolation,
