@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
+from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from gradient_dd.theory.advice import MEASURES, advise
 
 SEED = 2_718_281  # of the runs that judge
 MDPS = range(9000, 9050)
-HEAD = "| task | measure | advice | its error | best of the grid | its error | ratio | not learning | seconds |"
+HEAD = "| task | measure | advice | error | best of the grid | error | ratio | not learning | seconds | of a core |"
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Judged(NamedTuple):
     best_error: float
     initial_error: float
     seconds: float
+    core_seconds: float
 
     @property
     def ratio(self) -> float:
@@ -64,7 +66,7 @@ class Judged(NamedTuple):
 
     def __str__(self) -> str:
         cells = self.case, self.measure, self.advice, f"{self.error:.3g}", self.best, f"{self.best_error:.3g}"
-        numbers = f"{self.ratio:.2f}", f"{self.initial_error:.3g}", f"{self.seconds:.1f}"
+        numbers = f"{self.ratio:.2f}", f"{self.initial_error:.3g}", f"{self.seconds:.1f}", f"{self.core_seconds:.1f}"
         return f"| {' | '.join(map(str, (*cells, *numbers)))} |"
 
 
@@ -101,24 +103,25 @@ def advised(name: str, measure: str) -> Setting:
     return best.setting
 
 
-def timed_advice(name: str, measure: str) -> tuple[Setting, float]:
-    """Return the advice for a case, made in a new process, and the seconds that took."""
-    begin = perf_counter()
+def timed_advice(name: str, measure: str) -> tuple[Setting, float, float]:
+    """Return the advice for a case, made in a new process, the seconds that took, and the seconds of a core."""
+    begin, before = perf_counter(), getrusage(RUSAGE_CHILDREN)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         setting = pool.submit(advised, name, measure).result()
-    return setting, perf_counter() - begin
+    seconds, after = perf_counter() - begin, getrusage(RUSAGE_CHILDREN)
+    return setting, seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def judge(case: Case) -> Iterator[Judged]:
     """Yield a row for each measure."""
     advice = {measure: timed_advice(case.name, measure) for measure in MEASURES}
-    settings = [*case.study.settings(), *(setting for setting, _ in advice.values())]
+    settings = [*case.study.settings(), *(setting for setting, *_ in advice.values())]
     results = run_lanes(case.task, settings, case.horizon, schedule=case.schedule, seed=SEED, runs=case.runs)
-    for place, (measure, (setting, seconds)) in enumerate(advice.items()):
+    for place, (measure, (setting, *seconds)) in enumerate(advice.items()):
         means = getattr(results, measure).mean(axis=0)
         best = int(np.argmin(means[: -len(advice)]))
         error, still = float(means[place - len(advice)]), case.task.rmsve(case.task.initial_weights)
-        yield Judged(case.name, measure, setting, error, settings[best], float(means[best]), still, seconds)
+        yield Judged(case.name, measure, setting, error, settings[best], float(means[best]), still, *seconds)
 
 
 def main() -> None:
@@ -130,10 +133,12 @@ def main() -> None:
             for row in judge(case):
                 rows.append(row)
                 print(row, flush=True)
-    ratios, seconds = [row.ratio for row in rows], [row.seconds for row in rows]
-    print(f"\nratio: largest {max(ratios):.2f}, median {np.median(ratios):.2f}; above 1.3 in {sum(r > 1.3 for r in ratios)}")
-    print(f"worse than not learning: {sum(row.error > row.initial_error for row in rows)} of {len(rows)}")
-    print(f"seconds: largest {max(seconds):.1f}, median {np.median(seconds):.1f}")
+    ratios, seconds = np.array([row.ratio for row in rows]), np.array([row.seconds for row in rows])
+    print(
+        f"\nratio: median {np.median(ratios):.2f}, largest {ratios.max():.2f}, above 1.3 in {(ratios > 1.3).sum()} rows"
+    )
+    print(f"worse than not learning: {sum(row.error > row.initial_error for row in rows)} of {len(rows)} rows")
+    print(f"seconds: median {np.median(seconds):.1f}, largest {seconds.max():.1f}")
 
 
 if __name__ == "__main__":

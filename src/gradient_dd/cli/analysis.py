@@ -84,7 +84,9 @@ def analyse_log(path: str | Path, request: Request) -> Facts:
     """Return advice for a log, and how far it can be trusted."""
     for name in ("episodes", "sampling"):
         if getattr(request, name) is not None:
-            raise must(f"'--{name}'", "be left out with a log, which is replayed in random order", getattr(request, name))
+            raise must(
+                f"'--{name}'", "be left out with a log, which is replayed in random order", getattr(request, name)
+            )
     log = read_log(path)
     request.on_progress(f"a pilot on {log}, about {BUDGET:.0f} s or less", 0)
     advice, doubt = advise_from_log(
@@ -160,7 +162,9 @@ def assumptions(task: Task, request: Request) -> list[Facts] | None:
     if 3 * task.n_states * task.n_features > SMALL:
         return None
     setting = LEARNERS["gradient_dd"].setting()
-    return [one._asdict() for one in check_assumptions(task, setting, request.schedule, request.sampling or "trajectory")]
+    return [
+        one._asdict() for one in check_assumptions(task, setting, request.schedule, request.sampling or "trajectory")
+    ]
 
 
 def td_fact(smallest: float) -> str:

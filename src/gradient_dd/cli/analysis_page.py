@@ -4,6 +4,7 @@ from math import isfinite, isinf, log
 from typing import Any
 
 from gradient_dd.cli.tables import table
+from gradient_dd.theory.advice.advise import NOT_TRIED
 
 Facts = dict[str, Any]
 HEAD = ("learner", "its best setting", "over the run", "at the end", "stable below", "safe below")
@@ -34,7 +35,7 @@ def advice_lines(facts: Facts) -> list[str]:
     lines = [f"Take {words}."]
     if not best["beats standing still"]:
         lines = [
-            "Nothing that was tried has a smaller error than the initial weights: do not learn, or change the features.",
+            "Nothing that was tried has a smaller error than the initial weights: do not learn, or change features.",
             f"What comes nearest is {words}.",
         ]
     lines += [
@@ -43,6 +44,12 @@ def advice_lines(facts: Facts) -> list[str]:
         f"  initial weights  {still:.4g}",
         *curve_lines(facts["curve"]),
     ]
+    safe = next(one["safe"] for one in facts["candidates"] if one["learner"] == best["learner"])
+    if safe is not None and best["alpha"] > safe:
+        lines += [
+            f"This alpha is above {safe:.3g}, where the mean square stops converging: a rare run can do much worse "
+            "than those of the pilot. A smaller alpha is safer."
+        ]
     if best["extrapolated from"]:
         lines += [
             f"The pilot ran {best['extrapolated from']}. For {facts['horizon']} alpha and the predicted error are "
@@ -99,7 +106,10 @@ def notes(facts: Facts) -> list[str]:
         lines += ["stable, safe: below this alpha the mean, and the mean square, converge with a constant step size."]
     if any(value is None for one in rows for value in (one["stable"], one["safe"])):
         lines += ["?: an exact limit that would take too long. The pilot does not need it."]
-    return [*lines, *(f"{name}: {reason}." for name, reason in facts["left out"].items())]
+    for reason in dict.fromkeys(facts["left out"].values()):
+        names = ", ".join(name for name, why in facts["left out"].items() if why == reason)
+        lines += [f"{names}: {reason}." + (" Add --learner NAME to try one." if reason == NOT_TRIED else "")]
+    return lines
 
 
 def doubt_lines(doubt: Facts | None) -> list[str]:
@@ -108,11 +118,12 @@ def doubt_lines(doubt: Facts | None) -> list[str]:
         return []
     low, high = doubt["error"]
     return [
-        f"On bootstrap samples of the log the advice ends with an error of {low:.3g} to {high:.3g} (5 % to 95 %), below "
-        f"that of the initial weights in {doubt['improves']:.0%} of them; TD is stable in {doubt['td_stable']:.0%}.",
+        f"On bootstrap samples of the log the pilot ends with an error of {low:.3g} to {high:.3g} (5 % to 95 %), "
+        f"below that of the initial weights in {doubt['improves']:.0%} of them. In {doubt['td_stable']:.0%} of them "
+        "TD is stable in the mean for small step sizes.",
         f"The solution of A w = b on the same half of the log has an error of {doubt['solution']:.3g}.",
-        "Half of the log was replayed in random order, from w = 0. The error is the root of the MSPBE on the other half, "
-        "not the unknown error of the values. The advice holds for transitions in random order.",
+        "Half of the log was replayed in random order, from w = 0. The error is the root of the MSPBE on the other "
+        "half, not the unknown error of the values. The advice holds for transitions in random order.",
     ]
 
 

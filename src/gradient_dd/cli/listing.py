@@ -1,4 +1,4 @@
-"""What the command line tells of learners and tasks: facts in, text out."""
+"""Facts of learners and tasks for the command line, and their text."""
 
 from inspect import cleandoc, signature
 from sys import modules
@@ -61,7 +61,7 @@ def describe_task(task: Task) -> Facts:
         "actions": task.n_actions,
         "features": f"{task.n_features}, rank {np.linalg.matrix_rank(task.features)}",
         "policies": "on-policy" if np.array_equal(task.behaviour, task.target) else "off-policy",
-        "ratios": "target / behaviour" if task.ratios is None else "given outright: E[ρ|s] need not be 1",
+        "ratios": "target / behaviour" if task.ratios is None else "given by the task itself: E[ρ|s] need not be 1",
         "discount": sorted({float(value) for value in task.discount[~task.terminal]}),
         "expected length of an episode": task.expected_length if task.episodic else "episodes never end",
         "true values": task.true_values.tolist(),

@@ -11,11 +11,13 @@ They tell where not to go. They do not tell which alpha is best: that depends on
 from collections.abc import Callable
 from math import inf
 from time import thread_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.errors import BadRequestError
+from gradient_dd.arrays import Array
+from gradient_dd.errors import BadRequestError, must
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.largest_stable import largest_stable
@@ -25,7 +27,6 @@ from gradient_dd.theory.stability import SMALL, in_row_space, rate_of_alpha
 MOST_UNKNOWNS = 5_000  # of the second moments: one alpha takes up to a second there
 LEAST, MOST = 1e-6, 1e6  # where the search for a limit ends, in units of one over the largest drift
 COARSE, PRECISION = 1.5, 0.01  # of that search
-EXACT = 1e-9  # relative: so well must a rule be linear in alpha
 
 
 class Limits(NamedTuple):
@@ -45,33 +46,40 @@ class ScaledSquare(SquareOperator):
 
     def __init__(self, task: Task, setting: Setting, sampling: str) -> None:
         super().__init__(task, setting, sampling)
-        if self.unknowns > MOST_UNKNOWNS:
-            raise BadRequestError("The operator of the second moments must be small.")
-        self._still, one, two = (super(ScaledSquare, self).generator(factor) for factor in (0.0, 1.0, 2.0))
-        self._square = (two - 2 * one + self._still) / 2
-        self._linear = one - self._still - self._square
-        gap = abs(super().generator(3.0) - self.generator(3.0)).max()
-        if gap > EXACT * abs(two).max():
-            raise BadRequestError("The rule must be linear in alpha.")
+        one, two = self.maps.coefficients(1.0), self.maps.coefficients(2.0)
+        if self.unknowns > MOST_UNKNOWNS or not all(map(is_double, one, two)):
+            raise must("The operator of the second moments", "be small, and its rule linear in alpha", setting)
+        still, once, twice = (super(ScaledSquare, self).generator(factor) for factor in (0.0, 1.0, 2.0))
+        self._still, self._square = still, (twice - 2 * once + still) / 2
+        self._linear = once - still - self._square
 
     def generator(self, factor: float = 1.0) -> sp.csc_matrix:
         """Return T − I, alpha being multiplied by `factor`."""
         return sp.csc_matrix(self._still + factor * self._linear + factor**2 * self._square)
 
 
+def is_double(one: Array, two: Array) -> bool:
+    """Return whether every number of the second array is twice that of the first."""
+    return bool(np.allclose(two, 2 * one, rtol=1e-12, atol=0.0))
+
+
 def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", deadline: float = inf) -> Limits:
-    """Return the limits for a setting's learner and parameters; none is looked for after `deadline` by `thread_time`."""
-    alpha = setting.values["alpha"]
-    others = {"rho_mode": setting.rho_mode, **{name: setting.values[name] for name in setting.values if name != "alpha"}}
+    """Return the limits for the learner of a setting and its other parameters; the search ends when time is over.
+
+    `deadline` is a time by `thread_time`.
+    """
+    rule, alpha = setting.rule, setting.values["alpha"]
+    others: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
+    del others["alpha"]
     reduced = in_row_space(task)
-    parts = 1 + setting.rule.has_eta + ("x_change" in setting.rule.arguments)
+    parts = 1 + rule.has_eta + ("x_change" in rule.arguments)
     groups = 1 if sampling == "iid" else task.n_states
     if groups * parts * reduced.n_features > SMALL or thread_time() > deadline:
         return Limits(None, None, None)
-    rate_at, scale = rate_of_alpha(task, setting.rule, sampling, others)
+    rate_at, scale = rate_of_alpha(task, rule, sampling, others)
     return Limits(
         stable=limit(lambda alpha: rate_at(alpha) > 0, alpha, scale, deadline),
-        safe=safe_limit(reduced, setting.rule.setting(**others, alpha=1.0), sampling, alpha, scale, deadline),
+        safe=safe_limit(reduced, rule.setting(**others, alpha=1.0), sampling, alpha, scale, deadline),
         rate=rate_at(alpha),
     )
 
@@ -79,7 +87,9 @@ def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", dea
 def safe_limit(
     task: Task, setting: Setting, sampling: str, alpha: float, scale: float, deadline: float
 ) -> float | None:
-    """Return the largest safe alpha; None where the second moments are too many."""
+    """Return the largest safe alpha; None where the second moments are too many, or time is over."""
+    if thread_time() > deadline:
+        return None
     try:
         operator = ScaledSquare(task, setting, sampling)
     except BadRequestError:

@@ -2,7 +2,7 @@
 
     A ≈ mean ρ x (x − γx')ᵀ      b ≈ mean ρ r x      C ≈ mean x xᵀ
 
-Transitions are taken as independent draws: how successive ones hang together is not looked at.
+The transitions are taken as independent draws: their order is ignored.
 """
 
 from dataclasses import dataclass, replace
@@ -24,14 +24,13 @@ ARRAYS = ("x", "reward", "discount", "x_next")  # rho, 1 where it is left out, i
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """Transitions of some policy: x and x_next (n, p), reward, discount and rho (n,), a weight for each (n,)."""
+    """Transitions of some policy: x and x_next (n, p), reward, discount and rho (n,)."""
 
     x: Array
     reward: Array
     discount: Array
     x_next: Array
     rho: Array
-    weight: Array
 
     def __str__(self) -> str:
         return f"a log of {len(self.reward):,} transitions with {self.n_features} features"
@@ -43,7 +42,7 @@ class Log:
 
     @property
     def initial_weights(self) -> Array:
-        """Zero: a log does not say."""
+        """Zero, for a log does not tell where learning starts."""
         return np.zeros(self.n_features)
 
     @cached_property
@@ -61,18 +60,16 @@ class Log:
     @cached_property
     def moments(self) -> Moments:
         """A, b and C, estimated."""
-        ahead = self.x - self.discount[:, None] * self.x_next
-        weighted = (self.weight[:, None] * self.x).T
-        A, C = weighted @ (self.rho[:, None] * ahead), weighted @ self.x
-        return Moments(A, weighted @ (self.rho * self.reward), C)
+        ahead, n = self.x - self.discount[:, None] * self.x_next, len(self.reward)
+        A, C = self.x.T @ (self.rho[:, None] * ahead) / n, self.x.T @ self.x / n
+        return Moments(A, self.x.T @ (self.rho * self.reward) / n, C)
 
-    def resampled(self, rng: np.random.Generator) -> "Log":
-        """Return a bootstrap sample: the same transitions with other weights."""
-        n = len(self.weight)
-        return replace(self, weight=rng.multinomial(n, np.full(n, 1 / n)) / n)
+    def part(self, chosen: Any) -> "Log":
+        """Return the transitions with these numbers."""
+        return Log(*(getattr(self, name)[chosen] for name in (*ARRAYS, "rho")))
 
     def in_row_space(self) -> "Log":
-        """Return the log in coordinates of the space that x spans; what only x_next shows has no sample of its own."""
+        """Return the log in coordinates of the space that x spans: other directions of x_next are never learnt."""
         rank = np.linalg.matrix_rank(self.x)
         if rank == self.n_features:
             return self
@@ -81,7 +78,7 @@ class Log:
 
 
 def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> Log:
-    """Return a log of these transitions, checked; rows of x_next where the episode ended may be anything finite."""
+    """Return a log of these transitions, checked; x_next may hold any finite numbers where the episode ended."""
     try:
         x, x_next = (np.asarray(one, float) for one in (x, x_next))
     except (TypeError, ValueError):
@@ -107,8 +104,8 @@ def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> L
             )
     if not x.any():
         raise must("'x'", "have a feature that is not zero", Words("zeros"))
-    x_next = np.where(columns["discount"][:, None] == 0, 0.0, x_next)  # the episode ended: nothing is there
-    return Log(x, columns["reward"], columns["discount"], x_next, columns["rho"], np.full(n, 1 / n))
+    x_next = np.where(columns["discount"][:, None] == 0, 0.0, x_next)  # the episode ended: there is no next state
+    return Log(x, columns["reward"], columns["discount"], x_next, columns["rho"])
 
 
 def arrays_of_npz(file: Path) -> dict[str, Any]:

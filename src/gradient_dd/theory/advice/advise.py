@@ -13,7 +13,7 @@ from gradient_dd.engine.trajectories import SAMPLINGS
 from gradient_dd.errors import one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
-from gradient_dd.theory.advice.extrapolation import powers
+from gradient_dd.theory.advice.extrapolation import Changes, changes
 from gradient_dd.theory.advice.pilot import Pilot, TaskPilot, expected_steps, part_of
 from gradient_dd.theory.advice.search import BUDGET, OnProgress, Progress, Row, Search
 from gradient_dd.theory.advice.space import spaces_of
@@ -23,6 +23,8 @@ TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
 POINTS = 2000  # errors taken in a run that is counted in steps, about
 TYPICAL = 150  # settings on the whole horizon. Where one run of these takes a fifth of the budget, the horizon is cut
 CUT = 0.2
+NOT_TRIED = "not among the learners to try"
+DIVERGED = "diverged with every setting that was tried"
 
 
 class Estimate(NamedTuple):
@@ -31,6 +33,10 @@ class Estimate(NamedTuple):
     mean: float
     doubt: float
     runs: int
+
+    def times(self, factor: float) -> "Estimate":
+        """Return an estimate so many times as large."""
+        return Estimate(self.mean * factor, self.doubt * factor, self.runs)
 
 
 @dataclass(frozen=True)
@@ -97,14 +103,12 @@ def advise(
     one_of("'sampling'", sampling, SAMPLINGS)
     rules = list(dict.fromkeys(map(find, learners)))
     ratios = task.transitions.rho
-    spaces = spaces_of(rules, float(np.trace(task.moments.C)), expected_steps(task, horizon), np.ptp(ratios) > 0)
+    spaces = spaces_of(rules, float(np.trace(task.moments.C)), expected_steps(task, horizon), bool(np.ptp(ratios) > 0))
     pilot = TaskPilot(task, coarser(horizon), schedule, sampling, spaces)
     return advise_with(pilot, measure, budget, on_progress, task.rmsve(task.initial_weights))
 
 
-def advise_with(
-    pilot: Pilot, measure: str, budget: float, on_progress: OnProgress, initial_error: float
-) -> Advice:
+def advise_with(pilot: Pilot, measure: str, budget: float, on_progress: OnProgress, initial_error: float) -> Advice:
     """Return the advice of a pilot, on a part of its horizon where the whole is too long for the budget."""
     one_of("'measure'", measure, MEASURES)
     horizon, longer = pilot.horizon, max(1.0, pilot.core_seconds(TYPICAL) / (CUT * budget))
@@ -116,7 +120,7 @@ def advise_with(
     chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
     if chosen is not None and best is not None and longer > 1:
         on_progress(Progress("longer runs: how the best alpha changes", search.done, budget))
-        chosen = prolonged(chosen, longer, *powers(pilot, best.point, measure))
+        chosen = changed(chosen, changes(pilot, best.point, measure, horizon))
     return Advice(chosen, candidates, left_out(pilot, search), measure, initial_error, horizon, pilot.horizon)
 
 
@@ -140,20 +144,20 @@ def estimate(errors: Array) -> Estimate:
     return Estimate(float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else float("nan"), runs)
 
 
-def prolonged(chosen: Candidate, longer: float, alpha: float, area: float, last100: float) -> Candidate:
-    """Return a candidate for a run so many times longer, alpha and errors changing with the length by these powers."""
-    values = chosen.setting.values
-    setting = chosen.setting.rule.setting(
-        rho_mode=chosen.setting.rho_mode, **{**values, "alpha": values["alpha"] * longer**alpha}
+def changed(chosen: Candidate, by: Changes) -> Candidate:
+    """Return a candidate for a longer run."""
+    old = chosen.setting
+    values = {**old.values, "alpha": old.values["alpha"] * by.alpha}
+    return replace(
+        chosen,
+        setting=old.rule.setting(rho_mode=old.rho_mode, **values),
+        area=chosen.area.times(by.area),
+        last100=chosen.last100.times(by.last100),
     )
-    scaled = {
-        name: Estimate(old.mean * longer**power, old.doubt * longer**power, old.runs)
-        for name, old, power in (("area", chosen.area, area), ("last100", chosen.last100, last100))
-    }
-    return replace(chosen, setting=setting, **scaled)
 
 
 def left_out(pilot: Pilot, search: Search) -> dict[str, str]:
     """Return why a learner has no row, by its name."""
-    diverged = {name: "diverged with every setting that was tried" for name in pilot.spaces if name not in search.rows}
-    return diverged | {name: f"not tried; to try it, add --learner {name}" for name in LEARNERS if name not in pilot.spaces}
+    return {name: NOT_TRIED for name in LEARNERS if name not in pilot.spaces} | {
+        name: DIVERGED for name in pilot.spaces if name not in search.rows
+    }

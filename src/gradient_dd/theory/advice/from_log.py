@@ -1,17 +1,18 @@
 """Advice for a log of transitions, and how far it can be trusted."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from gradient_dd.arrays import Array, Integers
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.errors import Words, must
 from gradient_dd.learners import Rule, find
-from gradient_dd.tasks.exact import fixed_point
-from gradient_dd.theory.advice.advise import TRIED, Advice, advise_with, coarser
-from gradient_dd.theory.advice.log_pilot import LogPilot
+from gradient_dd.tasks.exact import Moments, fixed_point
+from gradient_dd.theory.advice.advise import TRIED, Advice, Candidate, advise_with, coarser
+from gradient_dd.theory.advice.log_pilot import LogPilot, blocks_of
 from gradient_dd.theory.advice.pilot import SEED
 from gradient_dd.theory.advice.search import BUDGET, OnProgress
 from gradient_dd.theory.advice.space import spaces_of
@@ -24,12 +25,12 @@ STILL = 1e-12  # eigenvalues of A below this belong to features that no transiti
 
 
 class LogDoubt(NamedTuple):
-    """What bootstrap samples of the log's transitions say.
+    """What bootstrap samples of the log say. They are made of blocks of successive transitions.
 
-    error      5 % and 95 % of the held-out error of the advice at the end of a replay
+    error      5 % and 95 % of the held-out error of the advice at the end of a pilot
     improves   share of the samples in which the advice ends with a smaller error than the initial weights, w = 0
     td_stable  share of the samples in which TD is stable in the mean for small step sizes
-    solution   the held-out error of the solution of A w = b on the replayed half: no learner can do much better
+    solution   the held-out error of the solution of A w = b on the replayed half, for comparison
     """
 
     error: tuple[float, float]
@@ -65,25 +66,37 @@ def advise_from_log(
     pilot = LogPilot(reduced, horizon, schedule, spaces)
     still = float(pilot.error(np.zeros(reduced.n_features)))
     advice = advise_with(pilot, measure, budget, on_progress, still)
-    return advice, None if advice.best is None else doubt(reduced, pilot, advice)
+    if advice.best is None:
+        return advice, None
+    rule = advice.best.setting.rule
+    return advice, doubt(reduced, pilot, next(one for one in advice.candidates if one.setting.rule == rule))
 
 
-def doubt(log: Log, pilot: LogPilot, advice: Advice) -> LogDoubt:
-    """Return how the advice fares where the held-out half, and for TD the log, is resampled."""
-    assert advice.best is not None
-    rng = np.random.default_rng(SEED)
-    _, ends = pilot.replay([advice.best.setting], pilot.horizon, pilot.order(pilot.horizon, REPLAYS))
-    errors, better, td = [], [], []
-    for _ in range(RESAMPLES):
-        moments = pilot.held_out.resampled(rng).moments
+def doubt(log: Log, pilot: LogPilot, best: Candidate) -> LogDoubt:
+    """Return how the advice fares on bootstrap samples of blocks: of the held-out half, and for TD of the whole log."""
+    _, ends = pilot.replay([best.setting], pilot.horizon, pilot.order(pilot.horizon, REPLAYS))
+    still, rng = np.zeros(log.n_features), np.random.default_rng(SEED)
+    errors, better = [], []
+    for moments in bootstrap(log, pilot.held_out_blocks, rng):
         errors.append(float(pilot.error(ends, moments).mean()))
-        better.append(errors[-1] < pilot.error(np.zeros(log.n_features), moments))
-        eigenvalues = np.linalg.eigvals(log.resampled(rng).moments.A)
-        td.append(eigenvalues[np.abs(eigenvalues) > STILL].real.min(initial=np.inf) > 0)
+        better.append(errors[-1] < pilot.error(still, moments))
+    low, high = np.quantile(errors, [0.05, 0.95]).tolist()
+    td = [is_td_stable(moments.A) for moments in bootstrap(log, blocks_of(log), rng)]
     A, b, _ = pilot.replayed.moments
-    return LogDoubt(
-        error=tuple(np.quantile(errors, [0.05, 0.95]).tolist()),
-        improves=float(np.mean(better)),
-        td_stable=float(np.mean(td)),
-        solution=float(pilot.error(fixed_point(A, b))),
-    )
+    solution = float(pilot.error(fixed_point(A, b)))
+    return LogDoubt((low, high), float(np.mean(better)), float(np.mean(td)), solution)
+
+
+def bootstrap(log: Log, blocks: list[Integers], rng: np.random.Generator) -> Iterator[Moments]:
+    """Yield A, b and C of bootstrap samples: as many blocks, drawn with replacement."""
+    sizes = np.array([len(block) for block in blocks])
+    sums = [np.array(one) for one in zip(*(log.part(block).moments for block in blocks), strict=True)]
+    for _ in range(RESAMPLES):
+        weight = sizes * rng.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)))
+        yield Moments(*(np.tensordot(weight / weight.sum(), one, axes=1) for one in sums))
+
+
+def is_td_stable(A: Array) -> bool:
+    """Return whether TD is stable in the mean for small step sizes; directions that never move are left out."""
+    eigenvalues = np.linalg.eigvals(A)
+    return bool(eigenvalues[np.abs(eigenvalues) > STILL].real.min(initial=np.inf) > 0)

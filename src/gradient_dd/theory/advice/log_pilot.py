@@ -1,15 +1,15 @@
 """Pilots on a log: its transitions replayed in random order, and the error that other transitions of it show.
 
-One half of the log is replayed, drawn with replacement. The other half is held out: it gives A and b, the whole log
-gives C, and the error of weights is the root of their MSPBE,
+The log is cut into blocks of successive transitions. A random half of the blocks is replayed: their transitions are
+drawn at random, with replacement. The other half is held out: it gives A and b, the whole log gives C, and the error of
+weights is the root of their MSPBE,
 
     √ (b − A w)ᵀ C⁺ (b − A w)
 
-True values are not known, so the value error is not either. This error is the part of it that learning can remove. It
-does not fall to zero: the two halves differ, and so do their solutions. The order of the transitions is ignored.
+True values are not known, so the error of the values is not either. This error does not fall to zero: the two halves
+differ, and so do their solutions.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,11 @@ from gradient_dd.engine.schedules import Schedule
 from gradient_dd.errors import Words, must
 from gradient_dd.learners import Rule, Setting
 from gradient_dd.tasks.exact import Moments, inverse
-from gradient_dd.theory.advice.pilot import SEED, Scores, part_of
+from gradient_dd.theory.advice.pilot import SEED, Scores, part_of, sum_of_factors
 from gradient_dd.theory.advice.space import Point, Space
 from gradient_dd.theory.log import Log
 
+BLOCKS = 200
 SECONDS_PER_STEP, SECONDS_PER_WEIGHT = 120e-6, 12e-9  # for each step, and for each weight of each setting and run in it
 
 
@@ -32,7 +33,11 @@ class LogPilot:
 
     def __init__(self, log: Log, horizon: Horizon, schedule: Schedule, spaces: dict[str, Space]) -> None:
         self.horizon, self.schedule, self.spaces = horizon, schedule, spaces
-        self.replayed, self.held_out = halves(log)
+        blocks = blocks_of(log)
+        order = np.random.default_rng(SEED).permutation(len(blocks))
+        self.replayed = log.part(np.concatenate([blocks[k] for k in order[::2]]))
+        self.held_out_blocks = [blocks[k] for k in order[1::2]]
+        self.held_out = log.part(np.concatenate(self.held_out_blocks))
         self.C = log.moments.C
         self.root = root_of_inverse(self.C)
         self.calls = 0
@@ -56,6 +61,10 @@ class LogPilot:
         weights = runs * settings * self.C.shape[0]
         return int(self.horizon.steps or 0) / share * (SECONDS_PER_STEP + SECONDS_PER_WEIGHT * weights)
 
+    def scheduled_length(self, horizon: Horizon) -> float:
+        """Return how long a run is in units of the schedule, which counts updates here."""
+        return sum_of_factors(self.schedule, float(horizon.steps or 1))
+
     def order(self, horizon: Horizon, runs: int) -> Integers:
         """Return which transition each step of each run replays, (steps, runs): at random, and new in every call."""
         self.calls += 1
@@ -76,16 +85,20 @@ class LogPilot:
                 reward, discount, rho = (array[drawn][:, None] for array in (log.reward, log.discount, log.rho))
                 here, there = (w @ x)[..., 0], (w @ ahead)[..., 0]
                 alpha = constants["alpha"] * self.schedule.factor(step)
-                moves = self.moves(rule, constants | {
-                    "alpha": alpha,
-                    "beta": alpha * constants.get("zeta", 0.0),
-                    "rho": rho,
-                    "rho_x": np.where(with_ratio, rho, 1.0),
-                    "discount": discount,
-                    "delta": reward + discount * there - here,
-                    "x_eta": (eta @ x)[..., 0],
-                    "x_change": (change @ x)[..., 0],
-                })
+                moves = self.moves(
+                    rule,
+                    constants
+                    | {
+                        "alpha": alpha,
+                        "beta": alpha * constants.get("zeta", 0.0),
+                        "rho": rho,
+                        "rho_x": np.where(with_ratio, rho, 1.0),
+                        "discount": discount,
+                        "delta": reward + discount * there - here,
+                        "x_eta": (eta @ x)[..., 0],
+                        "x_change": (change @ x)[..., 0],
+                    },
+                )
                 x, ahead = x[..., 0][:, None, :], ahead[..., 0][:, None, :]
                 change = moves["w_x"] * x + moves["w_next"] * ahead
                 eta = eta + moves["eta_x"] * x + moves["eta_eta"] * eta
@@ -110,16 +123,10 @@ class LogPilot:
         return np.where(errors < DIVERGED, errors, np.inf)
 
 
-def halves(log: Log) -> tuple[Log, Log]:
-    """Return a random half of a log, and the other half."""
-    order = np.random.default_rng(SEED).permutation(len(log.reward))
-    return tuple(part_of_log(log, chosen) for chosen in np.array_split(order, 2))  # type: ignore[return-value]
-
-
-def part_of_log(log: Log, chosen: Integers) -> Log:
-    """Return some transitions of a log as a log."""
-    arrays = {name: getattr(log, name)[chosen] for name in ("x", "reward", "discount", "x_next", "rho")}
-    return replace(log, weight=np.full(len(chosen), 1 / len(chosen)), **arrays)
+def blocks_of(log: Log) -> list[Integers]:
+    """Return the numbers of the transitions, cut into blocks of neighbours."""
+    n = len(log.reward)
+    return np.array_split(np.arange(n), min(n, BLOCKS))
 
 
 def root_of_inverse(C: Array) -> Array:

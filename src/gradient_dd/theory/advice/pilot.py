@@ -15,6 +15,7 @@ SEED = 1_729_000_000  # pilots use the seeds from here on, one for each call, an
 NS_PER_STEP, NS_PER_ROW = 40.0, 0.35  # of one core: for each step, and for each row of weights a setting touches in it
 FUSED_ROWS = 8  # where a step touches more rows the engine is slower, and it takes
 WIDE_NS_PER_STEP, WIDE_NS_PER_ROW = 1000.0, 0.9
+SUMMED = 400  # factors of a schedule that stand for all in a sum
 
 
 class Scores(NamedTuple):
@@ -42,6 +43,9 @@ class Pilot(Protocol):
 
     def core_seconds(self, settings: int, runs: int = 1, share: float = 1.0) -> float:
         """Return about how long so many settings and runs take on one core."""
+
+    def scheduled_length(self, horizon: Horizon) -> float:
+        """Return how long a run is in units of the schedule: the sum of its factors, roughly."""
 
 
 @dataclass
@@ -78,10 +82,24 @@ class TaskPilot:
         once, each = (NS_PER_STEP, NS_PER_ROW) if fused else (WIDE_NS_PER_STEP, WIDE_NS_PER_ROW)
         return runs * expected_steps(self.task, self.horizon) / share * 1e-9 * (once + each * rows * settings)
 
+    def scheduled_length(self, horizon: Horizon) -> float:
+        """Return how long a run is in units of the schedule: the sum of its factors, roughly."""
+        steps = expected_steps(self.task, horizon)
+        if self.schedule.per == "step":
+            return sum_of_factors(self.schedule, steps)
+        return sum_of_factors(self.schedule, steps / self.task.expected_length) if self.task.episodic else steps
+
 
 def expected_steps(task: Task, horizon: Horizon) -> float:
     """Return how many steps a run has, on average."""
     return float(horizon.steps) if horizon.steps is not None else horizon.points * task.expected_length
+
+
+def sum_of_factors(schedule: Schedule, count: float) -> float:
+    """Return the sum of the first factors of a schedule, to within a few per cent."""
+    n = np.unique(np.round(np.geomspace(1.0, max(1.0, count), SUMMED)))
+    factors = schedule.factors(n.astype(np.int64))
+    return float(factors[0] + np.trapezoid(factors, n))
 
 
 def part_of(horizon: Horizon, share: float) -> Horizon:
