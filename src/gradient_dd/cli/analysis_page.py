@@ -105,7 +105,7 @@ def notes(facts: Facts) -> list[str]:
     if any(value is not None for one in rows for value in (one["stable"], one["safe"])):
         lines += ["stable, safe: below this alpha the mean, and the mean square, converge with a constant step size."]
     if any(value is None for one in rows for value in (one["stable"], one["safe"])):
-        lines += ["?: an exact limit that would take too long. The pilot does not need it."]
+        lines += ["?: not computed, for it would take too long, or the rule is not linear. The pilot does not need it."]
     for reason in dict.fromkeys(facts["left out"].values()):
         names = ", ".join(name for name, why in facts["left out"].items() if why == reason)
         lines += [f"{names}: {reason}." + (" Add --learner NAME to try one." if reason == NOT_TRIED else "")]

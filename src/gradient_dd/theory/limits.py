@@ -30,7 +30,7 @@ COARSE, PRECISION = 1.5, 0.01  # of that search
 
 
 class Limits(NamedTuple):
-    """Limits of alpha for a learner with its other parameters; None where they were not computed, for size or time."""
+    """Limits of alpha for a learner with its other parameters; None where they cannot be computed, or not soon."""
 
     stable: float | None
     safe: float | None
@@ -76,7 +76,10 @@ def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", dea
     groups = 1 if sampling == "iid" else task.n_states
     if groups * parts * reduced.n_features > SMALL or thread_time() > deadline:
         return Limits(None, None, None)
-    rate_at, scale = rate_of_alpha(task, rule, sampling, others)
+    try:
+        rate_at, scale = rate_of_alpha(task, rule, sampling, others)
+    except BadRequestError:  # the steps of the rule are not affine
+        return Limits(None, None, None)
     return Limits(
         stable=limit(lambda alpha: rate_at(alpha) > 0, alpha, scale, deadline),
         safe=safe_limit(reduced, rule.setting(**others, alpha=1.0), sampling, alpha, scale, deadline),
