@@ -4,8 +4,11 @@
     η ← η + β (ρ δ − x·η) x
     w ← w + α (ρ (δ x − γ (x·η) x') − κ (x·(w − w_prev)) x)
 
-Sweep it next to the others:
+On average  Δη = β (b − A w − C η),  Δw = α (b − A w − B η − κ C (w − w_prev))  with B = E[ρ γ x' xᵀ].
 
+Check it, and sweep it next to the others:
+
+python -c "from examples.my_rule import TDC_DD; from gradient_dd.testing import check_learner; check_learner(TDC_DD)"
 gradient-dd sweep --rule examples/my_rule.py:TDC_DD --learner tdc --task random_walk --alpha 0.01..1:7 --episodes 500
 """
 
@@ -19,12 +22,18 @@ def step(alpha, beta, kappa, rho, discount, delta, x_eta, x_change):
     return w_x, w_next, eta_x
 
 
+def expected(alpha, beta, kappa, A, b, B, C, w, eta, change):
+    return alpha * (b - A @ w - B @ eta - kappa * (C @ change)), beta * (b - A @ w - C @ eta)
+
+
 TDC_DD = Rule(
     name="tdc_dd",
     label="TDC-DD",
     step=step,
+    expected=expected,
     moves=("w_x", "w_next", "eta_x"),
     parameters=(ALPHA, ZETA, Parameter("kappa", "weight of the change of the values", default=1.0)),
     reference="An example.",
     module=__name__,
+    stable_off_policy=True,
 )

@@ -1,7 +1,12 @@
-"""Hypothesis draws the same examples every time: a failure is a fact, not an event. BLAS keeps to one thread."""
+"""Hypothesis draws the same examples every time: a failure is a fact, not an event. BLAS keeps to one thread.
+
+Compiled kernels are kept beside pytest's own cache, so that the tests read and write nothing of the user's.
+"""
 
 import os
+from pathlib import Path
 
+os.environ.setdefault("GRADIENT_DD_CACHE", str(Path(__file__).parent.parent / ".pytest_cache" / "kernels"))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: its threads would fight with those of the tests
 
 from hypothesis import settings

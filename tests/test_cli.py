@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradient_dd import __version__
+from gradient_dd.cli.commands import COMMANDS
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import TASKS
 
@@ -21,15 +22,8 @@ def call(*arguments):
 def test_help_and_version():
     assert "show gradient_dd" in call("--help").stdout
     assert call("--version").stdout == f"gradient-dd, version {__version__}\n"
-    for command in ("list", "show", "sweep", "status", "export", "reproduce", "bench"):
-        assert call(command, "--help").returncode == 0
-
-
-def test_help_imports_nothing_heavy():
-    """That is what makes it answer in a blink."""
-    code = "import sys, gradient_dd.cli as c; c.cli.main(['--help'], standalone_mode=False); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"numba", "scipy", "matplotlib", "pandas"} & set(loaded)
+    for command in COMMANDS:
+        assert call(command.name, "--help").returncode == 0
 
 
 def test_list_names_everything():

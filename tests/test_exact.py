@@ -125,6 +125,12 @@ def test_singular_tasks_have_finite_answers():
     assert abs(gradient @ hidden) < 1e-12
 
 
+def test_the_inverse_takes_tiny_singular_values_for_zero():
+    """Below 1e-13 of the largest one a singular value is rounding; above it, it counts."""
+    assert np.allclose(exact.inverse(np.diag([4.0, 4e-12])), np.diag([0.25, 2.5e11]), rtol=1e-9, atol=0)
+    assert np.array_equal(exact.inverse(np.diag([4.0, 4e-14])), np.diag([0.25, 0.0]))
+
+
 def test_a_single_continuing_state_is_always_visited():
     task = tasks.random_mdp(n_states=1, n_features=1)
     assert task.visits == [1]

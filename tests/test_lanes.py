@@ -12,8 +12,7 @@ from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernels.error_form import measure
-from gradient_dd.engine.kernels.fused import move_source
-from gradient_dd.engine.kernels.row_table import Known, touches
+from gradient_dd.engine.kernels.row_table import touches
 from gradient_dd.engine.lanes import Block, LaneRun, run_lanes
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError
@@ -267,16 +266,6 @@ def test_subnormal_numbers_become_zero_inside_and_stay_outside():
     assert not np.any((w > 0) & (w < np.finfo(float).tiny))
     half = np.float64(2.0**-1022) * np.float64(0.5)
     assert 0 < half < np.finfo(float).tiny  # this thread computes with them as before
-
-
-def test_the_source_of_a_kernel_names_what_the_rule_names():
-    known = Known(rho=1.0, rho_x=1.0, discount=None)
-    td, gdd = (move_source(LEARNERS[name], 1, 2, True, known) for name in ("td", "gradient_dd"))
-    assert "rho = 1.0" in td
-    assert "discount = " not in td
-    assert "load_eta" not in td
-    assert "x_change" in gdd
-    assert "scale" not in gdd
 
 
 @pytest.mark.parametrize("name", ["td", "gradient_dd"])

@@ -12,15 +12,19 @@ import pytest
 from gradient_dd.engine import reference
 from gradient_dd.engine.schedules import constant
 from gradient_dd.errors import BadRequestError
-from gradient_dd.paper.claims import CLAIMS
+from gradient_dd.paper.claims import CLAIMS, ask_all, fresh_work, judge_all
+from gradient_dd.paper.claims.verdict import WORDS
 from gradient_dd.paper.draw_all import draw_all
 from gradient_dd.paper.figures import FIGURES
-from gradient_dd.paper.reproduce import plot, reproduce, rewrite_report
+from gradient_dd.paper.reproduce import plot, reproduce, rewrite_report, run_afresh, run_studies, with_companions
 from gradient_dd.paper.scale import Scale, stored_scale
-from gradient_dd.paper.studies import STUDIES
+from gradient_dd.paper.studies import PAPER_STUDIES, STUDIES
+from gradient_dd.paper.tables import write_claims, write_tables
 from gradient_dd.report.panels import panels_of
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
+from gradient_dd.studies.sweep import run_all
+from recompute_verdicts import recompute
 
 pytestmark = pytest.mark.xdist_group("reproduction")
 
@@ -35,13 +39,14 @@ def test_every_line_of_a_figure_is_in_its_study(figure):
 def test_every_claim_rests_on_known_studies():
     assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
     for claim in CLAIMS:
-        assert set(claim.studies) <= set(STUDIES)
+        assert set(claim.studies) <= {study.name for study in PAPER_STUDIES}
         assert claim.statement
         assert claim.criterion
+        assert claim.source in ("paper", "ours")
 
 
 def test_the_studies_have_the_paper_s_scale():
-    assert all(study.runs == 50 for study in STUDIES.values())
+    assert all(study.runs == 50 for study in PAPER_STUDIES)
     assert STUDIES["walk"].episodes == 20_000
     alphas = {setting.values["alpha"] for setting in STUDIES["walk"].settings()}
     assert sorted(alphas) == pytest.approx([10 ** (-i / 4) for i in range(12, -1, -1)])
@@ -65,7 +70,8 @@ def test_everything_is_there(made):
     assert page == folder / "report.html"
     verdicts = json.loads((folder / "claims.json").read_text())
     assert {verdict["claim"] for verdict in verdicts} == {"walk-constant", "walk-constant-td"}
-    assert all(verdict["verdict"] in ("holds", "holds in part", "does not hold") for verdict in verdicts)
+    assert all(verdict["verdict"] in WORDS for verdict in verdicts)
+    assert all(verdict["finding"] for verdict in verdicts)
     assert "SMALLER THAN THE PAPER" in (folder / "figures/walk-constant.svg").read_text()
 
 
@@ -91,10 +97,74 @@ def test_verdicts_come_from_fresh_runs(made):
     with Store(folder / "results.db") as store:
         runs = {number for (number,) in store.rows("SELECT DISTINCT run FROM result")}
         before = store.rows("SELECT count(*) FROM unit")
-    assert runs == {0, 1, 2, 3, 4}  # half as many fresh ones
+    assert runs == set(range(9))  # twice as many fresh ones
     reproduce(("walk-constant",), folder, SMALL)
     with Store(folder / "results.db") as store:
         assert store.rows("SELECT count(*) FROM unit") == before
+
+
+def test_the_selected_settings_have_a_table_of_their_fresh_runs(made):
+    folder, *_ = made
+    fresh, shown = (pd.read_csv(folder / "tables" / f"{name}.csv") for name in ("fresh-walk-constant", "walk-constant"))
+    assert list(fresh.columns) == list(shown.columns)
+    assert set(fresh.runs) == {6}
+    assert set(shown.runs) == {3}
+    verdicts = json.loads((folder / "claims.json").read_text())
+    comparisons = [one for verdict in verdicts for j in verdict["judgements"] for one in j["comparisons"]]
+    ours = [one["ours"] for one in comparisons if one["ours"]["study"] == "walk-constant"]
+    for facts in ours:
+        row = fresh[(fresh.learner == "gradient_dd") & np.isclose(fresh.alpha, facts["values"]["alpha"])]
+        assert row.last100_mean.item() == pytest.approx(facts["mean"])
+
+
+KINDS = {"ratio", "growth", "share", "count", "time"}
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """The claims of all three tasks, on runs far too short to mean anything; no figure is drawn."""
+    folder = tmp_path_factory.mktemp("tiny")
+    figures = [FIGURES[name] for name in ("walk", "boyan", "Baird")]
+    evidence = run_studies(with_companions(figures), folder / "results.db", Scale(runs=2, episodes=10), run_all, print)
+    asked = ask_all(evidence, whole=False)
+    run_afresh(fresh_work(asked), evidence, folder / "results.db", run_all, print)
+    write_claims(judge_all(asked), folder / "claims.json")
+    write_tables(figures, evidence, folder / "tables")
+    return folder
+
+
+def test_every_verdict_follows_from_the_tables_alone(tiny, made):
+    verdicts = json.loads((tiny / "claims.json").read_text())
+    comparisons = [one for verdict in verdicts for j in verdict["judgements"] for one in j["comparisons"]]
+    assert {one["kind"] for one in comparisons} == KINDS
+    assert {one["measure"] for one in comparisons} == {"last100", "area", "early", "nanoseconds"}
+    assert recompute(tiny) == (len(verdicts), len(comparisons))
+    assert recompute(made[0])[0] == 2
+
+
+def test_a_verdict_that_does_not_follow_is_found(made, tmp_path):
+    """The recomputation is no formality: a changed number, outcome or table fails it."""
+    folder = tmp_path / "copy"
+    shutil.copytree(made[0] / "tables", folder / "tables")
+    verdicts = json.loads((made[0] / "claims.json").read_text())
+
+    def fails(change):
+        changed = json.loads(json.dumps(verdicts))
+        change(changed[0]["judgements"][0]["comparisons"][0], changed[0])
+        (folder / "claims.json").write_text(json.dumps(changed))
+        try:
+            recompute(folder)
+        except AssertionError:
+            return True
+        return False
+
+    assert not fails(lambda one, verdict: None)
+    assert fails(lambda one, verdict: one.update(high=one["high"] * 1.01))
+    assert fails(lambda one, verdict: one.update(holds=not one["holds"]))
+    assert fails(lambda one, verdict: one["rival"]["values"].update(alpha=0.001))
+    assert fails(lambda one, verdict: one["ours"].update(settings=12))
+    assert fails(lambda one, verdict: verdict.update(held=verdict["held"] + 1))
+    assert fails(lambda one, verdict: verdict.update(verdict="holds"))
 
 
 def test_the_page_needs_no_network(made):
@@ -122,7 +192,7 @@ window.addEventListener("load", function () {
   setTimeout(function () {
     look();
     choose("measure", "area");
-    choose("zeta", "0.25");
+    choose("parameter-zeta", "0.25");
     choose("view", "time");
     twin.querySelector("input").click();
     look();
@@ -206,4 +276,8 @@ def test_a_quick_look_has_the_same_grids():
     quick = Scale(runs=2, episodes=50).of(STUDIES["baird"])
     assert (quick.runs, quick.steps, quick.every) == (2, 500, 100)
     assert quick.n_settings == STUDIES["baird"].n_settings
+    starts, long = (Scale(runs=2, episodes=50).of(STUDIES[name]) for name in ("baird-starts", "baird-long"))
+    assert (starts.runs, starts.steps, starts.every) == (1, 500, 500)
+    assert (long.runs, long.steps, long.every) == (1, 2500, 2500)
+    assert Scale(runs=100).of(STUDIES["baird-starts"]).runs == 4
     assert Scale().of(STUDIES["walk"]) == STUDIES["walk"]

@@ -60,7 +60,70 @@ def test_the_interval_covers_the_truth():
         difference = rng.normal(0.3, 1.0, size=40)
         interval = statistics.paired_bootstrap(difference, np.zeros(40), seed=seed, draws=1000)
         hits += interval.low <= 0.3 <= interval.high
-    assert hits / 400 == pytest.approx(0.94, abs=0.03)
+    assert hits / 400 == pytest.approx(0.95, abs=0.03)
+
+
+ERRORS = {
+    "normal": lambda rng, runs: 1 + 0.2 * rng.standard_normal(runs),
+    "exponential": lambda rng, runs: rng.exponential(1.0, runs),
+    "lognormal": lambda rng, runs: np.exp(rng.standard_normal(runs)),
+}
+
+
+@pytest.mark.parametrize("runs", [25, 100])
+@pytest.mark.parametrize("kind", ERRORS)
+def test_the_interval_of_a_ratio_covers_the_truth_on_skewed_errors(kind, runs):
+    """At least 94 % of them do, up to the noise of 1,000 trials (0.7 %). Run with -s to see the numbers."""
+    covered = statistics.coverage(ERRORS[kind], runs, trials=1000)
+    print(f"{kind}, {runs} runs: {covered:.1%} of the intervals cover the truth")
+    assert 0.93 <= covered <= 0.98
+
+
+def test_the_percentile_bootstrap_would_cover_too_little():
+    """What the studentised interval is for: one learner with lognormal errors, 25 runs."""
+    rng, hits = np.random.default_rng(0), np.zeros(2)
+    weights = statistics.resamples(25, 0, 1000)
+    for _ in range(600):
+        errors, ones = np.exp(rng.standard_normal(25) - 0.5), np.ones(25)
+        _, low, high = statistics.ratio_interval((errors, ones), draws=1000)
+        percentile = np.quantile(weights @ errors, [0.025, 0.975])
+        hits += low <= 1 <= high, percentile[0] <= 1 <= percentile[1]
+    ours, theirs = hits / 600
+    assert theirs < 0.89 < 0.91 < ours
+
+
+def test_the_interval_of_a_growth_covers_the_truth():
+    """The ratio doubles from one task to another, whose runs are independent."""
+    rng, hits = np.random.default_rng(5), 0
+    draw = lambda: np.exp(0.5 * rng.standard_normal(40))  # noqa: E731
+    for _ in range(600):
+        interval = statistics.ratio_interval((4 * draw(), draw()), (2 * draw(), draw()), draws=1000)
+        hits += interval.low <= 2 <= interval.high
+    assert hits / 600 == pytest.approx(0.95, abs=0.025)
+
+
+def test_a_ratio_is_paired_and_has_no_unit():
+    rng = np.random.default_rng(6)
+    run = np.exp(rng.standard_normal(50))
+    left, right = run * np.exp(0.02 * rng.standard_normal(50)), 1.1 * run
+    ratio, low, high = statistics.ratio_interval((left, right))
+    assert ratio == pytest.approx(left.mean() / right.mean())
+    assert low < ratio < high < 1
+    assert high / low < 1.1  # what runs have in common cancels
+    assert statistics.ratio_interval((1e60 * left, 1e60 * right)) == pytest.approx((ratio, low, high))
+    turned = statistics.ratio_interval((right, left))
+    assert turned.estimate == pytest.approx(1 / ratio)
+    wider = statistics.ratio_interval((left, right), level=0.99)
+    assert wider.low < low < high < wider.high
+
+
+def test_a_ratio_with_a_diverged_run_is_not_averaged_away():
+    fine, broken = np.array([0.1, 0.2]), np.array([0.1, np.inf])
+    assert statistics.ratio_interval((fine, broken)) == (0, 0, 0)
+    assert statistics.ratio_interval((broken, fine)) == (np.inf, np.inf, np.inf)
+    assert np.isnan(statistics.ratio_interval((broken, broken))).all()
+    assert statistics.ratio_interval((fine[:1], fine[:1])) == (1, 0, np.inf)  # one run has no interval
+    assert statistics.paired_bootstrap(fine[:1], fine[:1]) == (0, -np.inf, np.inf)
 
 
 def test_the_seed_reaches_the_draw():
@@ -71,7 +134,7 @@ def test_the_seed_reaches_the_draw():
 
 def test_divergence_is_not_averaged_away():
     interval = statistics.paired_bootstrap(np.array([0.1, np.inf]), np.array([0.2, 0.3]))
-    assert interval.difference == interval.high == np.inf
+    assert interval.estimate == interval.high == np.inf
 
 
 @given(st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=20))

@@ -9,7 +9,8 @@ import pytest
 
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.results import Results, run_frame, summary_frame
+from gradient_dd.studies.frames import run_frame, summary_frame
+from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import APPLICATION, Store, StoreError, Work
 
 STUDY = Study("s", (task("random_walk", n_states=3),), (grid("td", alpha=(0.1, 0.2, 0.3)),), episodes=8, runs=2)
@@ -38,7 +39,7 @@ def test_results_come_back(tmp_path):
     assert errors == pytest.approx(np.array([[0.1, 0.2], [0.2, 0.3], [0.3, 0.4]]))
     assert results.selected("random_walk(n_states=3)", "td").values["alpha"] == 0.1
     assert results.curves("random_walk(n_states=3)", settings[:1])[0, 1].tolist() == [1] * 8
-    assert results.compare("random_walk(n_states=3)", settings[0], settings[1]).difference == pytest.approx(-0.1)
+    assert results.compare("random_walk(n_states=3)", settings[0], settings[1]).estimate == pytest.approx(-0.1)
     frame = results.frame()
     assert frame.columns[:15].tolist() == [
         "task",

@@ -118,7 +118,8 @@ class KnownErrors:
         return float(horizon.steps)
 
     def search(self, budget=5.0):
-        search = Search(self, "area", budget, lambda progress: None)
+        self.progress = []
+        search = Search(self, "area", budget, self.progress.append)
         return search, search.best()
 
 
@@ -140,6 +141,7 @@ def test_the_search_finds_a_known_optimum(at, seconds):
     assert search.error(best) < 1.06
     assert search.rows["td"].stage == "refine"
     assert search.error(search.rows["td"]) < 1.02 * 1.8
+    assert [progress.share for progress in pilot.progress] == pytest.approx(np.arange(0, 1, 1 / len(pilot.calls)))
     shares = [share for _, _, share in pilot.calls]
     assert shares[0] == (SHORT if seconds > 1e-8 else 1)
     assert set(shares[1:]) == {1}
@@ -242,8 +244,9 @@ def test_the_search_keeps_to_its_budget_and_to_itself():
     found = []
     for budget in (0.5, 0.5, 50.0):
         pilot = KnownErrors(lambda name, v: bowl(alpha=0.1)(v), noise=0.3, seconds=3e-9)
-        search, best = pilot.search(budget)
-        found.append((best.point, [runs for _, runs, _ in pilot.calls], search.done))
+        _, best = pilot.search(budget)
+        seconds = sum(pilot.core_seconds(len(points), runs, share) for points, runs, share in pilot.calls)
+        found.append((best.point, [runs for _, runs, _ in pilot.calls], seconds))
     assert found[0] == found[1]
     assert found[0][2] < 1.2 * 0.5
     assert sum(found[2][1]) > 2 * sum(found[0][1])

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from gradient_dd import LEARNERS, BadRequestError, tasks
-from gradient_dd.paper.drawings import draw_drawing, expected_runs, stability_maps
+from gradient_dd.paper.drawings import baird_frozen_mode, draw_drawing, expected_runs, stability_maps
 from gradient_dd.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.theory import expected_run, rate
 from gradient_dd.theory.bias import steady_state_bias
+from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.effective import averaged_matrix, diverging_mdps, flow_rate
 from gradient_dd.theory.mean_square import largest_safe_alpha
 from gradient_dd.theory.rate_planes import RatePlane, SquarePlane, flow_edge
@@ -26,6 +27,7 @@ SMALLER = {  # what makes drawings take seconds
     "gtd2-to-td": {"EXACT": np.linspace(0, 1, 5), "FLOW": np.array([0, 0.5])},
     "safety": {"COUNT": 2, "SHARES": np.geomspace(1e-3, 3, 6)},
     "expected-runs": {"RUNS": 4, "STEPS": 400},
+    "baird-frozen-mode": {"N_STATES": 4, "STEPS": 2000, "RUNS": 1, "ALPHAS": np.geomspace(1e-3, 1e-2, 4)},
 }
 
 
@@ -122,3 +124,18 @@ def test_the_mean_comes_to_rest_where_it_is_said_to():
     task, chosen = tasks.random_walk(5), LEARNERS["td"].setting(alpha=0.3)
     run = expected_run(task, chosen, 6000, points=[5999, 6000])  # the walk is nearly periodic: two successive steps
     assert task.rmsve(run.weights.mean(axis=0)) == pytest.approx(steady_state_bias(task, chosen), rel=1e-6)
+
+
+@pytest.mark.parametrize("start", [None, 3])
+def test_the_frozen_mode_predicts_what_runs_end_with(start, monkeypatch):
+    """After many steps only the slow mode is left: the mean and sampled runs end where its left eigenvector says."""
+    monkeypatch.setattr(baird_frozen_mode, "STEPS", 100_000)
+    task = tasks.baird(8, start_seed=start)
+    chosen = baird_frozen_mode.settings_of("Gradient-DD, κ = 4", np.array([0.001, 0.004]))
+    predicted = baird_frozen_mode.predicted(tasks.baird(8), chosen, task.initial_weights[None, :])[0]
+    for setting, share in zip(chosen, predicted, strict=True):
+        operator = MeanOperator(task, setting)
+        last = np.linalg.matrix_power(operator.matrix().toarray(), 100_000) @ operator.start().mean.ravel()
+        w = last.reshape(operator.shape)[:, operator.maps.part("w")].sum(axis=0)
+        assert task.rmsve(w) / task.rmsve(task.initial_weights) == pytest.approx(share, rel=1e-3)
+    assert predicted == pytest.approx(baird_frozen_mode.sampled(task, chosen), rel=0.15)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from gradient_dd import tasks
-from gradient_dd.engine.trajectories import Position, Stream
+from gradient_dd.engine.trajectories import Position, Stream, alias_tables
 from gradient_dd.errors import BadRequestError
 from gradient_dd.tasks import TASKS
 
@@ -106,6 +106,22 @@ def test_an_outcome_the_behaviour_never_takes_is_never_drawn():
     actions = task.outcomes.action[Stream(task).take(1000)]
     states = task.outcomes.state[Stream(task).take(1000)]
     assert not np.any((states == 0) & (actions == 1))
+
+
+@pytest.mark.parametrize("probability", [1e-12, 2.0**-33, 0.3])
+def test_an_outcome_that_is_possible_can_be_drawn(probability):
+    """A probability below 2⁻³² is rounded up to it, never down to zero."""
+    P = np.array([[[0.0, 1 - probability, probability]], [[0.5, 0.0, 0.5]], [[0.0, 0.0, 1.0]]])
+    task = tasks.from_tables(P, 0.0, 1.0, behaviour=np.ones((3, 1)), start=0)
+    tables = alias_tables(task, "trajectory")
+    begin, size = (int(array[0]) for array in (tables.first, tables.size))
+    share = np.zeros(len(task.outcomes.state))
+    for entry in range(begin, begin + size):
+        kept = int(tables.keep[entry]) / 2**32 / size
+        share[tables.outcome[entry]] += kept, 1 / size - kept
+    rare = np.flatnonzero((task.outcomes.state == 0) & (task.outcomes.next_state == 2))
+    assert share[rare] >= max(probability, 2.0**-32) / 2  # the share of one word in 2³² of an entry
+    assert share[rare] == pytest.approx(probability, abs=2.0**-32)
 
 
 @pytest.mark.parametrize(

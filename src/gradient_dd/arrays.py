@@ -1,8 +1,107 @@
-"""The kinds of arrays that rooms exchange."""
+"""The kinds of arrays that rooms exchange, and the checks of arrays that a user gives."""
+
+import os
+from numbers import Real
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from gradient_dd.errors import Words, must
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
+
+MEMORY = "GRADIENT_DD_MEMORY"  # the environment variable with the bytes that one table or matrix may take
+LARGEST = 1e50  # of the numbers of a task or a log: products of four features, rewards and weights stay finite
+
+
+def numbers(what: str, value: Any, largest: float = np.inf) -> Array:
+    """Return `value` as a float array of finite numbers, none beyond `largest`, or raise.
+
+    Booleans count as 0 and 1. Text, complex numbers, dates and masked arrays are refused, because making them floats
+    would lose what they say. The result may share memory with `value`.
+    """
+    array = as_floats(what, value)
+    finite = np.isfinite(array)
+    if not finite.all():
+        raise must(what, "be finite", array[~finite][0])
+    if largest < np.inf and array.size and np.abs(array).max() > largest:
+        raise must(what, f"be numbers from {-largest:g} to {largest:g}", array.flat[np.abs(array).argmax()])
+    return array
+
+
+def as_floats(what: str, value: Any) -> Array:
+    """Return `value` as a float array, which may hold NaN or infinity, or raise."""
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value  # the common case
+    if is_masked(value):
+        raise must(what, "be plain numbers", Words("a masked array"), "Fill it first, e.g. x.filled(0).")
+    try:
+        array = np.asarray(value)
+        plain = array.dtype.kind in "biuf" or (array.dtype.kind == "O" and all(map(is_real, array.flat)))
+        with np.errstate(over="ignore"):
+            floats = array.astype(float) if plain else None
+    except (OverflowError, TypeError, ValueError):  # ragged, or a whole number that no float can hold
+        floats = None
+    if floats is None:
+        raise must(what, "be numbers", value)
+    return floats
+
+
+def sparse_numbers(what: str, matrix: Any, largest: float = np.inf) -> sp.csr_matrix:
+    """Return a SciPy sparse matrix as rows of finite floats, none beyond `largest`, or raise."""
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise must(what, "be a matrix of numbers", Words(f"{matrix.ndim} dimensions of {matrix.dtype}"))
+    try:
+        rows = sp.csr_matrix(matrix)
+        rows.check_format(full_check=True)  # a product with indices out of range would read foreign memory
+    except ValueError as error:
+        raise must(what, "be a sparse matrix whose parts agree", Words(error)) from None
+    numbers(what, rows.data, largest)
+    return rows.astype(float, copy=False)
+
+
+def is_masked(value: Any) -> bool:
+    """Return whether a value is a masked array, or a list with one."""
+    rows = value if isinstance(value, list | tuple) else ()
+    return isinstance(value, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows)
+
+
+def is_real(value: Any) -> bool:
+    """Return whether a value of an object array is a real number; a fraction is one."""
+    return isinstance(value, Real)
+
+
+def check_memory(what: str, size: float, hint: str) -> None:
+    """Raise before `size` bytes are taken for one table or matrix, if that is more than `memory_limit`."""
+    limit = memory_limit()
+    if size > limit:
+        rule = f"take at most {in_words(limit)}, which is half of the memory here"
+        if MEMORY in os.environ:
+            rule = f"take at most {in_words(limit)}, which {MEMORY} allows"
+        raise must(what, rule, Words(in_words(float(min(size, 10**300)))), hint)
+
+
+def memory_limit() -> float:
+    """Return the bytes that one table or matrix may take: what GRADIENT_DD_MEMORY says, or half of this machine's."""
+    if MEMORY in os.environ:
+        try:
+            return float(os.environ[MEMORY])
+        except ValueError:
+            raise must(MEMORY, "be a number of bytes, e.g. 4e9", os.environ[MEMORY]) from None
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
+    except (AttributeError, OSError, ValueError):  # a system that does not say
+        return 2.0**32
+
+
+def in_words(size: float) -> str:
+    """Return a number of bytes as a reader says it: 7.2 GB."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"

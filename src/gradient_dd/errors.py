@@ -3,11 +3,17 @@
 *What* must be *rule*. Got *value*. Did you mean …?
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from math import inf, isfinite, nan
 from numbers import Integral, Real
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
+
+LONGEST = 80  # characters of a value that a sentence shows
+MOST_BITS = 10_000  # of a whole number that is written out: Python refuses to write more than 4,300 digits
 
 
 class GradientDDError(Exception):
@@ -22,13 +28,42 @@ class DivergedError(GradientDDError, ArithmeticError):
     """A learner's next step would leave the finite numbers; its last finite weights are kept."""
 
 
+class MissingExtraError(GradientDDError, ImportError):
+    """A package is not installed that an extra of this one brings."""
+
+
+EXTRAS = {  # each extra of the package, and what needs it
+    "cli": "The command line",
+    "cluster": "A Dask cluster",
+    "environments": "A Gymnasium environment",
+    "frames": "A data frame",
+    "parquet": "A Parquet file",
+    "report": "A figure or a report",
+}
+
+
 class Words(str):
-    """A value told in words: a sentence shows it without quotes."""
+    """A value given in words: a sentence shows it without quotes."""
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Import what an extra brings; where it is not installed, the error says how to install it.
+
+    with extra("frames"):
+        import pandas as pd
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        sentence = f"{EXTRAS[name]} needs {package}, which is not installed. Try: pip install 'gradient-dd[{name}]'."
+        raise MissingExtraError(sentence) from None
 
 
 def must(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
     """Return the error for a broken rule, ready to raise."""
-    return BadRequestError(f"{what} must {rule}. Got {show(got)}." + (f" {hint}" if hint else ""))
+    return BadRequestError(f"{one_line(what)} must {rule}. Got {show(got)}." + (f" {hint}" if hint else ""))
 
 
 def number(what: str, rule: str, value: Any, low: float = -inf, high: float = inf, positive: bool = False) -> float:
@@ -36,9 +71,9 @@ def number(what: str, rule: str, value: Any, low: float = -inf, high: float = in
     if type(value) is float and isfinite(value) and low <= value <= high and not (positive and value == 0):
         return value  # the common case, a million times
     try:
-        plain: Any = value.item() if hasattr(value, "item") else value
+        plain: Any = value.item() if hasattr(value, "item") and not hasattr(value, "mask") else value
         real = nan if isinstance(plain, bool) or not isinstance(plain, Real) else float(plain)
-    except (OverflowError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         real = nan
     if not (isfinite(real) and low <= real <= high) or (positive and real == 0):
         raise must(what, rule, value)
@@ -50,11 +85,27 @@ def whole_number(what: str, value: Any, at_least: int = 1, at_most: int | None =
     fits = isinstance(value, Integral) and not isinstance(value, bool)
     if fits and value >= at_least and (at_most is None or value <= at_most):
         return int(value)
+    rule = f"be a whole number from {at_least} to {at_most}"
     if at_most is None:
-        raise must(what, f"be a whole number, {at_least} or more", value)
-    raise must(
-        what, f"be {at_least}" if at_least == at_most else f"be a whole number from {at_least} to {at_most}", value
-    )
+        rule = f"be a whole number, {at_least} or more"
+    elif at_least == at_most:
+        rule = f"be {at_least}"
+    raise must(what, rule, Words(repr(value)) if type(value) is float else value)  # 100000.0, not 100000
+
+
+def boolean(what: str, value: Any) -> bool:
+    """Return `value` if it is True or False, else raise; 1, "no" and arrays of several are not."""
+    plain = value.item() if getattr(value, "ndim", None) == 0 else value
+    if not isinstance(plain, bool):
+        raise must(what, "be true or false", value)
+    return plain
+
+
+def text(what: str, value: Any) -> str:
+    """Return `value` if it is text that can be written to a file, else raise."""
+    if not isinstance(value, str) or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise must(what, "be text", value)
+    return value
 
 
 def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
@@ -65,22 +116,46 @@ def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
     return value
 
 
+def file_path(what: str, value: Any) -> Path:
+    """Return the path of a file to read or to write, else raise; an empty name is not one."""
+    text = fspath(value) if isinstance(value, str | PathLike) else ""
+    if not isinstance(text, str) or "\0" in text or Path(text).name in ("", ".."):
+        raise must(what, "be the path of a file", value)
+    return Path(text)
+
+
 def unknown(kind: str, name: Any, known: Iterable[str]) -> BadRequestError:
     """Return the error for a name that is not in `known`, with the nearest known one."""
     known = list(known)
-    wanted = str(name).strip().lower().replace("-", "_").replace(" ", "_")
+    wanted = name[:LONGEST].strip().lower().replace("-", "_").replace(" ", "_") if isinstance(name, str) else ""
     close = get_close_matches(wanted, known, n=1, cutoff=0.5)
     hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
-    return BadRequestError(f"Unknown {kind} {name!r}. {hint}")
+    return BadRequestError(f"Unknown {kind} {show(name)}. {hint}")
 
 
 def show(value: Any) -> str:
-    """Write a value as it should stand in a sentence: short, and plain for NumPy scalars."""
-    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+    """Write a value as it should stand in a sentence: one short line, and plain for NumPy scalars."""
+    try:
+        return shortened(value)
+    except Exception:  # `repr` may raise anything: ValueError for 5,000 digits, RecursionError, an error of its own
+        return f"{type(value).__name__} that cannot be shown"
+
+
+def shortened(value: Any) -> str:
+    """Return a value on one line of at most LONGEST characters; Words may be longer."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0 and not hasattr(value, "mask"):
         value = value.item()
     if isinstance(value, Words):
-        return str(value)
+        return one_line(value)
     if isinstance(value, float):
         return f"{value:.6g}" if float(f"{value:.6g}") == value else f"{value:.12g}"
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 80 else text[:77] + "..."
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return f"a whole number of about {value.bit_length() * 0.30103:.0f} digits"
+    text = one_line(repr(value))
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, without characters that a terminal would obey."""
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)

@@ -6,18 +6,19 @@ So the names are registered at once where Gymnasium is loaded already, and other
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
-# A version goes up whenever a change of the task could change results.
-ENVIRONMENTS = {
-    "gradient_dd/RandomWalk-v0": "random_walk",
-    "gradient_dd/BoyanChain-v0": "boyan_chain",
-    "gradient_dd/Baird-v0": "baird",
-    "gradient_dd/RandomMDP-v0": "random_mdp",
-}
+
+def environment_name(task: str) -> str:
+    """Return the Gymnasium name of a task: that of random_walk is gradient_dd/RandomWalk-v0.
+
+    The version of a task must go up whenever a change of its table could change results; none has changed so far.
+    """
+    words = (word.upper() if word == "mdp" else word.capitalize() for word in task.split("_"))
+    return f"gradient_dd/{''.join(words)}-v0"
 
 
 def register_environments() -> None:
@@ -32,40 +33,57 @@ def register_now() -> None:
     """Make every task known to `gymnasium.make`; imports Gymnasium."""
     from gymnasium.envs.registration import register, registry
 
-    for name, task in ENVIRONMENTS.items():
+    from gradient_dd.tasks import TASKS
+
+    for task in TASKS:
+        name = environment_name(task)
         if name not in registry:
             register(name, entry_point="gradient_dd.tasks.environments:make", kwargs={"task": task})
 
 
-class AfterGymnasium(MetaPathFinder):
-    """An import hook that waits for Gymnasium, lets the usual finders load it, and then registers the tasks."""
+class AfterGymnasium:
+    """An import hook that waits for Gymnasium, lets the usual finders load it, and then registers the tasks.
+
+    It has the methods that `importlib.abc` asks for, and so has its loader. Importing that module would take longer
+    than all the rest of `import gradient_dd`.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return Gymnasium's own spec with a loader that registers afterwards; None for any other module."""
+        """Return Gymnasium's own spec with a loader that registers afterwards; None for any other module.
+
+        The hook stays until Gymnasium is loaded: a program may ask whether there is one without importing it.
+        """
         if fullname != "gymnasium":
             return None
+        place = sys.meta_path.index(self)
         sys.meta_path.remove(self)
-        spec = find_spec(fullname)
+        try:
+            spec = find_spec(fullname)
+        finally:
+            sys.meta_path.insert(place, self)
         if spec is not None and spec.loader is not None:
-            spec.loader = RegisteringLoader(spec.loader)
+            spec.loader = RegisteringLoader(spec.loader, self)  # type: ignore[assignment]
         return spec
 
 
-class RegisteringLoader(Loader):
+class RegisteringLoader:
     """Gymnasium's loader, followed by the registration of the tasks."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Any, hook: AfterGymnasium) -> None:
         self.loader = loader
+        self.hook = hook
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """Return the module that the loader makes."""
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module, then register the tasks. The module keeps its own loader, as if nothing had been there."""
+        """Run the module, then register the tasks. The module keeps its own loader, as if there had been no hook."""
         if module.__spec__ is not None:
             module.__spec__.loader = module.__loader__ = self.loader
         self.loader.exec_module(module)
         register_now()
+        if self.hook in sys.meta_path:
+            sys.meta_path.remove(self.hook)

@@ -18,6 +18,7 @@ from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
 from gradient_dd.bench.jax_baseline import has_jax, jax_call
 from gradient_dd.bench.plain_baseline import plain_call
 from gradient_dd.engine.horizon import Horizon, Segments
+from gradient_dd.engine.kernels.vectors import vector_bits
 from gradient_dd.engine.lanes import Block, LaneRun
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.engine.trajectories import Stream
@@ -155,6 +156,7 @@ def machine(with_jax: bool) -> dict[str, Any]:
         "python": platform.python_version(),
         "numba": numba.__version__,
         "numpy": np.__version__,
+        "vector_bits": vector_bits(),
         "c_compiler": library(LANES, True) is not None,
     }
     if with_jax:

@@ -1,8 +1,9 @@
 /* Hand-written lane kernels, for comparison: the layout, the tables and the algorithm of the lane engine, in C.
  *
  * Rows of B contiguous doubles, one step moves B lanes. ONE_HOT = 1: features are 1 and each step touches a row of x and
- * a row of x'. ONE_HOT = 0: two non-zeros a state, three rows in the union of x and x'. `GCC ivdep` promises what the
- * engine's scopes promise: the rows of a step differ. Only the learners of the paper that run without a metric. */
+ * a row of x'. ONE_HOT = 0: two non-zeros a state, at most three rows in the union of x and x'. WIDTH is how many rows
+ * the table has for each outcome. `GCC ivdep` promises what the engine's scopes promise: the rows of a step differ.
+ * Only the learners of the paper that run without a metric. */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,10 +15,8 @@
 #define DIVERGED 1e100
 #if ONE_HOT
 #define K 1
-#define WIDTH 2
 #else
 #define K 2
-#define WIDTH 3
 #endif
 
 typedef struct {
@@ -141,7 +140,6 @@ void run_##NAME(const Input *in, Lanes *L) { \
             if (in->narrow[o]) { LANES { NARROW } } else { LANES { WIDE } } \
             if (small) rescale(in, L); \
         } \
-        for (int64_t i = (in->n_rows - WIDTH) * B; i < in->n_rows * B; i++) L->w[i] = 0; \
         if (in->point[s] >= 0 || in->last[s]) take_errors(in, L, s); \
     } \
 }

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.engine.horizon import Segments
-from gradient_dd.engine.kernels.fused import MOST_LANES
 from gradient_dd.engine.kernels.intrinsics import aligned
+from gradient_dd.engine.kernels.lane_state import MOST_LANES
 from gradient_dd.engine.lanes import Block
 
 LEARNERS_IN_C = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
@@ -34,13 +34,17 @@ def structure(fields: str) -> type[ctypes.Structure]:
 
 
 @cache
-def library(lanes: int, one_hot: bool, fused_multiply_add: bool = True) -> ctypes.CDLL | None:
-    """Return the compiled baseline, or None where there is no C compiler that takes it."""
+def library(lanes: int, one_hot: bool, width: int = 0, fused_multiply_add: bool = True) -> ctypes.CDLL | None:
+    """Return the baseline compiled for blocks of so many lanes, or None where there is no C compiler that takes it.
+
+    `width` is how many rows the table has for each outcome; by default 2 for one-hot features, 3 for others.
+    """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None
     source = Path(__file__).with_name("baseline.c")
-    switches = [f"-DB={lanes}", f"-DONE_HOT={int(one_hot)}", *([] if fused_multiply_add else ["-ffp-contract=off"])]
+    switches = [f"-DB={lanes}", f"-DONE_HOT={int(one_hot)}", f"-DWIDTH={width or (2 if one_hot else 3)}"]
+    switches += [] if fused_multiply_add else ["-ffp-contract=off"]
     with TemporaryDirectory(prefix="gradient-dd-") as folder:
         target = Path(folder) / "baseline.so"
         call = [compiler, *FLAGS, *switches, str(source), "-lm", "-o", str(target)]
@@ -50,7 +54,7 @@ def library(lanes: int, one_hot: bool, fused_multiply_add: bool = True) -> ctype
 
 
 def c_call(code: ctypes.CDLL, block: Block, column: np.ndarray, segments: Segments) -> Callable[[], Any]:
-    """Return a call that advances the arrays of a block by the C kernel of its rule."""
+    """Return a call that advances the arrays of a block by the C kernel of its rule, without a metric."""
     table, error, lanes, errors = block.table, block.error, block.lanes, block.errors
     B = len(errors.now)
     rows = dict(zip(("alpha0", "zeta"), lanes.start.reshape(2, B), strict=True))
@@ -65,7 +69,7 @@ def c_call(code: ctypes.CDLL, block: Block, column: np.ndarray, segments: Segmen
     )
     state = rows | errors._asdict() | {"w": lanes.w, "eta": lanes.eta, "last_sum": errors.last}
     records = filled(INPUT, given), filled(LANES, state)
-    function = getattr(code, f"run_{block.settings[0].rule.name}")
+    function = getattr(code, f"run_{block.settings[0].rule.name.removeprefix('natural_')}")
     function.argtypes = [ctypes.c_void_p] * 2
 
     def call() -> Any:

@@ -56,13 +56,14 @@ class Request:
 
     def report(self, progress: Progress) -> None:
         """Pass on the progress of a search."""
-        self.on_progress(progress.doing, min(progress.done / progress.total, 1.0))
+        self.on_progress(f"{progress.doing}, about {progress.core_seconds:.1g} s of a core", progress.share)
 
 
 def analyse_task(task: Task, request: Request) -> Facts:
     """Return advice for a task, the exact limits of what it considered, and the theorem's assumptions."""
     horizon, sampling = request.horizon(task), request.sampling or "trajectory"
-    request.on_progress(f"a pilot on {task}, about {BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE:.0f} s or less", 0)
+    seconds = BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE
+    request.on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
     advice = advise(
         task,
         horizon,
@@ -88,7 +89,7 @@ def analyse_log(path: str | Path, request: Request) -> Facts:
                 f"'--{name}'", "be left out with a log, which is replayed in random order", getattr(request, name)
             )
     log = read_log(path)
-    request.on_progress(f"a pilot on {log}, about {BUDGET:.0f} s or less", 0)
+    request.on_progress(f"a pilot on {log}: at most about {BUDGET:.0f} s", 0.0)
     advice, doubt = advise_from_log(
         log,
         request.steps,

@@ -1,4 +1,4 @@
-"""Facts of learners and tasks for the command line, and their text."""
+"""What the command line prints of learners and tasks: facts in, text out."""
 
 from inspect import cleandoc, signature
 from sys import modules
@@ -10,6 +10,7 @@ from gradient_dd.learners import LEARNERS, RHO_MODES, Rule
 from gradient_dd.tasks import TASKS, Task
 
 Facts = dict[str, Any]
+MOST_DENSE = 2000  # features up to which matrices are decomposed: 20 seconds
 
 
 def learner_lines() -> dict[str, str]:
@@ -52,27 +53,36 @@ def describe_learner(rule: Rule) -> Facts:
 
 
 def describe_task(task: Task) -> Facts:
-    """Return the facts of a task."""
-    A, _, C = task.moments
+    """Return the facts of a task; those that need dense matrices are left out where they would take minutes."""
+    dense = task.n_features <= MOST_DENSE
+    rank = f"rank {np.linalg.matrix_rank(task.features)}" if dense else "rank not computed"
     return {
         "task": str(task),
         "summary": task_summary(task.name) if task.name in TASKS else "a task of your own",
         "states": f"{task.n_states} and {int(task.terminal.sum())} terminal",
         "actions": task.n_actions,
-        "features": f"{task.n_features}, rank {np.linalg.matrix_rank(task.features)}",
+        "features": f"{task.n_features}, {rank}",
         "policies": "on-policy" if np.array_equal(task.behaviour, task.target) else "off-policy",
         "ratios": "target / behaviour" if task.ratios is None else "given by the task itself: E[ρ|s] need not be 1",
         "discount": sorted({float(value) for value in task.discount[~task.terminal]}),
         "expected length of an episode": task.expected_length if task.episodic else "episodes never end",
         "true values": task.true_values.tolist(),
         "visits d": task.visits.tolist(),
-        "TD fixed point": task.fixed_point.tolist(),
         "error of the initial weights (RMSVE)": task.rmsve(task.initial_weights),
+        **(matrix_facts(task) if dense else {"matrices": f"not computed beyond {MOST_DENSE:,} features"}),
+        "file": f"{TASKS[task.name].__module__.replace('.', '/')}.py" if task.name in TASKS else "",
+    }
+
+
+def matrix_facts(task: Task) -> Facts:
+    """Return what the matrices A and C of a task say."""
+    A, _, C = task.moments
+    return {
+        "TD fixed point": task.fixed_point.tolist(),
         "rank of A": int(np.linalg.matrix_rank(A)),
         "condition number of A": condition(A),
         "condition number of C": condition(C),
         "smallest real part of the eigenvalues of A": float(np.linalg.eigvals(A).real.min()),
-        "file": f"{TASKS[task.name].__module__.replace('.', '/')}.py" if task.name in TASKS else "",
     }
 
 

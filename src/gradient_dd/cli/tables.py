@@ -1,6 +1,7 @@
 """Text in columns, and data as JSON: the two forms in which commands print."""
 
 import json
+import sys
 from collections.abc import Iterable
 from math import isfinite
 from typing import Any
@@ -19,8 +20,12 @@ def table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...]) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Return data as JSON; a number that JSON does not have, such as infinity, becomes null."""
-    return json.dumps(finite(value), ensure_ascii=False, indent=2)
+    """Return data as JSON; a number that JSON does not have, such as infinity, becomes null.
+
+    Letters are written as they are where the output can show all of them, else as JSON's own escapes.
+    """
+    plain = (getattr(sys.stdout, "encoding", None) or "").lower() not in ("utf-8", "utf8")
+    return json.dumps(finite(value), ensure_ascii=plain, indent=2)
 
 
 def finite(value: Any) -> Any:

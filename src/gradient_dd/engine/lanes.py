@@ -16,26 +16,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import Horizon, Segments
 from gradient_dd.engine.kernels.error_form import Measure, measure
 from gradient_dd.engine.kernels.folding import no_errors
-from gradient_dd.engine.kernels.fused import MOST_LANES, STRIP, WIDEST, fused_kernel, new_lanes
-from gradient_dd.engine.kernels.intrinsics import subnormals_flushed
+from gradient_dd.engine.kernels.fused import WIDEST, fused_kernel
+from gradient_dd.engine.kernels.lane_state import MOST_LANES, STRIP, new_lanes
 from gradient_dd.engine.kernels.row_table import Shape, Touches, touches
+from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 from gradient_dd.engine.kernels.wide import wide_kernel
 from gradient_dd.engine.records import LaneResults
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import Position, Stream
-from gradient_dd.errors import Words, must, whole_number
+from gradient_dd.errors import Words, must, show, whole_number
 from gradient_dd.fingerprint import code_of, fingerprint
 from gradient_dd.learners import Rule, Setting
 from gradient_dd.tasks import Task
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
-MOST_WIDE_LANES = 512  # of a block
-COMPILING: dict[Any, Lock] = {}  # one for each kernel
-LOCKS = Lock()  # of that table
+MOST_WIDE_LANES = 512  # the most lanes of a block of the wide kernel
+COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock that the thread compiling it holds
+COMPILING_GUARD = Lock()  # held while COMPILING is read or changed
+KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
+KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 
 
@@ -69,7 +72,7 @@ class Block:
         self.stride = MOST_LANES if fused else lanes
         self.lanes = new_lanes(list(settings), lanes, self.stride, shape, task.initial_weights, diagonal=fused)
         self.errors = no_errors(lanes, bins)
-        with LOCKS:
+        with COMPILING_GUARD:
             compiling = COMPILING.setdefault((rule, shape, k), Lock())
         with compiling:  # one thread compiles, others that need it wait
             self.kernel = fused_kernel(rule, shape, k) if fused else wide_kernel(rule, shape, k)
@@ -86,7 +89,7 @@ class Block:
         """Advance all lanes over a piece of the trajectory."""
         begin = perf_counter()
         with subnormals_flushed():
-            self.kernel(column, tuple(segments), self.table, self.error, self.lanes, self.errors)
+            self.kernel(column, segments, self.table, self.error, self.lanes, self.errors)
         self.seconds += perf_counter() - begin
 
     def weights(self, p: int) -> tuple[Array, Array]:
@@ -136,6 +139,7 @@ class LaneRun:
         places, blocks, error = [], [], measure(self.task)
         tables = {mode: touches(self.task, mode) for mode in {setting.rho_mode for setting in self.settings}}
         for (rule, mode, _), group in groups.items():
+            rule.check_known("The lane engine", KNOWN_SIGNALS, KNOWN_MOVES)
             table, shape = tables[mode]
             fused = is_fused(rule, shape)
             most = MOST_LANES if fused else len(group) if rule.natural else MOST_WIDE_LANES  # one M⁻¹ for all lanes
@@ -246,6 +250,7 @@ def run_lanes(
     """Run every setting on runs 0, 1, … of a task, on as many threads as there are cores, and return all errors."""
     chosen = check_settings(settings)
     whole_number("'runs'", runs)
+    check_memory(f"The results of {show(runs)} runs", 8 * (horizon.bins + 5) * len(chosen) * runs, "Make fewer.")
     workers = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     shares = shared_out(chosen, max(1, workers // runs))
 
@@ -284,7 +289,10 @@ def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> Lane
 
 def check_settings(settings: Iterable[Setting]) -> list[Setting]:
     """Return the settings as a list; raise if there are none, or something else among them."""
-    chosen = list(settings)
+    try:
+        chosen = list(settings)
+    except TypeError:  # one thing, not several
+        chosen = [settings]  # type: ignore[list-item]
     wrong = [setting for setting in chosen if not isinstance(setting, Setting)]
     if wrong or not chosen:
         got = wrong[0] if wrong else Words("none")

@@ -6,15 +6,26 @@ from gradient_dd.learners.gtd import GTD
 from gradient_dd.learners.gtd2 import GTD2
 from gradient_dd.learners.natural_gtd2 import NATURAL_GTD2
 from gradient_dd.learners.natural_tdc import NATURAL_TDC
-from gradient_dd.learners.rule import MOVES, RHO_MODES, SIGNALS, Parameter, Rule, Setting
+from gradient_dd.learners.rule import Parameter, Rule, Setting
 from gradient_dd.learners.td import TD
 from gradient_dd.learners.tdc import TDC
 from gradient_dd.learners.tdrc import TDRC
+from gradient_dd.learners.vocabulary import MOVES, RHO_MODES, SIGNALS, TERMS
 
-__all__ = ["LEARNERS", "MOVES", "RHO_MODES", "SIGNALS", "Parameter", "Rule", "Setting", "find"]
+__all__ = ["LEARNERS", "MOVES", "RHO_MODES", "SIGNALS", "TERMS", "Parameter", "Rule", "Setting", "find"]
 
 LEARNERS: dict[str, Rule] = {
-    rule.name: rule for rule in (TD, GTD, GTD2, TDC, TDRC, GRADIENT_DD, NATURAL_GTD2, NATURAL_TDC)
+    rule.name: rule
+    for rule in (
+        TD,
+        GTD,
+        GTD2,
+        TDC,
+        TDRC,
+        GRADIENT_DD,
+        NATURAL_GTD2,
+        NATURAL_TDC,
+    )
 }
 
 
@@ -22,6 +33,6 @@ def find(learner: str | Rule) -> Rule:
     """Return the rule itself, or the registered rule of that name."""
     if isinstance(learner, Rule):
         return learner
-    if learner not in LEARNERS:
+    if not isinstance(learner, str) or learner not in LEARNERS:
         raise unknown("learner", learner, LEARNERS)
     return LEARNERS[learner]

@@ -4,9 +4,10 @@
     η ← η + β (ρ δ − x·η) x
     w ← w + α (ρ (x·η) (x − γ x') − κ (x·(w − w_prev)) x)
 
-A gradient step on J_GDD(w | w_prev) = MSPBE(w) + κ ‖V_w − V_w_prev‖²_D. The paper has κ = 1 and β = α. w_prev
-is w one time step earlier, carried over the ends of episodes, and w_prev = w at the first step. The added
-term carries no ρ: it compares values of the state visited, which the behaviour policy weighs already.
+On average  Δη = β (b − A w − C η),  Δw = α (Aᵀη − κ C (w − w_prev)).  This is a gradient step on
+J_GDD(w | w_prev) = MSPBE(w) + κ ‖V_w − V_w_prev‖²_D. The paper has κ = 1 and β = α. w_prev is w one time step earlier,
+carried over the ends of episodes, and w_prev = w at the first step. The added term carries no ρ: it compares two values
+of the visited state, and the behaviour policy weighs states already.
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
@@ -19,12 +20,18 @@ def step(alpha, beta, kappa, rho, rho_x, discount, delta, x_eta, x_change):
     return w_x, w_next, eta_x
 
 
+def expected(alpha, beta, kappa, A, b, C, w, eta, change):
+    return alpha * (A.T @ eta - kappa * (C @ change)), beta * (b - A @ w - C @ eta)
+
+
 GRADIENT_DD = Rule(
     name="gradient_dd",
     label="Gradient-DD",
     step=step,
+    expected=expected,
     moves=("w_x", "w_next", "eta_x"),
     parameters=(ALPHA, ZETA, Parameter("kappa", "weight of the change of the values", default=1.0)),
     reference="Zhu & Murray (2022), Gradient descent temporal difference-difference learning.",
     module=__name__,
+    stable_off_policy=True,
 )

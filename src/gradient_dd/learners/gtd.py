@@ -4,8 +4,8 @@
     η ← η + β (ρ δ x − η)
     w ← w + α ρ (x·η) (x − γ x')
 
-η estimates E[ρδx] itself, with no C⁻¹: the leak −η stands where GTD2 has −(x·η) x.
-Public code also has the ratio on the leak; the mean is the same, the variance higher.
+On average  Δη = β (b − A w − η),  Δw = α Aᵀη.  So η estimates E[ρδx] itself, with no C⁻¹: the leak −η stands where
+GTD2 has −(x·η) x. Other code multiplies the leak by ρ, which has the same mean and a higher variance.
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Rule
@@ -19,10 +19,15 @@ def step(alpha, beta, rho, rho_x, discount, delta, x_eta):
     return w_x, w_next, eta_x, eta_eta
 
 
+def expected(alpha, beta, A, b, w, eta):
+    return alpha * (A.T @ eta), beta * (b - A @ w - eta)
+
+
 GTD = Rule(
     name="gtd",
     label="GTD",
     step=step,
+    expected=expected,
     moves=("w_x", "w_next", "eta_x", "eta_eta"),
     parameters=(ALPHA, ZETA),
     reference=(
@@ -30,4 +35,5 @@ GTD = Rule(
         "learning with linear function approximation. NeurIPS."
     ),
     module=__name__,
+    stable_off_policy=True,
 )

@@ -4,9 +4,9 @@
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ (x·η) (x − γ x')
 
-η estimates C⁻¹E[ρδx], and Aᵀη is then half the negative gradient. Everything on the right is old: w and η
-move together. With rho_mode="T" the ratio stands on the bootstrapped half alone: the same mean, because
-E[ρ|s] = 1, with another variance.
+On average  Δη = β (b − A w − C η),  Δw = α Aᵀη.  So η estimates C⁻¹E[ρδx], and Aᵀη is then half the negative
+gradient. Everything on the right is old: w and η move together. With rho_mode="T" the ratio stands on the bootstrapped
+half alone, which has the same mean, because E[ρ|s] = 1, and another variance.
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Rule
@@ -19,10 +19,15 @@ def step(alpha, beta, rho, rho_x, discount, delta, x_eta):
     return w_x, w_next, eta_x
 
 
+def expected(alpha, beta, A, b, C, w, eta):
+    return alpha * (A.T @ eta), beta * (b - A @ w - C @ eta)
+
+
 GTD2 = Rule(
     name="gtd2",
     label="GTD2",
     step=step,
+    expected=expected,
     moves=("w_x", "w_next", "eta_x"),
     parameters=(ALPHA, ZETA),
     reference=(
@@ -30,4 +35,5 @@ GTD2 = Rule(
         "for temporal-difference learning with linear function approximation. ICML."
     ),
     module=__name__,
+    stable_off_policy=True,
 )

@@ -5,8 +5,8 @@
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ (x·η) M⁻¹(x − γ x')
 
-M estimates C = XᵀDX, the metric of the paper's appendix, so w follows the natural gradient of the MSPBE. M⁻¹ is
-kept by Sherman-Morrison at O(p²) a step; η is not preconditioned.
+On average, with M at C = XᵀDX, the metric of the paper's appendix:  Δη = β (b − A w − C η),  Δw = α C⁻¹Aᵀη.  So w
+follows the natural gradient of the MSPBE. M⁻¹ is kept by Sherman-Morrison at O(p²) a step; η is not preconditioned.
 """
 
 from gradient_dd.learners.gtd2 import GTD2
@@ -16,9 +16,11 @@ NATURAL_GTD2 = Rule(
     name="natural_gtd2",
     label="natural GTD2",
     step=GTD2.step,
+    expected=GTD2.expected,
     moves=GTD2.moves,
     parameters=(*GTD2.parameters, RIDGE),
     reference="Dabney & Thomas (2014), Natural temporal difference learning. AAAI; metric of Zhu & Murray (2022).",
     module=__name__,
     natural=True,
+    stable_off_policy=True,
 )

@@ -5,8 +5,9 @@
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ M⁻¹(δ x − γ (x·η) x')
 
-With η at its rest point it moves w as natural GTD2 does: both are C⁻¹AᵀC⁻¹(b − A w). M⁻¹ is kept by
-Sherman-Morrison at O(p²) a step; η is not preconditioned.
+On average, with M at C:  Δη = β (b − A w − C η),  Δw = α C⁻¹(b − A w − B η)  with B = E[ρ γ x' xᵀ] = C − Aᵀ.  With η
+at its rest point natural GTD2 moves w in the same way: both are C⁻¹AᵀC⁻¹(b − A w). M⁻¹ is kept by Sherman-Morrison at
+O(p²) a step; η is not preconditioned.
 """
 
 from gradient_dd.learners.rule import RIDGE, Rule
@@ -16,9 +17,11 @@ NATURAL_TDC = Rule(
     name="natural_tdc",
     label="natural TDC",
     step=TDC.step,
+    expected=TDC.expected,
     moves=TDC.moves,
     parameters=(*TDC.parameters, RIDGE),
     reference="Dabney & Thomas (2014), Natural temporal difference learning. AAAI; metric of Zhu & Murray (2022).",
     module=__name__,
     natural=True,
+    stable_off_policy=True,
 )

@@ -1,53 +1,36 @@
 """The scalar rule: what a learner is.
 
-Every learner of this family moves its weight vectors along a few directions only, and how far depends on
-a few scalars only. So a learner is a plain function of scalars that returns coefficients, and nothing in
-it knows about vectors, tasks, seeds or files. The engines call it one stream at a time (reference) or
-compiled, many lanes at a time.
+Every learner of this family moves its weight vectors along a few directions, by coefficients that depend on a few
+scalars. So a learner is a plain function of scalars that returns coefficients. It does not know vectors, tasks, seeds
+or files. The reference engine calls it for one stream; the lane engine compiles it for many lanes.
 
-`step` asks for what it needs by the names of its arguments, and names what it moves in `moves`:
+`step` asks for what it needs by the names of its arguments, and `moves` names what it returns:
 
     def step(alpha, beta, rho, discount, delta, x_eta):        # any SIGNALS, any of its own parameters
         ...
         return w_x, w_next, eta_x                              # in the order of `moves`
 
-A new kind of learner adds a signal or a move to the two tables below; rules that do not name it never
-notice.
+`expected` states the same update once more, in the matrices of the equations, and the contracts compare the two:
+
+    def expected(alpha, beta, A, b, C, w, eta):                # any TERMS, any of its own parameters
+        return alpha * (A.T @ eta), beta * (b - A @ w - C @ eta)
+
+The words a rule may use stand in vocabulary.py. A new kind of learner adds words there. Rules that do not use a word
+never see it, and an engine refuses a rule that uses one it does not know.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import cleandoc, signature
+from numbers import Real
 from pathlib import Path
 from sys import modules
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, must, number, show, unknown
+from gradient_dd.errors import BadRequestError, Words, boolean, must, number, one_of, show, text, unknown
 from gradient_dd.fingerprint import code_of, fingerprint
-
-SIGNALS = {
-    "alpha": "step size of w, after the schedule",
-    "beta": "step size of η, zeta × alpha",
-    "rho": "importance ratio π(a|s) / μ(a|s) of the action taken",
-    "rho_x": "the ratio on the x half of the w step: rho, or 1 when rho_mode is 'T'",
-    "discount": "continuation discount γ into the next state, 0 where an episode ends",
-    "delta": "TD error δ = r + γ x'·w − x·w",
-    "x_eta": "x·η",
-    "x_change": "x·(w − w_prev), w_prev being the weights one step earlier",
-}
-
-MOVES = {
-    "w_x": "of w along x",
-    "w_next": "of w along x'",
-    "eta_x": "of η along x",
-    "eta_eta": "of η along itself (shrinking it, when negative)",
-}
-
-RHO_MODES = {
-    "R": "the ratio stands on the whole sample: ρ (x·η) (x − γx')",
-    "T": "the ratio comes through the trace, on the bootstrapped half alone: (x·η) x − ρ γ (x·η) x'",
-}
+from gradient_dd.learners.vocabulary import MOVES, RHO_MODES, SIGNALS, TERMS
 
 
 @dataclass(frozen=True)
@@ -62,6 +45,12 @@ class Parameter:
     default: float
     positive: bool = False
     shared: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("name", "meaning"):
+            text(f"{name!r} of a parameter", getattr(self, name))
+        for name in ("positive", "shared"):
+            object.__setattr__(self, name, boolean(f"{name!r} of a parameter", getattr(self, name)))
 
     @property
     def legal(self) -> str:
@@ -80,11 +69,21 @@ RIDGE = Parameter("ridge", "ε: the metric starts at ε times the identity", 1.0
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A learner: its step, what the step moves, and what a reader wants to know of it.
+    """A learner: its step, what the step moves, what it promises, and what a reader wants to know about it.
 
-    `module` is where it is written, `__name__` there; the indented lines of that module's docstring (or of the
-    step's own, where the module has none) are the equation. With `natural` the rule moves w along M⁻¹x and M⁻¹x'
-    instead of x and x', where M is the running mean of x xᵀ.
+    name, label        its name in commands and files, and in pictures
+    step               the update, as a function of scalars
+    moves              the names of what `step` returns, in that order
+    parameters         its hyper-parameters
+    reference          where it was published
+    module             `__name__` of its file. The indented lines of that file's docstring are the equation; where the
+                       file has no docstring, those of the step's own
+    natural            it moves w along M⁻¹x and M⁻¹x' instead of x and x', M being the running mean of x xᵀ
+    expected           the mean update of w, and of η where it has one, in the matrices of TERMS; or None. That of a
+                       natural rule is stated without M⁻¹, as its step is
+    td_fixed_point     it rests at the TD fixed point, A w = b, with η = 0
+    stable_off_policy  its mean update over independent draws is stable on every task with regular A and C, on-policy or
+                       not, if alpha is small enough and zeta, where it has one, large enough
     """
 
     name: str
@@ -95,15 +94,21 @@ class Rule:
     reference: str
     module: str
     natural: bool = False
+    expected: Callable[..., tuple[Any, ...]] | None = None
+    td_fixed_point: bool = True
+    stable_off_policy: bool = False
 
     def __post_init__(self) -> None:
+        self._check_fields()
         for name in ("moves", "parameters"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         own = [parameter.name for parameter in self.parameters if parameter.name != "zeta" and not parameter.shared]
-        legal = [*(name for name in SIGNALS if name != "beta" or "zeta" in self.defaults), *own]
-        for argument in self.arguments:
-            if argument not in legal:
-                raise unknown(f"argument of the rule {self.name!r}:", argument, legal)
+        asked = (("argument", SIGNALS, self.arguments), ("argument of `expected`", TERMS, self.expected_arguments))
+        for kind, table, arguments in asked:
+            legal = [*(name for name in table if name != "beta" or "zeta" in self.defaults), *own]
+            for argument in arguments:
+                if argument not in legal:
+                    raise unknown(f"{kind} of the rule {self.name!r}:", argument, legal)
         for move in self.moves:
             if move not in MOVES:
                 raise unknown(f"move of the rule {self.name!r}:", move, MOVES)
@@ -114,22 +119,43 @@ class Rule:
             raise must(what, "include 'alpha'", list(self.defaults))
         if self.has_eta and "zeta" not in self.defaults:
             raise must(what, "include 'zeta', for it moves η", list(self.defaults))
-        if taken := set(self.defaults) & set(SIGNALS) - {"alpha"}:
-            raise must(what, "not have the name of a signal", sorted(taken))
+        if taken := set(self.defaults) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"}:
+            raise must(what, "not have the name of a signal, or of what `expected` may ask for", sorted(taken))
         if "eta_x" not in self.moves and ("x_eta" in self.arguments or "eta_eta" in self.moves):
             raise must(f"The moves of the rule {self.name!r}", "include 'eta_x', for it uses η", self.moves)
         if not {"w_x", "w_next"} & set(self.moves):
             raise must(f"The moves of the rule {self.name!r}", "include 'w_x' or 'w_next'", self.moves)
         if len(set(self.moves)) < len(self.moves):
             raise must(f"The moves of the rule {self.name!r}", "differ", self.moves)
-        returned = self.step(**dict.fromkeys(self.arguments, 0.5))
-        if not isinstance(returned, tuple) or len(returned) != len(self.moves):
+        try:
+            returned = self.step(**dict.fromkeys(self.arguments, 0.5))
+        except Exception as error:  # the step is the user's, and may raise anything
+            got = Words(f"{type(error).__name__}: {error}")
+            raise must(f"The step of the rule {self.name!r}", "run where every argument is 0.5", got) from None
+        numbers = isinstance(returned, tuple) and all(isinstance(one, Real) for one in returned)
+        if not numbers or len(returned) != len(self.moves):
             rule = f"return a tuple with one number for each of {', '.join(self.moves)}"
             raise must(f"The step of the rule {self.name!r}", rule, returned)
 
+    def _check_fields(self) -> None:
+        """Raise unless every field is of its kind."""
+        for name in ("name", "label", "reference", "module"):
+            text(f"{name!r} of a rule", getattr(self, name))
+        for name in ("natural", "td_fixed_point", "stable_off_policy"):
+            object.__setattr__(self, name, boolean(f"{name!r} of the rule {self.name!r}", getattr(self, name)))
+        for name, kind, words in (("moves", str, "names of moves"), ("parameters", Parameter, "Parameters")):
+            several = getattr(self, name)
+            if not isinstance(several, list | tuple) or not all(isinstance(one, kind) for one in several):
+                raise must(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
+        for name, function in (("step", self.step), ("expected", self.expected or self.step)):
+            try:
+                signature(function)
+            except (TypeError, ValueError):
+                raise must(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function) from None
+
     @cached_property
     def key(self) -> str:
-        """A short name for its definition: change the step and it is another rule, whatever it is called."""
+        """A short name for its definition: with another step it is another rule, whatever it is called."""
         return fingerprint(self.name, code_of(self.step), self.moves, self.natural, list(self.defaults))
 
     def __eq__(self, other: object) -> bool:
@@ -142,6 +168,11 @@ class Rule:
     def arguments(self) -> tuple[str, ...]:
         """The names `step` asks for, in its order."""
         return tuple(signature(self.step).parameters)
+
+    @cached_property
+    def expected_arguments(self) -> tuple[str, ...]:
+        """The names `expected` asks for, in its order; none if the rule states no mean update."""
+        return tuple(signature(self.expected).parameters) if self.expected else ()
 
     @cached_property
     def defaults(self) -> dict[str, float]:
@@ -160,13 +191,13 @@ class Rule:
 
     @property
     def doc(self) -> str:
-        """What its file says of it."""
+        """The docstring of its file."""
         written = getattr(modules.get(self.module), "__doc__", None)
         return written.strip() if written else cleandoc(self.step.__doc__ or self.label)
 
     @property
     def equation(self) -> str:
-        """The update, as it stands in the rule's file."""
+        """The update, as the docstring of its file writes it."""
         lines = self.doc.splitlines()
         indented = [line for line in lines if line.startswith("    ")]
         return "\n".join(line.strip() for line in indented or lines[1:]).strip()
@@ -178,8 +209,16 @@ class Rule:
 
     @property
     def file(self) -> Path:
-        """Where it is written."""
+        """The path of its file."""
         return Path(getattr(modules.get(self.module), "__file__", None) or "")
+
+    def check_known(self, reader: str, signals: Collection[str], moves: Collection[str]) -> None:
+        """Raise unless `reader` supplies every signal this rule asks for and applies every move it makes."""
+        for kind, asked, known in (("signal", self.arguments, signals), ("move", self.moves, moves)):
+            for name in asked:
+                if name not in known and name not in self.defaults:
+                    what = f"{reader} does not know the {kind} {name!r} of the rule {self.name!r}."
+                    raise BadRequestError(f"{what} It knows {', '.join(known)}.")
 
     def setting(self, rho_mode: str = "R", **values: Any) -> "Setting":
         """Return this rule with every parameter given a checked value, the others at their defaults."""
@@ -187,8 +226,7 @@ class Rule:
         for name in values:
             if name not in known:
                 raise unknown(f"parameter of {self.name}:", name, known)
-        if rho_mode not in RHO_MODES:
-            raise must(f"'rho_mode' of {self.name}", "be 'R' or 'T'", rho_mode)
+        one_of(f"'rho_mode' of {self.name}", rho_mode, RHO_MODES)
         if rho_mode != "R" and not self.has_rho_mode:
             raise BadRequestError(f"{self.name} has no 'rho_mode': its update is the same in both. Leave it out.")
         chosen = self.defaults | values

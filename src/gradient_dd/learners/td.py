@@ -3,7 +3,8 @@
     δ = r + γ x'·w − x·w
     w ← w + α ρ δ x
 
-Its fixed point solves A w = b. It is stable only where −A is: Baird's counterexample is a task where it is not.
+On average  Δw = α (b − A w).  The fixed point solves A w = b. TD is stable only where −A is: Baird's counterexample
+is a task where it is not.
 """
 
 from gradient_dd.learners.rule import ALPHA, Rule
@@ -14,10 +15,15 @@ def step(alpha, rho, delta):
     return (w_x,)
 
 
+def expected(alpha, A, b, w):
+    return (alpha * (b - A @ w),)
+
+
 TD = Rule(
     name="td",
     label="TD",
     step=step,
+    expected=expected,
     moves=("w_x",),
     parameters=(ALPHA,),
     reference="Sutton (1988), Learning to predict by the methods of temporal differences. Machine Learning 3.",

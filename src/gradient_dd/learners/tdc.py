@@ -4,7 +4,8 @@
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ (δ x − γ (x·η) x')
 
-The TD step less the part of it that is not a gradient of the MSPBE. The leak −(x·η) x carries no ρ.
+On average  Δη = β (b − A w − C η),  Δw = α (b − A w − B η)  with B = E[ρ γ x' xᵀ] = C − Aᵀ.  This is the TD step less
+the part of it that is not a gradient of the MSPBE. The leak −(x·η) x carries no ρ.
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Rule
@@ -17,10 +18,15 @@ def step(alpha, beta, rho, discount, delta, x_eta):
     return w_x, w_next, eta_x
 
 
+def expected(alpha, beta, A, b, B, C, w, eta):
+    return alpha * (b - A @ w - B @ eta), beta * (b - A @ w - C @ eta)
+
+
 TDC = Rule(
     name="tdc",
     label="TDC",
     step=step,
+    expected=expected,
     moves=("w_x", "w_next", "eta_x"),
     parameters=(ALPHA, ZETA),
     reference=(
@@ -28,4 +34,5 @@ TDC = Rule(
         "for temporal-difference learning with linear function approximation. ICML."
     ),
     module=__name__,
+    stable_off_policy=True,
 )

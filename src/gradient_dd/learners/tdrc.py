@@ -4,8 +4,8 @@
     η ← η + β ((ρ δ − x·η) x − reg η)
     w ← w + α ρ (δ x − γ (x·η) x')
 
-As reg goes from 0 to ∞ it goes from TDC to TD; the fixed point stays. The regulariser shrinks the old η and
-carries no ρ.
+On average  Δη = β (b − A w − C η − reg η),  Δw = α (b − A w − B η)  with B = E[ρ γ x' xᵀ] = C − Aᵀ.  As reg goes from
+0 to ∞ the rule goes from TDC to TD; the fixed point stays. The regulariser shrinks the old η and carries no ρ.
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
@@ -19,10 +19,15 @@ def step(alpha, beta, reg, rho, discount, delta, x_eta):
     return w_x, w_next, eta_x, eta_eta
 
 
+def expected(alpha, beta, reg, A, b, B, C, w, eta):
+    return alpha * (b - A @ w - B @ eta), beta * (b - A @ w - C @ eta - reg * eta)
+
+
 TDRC = Rule(
     name="tdrc",
     label="TDRC",
     step=step,
+    expected=expected,
     moves=("w_x", "w_next", "eta_x", "eta_eta"),
     parameters=(ALPHA, ZETA, Parameter("reg", "regulariser of η", default=1.0)),
     reference=(

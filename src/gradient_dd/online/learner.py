@@ -6,28 +6,27 @@ w − w_prev is kept as a vector of which only the last step's non-zeros are eve
 """
 
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, check_memory, numbers, sparse_numbers
 from gradient_dd.engine.metric import Metric
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.errors import DivergedError, Words, must, number, show, whole_number
+from gradient_dd.engine.stream import Transitions, advance
+from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
 from gradient_dd.learners import Rule, find
-from gradient_dd.online.learner_file import read_learner, write_learner
+from gradient_dd.online.feature_vector import NONE, Features, checked_features
+from gradient_dd.online.learner_file import Counts, read_learner, write_learner
+from gradient_dd.online.many import checked_transitions, places
 
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
+PARTS = 4  # numbers of memory for a feature: w, η, w − w_prev, and one so that no cache line is cut
+KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
+KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
 REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
-
-
-class Features(NamedTuple):
-    """Where a feature vector is not zero (an index array, or a slice for all of it), and its values there."""
-
-    where: Any
-    values: Array
 
 
 class Learner:
@@ -58,7 +57,10 @@ class Learner:
         **parameters: Any,
     ) -> None:
         self.setting = find(learner).setting(rho_mode=rho_mode, **parameters)
-        self.n_features = whole_number("'n_features'", n_features)
+        self.n_features = p = whole_number("'n_features'", n_features)
+        size = 16 * p * p if self.rule.natural else 40 * p
+        check_memory(f"A {self.rule.name} learner of {show(p)} features", size, "Use fewer features.")
+        self.rule.check_known("`Learner`", KNOWN_SIGNALS, KNOWN_MOVES)
         self.schedule = check_schedule(schedule)
         self._initial_w = self._start_weights(initial_w)
         self.reset()
@@ -69,11 +71,12 @@ class Learner:
     def reset(self) -> None:
         """Forget everything learnt."""
         p = self.n_features
-        self._w = self._initial_w.copy()
-        self._eta, self._scale = np.zeros(p), 1.0  # η is their product
+        memory = np.zeros((p, PARTS))  # what one feature needs stands together
+        self._memory, self._w, self._eta, self._change = memory, *memory.T[:3]
+        self._w[:] = self._initial_w
+        self._scale = 1.0  # η is this times self._eta; self._change is w − w_prev
         self._touched: list[Any] = []  # where η moved since it last was zero; REMEMBERED + 1 entries mean anywhere
-        self._change = np.zeros(p)  # w − w_prev
-        self._changed: tuple[Any, ...] = ()  # where that is not zero
+        self._changed: tuple[Any, ...] = ()  # where self._change is not zero
         self._metric = Metric(p, self.setting.values["ridge"]) if self.rule.natural else None
         self.updates = 0
         self.episodes = 0
@@ -97,15 +100,19 @@ class Learner:
 
     def predict(self, x: Any) -> Any:
         """Return x·w: a number for one feature vector, (n,) for the n rows of a dense or SciPy sparse matrix."""
+        p = self.n_features
         if isinstance(x, tuple):
-            features = self._features("x", x)
-            return float(features.values @ self._w[features.where])
-        matrix = x if sp.issparse(x) else numbers("X", x)
-        if matrix.ndim not in (1, 2) or matrix.shape[-1] != self.n_features:
-            rule = f"be ({self.n_features},) or (n, {self.n_features})"
-            raise must("The shape of 'X'", rule, matrix.shape)
-        values = matrix @ self._w
-        return float(values) if matrix.ndim == 1 else values
+            where, given = checked_features("x", x, p)
+            weights = self._w[where]
+        else:
+            given, weights = sparse_numbers("'X'", x) if sp.issparse(x) else numbers("'X'", x), self._w
+            if given.ndim not in (1, 2) or given.shape[-1] != p:
+                raise must("The shape of 'X'", f"be ({p},) or (n, {p})", given.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = given @ weights
+        if not np.isfinite(values).all():
+            raise must("The predictions for 'X'", "be finite", values[~np.isfinite(values)][0])
+        return float(values) if np.ndim(values) == 0 else values
 
     def update(
         self, x: Any, reward: float, discount: float, x_next: Any, rho: float = 1.0, *, ended: bool | None = None
@@ -120,33 +127,84 @@ class Learner:
         reward = number("'reward'", "be a finite number", reward)
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
-        here = self._features("x", x)
-        nowhere = x_next is None and discount == 0
-        there = Features(slice(0), np.empty(0)) if nowhere else self._features("x_next", x_next)
+        ends = discount == 0 if ended is None else boolean("'ended'", ended)
+        here = checked_features("x", x, self.n_features)
+        there = NONE if discount == 0 else checked_features("x_next", x_next, self.n_features)
 
         n = self.updates if self.schedule.per == "step" else self.episodes
         signals = self.setting.signals(self.schedule.factor(n + 1), rho)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             signals["discount"] = discount
-            bootstrap = discount * (there.values @ self._w[there.where]) if discount else 0.0
-            delta = float(reward + bootstrap - here.values @ self._w[here.where])
+            bootstrap = discount * total(there.values * self._w[there.where]) if discount else 0.0
+            delta = reward + bootstrap - total(here.values * self._w[here.where])
             signals["delta"] = delta
-            signals["x_eta"] = float(self._scale * (here.values @ self._eta[here.where]))
-            signals["x_change"] = float(here.values @ self._change[here.where])
+            signals["x_eta"] = self._scale * total(here.values * self._eta[here.where])
+            signals["x_change"] = total(here.values * self._change[here.where])
             move = self.rule.coefficients(signals)
-            self._check_finite(here, there, move)
-        self._move_w(here, there, move["w_x"], move["w_next"])
+            metric, along, along_next = self._metric, here, there
+            if metric:
+                x, x_next = self._dense(here), self._dense(there)
+                metric = metric.observed(x)
+                along, along_next = (Features(slice(None), metric.direction(one)) for one in (x, x_next))
+            self._check_finite({"w_x": along, "w_next": along_next, "eta_x": here}, move)
+        # Nothing is refused from here on.
+        self._metric = metric
+        self._move_w(along, along_next, move["w_x"], move["w_next"])
         self._move_eta(here, move["eta_x"], move["eta_eta"])
         self.updates += 1
-        self.episodes += bool(discount == 0 if ended is None else ended)
+        self.episodes += ends
         return delta
 
-    def _check_finite(self, here: Features, there: Features, move: dict[str, float]) -> None:
-        """Raise if a step would move a weight by more than LIMIT, or scale η beyond it."""
-        reach = {"w_x": here, "w_next": there, "eta_x": here}
+    def update_many(self, x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = None) -> Array:
+        """Learn from n transitions, one after the other, and return their TD errors (n,); compiled.
+
+        The result is that of `update` for each of them, to the bit. x and x_next are dense (n, p), pairs (indices,
+        values) of shape (n, k) each, or the rows of a SciPy sparse matrix; reward, discount and rho are numbers or
+        (n,), rho 1 by default. Nothing changes if an argument is refused. Where a step would diverge, the transitions
+        before it have been learnt, and DivergedError says which one it was.
+        """
+        p = self.n_features
+        data = checked_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, p)
+        n, ends = len(data.reward), data.discount == 0
+        counts = self.updates + np.arange(n) if self.schedule.per == "step" else self.episodes + np.cumsum(ends) - ends
+        factor, deltas, done = self.schedule.factors(counts + 1), np.empty(n), 0
+        while done < n:
+            if not self.rule.natural:
+                done = self._advance(data, factor, deltas, done)
+            if done < n:  # a natural rule, a step out of bounds, or η to forget: one step the plain way
+                deltas[done] = self.update(*self._row(data, done))
+                done += 1
+        return deltas
+
+    def _advance(self, data: Transitions, factor: Array, deltas: Array, first: int) -> int:
+        """Make compiled steps from a row on, and return the row at which they stopped."""
+        scale = np.array([self._scale])
+        previous = np.concatenate([places(where, self.n_features) for where in (*self._changed, NONE.where)])
+        with np.errstate(all="ignore"):
+            done = advance(self._memory, scale, self.setting, data, factor, previous, deltas, first)
+        if done > first:
+            self._scale, self._touched = float(scale[0]), [slice(None)]
+            self._changed = tuple(self._row(data, done - 1)[i][0] for i in (0, 3))
+            self.updates += done - first
+            self.episodes += int((data.discount[first:done] == 0).sum())
+        return done
+
+    def _row(self, data: Transitions, t: int) -> tuple[Any, ...]:
+        """Return one transition as `update` takes it, its features as pairs."""
+        pairs = []
+        for rows in (data.x, data.x_next):
+            begin, end = rows.begin[t : t + 2]
+            where = np.arange(end - begin) if data.dense else rows.indices[begin:end]
+            pairs.append((where, rows.values[begin:end]))
+        return pairs[0], data.reward[t], data.discount[t], pairs[1], data.rho[t]
+
+    def _check_finite(self, reach: dict[str, Features], move: dict[str, float]) -> None:
+        """Raise if a step would move a weight by more than LIMIT, or scale η beyond it; moves go along `reach`."""
         steps = {name: abs(move[name]) * np.abs(along.values).max(initial=0.0) for name, along in reach.items()}
+        if self._metric:
+            steps["the metric"] = abs(self._dense(reach["eta_x"]) @ reach["w_x"].values)  # xᵀM⁻¹x: inf on overflow
         scale = abs(self._scale * (1.0 + move["eta_eta"]))
-        if scale >= SCALE_RANGE[1]:
+        if not scale < SCALE_RANGE[1]:
             steps["eta_eta"] = scale * np.abs(self._eta).max()
         for name, step in steps.items():
             if not step <= LIMIT:
@@ -156,11 +214,6 @@ class Learner:
                 )
 
     def _move_w(self, here: Features, there: Features, w_x: float, w_next: float) -> None:
-        if self._metric:
-            x, x_next = self._dense(here), self._dense(there)
-            self._metric.observe(x)
-            here = Features(slice(None), self._metric.direction(x))
-            there = Features(slice(None), self._metric.direction(x_next))
         for where in self._changed:
             self._change[where] = 0.0
         for (where, values), coefficient in ((here, w_x), (there, w_next)):
@@ -194,30 +247,8 @@ class Learner:
         x[features.where] = features.values
         return x
 
-    def _features(self, name: str, x: Any) -> Features:
-        """Return checked features, dense or sparse."""
-        p = self.n_features
-        if not isinstance(x, tuple):
-            values = numbers(name, x)
-            if values.shape != (p,):
-                raise must(f"The shape of {name!r}", f"be ({p},)", values.shape)
-            return Features(slice(None), values)
-        if len(x) != 2:
-            raise must(f"Sparse {name!r}", "be a pair (indices, values)", x)
-        where, values = np.array(x[0]), numbers(f"values of {name}", x[1])  # a copy: the next update looks at it
-        if where.size == 0:
-            where = where.astype(int)
-        if where.dtype.kind not in "iu" or where.ndim != 1 or where.shape != values.shape:
-            raise must(f"Sparse {name!r}", "have as many whole indices as values", x)
-        if where.size and not (where.min() >= 0 and where.max() < p):
-            raise must(f"The indices of {name!r}", f"be from 0 to {p - 1}", where)
-        ordered = np.sort(where)
-        if (ordered[1:] == ordered[:-1]).any():
-            raise must(f"The indices of {name!r}", "differ", where, "Add up the values of equal indices.")
-        return Features(where, values)
-
     def _start_weights(self, initial_w: Any) -> Array:
-        weights = numbers("initial_w", initial_w)
+        weights = numbers("'initial_w'", initial_w)
         if weights.shape not in ((), (self.n_features,)):
             raise must("The shape of 'initial_w'", f"be () or ({self.n_features},)", weights.shape)
         return np.array(np.broadcast_to(weights, self.n_features))
@@ -227,42 +258,34 @@ class Learner:
         state = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
         if self._metric:
             state["metric"] = self._metric.inverse
-        counts = {"updates": self.updates, "episodes": self.episodes, "scale": self._scale}
+        counts = Counts(self.updates, self.episodes, self._scale)
         write_learner(path, self.setting, self.n_features, self.schedule, counts, state)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, learner: Rule | None = None, schedule: Schedule | None = None) -> Self:
-        """Read a saved learner; it goes on as if it had never stopped.
+        """Return the learner that a file holds; it learns on as if it had never been saved.
 
         A rule or a schedule function of your own is not in the file: give it again.
         """
         saved = read_learner(path, learner, schedule)
         agent = cls(
-            saved.rule,
+            saved.setting.rule,
             saved.n_features,
             initial_w=saved.state["initial_w"],
             schedule=saved.schedule,
-            rho_mode=saved.rho_mode,
-            **saved.values,
+            rho_mode=saved.setting.rho_mode,
+            **saved.setting.values,
         )
-        agent._w, agent._eta, agent._change = (saved.state[name].copy() for name in ("w", "eta", "change"))
+        for part, name in ((agent._w, "w"), (agent._eta, "eta"), (agent._change, "change")):
+            part[:] = saved.state[name]
         agent._changed = (np.flatnonzero(agent._change),)
-        agent.updates, agent.episodes = saved.counts["updates"], saved.counts["episodes"]
-        agent._scale, agent._touched = saved.counts["scale"], [slice(None)]
+        agent.updates, agent.episodes, agent._scale = saved.counts
+        agent._touched = [slice(None)]
         if agent._metric:
             agent._metric.inverse, agent._metric.count = saved.state["metric"], agent.updates
         return agent
 
 
-def numbers(name: str, value: Any) -> Array:
-    """Return a finite float array, or raise."""
-    if value is None or sp.issparse(value):
-        got = Words("None" if value is None else "a SciPy matrix")
-        raise must(f"{name!r}", "be a vector, or a pair (indices, values)", got)
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise must(f"{name!r}", "be numbers", value) from None
-    if not np.isfinite(array).all():
-        raise must(f"{name!r}", "be finite", array[~np.isfinite(array)][0])
-    return array
+def total(products: Array) -> float:
+    """Return a sum made from left to right, as the compiled loops make it; NumPy's own sums go in pairs."""
+    return float(np.add.accumulate(products)[-1]) if products.size else 0.0

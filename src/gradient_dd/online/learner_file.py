@@ -2,32 +2,39 @@
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+from math import nan
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import Constant, Schedule, Taper, constant, tapered
-from gradient_dd.errors import BadRequestError, GradientDDError, Words, must
+from gradient_dd.errors import BadRequestError, GradientDDError, Words, file_path, must, number, show, whole_number
 from gradient_dd.learners import LEARNERS, Rule, Setting
+from gradient_dd.npz import DamagedError, read_arrays
 
 FORMAT = "gradient-dd learner"
 VERSION = 1
 
 
+class Counts(NamedTuple):
+    """How far a learner is: updates and episodes so far, and the common scale of its η."""
+
+    updates: int
+    episodes: int
+    scale: float
+
+
 @dataclass(frozen=True)
 class SavedLearner:
-    """What a file says."""
+    """What a file holds."""
 
-    rule: Rule
-    values: dict[str, float]
-    rho_mode: str
+    setting: Setting
     n_features: int
     schedule: Schedule
-    counts: dict[str, Any]
+    counts: Counts
     state: dict[str, Array]
 
 
@@ -36,7 +43,7 @@ def write_learner(
     setting: Setting,
     n_features: int,
     schedule: Schedule,
-    counts: dict[str, Any],
+    counts: Counts,
     state: dict[str, Array],
 ) -> None:
     """Write the file beside its place, then move it there in one step."""
@@ -48,9 +55,9 @@ def write_learner(
         "rho_mode": setting.rho_mode,
         "n_features": n_features,
         "schedule": describe(schedule),
-        "counts": counts,
+        "counts": counts._asdict(),
     }
-    target = Path(path)
+    target = file_path("The file of a learner", path)
     part = target.with_name(target.name + ".part")
     try:
         with part.open("wb") as file:
@@ -59,45 +66,61 @@ def write_learner(
             os.fsync(file.fileno())
         part.replace(target)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise must(f"{str(path)!r}", "be a file that can be written", Words(error.strerror or "an error")) from None
 
 
 def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None) -> SavedLearner:
-    """Read the file, or say in one sentence why it cannot be read."""
+    """Return what a file holds, all of it checked, or say in one sentence why it cannot be read."""
+    place = file_path("The file of a learner", path)
     try:
-        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
-            if header["format"] == FORMAT and header["version"] > VERSION:
-                raise must(
-                    f"{str(path)!r}",
-                    f"be of version {VERSION} or older",
-                    header["version"],
-                    "A newer gradient-dd wrote it: please update.",
-                )
-            p = header["n_features"]
-            shapes = {"w": (p,), "initial_w": (p,), "eta": (p,), "change": (p,), "metric": (p, p)}
-            state = {name: file[name] for name in file.files if name != "header"}
-            whole = {"w", "initial_w", "eta", "change"} <= set(state)
-            if header["format"] != FORMAT or not whole or any(state[n].shape != shapes[n] for n in state):
-                raise ValueError
-            saved = SavedLearner(
-                rule=saved_rule(path, header["learner"], rule),
-                values=header["values"],
-                rho_mode=header["rho_mode"],
-                n_features=p,
-                schedule=saved_schedule(path, header["schedule"], schedule),
-                counts={name: header["counts"][name] for name in ("updates", "episodes", "scale")},
-                state=state,
+        state = read_arrays(place)
+        header = json.loads(str(state.pop("header")))
+        if header["format"] != FORMAT:
+            raise DamagedError("another format")
+        if header["version"] > VERSION:
+            raise must(
+                f"{str(path)!r}",
+                f"be of version {VERSION} or older",
+                header["version"],
+                "A newer gradient-dd wrote it: please update.",
             )
+        setting = saved_rule(path, header["learner"], rule).setting(header["rho_mode"], **header["values"])
+        return SavedLearner(
+            setting=setting,
+            n_features=whole_number("'n_features'", header["n_features"]),
+            schedule=saved_schedule(path, header["schedule"], schedule),
+            counts=checked_counts(header["counts"]),
+            state=checked_state(state, header["n_features"], setting.rule.natural),
+        )
     except GradientDDError:
         raise
     except OSError as error:
         raise must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "a damaged one")) from None
-    except (AttributeError, KeyError, TypeError, ValueError, BadZipFile, EOFError):
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         got = Words("another file, or a damaged one")
         raise must(f"{str(path)!r}", "be a learner saved by gradient-dd", got) from None
-    return saved
+
+
+def checked_counts(counts: dict[str, Any]) -> Counts:
+    """Return the counts of a header, or raise."""
+    return Counts(
+        updates=whole_number("'updates'", counts["updates"], at_least=0),
+        episodes=whole_number("'episodes'", counts["episodes"], at_least=0),
+        scale=number("'scale'", "be a number that is not zero", counts["scale"] or nan),
+    )
+
+
+def checked_state(state: dict[str, Any], p: int, natural: bool) -> dict[str, Array]:
+    """Return the arrays of a learner if they are the ones it needs, of the right shapes, all finite floats."""
+    shapes: dict[str, tuple[int, ...]] = {"w": (p,), "initial_w": (p,), "eta": (p,), "change": (p,)}
+    shapes |= {"metric": (p, p)} if natural else {}
+    if {name: array.shape for name, array in state.items()} != shapes:
+        raise DamagedError("other arrays")
+    if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in state.values()):
+        raise DamagedError("arrays that are not finite numbers")
+    return state
 
 
 def describe(schedule: Schedule) -> dict[str, Any] | None:
@@ -119,7 +142,9 @@ def saved_schedule(path: Any, saved: dict[str, Any] | None, given: Schedule | No
 def saved_rule(path: Any, name: str, given: Rule | None) -> Rule:
     """Return the rule given, if it is the one that was saved, or the registered one of that name."""
     if given is None and name not in LEARNERS:
-        raise BadRequestError(f"{str(path)!r} was saved with a rule of your own, {name!r}: give it again, learner=...")
+        raise BadRequestError(
+            f"{str(path)!r} was saved with a rule of your own, {show(name)}: give it again, learner=..."
+        )
     if given is not None and given.name != name:
         raise must(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
     return given or LEARNERS[name]

@@ -6,7 +6,7 @@ our reading of the paper rests on the others.
 
 from dataclasses import dataclass
 
-from gradient_dd.paper.studies import KAPPAS, ZETAS
+from gradient_dd.paper.grids import KAPPAS, ZETAS
 from gradient_dd.report.figure import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, Figure, Line
 
 SHADES = (BLUE, SKY, RED, ORANGE, PURPLE)
@@ -119,6 +119,14 @@ DRAWINGS = {
             "Tasks on which TD diverges. With independent draws Gradient-DD is as safe as GTD2, up to κα‖x‖² of about "
             "1 and more. Along trajectories it takes over TD's instability on random tasks, often at a small κα; on "
             "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
+        ),
+        Drawing(
+            "baird-frozen-mode",
+            "Baird's counterexample: a frozen mode decides the final error",
+            "The error left after 200,000 steps, against the step size. Lines: what the slowest mode of the mean began "
+            "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the error "
+            "at the end is its part of the first weights. From the paper's first weights Gradient-DD meets a step size "
+            "at which that part is zero, and seems to converge; from the random ones shown it meets none.",
         ),
         Drawing(
             "expected-runs",

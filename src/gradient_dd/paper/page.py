@@ -6,19 +6,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 import gradient_dd
-from gradient_dd.paper.claims import Verdict
+from gradient_dd.errors import extra
+from gradient_dd.paper.claims import Verdict, counts
 from gradient_dd.paper.exact_statements import Statement
 from gradient_dd.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.paper.readings import ERRATA, READINGS
+from gradient_dd.report.inline_svg import inline_svg
 from gradient_dd.report.interactive import as_json, figure_data, plotly_library, study_data
 from gradient_dd.report.panels import Panel
 from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.results import Results
 
-COUNTED = ("holds", "holds in part", "does not hold")
+with extra("report"):
+    import jinja2
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,10 @@ def write_page(content: PageContent, folder: Path) -> Path:
     template = environment.from_string(files("gradient_dd.paper").joinpath("page.html").read_text(encoding="utf-8"))
     page = template.render(
         verdicts=content.verdicts,
-        counted={word: sum(verdict.verdict == word for verdict in content.verdicts) for word in COUNTED},
+        counted=counts(content.verdicts),
         statements=content.statements,
         figures=[figure_facts(content, name, folder) for name in content.panels],
-        drawings=[(DRAWINGS[name], inlined_svg(folder, name)) for name in content.drawings],
+        drawings=[(DRAWINGS[name], inline_svg(folder / "figures" / f"{name}.svg", name)) for name in content.drawings],
         data={name: as_json(study_data(results)) for name, results in content.results.items()},
         studies=[str(results.study) for results in content.results.values()],
         readings=READINGS,
@@ -63,23 +64,16 @@ def path_to_docs(folder: Path) -> str:
     return os.path.relpath(docs, folder).replace(os.sep, "/") if (docs / "errata.md").is_file() else ""
 
 
-def inlined_svg(folder: Path, name: str) -> str:
-    """Return a figure's SVG for use inside a page; its ids get the figure's name, so that they do not clash."""
-    svg = (folder / "figures" / f"{name}.svg").read_text(encoding="utf-8")
-    svg = svg[svg.index("<svg") :]
-    return svg.replace('id="', f'id="{name}-').replace("url(#", f"url(#{name}-").replace('href="#', f'href="#{name}-')
-
-
 def figure_facts(content: PageContent, name: str, folder: Path) -> dict[str, Any]:
     """Return what the page shows of a figure."""
     figure, panels = FIGURES[name], content.panels[name]
-    claims = [verdict.claim for verdict in content.verdicts if figure.study in verdict.study.split(", ")]
+    claims = [verdict.claim for verdict in content.verdicts if figure.study in verdict.studies]
     return {
         "name": name,
         "title": figure.title,
         "remark": figure.remark,
         "study": figure.study,
-        "svg": inlined_svg(folder, name),
+        "svg": inline_svg(folder / "figures" / f"{name}.svg", name),
         "data": as_json(figure_data(figure)),
         "claims": claims,
         "best": [

@@ -1,13 +1,13 @@
 """Reproduce the paper: run its studies, evaluate the selected settings afresh, judge, draw, write.
 
-Leaves in a folder: results.db, figures/NAME.{svg,png}, tables/NAME.csv, claims.json, report.html.
+Leaves in a folder: results.db, figures/NAME.{svg,png}, tables/NAME.csv, claims.json, report.html. Tables are described
+in `tables.py`.
 `reproduce` runs what is missing; `rewrite_report` and `plot` only read what a folder holds.
 """
 
-import json
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -16,17 +16,18 @@ import numpy as np
 
 from gradient_dd.errors import Words, must, unknown
 from gradient_dd.learners import Setting
-from gradient_dd.paper.claims import Evidence, Verdict, as_data, judge_all
+from gradient_dd.paper.claims import Evidence, Verdict, ask_all, fresh_work, judge_all
 from gradient_dd.paper.draw_all import draw_all
 from gradient_dd.paper.exact_statements import Statement, check_statements
 from gradient_dd.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.paper.page import PageContent, write_page
 from gradient_dd.paper.scale import Scale, stored_scale
-from gradient_dd.paper.studies import STUDIES
+from gradient_dd.paper.studies import COMPANIONS, STUDIES
+from gradient_dd.paper.tables import write_claims, write_tables
 from gradient_dd.report.figure import Figure
 from gradient_dd.report.panels import panels_of
-from gradient_dd.studies import Study
-from gradient_dd.studies.results import MEASURES, Results
+from gradient_dd.studies import Grid, Study
+from gradient_dd.studies.results import Results
 from gradient_dd.studies.sweep import Progress, run_all
 
 OnProgress = Callable[[Progress], None]
@@ -92,19 +93,34 @@ def make_all(names: tuple[str, ...], folder: Path, scale: Scale, provide: Provid
     """Get the results from `provide`, then judge, draw and write everything into the folder."""
     figures, drawings = chosen_figures(names)
     folder.mkdir(parents=True, exist_ok=True)
-    studies = list(dict.fromkeys(figure.study for figure in figures))
-    evidence = gather(studies, folder / "results.db", scale, provide, on_stage)
+    store = folder / "results.db"
+    evidence = run_studies(with_companions(figures), store, scale, provide, on_stage)
     begin = perf_counter()
-    verdicts, statements = judge_all(evidence), check_statements()
+    asked = ask_all(evidence, whole=not names)
+    on_stage(f"The questions of {len(asked)} claims: {perf_counter() - begin:.1f} s")
+    run_afresh(fresh_work(asked), evidence, store, provide, on_stage)
+    begin = perf_counter()
+    verdicts, statements = judge_all(asked), check_statements()
     panels = {figure.name: panels_of(figure, evidence[figure.study].results) for figure in figures}
     write_tables(figures, evidence, folder / "tables")
+    write_claims(verdicts, folder / "claims.json")
     shown = [(figure, panels[figure.name], evidence[figure.study].results.study) for figure in figures]
     draw_all(shown, drawings, folder / "figures", scale.note)
-    write_claims(verdicts, folder / "claims.json")
-    results = {name: one.results for name, one in evidence.items()}
+    results = {figure.study: evidence[figure.study].results for figure in figures}
     page = write_page(PageContent(verdicts, statements, panels, drawings, results, scale.note), folder)
     on_stage(f"Verdicts, tables, figures and report: {perf_counter() - begin:.1f} s")
     return Reproduction(verdicts, statements, page)
+
+
+def with_companions(figures: list[Figure]) -> list[str]:
+    """Return the names of the studies that figures show, and of those their claims are judged on besides."""
+    shown = list(dict.fromkeys(figure.study for figure in figures))
+    return shown + [companion.name for name in shown for companion in COMPANIONS.get(name, ())]
+
+
+def as_grid(setting: Setting) -> Grid:
+    """Return a grid of one setting; a study runs equal ones once."""
+    return Grid(setting.rule, tuple((name, (value,)) for name, value in setting.values.items()), setting.rho_mode)
 
 
 def read_stored(studies: list[Study], store: Path) -> list[Results]:
@@ -121,52 +137,38 @@ def read_stored(studies: list[Study], store: Path) -> list[Results]:
     return found
 
 
-def gather(names: list[str], store: Path, scale: Scale, provide: Provider, on_stage: OnNotice) -> dict[str, Evidence]:
-    """Return the results of these studies, and those of the settings they select on fresh runs of each task."""
+def run_studies(
+    names: list[str], store: Path, scale: Scale, provide: Provider, on_stage: OnNotice
+) -> dict[str, Evidence]:
+    """Return the results of these studies, by name."""
     begin = perf_counter()
     results = provide([scale.of(STUDIES[name]) for name in names], store)
     updates = sum(one.study.estimate()["updates"] for one in results)
     on_stage(f"{len(results)} studies, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
+    return {name: Evidence(one) for name, one in zip(names, results, strict=True)}
+
+
+def run_afresh(
+    work: dict[tuple[str, str], list[Setting]],
+    evidence: dict[str, Evidence],
+    store: Path,
+    provide: Provider,
+    on_stage: OnNotice,
+) -> None:
+    """Run the selected settings of each study and case on fresh runs, and add them to the evidence.
+
+    Studies that share a task, its runs and their length run together: the trajectory is sampled once for all settings.
+    """
     begin = perf_counter()
-    chosen = [
-        (one, task, one.study.fresh(fresh_runs(one.study), settings, (one.tasks[task],)))
-        for one in results
-        for task, settings in selected_settings(one).items()
-    ]
-    fresh = provide([study for *_, study in chosen], store)
-    evidence = {name: Evidence(one, {}) for name, one in zip(names, results, strict=True)}
-    for (one, task, _), found in zip(chosen, fresh, strict=True):
-        evidence[one.study.name].fresh[task] = found
-    updates = sum(study.estimate()["updates"] for *_, study in chosen)
+    shared: dict[str, tuple[Study, list[Setting]]] = {}
+    wanted: dict[tuple[str, str], Study] = {}
+    for (name, case), settings in work.items():
+        wanted[name, case] = study = evidence[name].fresh_study(case, settings)
+        how = [str(study.schedule), study.horizon, study.run_numbers, study.sampling, *map(str, study.built_tasks())]
+        shared.setdefault(repr(how), (study, []))[1].extend(settings)
+    studies = [replace(study, grids=tuple(map(as_grid, settings))) for study, settings in shared.values()]
+    provide(studies, store)
+    for (name, case), study in wanted.items():
+        evidence[name].fresh[case] = Results(study, store)
+    updates = sum(study.estimate()["updates"] for study in studies)
     on_stage(f"The selected settings on fresh runs, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
-    return evidence
-
-
-def fresh_runs(study: Study) -> int:
-    """Return how many fresh runs a verdict rests on: half as many as the study has."""
-    return -(-study.runs // 2)
-
-
-def selected_settings(results: Results) -> dict[str, list[Setting]]:
-    """Return for each task every setting that a line of a figure of the study selects, by either measure."""
-    probe = Evidence(results, {})
-    figures = [figure for figure in FIGURES.values() if figure.study == results.study.name]
-    lines = dict.fromkeys(line for figure in figures for line in figure.lines)
-    chosen: dict[str, list[Setting]] = {}
-    for task in results.tasks:
-        found = [probe.selected(task, line, measure) for line in lines for measure in MEASURES]
-        chosen[task] = [setting for i, setting in enumerate(found) if setting not in found[:i]]
-    return chosen
-
-
-def write_tables(figures: list[Figure], evidence: dict[str, Evidence], folder: Path) -> None:
-    """Write a table for each figure: one row per setting of its study, nothing dropped."""
-    folder.mkdir(parents=True, exist_ok=True)
-    tables = {name: one.results.frame().to_csv(index=False) for name, one in evidence.items()}
-    for figure in figures:
-        (folder / f"{figure.name}.csv").write_text(tables[figure.study], encoding="utf-8")
-
-
-def write_claims(verdicts: list[Verdict], target: Path) -> None:
-    """Write the verdicts as JSON."""
-    target.write_text(json.dumps(as_data(verdicts), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

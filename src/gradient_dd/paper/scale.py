@@ -2,10 +2,11 @@
 
 import re
 from dataclasses import dataclass, replace
+from math import gcd
 from pathlib import Path
 
 from gradient_dd.errors import Words, must, whole_number
-from gradient_dd.paper.studies import STUDIES
+from gradient_dd.paper.studies import BAIRD_STEPS, PAPER_STUDIES, RUNS
 from gradient_dd.studies.store import Store
 from gradient_dd.studies.study import Study
 
@@ -34,22 +35,28 @@ class Scale:
         return "Smaller than the paper's scale" if self.is_smaller else ""
 
     def of(self, study: Study) -> Study:
-        """Return a study at this scale; a run counted in steps has ten for each episode."""
-        runs = study.runs if self.runs is None else self.runs
+        """Return a study at this scale; a run counted in steps has ten for each episode.
+
+        `runs` is what stands for the paper's 50; a study that has fewer runs gets fewer in proportion, at least one. A
+        study with longer runs gets longer ones in proportion.
+        """
+        runs = study.runs if self.runs is None else max(1, study.runs * self.runs // RUNS)
         if self.episodes is None:
             return replace(study, runs=runs)
         if study.episodes:
             return replace(study, runs=runs, episodes=self.episodes)
-        return replace(study, runs=runs, steps=-(-self.episodes // 10) * 100)
+        steps = -(-self.episodes // 10) * 100 * (study.steps or BAIRD_STEPS) // BAIRD_STEPS
+        return replace(study, runs=runs, steps=steps, every=gcd(study.every, steps))
 
 
 def stored_scale(store: Path) -> Scale:
     """Return the scale at which a results file was made: that of the last of the paper's studies started in it."""
     with Store(store) as opened:
         started = opened.rows("SELECT name, text FROM study ORDER BY id DESC")
+    known = {study.name: study for study in PAPER_STUDIES}
     for name, text in started:
-        if name in STUDIES:
-            return scale_of_text(STUDIES[name], text)
+        if name in known:
+            return scale_of_text(known[name], text)
     raise must(f"{str(store)!r}", "hold results of the paper's studies", Words("none"), "Run gradient-dd reproduce.")
 
 

@@ -6,11 +6,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure as Canvas
-from matplotlib.gridspec import GridSpec
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
+
+from gradient_dd.errors import extra
+
+with extra("report"):
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Canvas
+    from matplotlib.gridspec import GridSpec
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,

@@ -1,19 +1,24 @@
 """The numbers behind the interactive figures, as JSON: every setting of a study, once, for all figures that read it."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from plotly.offline import get_plotlyjs
 
 from gradient_dd.arrays import Array
+from gradient_dd.errors import extra
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Figure
 from gradient_dd.report.panels import bin_middles
 from gradient_dd.report.study_figure import title_of
 from gradient_dd.studies import statistics
-from gradient_dd.studies.results import MEASURES, Results
+from gradient_dd.studies.frames import COMMON_PARAMETERS, MEASURES
+from gradient_dd.studies.results import Results
 from gradient_dd.studies.selection import tuned
+
+with extra("report"):
+    from plotly.offline import get_plotlyjs
 
 POINTS = 50  # of a learning curve
 
@@ -34,23 +39,35 @@ def number(value: float) -> float | None:
 
 
 def study_data(results: Results) -> dict[str, Any]:
-    """Return the page's data of a study: for each task its settings, their errors, and curves of the tuned ones."""
+    """Return the page's data of a study: for each task its settings, their errors, and curves of the tuned ones.
+
+    `parameters` names every parameter that a learner of the study declares; a row has a place for each.
+    """
     middles = bin_middles(results.study.horizon)
     thin = slice(None, None, max(1, len(middles) // POINTS))
+    parameters = declared_parameters(results.study.settings())
     return {
         "time": "episodes" if results.study.episodes else "steps",
+        "parameters": parameters,
         "middles": middles[thin].tolist(),
-        "tasks": [task_data(results, name, thin) for name in results.tasks],
+        "tasks": [task_data(results, name, parameters, thin) for name in results.tasks],
     }
 
 
-def task_data(results: Results, name: str, thin: slice) -> dict[str, Any]:
-    """Return the first error of a task, and its settings: learner, ρ mode, alpha, zeta, kappa, both measures."""
+def declared_parameters(settings: Iterable[Setting]) -> list[str]:
+    """Return the name of every parameter that one of the settings has, the well-known ones first."""
+    rules = dict.fromkeys(setting.rule for setting in settings)
+    names = dict.fromkeys(name for rule in rules for name in rule.defaults)
+    return [*(name for name in COMMON_PARAMETERS if name in names), *(n for n in names if n not in COMMON_PARAMETERS)]
+
+
+def task_data(results: Results, name: str, parameters: list[str], thin: slice) -> dict[str, Any]:
+    """Return the first error of a task, and its settings: learner, ρ mode, the parameters, both measures."""
     measured = {measure: results.errors(name, measure) for measure in MEASURES}
     settings = measured["last100"][0]
     estimates = [statistics.estimate(errors) for _, errors in measured.values()]
     rows = [
-        [s.rule.name, s.rho_mode, *(s.values.get(name) for name in ("alpha", "zeta", "kappa"))]
+        [s.rule.name, s.rho_mode, *(s.values.get(parameter) for parameter in parameters)]
         + [number(value) for one in estimates for value in (one.mean[i], one.sem[i])]
         for i, s in enumerate(settings)
     ]

@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 from gradient_dd.arrays import Array
+from gradient_dd.errors import extra
 from gradient_dd.report.canvas import Sheet, plain_numbers, styled, thousands
 from gradient_dd.report.figure import Figure
 from gradient_dd.report.panels import LineData, Panel
 from gradient_dd.studies import Study
 from gradient_dd.tasks import Task
+
+with extra("report"):
+    from matplotlib.lines import Line2D
 
 SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}
 

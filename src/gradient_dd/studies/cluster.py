@@ -8,10 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, Words, must
+from gradient_dd.errors import Words, extra, must
 
 
 class ClusterExecutor(Executor):
@@ -31,9 +30,8 @@ class ClusterExecutor(Executor):
 @contextmanager
 def dask_executor(address: str) -> Iterator[Executor]:
     """Yield an executor on the Dask scheduler at `address`, or on a cluster of this machine's cores for "local"."""
-    if find_spec("distributed") is None:
-        raise BadRequestError("--dask must have Dask. Got none installed. Try: pip install 'gradient-dd[cluster]'.")
-    from distributed import Client, LocalCluster
+    with extra("cluster"):
+        from distributed import Client, LocalCluster
 
     cluster: Any = None
     try:
@@ -53,7 +51,8 @@ def dask_executor(address: str) -> Iterator[Executor]:
 
 def send_by_value(function: Callable[..., Any]) -> None:
     """Let the module of a function travel whole, unless workers have it: this package, or the program itself."""
-    import cloudpickle
+    with extra("cluster"):
+        import cloudpickle
 
     module = sys.modules.get(getattr(function, "__module__", ""))
     if module is not None and not module.__name__.startswith("gradient_dd.") and module.__name__ != "__main__":

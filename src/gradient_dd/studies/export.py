@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradient_dd.errors import BadRequestError, Words, must
+from gradient_dd.errors import Words, extra, must
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,12 +16,10 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
         if path.suffix == ".csv":
             frame.to_csv(path, index=False)
         elif path.suffix == ".parquet":
+            with extra("parquet"):
+                import pyarrow  # noqa: F401  (pandas writes with it)
             frame.to_parquet(path, index=False)
         else:
             raise must("The file to export to", "end in .csv or .parquet", path.name)
-    except ImportError:
-        raise BadRequestError(
-            "Parquet must have pyarrow. Got none installed. Try: pip install 'gradient-dd[parquet]', or export to .csv."
-        ) from None
     except OSError as error:
         raise must(f"{str(path)!r}", "be a file that can be written", Words(error.strerror or "an error")) from None

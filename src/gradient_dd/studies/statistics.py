@@ -4,6 +4,8 @@ Errors are infinite where a lane diverged. Nothing here drops or replaces such a
 infinite, a setting that diverged once is never selected over one that did not, and the runs are counted.
 """
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +13,9 @@ from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import must
+
+DRAWS = 10_000  # of the bootstrap
+LEVEL = 0.95
 
 
 class Estimate(NamedTuple):
@@ -22,9 +27,9 @@ class Estimate(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A difference with an interval about it."""
+    """A difference or a ratio with an interval about it."""
 
-    difference: float
+    estimate: float
     low: float
     high: float
 
@@ -63,25 +68,108 @@ def select(errors: Array) -> int:
     return int(np.lexsort((finite, diverged))[0])
 
 
-def paired_bootstrap(left: Array, right: Array, seed: int = 0, draws: int = 10_000, level: float = 0.95) -> Interval:
-    """Return mean(left − right) with a percentile bootstrap interval; left, right: (runs,) of the same runs.
+def paired_bootstrap(left: Array, right: Array, seed: int = 0, draws: int = DRAWS, level: float = LEVEL) -> Interval:
+    """Return mean(left − right) with a studentised bootstrap interval; left, right: (runs,) of the same runs.
 
     Runs are drawn together, so what the two have in common cancels. With a diverged run the difference is infinite or
-    undefined, and so are the bounds.
+    undefined, and so are the bounds. One run alone has no interval: its bounds are infinite.
     """
-    if left.shape != right.shape or left.ndim != 1 or not len(left):
-        raise must("Paired errors", "be (runs,) of the same runs", (left.shape, right.shape))
+    check_pair(left, right)
     with np.errstate(invalid="ignore"):
         differences = left - right
         mean = float(differences.mean())
     if not np.isfinite(differences).all():
         return Interval(mean, mean, mean)
-    rng = np.random.default_rng(seed)
-    picked = rng.integers(0, len(differences), size=(draws, len(differences)))
-    means = differences[picked].mean(axis=1)
+    if len(differences) < 2:
+        return Interval(mean, -np.inf, np.inf)
+    weights = resamples(len(differences), seed, draws)
+    moments = np.stack([differences, differences**2], axis=1)
+    value, error = mean_and_error(moments.mean(axis=0), len(differences))
+    again, again_error = mean_and_error(weights @ moments, len(differences))
+    below, above = reach(again - value, again_error, level)
+    return Interval(mean, float(value - below * error), float(value + above * error))
+
+
+def mean_and_error(moments: Array, runs: int) -> tuple[Array, Array]:
+    """Return the mean and its standard error from the first two moments, (…, 2)."""
+    mean = moments[..., 0]
+    return mean, np.sqrt(np.maximum(moments[..., 1] - mean**2, 0) / (runs - 1))
+
+
+def ratio_interval(*pairs: tuple[Array, Array], level: float = LEVEL, seed: int = 0, draws: int = DRAWS) -> Interval:
+    """Return mean(left)/mean(right) of the first pair, over the same of the others, with an interval.
+
+    Each pair has errors (runs,) of the same runs, all of them positive; different pairs are of independent runs. One
+    pair gives a ratio of two learners; two pairs say by what factor a ratio grows from the second to the first.
+
+    The bootstrap is studentised on the logarithm, where ratios are nearly symmetric. Each bound is the outer one of the
+    symmetric and the equal-tailed interval: on skewed errors either alone covers too little (`coverage`). With a
+    diverged run the ratio is 0, infinite or undefined, and so are the bounds.
+    """
+    for left, right in pairs:
+        check_pair(left, right)
+    with np.errstate(all="ignore"):
+        logs = [np.log(left.mean()) - np.log(right.mean()) for left, right in pairs]
+        value = float(logs[0] - sum(logs[1:]))
+    ratio = float(np.exp(value))
+    if not all(np.isfinite(one).all() and (one > 0).all() for pair in pairs for one in pair):
+        return Interval(ratio, ratio, ratio)
+    if min(len(left) for left, _ in pairs) < 2:
+        return Interval(ratio, 0.0, np.inf)
+    variance, again, again_variance = np.zeros(()), np.zeros(draws), np.zeros(draws)
+    for place, (left, right) in enumerate(pairs):
+        runs, sign = len(left), 1 if place == 0 else -1
+        left, right = left / left.mean(), right / right.mean()  # keeps squares finite
+        moments = np.stack([left, right, left**2, right**2, left * right], axis=1)
+        variance = variance + log_ratio(moments.mean(axis=0), runs)[1]
+        one, one_variance = log_ratio(resamples(runs, seed + place, draws) @ moments, runs)
+        again += sign * one
+        again_variance += one_variance
+    below, above = reach(again, np.sqrt(again_variance), level)
+    error = float(np.sqrt(variance))
+    return Interval(ratio, float(np.exp(value - below * error)), float(np.exp(value + above * error)))
+
+
+def log_ratio(moments: Array, runs: int) -> tuple[Array, Array]:
+    """Return log(E left / E right) and its variance by the delta method; moments (…, 5): l, r, l², r², lr."""
+    left, right, left2, right2, both = np.moveaxis(moments, -1, 0)
+    spread = left2 / left**2 + right2 / right**2 - 2 * both / (left * right)
+    return np.log(left / right), np.maximum(spread, 0) / (runs - 1)
+
+
+def reach(gaps: Array, errors: Array, level: float) -> tuple[float, float]:
+    """Return how many standard errors an interval reaches below and above; gaps, errors: (draws,) of resamples."""
+    with np.errstate(divide="ignore"):
+        scores = np.divide(gaps, errors, out=np.zeros_like(gaps), where=(errors > 0) | (gaps != 0))
     tail = (1 - level) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Interval(mean, float(low), float(high))
+    symmetric = np.quantile(np.abs(scores), level, method="higher")
+    low, high = (np.quantile(scores, share, method="higher") for share in (tail, 1 - tail))
+    return float(max(symmetric, high)), float(max(symmetric, -low))
+
+
+@lru_cache(maxsize=8)
+def resamples(runs: int, seed: int, draws: int) -> Array:
+    """Return how much each run weighs in each bootstrap resample, (draws, runs); rows sum to 1."""
+    weights = np.random.default_rng(seed).multinomial(runs, np.full(runs, 1 / runs), size=draws) / runs
+    weights.setflags(write=False)
+    return weights
+
+
+def check_pair(left: Array, right: Array) -> None:
+    """Raise unless two arrays are errors of the same runs."""
+    if left.shape != right.shape or left.ndim != 1 or not len(left):
+        raise must("Paired errors", "be (runs,) of the same runs", (left.shape, right.shape))
+
+
+def coverage(
+    draw: Callable[[np.random.Generator, int], Array], runs: int, trials: int = 2000, level: float = LEVEL
+) -> float:
+    """Return how often `ratio_interval` contains a true ratio of 1, for errors that `draw(rng, runs)` makes."""
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(trials):
+        _, low, high = ratio_interval((draw(rng, runs), draw(rng, runs)), level=level, draws=2000)
+        hits += low <= 1 <= high
+    return hits / trials
 
 
 def held_out(selection: Array, fresh: Array) -> HeldOut:

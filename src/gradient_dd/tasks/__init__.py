@@ -7,6 +7,7 @@ from typing import Any
 from gradient_dd.errors import unknown
 from gradient_dd.tasks.baird import baird
 from gradient_dd.tasks.boyan_chain import boyan_chain
+from gradient_dd.tasks.from_gymnasium import from_gymnasium
 from gradient_dd.tasks.from_tables import from_tables
 from gradient_dd.tasks.random_mdp import random_mdp
 from gradient_dd.tasks.random_walk import random_walk
@@ -19,19 +20,26 @@ __all__ = [
     "baird",
     "boyan_chain",
     "build",
+    "from_gymnasium",
     "from_tables",
     "random_mdp",
     "random_walk",
 ]
 
 TASKS: dict[str, Callable[..., Task]] = {
-    builder.__name__: builder for builder in (random_walk, boyan_chain, baird, random_mdp)
+    builder.__name__: builder
+    for builder in (
+        random_walk,
+        boyan_chain,
+        baird,
+        random_mdp,
+    )
 }
 
 
 def build(name: str, /, **parameters: Any) -> Task:
     """Make a task by its name and its parameters."""
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         raise unknown("task", name, TASKS)
     known = signature(TASKS[name]).parameters
     for parameter in parameters:

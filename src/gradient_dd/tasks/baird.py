@@ -7,23 +7,38 @@ Policies   behaviour: dashed with probability (N−1)/N, solid 1/N, so that ever
 Discount   0.99
 Features   2 e_j + e_{N+1} for j < N, e_N + 2 e_{N+1} for state N: p = N + 1 weights for N states, so A and C are
            singular and only the part of w in the row space of X is determined
-Weights    (1, …, 1, 10, 1)
+Weights    (1, …, 1, 10, 1), or drawn: independent standard normal numbers from `start_seed`. All is linear in the first
+           weights, so errors relative to the first one depend on their direction alone, and that is uniform
 Ratios     "standard": 0 for dashed and N for solid, target over behaviour.
            "paper": (N−1)/N for dashed and N for solid, as the paper prints. (N−1)/N is the probability of
            dashed, not a ratio: E[ρ|s] = 1 + ((N−1)/N)² instead of 1, and TD then converges at N = 7
 """
+
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.errors import one_of, whole_number
 from gradient_dd.tasks.task import Outcomes, Task
+from gradient_dd.tasks.validation import check_size
 
 
-def baird(n_states: int = 7, ratios: str = "standard") -> Task:
-    """Make Baird's counterexample with N = n_states, 3 or more; `ratios` is "standard" or "paper"."""
+def baird(n_states: int = 7, ratios: str = "standard", start_seed: int | None = None) -> Task:
+    """Make Baird's counterexample with N = n_states, 3 or more; `ratios` is "standard" or "paper".
+
+    With a `start_seed` the first weights are drawn at random from it.
+    """
     N = whole_number("'n_states'", n_states, at_least=3)
     one_of("'ratios'", ratios, ("standard", "paper"))
+    check_size("baird", N, N * N)
+    parameters: dict[str, Any] = {"n_states": N}
+    if ratios != "standard":
+        parameters["ratios"] = ratios
+    weights = np.concatenate([np.ones(N - 1), [10.0, 1.0]])
+    if start_seed is not None:
+        parameters["start_seed"] = whole_number("'start_seed'", start_seed, at_least=0)
+        weights = np.random.default_rng(parameters["start_seed"]).standard_normal(N + 1)
     # Of each state: N − 1 dashed outcomes, then the solid one.
     next_state = np.tile(np.arange(N), N)
     action = (next_state == N - 1).astype(int)
@@ -43,7 +58,7 @@ def baird(n_states: int = 7, ratios: str = "standard") -> Task:
         behaviour=np.tile([(N - 1) / N, 1 / N], (N, 1)),
         target=np.tile([0.0, 1.0], (N, 1)),
         feature_rows=sp.hstack([sp.diags(main), shared[:, None]], format="csr"),
-        initial_weights=np.concatenate([np.ones(N - 1), [10.0, 1.0]]),
+        initial_weights=weights,
         ratios=np.tile([(N - 1) / N, float(N)], (N, 1)) if ratios == "paper" else None,
-        parameters={"n_states": N} | ({"ratios": ratios} if ratios != "standard" else {}),
+        parameters=parameters,
     )

@@ -14,12 +14,14 @@ import numpy as np
 from gradient_dd.errors import whole_number
 from gradient_dd.tasks.interpolation import interpolated
 from gradient_dd.tasks.task import Outcomes, Task
+from gradient_dd.tasks.validation import check_size
 
 
 def boyan_chain(n_features: int = 20) -> Task:
     """Make the Boyan chain with p = n_features; the true weights are −4(p − i)/5 for i = 1 … p."""
     p = whole_number("'n_features'", n_features, at_least=2)
     last = 4 * p - 4  # the terminal
+    check_size("boyan_chain", last, 2 * last)
     state = np.repeat(np.arange(last), 2)
     action = np.tile([0, 1], last)
     return Task(

@@ -11,12 +11,14 @@ continuation discount into it and the importance ratio of the action, ready for 
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Words, extra, must
 from gradient_dd.tasks import Task, build
+
+with extra("environments"):
+    import gymnasium
 
 
 class TableEnv(gymnasium.Env[np.int64, np.int64]):

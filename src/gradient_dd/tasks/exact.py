@@ -15,10 +15,11 @@ solution is still unique, because the part of w outside the row space of X does 
 """
 
 from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import spsolve
+from scipy.sparse.linalg import MatrixRankWarning, spsolve
 
 from gradient_dd.arrays import Array
 
@@ -39,13 +40,24 @@ def inverse(matrix: Array) -> Array:
 
 
 def _solve(matrix: Matrix, right: Array) -> Array:
-    solution = spsolve(sp.csc_matrix(matrix), right)
+    with catch_warnings():
+        simplefilter("ignore", MatrixRankWarning)  # of a singular matrix: the solution is NaN, and callers look at it
+        solution = spsolve(sp.csc_matrix(matrix), right)
     return np.atleast_1d(np.asarray(solution, dtype=float)) + 0.0  # no negative zeros
 
 
 def true_values(P: Matrix, r: Array, discount: Array) -> Array:
     """V = (I − P Γ)⁻¹ r, shape (n,)."""
     return _solve(sp.identity(len(r)) - sp.csr_matrix(P) @ sp.diags(discount), r)
+
+
+def expected_steps(P: Matrix, discount: Array | float = 1.0) -> Array:
+    """(I − P Γ)⁻¹ 1, shape (n,): the expected discounted number of steps from each state until an episode ends.
+
+    Twice the largest of them bounds the condition number of the equations for V.
+    """
+    n = P.shape[0]
+    return true_values(P, np.ones(n), np.broadcast_to(discount, n))
 
 
 def expected_visits(P: Matrix, start: Array) -> Array:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.errors import BadRequestError, must
+from gradient_dd.arrays import LARGEST, check_memory, numbers, sparse_numbers
+from gradient_dd.errors import Words, must, text
 from gradient_dd.tasks.task import Outcomes, Task
 from gradient_dd.tasks.validation import TOLERANCE
 
@@ -25,8 +26,9 @@ def from_tables(
     """Make a task from your own Markov decision process.
 
     P                (states, actions, states) transition probabilities. A state that every action keeps
-                     where it is, with reward 0, is a terminal: entering it ends the episode
-    R                rewards: (states, actions, states), or (states, actions), or one number
+                     where it is, with reward 0, is a terminal: entering it ends the episode. Any other state
+                     must be left with a probability above 1e-9; rows may miss a sum of 1 by as much
+    R                rewards: (states, actions, states), or (states, actions), or one number; up to 1e50
     discount         a number in [0, 1], or one per state: the continuation discount into it. It is 0 into a
                      terminal without your saying so
     behaviour        (states, actions) probabilities of the policy that acts
@@ -42,44 +44,42 @@ def from_tables(
     >>> task.true_values
     array([1.])
     """
-    P = numbers(name, "P", P)
+    text("The name of a task", name)
+    P = table(name, "P", P)
     if P.ndim != 3 or P.shape[0] != P.shape[2] or not P.size:
         raise must(f"Task {name!r}: the shape of 'P'", "be (states, actions, states)", P.shape)
     states, actions = P.shape[:2]
     R = rewards(name, R, P.shape)
     for what, policy in (("behaviour", behaviour), ("target", target), ("ratios", ratios)):
-        if policy is not None and numbers(name, what, policy).shape != (states, actions):
+        if policy is not None and table(name, what, policy).shape != (states, actions):
             raise must(f"Task {name!r}: the shape of {what!r}", f"be {(states, actions)}", np.shape(policy))
     loop = np.arange(states)
-    absorbing, unpaid = P[loop, :, loop] > 1 - TOLERANCE, R[loop, :, loop] == 0
-    terminal = (absorbing & unpaid).all(axis=1)
+    stays = (np.abs(P[loop, :, loop] - 1) <= TOLERANCE) & (np.count_nonzero(P, axis=2) == 1)
+    terminal = (stays & (R[loop, :, loop] == 0)).all(axis=1)
     state, action, next_state = np.nonzero((P != 0) & ~terminal[:, None, None])
     return Task(
         name=name,
         outcomes=Outcomes(state, action, next_state, P[state, action, next_state], R[state, action, next_state].copy()),
         discount=broadcast(name, "discount", discount, (states,)),
         start=start_distribution(name, start, terminal),
-        behaviour=numbers(name, "behaviour", behaviour),
-        target=numbers(name, "target", behaviour if target is None else target),
+        behaviour=table(name, "behaviour", behaviour),
+        target=table(name, "target", behaviour if target is None else target),
         feature_rows=(rows := feature_rows(name, features, terminal)),
         initial_weights=broadcast(
             name, "initial_weights", 0 if initial_weights is None else initial_weights, rows.shape[1:]
         ),
-        ratios=None if ratios is None else numbers(name, "ratios", ratios),
+        ratios=None if ratios is None else table(name, "ratios", ratios),
     )
 
 
-def numbers(task: str, what: str, value: Any) -> np.ndarray:
-    """Return a fresh float array, or raise."""
-    try:
-        return np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise must(f"Task {task!r}: {what!r}", "be an array of numbers", value) from None
+def table(task: str, what: str, value: Any) -> np.ndarray:
+    """Return a fresh float array of numbers that are finite and not too large, or raise."""
+    return numbers(f"Task {task!r}: {what!r}", value, LARGEST).copy()
 
 
 def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return the numbers broadcast to `shape`, or raise."""
-    array = numbers(task, what, value)
+    array = table(task, what, value)
     try:
         return np.broadcast_to(array, shape).copy()
     except ValueError:
@@ -88,7 +88,7 @@ def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.nd
 
 def rewards(task: str, R: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return rewards for every (state, action, next state)."""
-    array = numbers(task, "R", R)
+    array = table(task, "R", R)
     if array.shape == shape[:2]:
         array = array[:, :, None]
     elif array.shape not in ((), shape):
@@ -101,7 +101,7 @@ def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarra
     """Return a distribution over all states: as given, at one state, or uniform."""
     if start is None:
         return ~terminal / max(1, (~terminal).sum())
-    array = numbers(task, "start", start)
+    array = table(task, "start", start)
     if array.ndim and array.shape != terminal.shape:
         raise must(f"Task {task!r}: the shape of 'start'", f"be {terminal.shape}", array.shape)
     if array.ndim == 0:
@@ -116,13 +116,19 @@ def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matri
     live = np.flatnonzero(~terminal)
     if features is None:
         features = sp.identity(len(live), format="csr")
-    rows = sp.csr_matrix(features if sp.issparse(features) else np.atleast_2d(numbers(task, "features", features)))
+    what = f"Task {task!r}: 'features'"
+    if sp.issparse(features):
+        rows = sparse_numbers(what, features, LARGEST)
+    else:
+        dense = np.atleast_2d(table(task, "features", features))
+        if dense.ndim != 2:
+            raise must(f"Task {task!r}: the shape of 'features'", "be (states, p)", dense.shape)
+        rows = sp.csr_matrix(dense)
+    check_memory(what, 40 * rows.shape[1], "Choose fewer features.")
     if rows.shape[0] == len(terminal):
         rows = rows[live]
     if rows.shape[0] != len(live):
         counts = f"{len(terminal)} (states) or {len(live)} (non-terminal states)"
-        raise BadRequestError(
-            f"Task {task!r}: 'features' must have one row for each of {counts}. Got {rows.shape[0]} rows."
-        )
+        raise must(what, f"have one row for each of {counts}", Words(f"{rows.shape[0]} rows"))
     spread = sp.csr_matrix((np.ones(len(live)), (live, np.arange(len(live)))), shape=(len(terminal), len(live)))
     return (spread @ rows).tocsr()

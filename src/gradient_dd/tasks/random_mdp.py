@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradient_dd.errors import whole_number
+from gradient_dd.errors import boolean, number, whole_number
 from gradient_dd.tasks.from_tables import from_tables
 from gradient_dd.tasks.task import Task
+from gradient_dd.tasks.validation import check_size
 
 
 def random_mdp(
@@ -25,8 +26,11 @@ def random_mdp(
     n = whole_number("'n_states'", n_states, at_least=1)
     actions = whole_number("'n_actions'", n_actions, at_least=1)
     p = whole_number("'n_features'", n_features, at_least=1)
-    rng = np.random.default_rng(whole_number("'seed'", seed, at_least=0))
-    states = n + bool(episodic)
+    seed = whole_number("'seed'", seed, at_least=0)
+    discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
+    states = n + boolean("'episodic'", episodic)
+    check_size("random_mdp", states, states * states * actions + states * p)
+    rng = np.random.default_rng(seed)
     P = rng.dirichlet(np.ones(states), size=(states, actions))
     R = rng.standard_normal((states, actions, states))
     if episodic:

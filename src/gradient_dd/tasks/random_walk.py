@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from gradient_dd.errors import one_of, whole_number
 from gradient_dd.tasks.interpolation import interpolated
 from gradient_dd.tasks.task import Outcomes, Task
+from gradient_dd.tasks.validation import check_size
 
 
 def random_walk(
@@ -26,6 +27,7 @@ def random_walk(
     `start` is the number of the first state, 1 to m.
     """
     m = whole_number("'n_states'", n_states, at_least=1)
+    check_size("random_walk", m, 2 * m)
     state = np.repeat(np.arange(1, m + 1), 2)
     action = np.tile([0, 1], m)
     next_state = state + 2 * action - 1
@@ -36,7 +38,7 @@ def random_walk(
     if features == "linear":
         parameters |= {"features": features, "n_features": inner.shape[1]}
     if start is not None:
-        parameters |= {"start": start}
+        parameters |= {"start": centre}
     return Task(
         name="random_walk",
         outcomes=Outcomes(state, action, next_state, np.ones(2 * m), (next_state == m + 1).astype(float)),

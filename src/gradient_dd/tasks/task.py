@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import Array, Booleans, Integers
+from gradient_dd.arrays import Array, Booleans, Integers, check_memory
 from gradient_dd.fingerprint import fingerprint
 from gradient_dd.tasks import exact
-from gradient_dd.tasks.validation import check_chains, check_table
+from gradient_dd.tasks.validation import check_chains, check_steps, check_table
 
 
 class Outcomes(NamedTuple):
@@ -53,6 +53,8 @@ class Task:
     feature_rows     (states, p) sparse; rows of terminals are never used
     initial_weights  (p,) w at the first step
     ratios           (states, actions) importance ratios given outright, or None for target / behaviour
+    parameters       what the builder of a named task was given
+    notes            a sentence for each thing that was changed or left out when the table was made
     """
 
     name: str
@@ -65,6 +67,7 @@ class Task:
     initial_weights: Array
     ratios: Array | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_table(self)
@@ -176,6 +179,7 @@ class Task:
     @cached_property
     def P(self) -> Array:
         """(n, n) transition probabilities among non-terminal states under the target policy."""
+        check_memory(f"P of {self}, dense,", 8 * self.n_states**2, "task.chain(task.target) gives it sparse.")
         return frozen(self.chain(self.target)[0].toarray())
 
     @cached_property
@@ -186,20 +190,34 @@ class Task:
     @cached_property
     def true_values(self) -> Array:
         """(n,) V of the target policy."""
-        return frozen(exact.true_values(*self.chain(self.target), self.discount[self.states]))
+        (P, r), discount = self.chain(self.target), self.discount[self.states]
+        check_steps(self, "an episode under the target policy", exact.expected_steps(P, discount))
+        return frozen(exact.true_values(P, r, discount))
 
     @cached_property
     def visits(self) -> Array:
         """(n,) d: how often the behaviour policy is in each state; sums to 1."""
-        P, _ = self.chain(self.behaviour)
-        d = exact.expected_visits(P, self.start[self.states]) if self.episodic else exact.stationary_distribution(P)
+        d = self._episode_visits if self.episodic else self._stationary_distribution
         return frozen(d / d.sum())
 
     @cached_property
     def expected_length(self) -> float:
         """Expected number of steps of an episode under the behaviour policy; infinite in a continuing task."""
+        return float(self._episode_visits.sum()) if self.episodic else float("inf")
+
+    @cached_property
+    def _episode_visits(self) -> Array:
         P, _ = self.chain(self.behaviour)
-        return float(exact.expected_visits(P, self.start[self.states]).sum()) if self.episodic else float("inf")
+        visits = exact.expected_visits(P, self.start[self.states])
+        check_steps(self, "an episode", visits.sum(keepdims=True))
+        return visits
+
+    @property
+    def _stationary_distribution(self) -> Array:
+        P, _ = self.chain(self.behaviour)
+        if self.n_states > 1:
+            check_steps(self, "the way to the last state", exact.expected_steps(P[:-1, :-1]))
+        return exact.stationary_distribution(P)
 
     @cached_property
     def sparse_features(self) -> sp.csr_matrix:
@@ -211,6 +229,7 @@ class Task:
     @cached_property
     def features(self) -> Array:
         """(n, p) the same, dense: X."""
+        check_memory(f"Features of {self}, dense,", 8 * self.n_states * self.n_features, "Take task.sparse_features.")
         return frozen(self.sparse_features.toarray())
 
     @cached_property
@@ -221,6 +240,7 @@ class Task:
     @cached_property
     def moments(self) -> exact.Moments:
         """A, b, C. With ratios given outright they are E[ρ …] under those, whatever the target policy."""
+        check_memory(f"A and C of {self}", 16 * self.n_features**2, "Choose fewer features.")
         weight = self.target if self.ratios is None else self.behaviour * self.ratios
         P, r = self.chain(weight)
         expected_ratio = weight[self.states].sum(axis=1)

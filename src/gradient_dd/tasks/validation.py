@@ -1,46 +1,55 @@
 """What a task must be, checked once when it is made: each broken rule is one sentence."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from gradient_dd.arrays import Array
-from gradient_dd.errors import BadRequestError, Words, must
+from gradient_dd.arrays import LARGEST, Array, check_memory, numbers
+from gradient_dd.errors import BadRequestError, Words, must, show, text
 
 if TYPE_CHECKING:
     from gradient_dd.tasks.task import Task
 
 States = NDArray[np.integer]
+WHOLE = ("state", "action", "next_state")  # the columns of outcomes that number states and actions
 
-TOLERANCE = 1e-9  # of probabilities that must sum to 1
+TOLERANCE = 1e-9  # by which a sum of probabilities may miss 1, for rounding; a state is left more often, or never
+MOST_STEPS = 1e12  # expected, until an end: exact values and visits then have four digits or more
+OUTCOME_BYTES, STATE_BYTES = 120, 600  # that a task takes while it is made and solved, measured
+
+
+def check_size(name: str, states: int, outcomes: int) -> None:
+    """Raise before a table of so many outcomes is made, if it would not fit in memory."""
+    size = OUTCOME_BYTES * outcomes + STATE_BYTES * states
+    check_memory(f"The table of {name}, {show(states)} states,", size, "Make it smaller.")
 
 
 def check_table(task: "Task") -> None:
-    """Raise unless shapes agree, numbers are finite and probabilities are probabilities."""
-    states, outcome = len(task.start), task.outcomes
-    if task.terminal.all():
-        raise must(f"Task {task.name!r}", "have a state that is not terminal", Words("terminals alone"))
-    check_finite(task.name, "transition probabilities", outcome.probability)
+    """Raise unless shapes agree, numbers are numbers and probabilities are probabilities."""
+    check_arrays(task)
+    states, features = len(task.start), task.feature_rows.shape[1]
     actions = task.behaviour.shape[1] if task.behaviour.ndim == 2 else 0
     for name, array, shape in (
         ("start", task.start, (states,)),
         ("discount", task.discount, (states,)),
         ("behaviour", task.behaviour, (states, actions)),
         ("target", task.target, (states, actions)),
-        ("features", task.feature_rows, (states, task.feature_rows.shape[1])),
-        ("initial_weights", task.initial_weights, (task.feature_rows.shape[1],)),
+        ("features", task.feature_rows, (states, features)),
+        ("initial_weights", task.initial_weights, (features,)),
         ("ratios", task.ratios if task.ratios is not None else task.behaviour, (states, actions)),
     ):
         if array.shape != shape:
             raise must(f"Task {task.name!r}: the shape of {name!r}", f"be {shape}", array.shape)
-        check_finite(task.name, name, array.data if sp.issparse(array) else array)
     check_outcomes(task)
-    check_finite(task.name, "rewards", outcome.reward)
-    if task.feature_rows.shape[1] == 0:
+    if task.terminal.all():
+        raise must(f"Task {task.name!r}", "have a state that is not terminal", Words("terminals alone"))
+    if features == 0:
         raise must(f"Task {task.name!r}: 'features'", "have at least one column", 0)
+    if 0 < (size := np.abs(task.feature_rows.data).max(initial=0.0)) < 1 / LARGEST:
+        raise must(f"Task {task.name!r}: the largest of 'features'", f"be {1 / LARGEST:g} or more, or 0", size)
     if outside(task.discount).any():
         worst = task.discount[outside(task.discount)][0]
         raise must(f"Task {task.name!r}: 'discount'", "be in [0, 1]", worst)
@@ -57,9 +66,28 @@ def check_table(task: "Task") -> None:
         )
 
 
+def check_arrays(task: "Task") -> None:
+    """Raise unless every table is an array of the right kind, with finite numbers that are not too large."""
+    text("The name of a task", task.name)
+    outcome, ratios = task.outcomes, {} if task.ratios is None else {"ratios": task.ratios}
+    if not hasattr(outcome, "_asdict"):
+        raise must(f"Task {task.name!r}: 'outcomes'", "be Outcomes", outcome)
+    if not (sp.issparse(task.feature_rows) and task.feature_rows.format == "csr"):
+        raise must(f"Task {task.name!r}: 'feature_rows'", "be a SciPy csr matrix", Words("another kind"))
+    tables = {name: getattr(task, name) for name in ("start", "discount", "behaviour", "target", "initial_weights")}
+    for name, array in (tables | outcome._asdict() | ratios | {"features": task.feature_rows.data}).items():
+        kind, words = ("iu", "whole numbers") if name in WHOLE else ("f", "floats")
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in kind:
+            raise must(f"Task {task.name!r}: {name!r}", f"be an array of {words}", array)
+        numbers(f"Task {task.name!r}: {name!r}", array, np.inf if name in WHOLE else LARGEST)
+
+
 def check_outcomes(task: "Task") -> None:
     """Raise unless the outcomes stand in order and name states and actions that exist."""
     outcome, (states, actions) = task.outcomes, task.behaviour.shape
+    shapes = {column.shape for column in outcome}
+    if len(shapes) > 1 or outcome.state.ndim != 1:
+        raise must(f"Task {task.name!r}: the columns of the outcomes", "have one length", sorted(shapes))
     for name, column, count in (
         ("state", outcome.state, states),
         ("action", outcome.action, actions),
@@ -70,13 +98,6 @@ def check_outcomes(task: "Task") -> None:
     code = (outcome.state * actions + outcome.action) * states + outcome.next_state
     if (np.diff(code) <= 0).any():
         raise must(f"Task {task.name!r}: outcomes", "stand in the order of state, action, next state, each once", code)
-
-
-def check_finite(task: str, name: str, array: Any) -> None:
-    """Raise if any number is NaN or infinite."""
-    finite = np.isfinite(array)
-    if not finite.all():
-        raise must(f"Task {task!r}: {name!r}", "be finite", np.asarray(array)[~finite][0])
 
 
 def outside(array: Array) -> NDArray[np.bool_]:
@@ -102,6 +123,7 @@ def check_probabilities(task: "Task") -> None:
             place, column = np.argwhere(wrong)[0]
             of = f"{what} from state {live[place]}" if "transition" in what else f"{what} in state {live[place]}"
             raise must(f"Task {task.name!r}: {of}", "sum to 1", sums[place, column])
+    check_leaving(task)
     start = task.start
     if (start < 0).any():
         raise must(f"Task {task.name!r}: start probabilities", "be zero or more", start.min())
@@ -110,6 +132,17 @@ def check_probabilities(task: "Task") -> None:
     if start[task.terminal].any():
         ended = int(np.flatnonzero(task.terminal & (start > 0))[0])
         raise must(f"Task {task.name!r}: an episode", "start in a state that is not terminal", ended)
+
+
+def check_leaving(task: "Task") -> None:
+    """Raise if a state is left so seldom that it could be meant as a terminal: rounding, or a mistake."""
+    outcome = task.outcomes
+    leaves = np.where(outcome.state == outcome.next_state, 0.0, outcome.probability)
+    leaving = np.bincount(outcome.state, leaves, minlength=len(task.start))
+    seldom = np.flatnonzero((leaving > 0) & (leaving <= TOLERANCE))
+    if len(seldom):
+        rule = f"be left with a probability above {TOLERANCE:g}, or never"
+        raise must(f"Task {task.name!r}: state {seldom[0]}", rule, leaving[seldom[0]])
 
 
 def check_chains(task: "Task") -> None:
@@ -137,6 +170,13 @@ def check_chains(task: "Task") -> None:
             "end or be discounted, or their values are infinite",
             Words(f"neither from state {task.states[endless[0]]}"),
         )
+
+
+def check_steps(task: "Task", what: str, steps: Array) -> None:
+    """Raise if an expected number of `steps` is so large that rounding would spoil what is solved for."""
+    if not (steps.min() >= 0 and steps.max() <= MOST_STEPS):
+        rule = f"take at most {MOST_STEPS:g} steps on average, or rounding spoils its exact values"
+        raise must(f"Task {task.name!r}: {what}", rule, steps.max())
 
 
 def leaks(P: sp.csr_matrix) -> States:

@@ -2,22 +2,21 @@
 
     A ≈ mean ρ x (x − γx')ᵀ      b ≈ mean ρ r x      C ≈ mean x xᵀ
 
-The transitions are taken as independent draws: their order is ignored.
+Transitions are taken as independent draws: their order is ignored.
 """
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
-import scipy.sparse as sp
 
-from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, must
+from gradient_dd.arrays import LARGEST, Array, numbers
+from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
+from gradient_dd.npz import DamagedError, read_arrays
 from gradient_dd.tasks.exact import Moments
-from gradient_dd.tasks.task import Transitions
 
 ARRAYS = ("x", "reward", "discount", "x_next")  # rho, 1 where it is left out, is the fifth
 
@@ -39,23 +38,6 @@ class Log:
     def n_features(self) -> int:
         """How many features there are."""
         return self.x.shape[1]
-
-    @property
-    def initial_weights(self) -> Array:
-        """Zero, for a log does not tell where learning starts."""
-        return np.zeros(self.n_features)
-
-    @cached_property
-    def row_features(self) -> sp.csr_matrix:
-        """All x, then all x_next."""
-        return sp.csr_matrix(np.vstack([self.x, self.x_next]))
-
-    @cached_property
-    def transitions(self) -> Transitions:
-        """What each transition means to a learner."""
-        n = len(self.reward)
-        rows = np.arange(n)
-        return Transitions(rows, rows + n, self.reward, self.discount, self.rho, self.discount == 0)
 
     @cached_property
     def moments(self) -> Moments:
@@ -79,23 +61,17 @@ class Log:
 
 def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> Log:
     """Return a log of these transitions, checked; x_next may hold any finite numbers where the episode ended."""
-    try:
-        x, x_next = (np.asarray(one, float) for one in (x, x_next))
-    except (TypeError, ValueError):
-        raise must("'x' and 'x_next'", "be numbers", Words("something else")) from None
+    x, x_next = numbers("'x'", x, LARGEST), numbers("'x_next'", x_next, LARGEST)
     if x.ndim != 2 or x.size == 0 or x.shape != x_next.shape:
         got = Words(f"{x.shape} and {x_next.shape}")
         raise must("'x' and 'x_next'", "have one row for each transition and one column for each feature", got)
     n = len(x)
     columns = {"reward": reward, "discount": discount, "rho": rho}
     for name, values in columns.items():
-        try:
-            columns[name] = np.broadcast_to(np.asarray(values, float), n)
-        except (TypeError, ValueError):
-            raise must(f"{name!r}", f"have one number for each of {n} transitions", np.shape(values)) from None
-    for name, values in (("x", x), ("x_next", x_next), *columns.items()):
-        if not np.isfinite(values).all():
-            raise must(f"{name!r}", "be finite", Words("numbers that are not"))
+        given = numbers(f"{name!r}", values, LARGEST)
+        if given.shape not in ((), (1,), (n,)):
+            raise must(f"{name!r}", f"have one number for each of {n} transitions", given.shape)
+        columns[name] = np.broadcast_to(given, n)
     for name, least, most in (("discount", 0.0, 1.0), ("rho", 0.0, np.inf)):
         values = columns[name]
         if values.min() < least or values.max() > most:
@@ -110,18 +86,22 @@ def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> L
 
 def arrays_of_npz(file: Path) -> dict[str, Any]:
     """Return the arrays of a .npz file."""
-    with np.load(file) as arrays:
-        return {name: arrays[name] for name in (*ARRAYS, "rho") if name in arrays}
+    arrays = read_arrays(file)
+    return {name: arrays[name] for name in (*ARRAYS, "rho") if name in arrays}
 
 
 def arrays_of_csv(file: Path) -> dict[str, Any]:
     """Return the columns of a .csv file, those of x and x_next as one array each."""
-    import pandas as pd
+    with extra("frames"):
+        import pandas as pd
 
     frame = pd.read_csv(file)
     found = {name: frame[name].to_numpy() for name in ("reward", "discount", "rho") if name in frame}
     for name, prefix in (("x", "x"), ("x_next", "next")):
-        columns = [f"{prefix}{i}" for i in range(len(frame.columns)) if f"{prefix}{i}" in frame]
+        count = sum(bool(re.fullmatch(rf"{prefix}\d+", str(column))) for column in frame.columns)
+        columns = [f"{prefix}{i}" for i in range(count)]
+        if missing := [column for column in columns if column not in frame]:
+            raise DamagedError(f"{count} columns {prefix}0, {prefix}1, …, but none called {missing[0]}")
         found |= {name: frame[columns].to_numpy()} if columns else {}
     return found
 
@@ -135,15 +115,19 @@ def read_log(path: str | Path) -> Log:
     .npz  arrays x and x_next (n, p), reward, discount and, if they are not all 1, rho (n,)
     .csv  columns x0, x1, …, next0, next1, …, reward, discount and rho
     """
-    file = Path(path)
-    if not file.is_file():
-        raise must("A log", "be a file", str(file))
-    if file.suffix not in READERS:
-        raise must("A log", "be a .npz or a .csv file", file.name)
+    file = file_path("A log", path)
     try:
+        if not file.is_file():
+            raise must("A log", "be a file", str(file))
+        if file.suffix not in READERS:
+            raise must("A log", "be a .npz or a .csv file", file.name)
         found = READERS[file.suffix](file)
-    except (ValueError, OSError, BadZipFile) as error:
-        raise must(f"The log {file.name}", "be readable", Words(str(error).splitlines()[0])) from None
+    except GradientDDError:
+        raise
+    except OSError as error:
+        raise must(f"The log {file.name}", "be a file that can be read", Words(error.strerror or "an error")) from None
+    except ValueError as error:
+        raise must(f"The log {file.name}", "be readable", Words(error)) from None
     missing = [name for name in ARRAYS if name not in found]
     if missing:
         raise must(f"The log {file.name}", f"have {', '.join(ARRAYS)}", Words(f"none called {', '.join(missing)}"))

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, check_memory
 from gradient_dd.errors import Words, must, number, whole_number
+from gradient_dd.online.feature_vector import checked_features
 from gradient_dd.online.learner import Learner
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import Moments
@@ -43,6 +44,7 @@ class Prox:
         self.kappa = number("'kappa' of Prox", "be a positive number", kappa, low=0.0, positive=True)
         ridge = number("'ridge' of Prox", "be a positive number", ridge, low=0.0, positive=True)
         p = self._values.n_features
+        check_memory(f"A Prox of {p} features", 32 * p * p, "Use fewer features.")
         self._moments = Moments(np.zeros((p, p)), np.zeros(p), ridge * np.eye(p))
         self.updates = 0
 
@@ -86,7 +88,7 @@ class Prox:
         return delta
 
     def _dense(self, name: str, x: Any) -> Array:
-        return self._values._dense(self._values._features(name, x))
+        return self._values._dense(checked_features(name, x, self._values.n_features))
 
 
 def prox_run(task: Task, kappa: float, steps: int) -> Array:

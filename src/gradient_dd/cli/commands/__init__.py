@@ -2,6 +2,7 @@
 
 from gradient_dd.cli.commands.analyse import analyse
 from gradient_dd.cli.commands.bench import bench
+from gradient_dd.cli.commands.cache import cache
 from gradient_dd.cli.commands.export import export
 from gradient_dd.cli.commands.list import list_command
 from gradient_dd.cli.commands.reproduce import plot, report, reproduce
@@ -9,4 +10,4 @@ from gradient_dd.cli.commands.show import show
 from gradient_dd.cli.commands.status import status
 from gradient_dd.cli.commands.sweep import sweep
 
-COMMANDS = (list_command, show, analyse, sweep, status, export, reproduce, report, plot, bench)
+COMMANDS = (list_command, show, analyse, sweep, status, export, reproduce, report, plot, bench, cache)

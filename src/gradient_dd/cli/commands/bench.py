@@ -11,8 +11,9 @@ from gradient_dd.errors import unknown
 @click.option(
     "--scaling", is_flag=True, help="Measure how it scales instead: features, age of weights, threads, memory."
 )
+@click.option("--paper", is_flag=True, help="Measure the studies of the paper instead, against C for the same work.")
 @as_json
-def bench(task: str | None, scaling: bool, as_json: bool) -> None:
+def bench(task: str | None, scaling: bool, paper: bool, as_json: bool) -> None:
     """Measure the lane engine against C, a plain NumPy loop and JAX, in one run on one core.
 
     C is compiled on the spot where there is a C compiler; JAX is measured where it is installed. Times are nanoseconds
@@ -25,6 +26,12 @@ def bench(task: str | None, scaling: bool, as_json: bool) -> None:
 
         for title, head, rows in scaling_tables():
             click.echo(f"{title}\n{table(rows, head)}\n")
+        return
+    if paper:
+        from gradient_dd.bench import paper as paper_bench
+
+        result = paper_bench.run_paper_bench(lambda what: click.echo(f"measuring {what}", err=True))
+        click.echo(json_text(result) if as_json else table(paper_bench.paper_table(result), paper_bench.HEAD))
         return
     if task not in (None, *(case.name for case, _ in CASES)):
         raise unknown("task of the benchmark", task, [case.name for case, _ in CASES])

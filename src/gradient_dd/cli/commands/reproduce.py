@@ -77,12 +77,14 @@ def print_stage(sentence: str) -> None:
 def print_verdicts(made: "Reproduction", as_json: bool, whole: bool) -> None:
     """Print the verdicts, those on exact statements too where the `whole` paper was reproduced."""
     if as_json:
-        click.echo(json_text([one.__dict__ for one in made.verdicts] + [s._asdict() for s in made.statements]))
+        from gradient_dd.paper.claims import as_data
+
+        click.echo(json_text(as_data(made.verdicts) + [s._asdict() for s in made.statements]))
         return
     if whole:
         exact = [(s.where, s.paper, s.ours, s.verdict) for s in made.statements]
         click.echo(table(exact, ("exact", "paper", "ours", "verdict")) + "\n")
-    rows = [(v.where, v.statement, v.reading, v.verdict) for v in made.verdicts]
+    rows = [(v.where, v.statement, f"{v.verdict} ({v.fraction})", v.alike) for v in made.verdicts]
     if rows:
-        click.echo(table(rows, ("claim", "statement", "reading", "verdict")) + "\n")
+        click.echo(table(rows, ("claim", "statement", "verdict", "tuned alike")) + "\n")
     click.echo(f"The report, with figures and the numbers of every verdict: {made.page}")

@@ -1,10 +1,11 @@
 """The compiled sampler: random words in, outcomes of a task out."""
 
-import numba
 import numpy as np
 
+from gradient_dd.engine.kernels.keep import kept
 
-@numba.njit(nogil=True)
+
+@kept(nogil=True)
 def draw(words, group, first, size, keep, outcome, after, column):
     """Fill `column` with outcomes and return the group to draw from next.
 

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import DIVERGED
+from gradient_dd.engine.kernels.compiler_options import INLINE, INNER
 from gradient_dd.engine.kernels.intrinsics import aligned, disjoint
-
-COMPILE: dict[str, Any] = {"error_model": "numpy", "boundscheck": False}
-INNER: dict[str, Any] = COMPILE | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-INLINE: dict[str, Any] = INNER | {"forceinline": True}
+from gradient_dd.engine.kernels.keep import named
+from gradient_dd.engine.kernels.vectors import use_widest_vectors
 
 
 class Errors(NamedTuple):
@@ -42,6 +41,7 @@ def term_source(k: int) -> str:
     gap = " + ".join(f"load_w(w, r{j} + lane) * v{j}" for j in range(k))
     lines = [
         "def add_term(w, now, rows, values, target, first, B):",
+        "    use_widest_vectors()",
         *(f"    r{j} = rows[first + S{j}] * B" for j in range(k)),
         *(f"    v{j} = values[first + S{j}]" for j in range(k)),
         "    for lane in range(B):",
@@ -54,7 +54,7 @@ def term_source(k: int) -> str:
 @cache
 def make_take_errors(k: int) -> Any:
     """Compile `take_errors` for measures with k non-zeros a row."""
-    names: dict[str, Any] = {f"S{j}": np.uintp(j) for j in range(k)}
+    names: dict[str, Any] = {"use_widest_vectors": use_widest_vectors} | {f"S{j}": np.uintp(j) for j in range(k)}
     for scope in ("w", "now"):
         names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, ["w", "now"])
     exec(term_source(k), names)
@@ -62,26 +62,27 @@ def make_take_errors(k: int) -> Any:
     K = np.uintp(k)
 
     @numba.njit(**INNER)
-    def take_errors(w, measure, errors, B, point, last, step, episode):
-        rows, values, targets, rest = measure
-        now, total, last_sum, curve, diverged = errors
+    @named(f"measures of {k}")
+    def take_errors(w, measure, errors, B, segments, s):
+        use_widest_vectors()
+        now, diverged = errors.now, errors.diverged
         for lane in range(B):
-            now[lane] = rest
-        for m in range(np.uintp(targets.size)):
-            add_term(w, now, rows, values, targets[m], m * K, B)
+            now[lane] = measure.rest
+        for m in range(np.uintp(measure.targets.size)):
+            add_term(w, now, measure.rows, measure.values, measure.targets[m], m * K, B)
         for lane in range(B):
             error = np.sqrt(now[lane])
-            if not error <= DIVERGED and diverged[lane] == 0:
-                diverged[lane] = step
-                diverged[B + lane] = episode
+            if not error <= DIVERGED and diverged[lane] == 0:  # written so that NaN counts as divergence
+                diverged[lane] = segments.step[s]
+                diverged[B + lane] = segments.episode[s]
             now[lane] = error if diverged[lane] == 0 else np.inf
-        if point >= 0:
-            first = np.uintp(point) * B
+        if segments.point[s] >= 0:
+            first = np.uintp(segments.point[s]) * B
             for lane in range(B):
-                total[lane] += now[lane]
-                curve[first + lane] += now[lane]
-        if last:
+                errors.total[lane] += now[lane]
+                errors.curve[first + lane] += now[lane]
+        if segments.last[s]:
             for lane in range(B):
-                last_sum[lane] += now[lane]
+                errors.last[lane] += now[lane]
 
     return take_errors

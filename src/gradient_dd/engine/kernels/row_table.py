@@ -20,6 +20,8 @@ Rows = NDArray[np.uint64]
 class Touches(NamedTuple):
     """For each outcome `width` rows; those beyond the ones needed are spare rows past the p features, with value 0.
 
+    Spare rows of the weights stay 0 as long as a lane is finite, because everything added to them is a product with 0.
+
     rows, x, x_next  (outcomes, width) flat: distinct rows, and the values of x and x' there
     u                (outcomes, width) flat: discount x' − x, so that δ = reward + u·w
     narrow           (outcomes,) whether the first k rows are all there is

@@ -5,23 +5,43 @@ summed in short arrays between. It takes any number of lanes, so that one M⁻¹
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.folding import COMPILE, INLINE, make_take_errors
-from gradient_dd.engine.kernels.fused import (
+from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
+from gradient_dd.engine.kernels.folding import make_take_errors
+from gradient_dd.engine.kernels.fused import make_products, rescale, set_step_sizes
+from gradient_dd.engine.kernels.keep import describe_kernel, keep, named
+from gradient_dd.engine.kernels.lane_state import (
     HUGE_SCALE,
     SMALLEST_SHRINK,
     TINY_SCALE,
+    lane_fields,
     lane_parameters,
-    make_products,
-    rescale,
-    set_step_sizes,
 )
 from gradient_dd.engine.kernels.row_table import Shape
+from gradient_dd.engine.kernels.vectors import use_widest_vectors
 from gradient_dd.learners import MOVES, Rule
+
+
+class Scratch(NamedTuple):
+    """Arrays between the passes of a step: signals and coefficients of each lane (B,), directions of w (p,)."""
+
+    delta: Any
+    x_eta: Any
+    w_x: Any
+    w_next: Any
+    eta_x: Any
+    along: Any
+    along_next: Any
+
+
+@numba.njit(**INLINE)
+def new_scratch(B, p):
+    """Return scratch arrays for B lanes and p features."""
+    return Scratch(np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(p), np.empty(p))
 
 
 def coefficients_source(rule: Rule) -> str:
@@ -40,6 +60,7 @@ def coefficients_source(rule: Rule) -> str:
 @numba.njit(**COMPILE)
 def combine(inverse, p, rows, values, first, width, scale, direction):
     """Set `direction` (p,) to scale × the sum of rows of the inverse, each times its value."""
+    use_widest_vectors()
     for i in range(p):
         direction[i] = 0.0
     for j in range(first, first + width):
@@ -52,6 +73,7 @@ def combine(inverse, p, rows, values, first, width, scale, direction):
 @numba.njit(**COMPILE)
 def observe(metric, p, rows, values, first, k, direction):
     """Take x into (ε I + Σ x xᵀ)⁻¹ by Sherman-Morrison; `direction` is scratch, (p,)."""
+    use_widest_vectors()
     inverse = metric[1:].reshape(p, p)
     metric[0] += 1.0
     product = 1.0
@@ -74,97 +96,150 @@ def solve(metric, p, rows, values, first, width, direction):
 @numba.njit(**INLINE)
 def move_row(array, begin, B, first, a, second, b):
     """Add a × first + b × second to one row of all lanes."""
+    use_widest_vectors()
     for lane in range(B):
         array[begin + lane] += a * first[lane] + b * second[lane]
 
 
-@cache
-def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
-    """Compile `run(column, segments, touches, measure, lanes, errors)` for a rule and a shape of features."""
-    k, width = shape.k, shape.width
-    K, W = np.uintp(k), np.uintp(width)
+# One step, in passes over the lanes -------------------------------------------------------------------------------
+
+
+@numba.njit(**INLINE)
+def read_signals(lanes, table, outcome, first, width, B, scratch):
+    """Set `delta` to δ, and `x_eta` to x·η without the scale of η."""
+    use_widest_vectors()
+    delta, x_eta = scratch.delta, scratch.x_eta
+    delta[:] = table.reward[outcome]
+    x_eta[:] = 0.0
+    for j in range(first, first + width):
+        begin = table.rows[j] * B
+        for lane in range(B):
+            delta[lane] += lanes.w[begin + lane] * table.u[j]
+        if table.x[j] != 0.0:
+            for lane in range(B):
+                x_eta[lane] += lanes.eta[begin + lane] * table.x[j]
+
+
+def make_call_rule(rule: Rule) -> Any:
+    """Compile `call_rule`, which turns the signals of all lanes into coefficients."""
     names: dict[str, Any] = {"step": numba.njit(rule.step, **INLINE), "np": np}
     exec(coefficients_source(rule), names)
     coefficients = numba.njit(names["coefficients"], **INLINE)
-    products, take_errors = make_products(k, width), make_take_errors(measure_k)
-    changing, natural = "x_change" in rule.arguments, rule.natural
-    change_field = np.uintp(len(lane_parameters(rule)))
+    change_field, scale_field = (
+        np.uintp(lane_fields(rule).index(name)) for name in ("memory_x_change", "memory_scale")
+    )
 
-    @numba.njit(**COMPILE)
-    def take_step(lanes, touches, outcome, coming, B, scratch, along, along_next):
-        w, eta, _, fields, metric = lanes
-        rows, xs, ns, us, _, rewards, rhos, rhos_x, discounts = touches
-        first, p = outcome * W, np.uintp(along.size)
-        delta, x_eta, w_x, w_next, eta_x = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
-        change, scale = fields[change_field * B : (change_field + np.uintp(1)) * B], fields[fields.size - B :]
-        delta[:] = rewards[outcome]
-        x_eta[:] = 0.0
-        for j in range(first, first + W):
-            begin = rows[j] * B
-            for lane in range(B):
-                delta[lane] += w[begin + lane] * us[j]
-            if xs[j] != 0.0:
-                for lane in range(B):
-                    x_eta[lane] += eta[begin + lane] * xs[j]
-        outside = 0
+    @numba.njit(**INLINE)
+    def call_rule(lanes, table, outcome, B, scratch):
+        """Set the coefficients, shrink the scale of η, and return how many scales left their range."""
+        use_widest_vectors()
+        fields, outside = lanes.fields, 0
+        rho, rho_x, discount = table.rho[outcome], table.rho_x[outcome], table.discount[outcome]
         for lane in range(B):
-            on_x, on_next, on_eta, shrink = coefficients(
-                fields,
-                B,
-                lane,
-                rhos[outcome],
-                rhos_x[outcome],
-                discounts[outcome],
-                delta[lane],
-                scale[lane] * x_eta[lane],
-                change[lane],
-            )
-            shrink = 1.0 + shrink
-            scale[lane] *= shrink if shrink != 0.0 else SMALLEST_SHRINK
-            outside += 0 if TINY_SCALE < abs(scale[lane]) < HUGE_SCALE else 1
-            w_x[lane], w_next[lane], eta_x[lane] = on_x, on_next, on_eta / scale[lane]
-        if natural:
-            observe(metric, p, rows, xs, first, K, along)
-            solve(metric, p, rows, xs, first, W, along)
-            solve(metric, p, rows, ns, first, W, along_next)
-            for i in range(p):
-                move_row(w, i * B, B, w_x, along[i], w_next, along_next[i])
-        for j in range(first, first + W):
-            if not natural:
-                move_row(w, rows[j] * B, B, w_x, xs[j], w_next, ns[j])
-            if xs[j] != 0.0:
-                begin = rows[j] * B
-                for lane in range(B):
-                    eta[begin + lane] += eta_x[lane] * xs[j]
-        if changing:
-            with_x, with_next = products(rows, xs, ns, first, coming * W)
-            if natural:
-                with_x, with_next = 0.0, 0.0
-                for j in range(coming * W, coming * W + K):
-                    if xs[j] != 0.0:
-                        with_x += xs[j] * along[rows[j]]
-                        with_next += xs[j] * along_next[rows[j]]
-            for lane in range(B):
-                change[lane] = w_x[lane] * with_x + w_next[lane] * with_next
+            scale = fields[scale_field * B + lane]
+            delta, x_eta, x_change = scratch.delta[lane], scale * scratch.x_eta[lane], fields[change_field * B + lane]
+            w_x, w_next, eta_x, eta_eta = coefficients(fields, B, lane, rho, rho_x, discount, delta, x_eta, x_change)
+            shrink = 1.0 + eta_eta
+            scale *= shrink if shrink != 0.0 else SMALLEST_SHRINK
+            fields[scale_field * B + lane] = scale
+            outside += 0 if TINY_SCALE < abs(scale) < HUGE_SCALE else 1
+            scratch.w_x[lane], scratch.w_next[lane], scratch.eta_x[lane] = w_x, w_next, eta_x / scale
         return outside
 
-    @numba.njit(nogil=True, **COMPILE)
-    def run(column, segments, touches, measure, lanes, errors):
-        end, factor, point, last, step, episode = segments
-        w, eta, start, fields, _ = lanes
-        B = np.uintp(start.size // 2)
-        scratch = np.empty((5, start.size // 2))
-        p = w.size // (start.size // 2) - width
-        along, along_next = np.empty(p), np.empty(p)
-        t = np.uintp(0)
-        for s in range(end.size):
-            set_step_sizes(start, fields, factor[s], B, B)
-            while t < np.uintp(end[s]):
-                outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
-                if take_step(lanes, touches, outcome, coming, B, scratch, along, along_next):
-                    rescale(eta, fields, B, B)
-                t += np.uintp(1)
-            if point[s] >= 0 or last[s]:
-                take_errors(w, measure, errors, B, point[s], last[s], step[s], episode[s])
+    return call_rule
 
-    return run
+
+@numba.njit(**INLINE)
+def move_w(lanes, table, first, width, B, scratch):
+    """Move w along x and x'."""
+    for j in range(first, first + width):
+        move_row(lanes.w, table.rows[j] * B, B, scratch.w_x, table.x[j], scratch.w_next, table.x_next[j])
+
+
+@numba.njit(**INLINE)
+def move_w_along_metric(lanes, table, first, k, width, B, scratch):
+    """Take x into the metric, then move w along M⁻¹x and M⁻¹x'."""
+    along, along_next = scratch.along, scratch.along_next
+    p = np.uintp(along.size)
+    observe(lanes.metric, p, table.rows, table.x, first, k, along)
+    solve(lanes.metric, p, table.rows, table.x, first, width, along)
+    solve(lanes.metric, p, table.rows, table.x_next, first, width, along_next)
+    for i in range(p):
+        move_row(lanes.w, i * B, B, scratch.w_x, along[i], scratch.w_next, along_next[i])
+
+
+@numba.njit(**INLINE)
+def move_eta(lanes, table, first, width, B, scratch):
+    """Move η along x."""
+    use_widest_vectors()
+    for j in range(first, first + width):
+        if table.x[j] != 0.0:
+            begin = table.rows[j] * B
+            for lane in range(B):
+                lanes.eta[begin + lane] += scratch.eta_x[lane] * table.x[j]
+
+
+@numba.njit(**INLINE)
+def products_along_metric(table, coming, k, scratch):
+    """Return the products of the coming x with M⁻¹x and M⁻¹x'."""
+    with_x, with_next = 0.0, 0.0
+    for j in range(coming, coming + k):
+        if table.x[j] != 0.0:
+            with_x += table.x[j] * scratch.along[table.rows[j]]
+            with_next += table.x[j] * scratch.along_next[table.rows[j]]
+    return with_x, with_next
+
+
+def make_take_step(rule: Rule, shape: Shape) -> Any:
+    """Compile `take_step`: one step of all lanes."""
+    k, width = np.uintp(shape.k), np.uintp(shape.width)
+    call_rule, products = make_call_rule(rule), make_products(shape.k, shape.width)
+    uses_change, natural = "x_change" in rule.arguments, rule.natural
+    change_field = np.uintp(lane_fields(rule).index("memory_x_change"))
+
+    @numba.njit(**COMPILE)
+    @named(describe_kernel("wide", rule, shape))
+    def take_step(lanes, table, outcome, coming, B, scratch):
+        use_widest_vectors()
+        first = outcome * width
+        read_signals(lanes, table, outcome, first, width, B, scratch)
+        outside = call_rule(lanes, table, outcome, B, scratch)
+        if natural:
+            move_w_along_metric(lanes, table, first, k, width, B, scratch)
+        else:
+            move_w(lanes, table, first, width, B, scratch)
+        move_eta(lanes, table, first, width, B, scratch)
+        if uses_change:
+            if natural:
+                with_x, with_next = products_along_metric(table, coming * width, k, scratch)
+            else:
+                with_x, with_next = products(table, first, coming * width)
+            for lane in range(B):
+                change = scratch.w_x[lane] * with_x + scratch.w_next[lane] * with_next
+                lanes.fields[change_field * B + lane] = change
+        return outside
+
+    return take_step
+
+
+@cache
+def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
+    """Compile `run(column, segments, table, measure, lanes, errors)` for a rule and a shape of features."""
+    width = shape.width
+    take_step, take_errors = make_take_step(rule, shape), make_take_errors(measure_k)
+
+    def run(column, segments, table, measure, lanes, errors):
+        use_widest_vectors()
+        B, t = np.uintp(errors.now.size), np.uintp(0)
+        scratch = new_scratch(errors.now.size, lanes.w.size // errors.now.size - width)
+        for s in range(segments.end.size):
+            set_step_sizes(lanes, segments.factor[s], B, B)
+            while t < np.uintp(segments.end[s]):
+                outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
+                if take_step(lanes, table, outcome, coming, B, scratch):
+                    rescale(lanes.eta, lanes.fields, B, B)
+                t += np.uintp(1)
+            if segments.point[s] >= 0 or segments.last[s]:
+                take_errors(lanes.w, measure, errors, B, segments, s)
+
+    return keep(run, describe_kernel("wide", rule, shape, measure_k), nogil=True, **COMPILE)

@@ -1,169 +1,170 @@
-"""Evidence: the results a claim is judged on, and how its verdict is told.
+"""Evidence: the results of a study that claims are judged on, and the settings they select.
 
-A claim is judged on fresh runs of the settings that were selected on the study's own runs, so that no winner is
-flattered; the mean on the selection runs stands beside in brackets. Criteria are stated with each claim. None is
-forced: where it fails, the numbers say by how much, and whether it would hold under another reading.
+A setting is selected on the study's own runs and judged on fresh ones, so that no winner is flattered. There are twice
+as many fresh runs as runs to select on: 100 at the paper's scale. That number is fixed before anything is looked at.
 
-    lower       a difference whose 95 % paired-bootstrap interval lies below zero
-    as good     a ratio of means of at most 1.25
-    insensitive largest over smallest tuned error, over the values of a parameter, of at most 2
+A *case* is what one comparison is about: a task, with its errors run by run. Where a study has Baird's counterexample
+with many random first weights, all of them are one case; its errors are those of each start, averaged over runs and
+divided by the first error, and the fresh ones are of other starts.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.learners import Setting
-from gradient_dd.paper.figures import COMPARED
+from gradient_dd.paper.studies import JUDGED_STARTS
 from gradient_dd.report.figure import Line
-from gradient_dd.studies import statistics
+from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.selection import places, tuned
+from gradient_dd.studies.study import task_size
+from gradient_dd.tasks import Task, build
 
-AS_GOOD = 1.25
-INSENSITIVE = 2.0
-ZERO = 1e-3  # of the first error: what counts as reaching zero
-
-TD, TDRC, GTD2, GTD2_ONE, TDC, TDC_ONE, DD = COMPARED
+EARLY = 20  # "early" is the mean over the first twentieth of a run
+FRESH = 2  # fresh runs for each run to select on
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """A claim with what we found."""
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The setting that a line selects on a case: out of how many, and whether it lies at an edge of the grid.
 
-    claim: str
-    where: str
-    statement: str
-    criterion: str
-    verdict: str
-    numbers: list[str]
-    otherwise: list[str]
-    reading: str
-    study: str
+    `held` are the parameters that the line does not choose.
+    """
+
+    evidence: "Evidence"
+    case: str
+    label: str
+    held: tuple[tuple[str, float], ...]
+    setting: Setting
+    settings: int
+    edge: str
+
+    def errors(self, measure: str) -> Array:
+        """Return its errors on fresh runs, (units,)."""
+        return self.evidence.errors(self.case, self.setting, measure)
+
+    def selection_mean(self, measure: str) -> float:
+        """Return its mean error on the runs it was selected on; there is none for the start of a run."""
+        if measure == "early":
+            return float("nan")
+        return float(self.evidence.errors(self.case, self.setting, measure, fresh=False).mean())
+
+
+class Used(NamedTuple):
+    """Errors that a judgement rests on: of a setting on a case, by measure, each (units,)."""
+
+    case: str
+    fresh: bool
+    setting: Setting
+    errors: dict[str, Array]
 
 
 @dataclass(eq=False)
 class Evidence:
-    """Results of a study, and for each of its tasks those of the selected settings on fresh runs."""
+    """Results of a study, and for each of its cases those of the selected settings on fresh runs."""
 
     results: Results
-    fresh: dict[str, Results]
-    _read: dict[tuple[bool, str, str], tuple[list[Setting], Array]] = field(default_factory=dict, repr=False)
+    fresh: dict[str, Results] = field(default_factory=dict)
+    read_before: dict[tuple[bool, str, str], tuple[list[Setting], Array]] = field(default_factory=dict, repr=False)
+    used: dict[tuple[bool, str, str], "Used"] = field(default_factory=dict, repr=False)
+    times: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
 
     @property
-    def tasks(self) -> list[str]:
-        """The tasks of the study."""
-        return list(self.results.tasks)
+    def study(self) -> Study:
+        """The study."""
+        return self.results.study
 
-    def table(self, task: str, measure: str, fresh: bool = False) -> tuple[list[Setting], Array]:
-        """Return settings and their errors; each table is read once."""
-        key = fresh, task, measure
-        if key not in self._read:
-            self._read[key] = (self.fresh[task] if fresh else self.results).errors(task, measure)
-        return self._read[key]
+    @cached_property
+    def cases(self) -> dict[str, list[Task]]:
+        """The tasks by case: those that differ only in their random first weights are one."""
+        found: dict[str, list[Task]] = {}
+        for one in self.results.tasks.values():
+            found.setdefault(case_name(one), []).append(one)
+        return found
 
-    def of_line(self, task: str, line: Line, measure: str = "last100") -> tuple[list[Setting], Array]:
-        """Return the settings of a line and their errors on the study's runs."""
-        settings, errors = self.table(task, measure)
-        ours = places(settings, line.has)
-        return [settings[place] for place in ours], errors[ours]
+    def size(self, case: str) -> int:
+        """Return the number a case is known by: m, p or N."""
+        return task_size(self.cases[case][0])
 
-    def selected(self, task: str, line: Line, measure: str = "last100") -> Setting:
-        """Return the setting of a line that has the smallest mean error on the study's runs."""
-        settings, errors = self.table(task, measure)
-        return settings[tuned(settings, errors, line.has)]
+    def has_random_starts(self, case: str) -> bool:
+        """Return whether a case has random first weights."""
+        return "start_seed" in self.cases[case][0].parameters
 
-    def errors(self, task: str, line: Line, measure: str = "last100") -> Array:
-        """Return the errors (runs,) of a line's selected setting, on fresh runs."""
-        settings, errors = self.table(task, measure, fresh=True)
-        return errors[settings.index(self.selected(task, line, measure))]
+    def first_error(self, case: str) -> float:
+        """Return the error of the first weights; 1 where errors are relative to it."""
+        (first, *_) = self.cases[case]
+        return 1.0 if self.has_random_starts(case) else first.rmsve(first.initial_weights)
 
-    def early(self, task: str, line: Line, share: int) -> float:
-        """Return the mean error over the first 1/share of the run, of a line's selected setting on fresh runs."""
-        curve = self.fresh[task].curves(task, [self.selected(task, line)])[0]
-        return float(curve[:, : max(1, curve.shape[1] // share)].mean())
+    def fresh_study(self, case: str, settings: list[Setting]) -> Study:
+        """Return the study that runs selected settings afresh."""
+        tasks = self.cases[case]
+        if not self.has_random_starts(case):
+            return self.study.fresh(FRESH * self.study.runs, settings, (tasks[0],))
+        others = tuple(build(tasks[0].name, **dict(tasks[0].parameters) | {"start_seed": k}) for k in JUDGED_STARTS)
+        return self.study.fresh(self.study.runs, settings, others)
 
-    def told(self, task: str, line: Line, measure: str = "last100") -> str:
-        """Return a line's mean on fresh runs, and on those it was selected on."""
-        settings, errors = self.table(task, measure)
-        before = errors[tuned(settings, errors, line.has)].mean()
-        return f"{line.label} {self.errors(task, line, measure).mean():.4g} ({before:.4g})"
+    def table(self, case: str, measure: str, fresh: bool = False) -> tuple[list[Setting], Array]:
+        """Return settings and their errors (settings, units); each table is read once."""
+        key = fresh, case, measure
+        if key not in self.read_before:
+            results = self.fresh[case] if fresh else self.results
+            tasks = list(results.tasks.values()) if fresh else self.cases[case]
+            parts = [read(results, one, measure) for one in tasks]
+            settings = parts[0][0]
+            if self.has_random_starts(case):
+                errors = np.stack([part[1].mean(axis=1) for part in parts], axis=1)
+                errors = errors / np.array([one.rmsve(one.initial_weights) for one in tasks])
+            else:
+                errors = parts[0][1]
+            self.read_before[key] = settings, errors
+        return self.read_before[key]
 
-    def lower(self, task: str, left: Line, right: Line, measure: str = "last100") -> tuple[bool, str]:
-        """Return whether `left` is lower than `right`, and the numbers."""
-        interval = statistics.paired_bootstrap(self.errors(task, left, measure), self.errors(task, right, measure))
-        text = f"{short(task)}: {self.told(task, left, measure)}, {self.told(task, right, measure)}, "
-        return bool(interval.high < 0), text + told_interval(interval)
+    def errors(self, case: str, setting: Setting, measure: str, fresh: bool = True) -> Array:
+        """Return the errors of a setting, (units,); what is asked for is kept in `used`, for the tables."""
+        settings, errors = self.table(case, measure, fresh)
+        found = errors[settings.index(setting)]
+        key = fresh, case, repr((setting.rule.name, setting.rho_mode, dict(setting.values)))
+        self.used.setdefault(key, Used(case, fresh, setting, {})).errors[measure] = found
+        return found
 
-    def as_good(self, task: str, left: Line, right: Line, measure: str = "last100") -> tuple[bool, str]:
-        """Return whether `left` is at most 1.25 × `right`, and the numbers."""
-        ratio = self.ratio(task, left, right, measure)
-        text = f"{short(task)}: {self.told(task, left, measure)}, {self.told(task, right, measure)}, ratio {ratio:.2f}"
-        return bool(ratio <= AS_GOOD), text
+    def of_line(self, case: str, line: Line, measure: str = "last100") -> list[Setting]:
+        """Return the settings of a line."""
+        settings, _ = self.table(case, measure)
+        return [settings[place] for place in places(settings, line.has)]
 
-    def ratio(self, task: str, left: Line, right: Line, measure: str = "last100") -> float:
-        """Return mean(left) / mean(right)."""
-        return float(self.errors(task, left, measure).mean() / self.errors(task, right, measure).mean())
-
-
-Judged = list[tuple[bool, str]]
-Test = Callable[..., Judged]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement of the paper: where it stands, in our words, the studies it rests on, and the test that judges it.
-
-    `others` are tests of the same statement under other readings, told beside a verdict that is not "holds".
-    """
-
-    name: str
-    where: str
-    statement: str
-    criterion: str
-    studies: tuple[str, ...]
-    test: Test
-    reading: str = "default"
-    others: tuple[tuple[str, Test], ...] = ()
-
-    def judge(self, evidence: dict[str, Evidence]) -> Verdict:
-        """Return the verdict; the test is given the evidence of each study."""
-        given = [evidence[study] for study in self.studies]
-        judged = self.test(*given)
-        verdict = in_words(judged)
-        numbers = [f"{'✓' if holds else '✗'} {text}" for holds, text in judged]
-        otherwise = [] if verdict == "holds" else [f"{how}: {tallied(test(*given))}" for how, test in self.others]
-        study = ", ".join(self.studies)
-        return Verdict(
-            self.name, self.where, self.statement, self.criterion, verdict, numbers, otherwise, self.reading, study
-        )
+    def choose(self, case: str, line: Line, tuned_for: str = "last100") -> Chosen:
+        """Return what a line selects: the setting with the smallest mean error on the study's runs."""
+        settings, errors = self.table(case, tuned_for)
+        best = settings[tuned(settings, errors, line.has)]
+        among = self.of_line(case, line, tuned_for)
+        return Chosen(self, case, line.label, line.held, best, len(among), edge(best, among))
 
 
-def in_words(judged: Judged) -> str:
-    """Return the verdict of several comparisons."""
-    held = [holds for holds, _ in judged]
-    if not held:
-        return "not judged"
-    return "holds" if all(held) else "holds in part" if any(held) else "does not hold"
+def case_name(task: Task) -> str:
+    """Return the name of a task without its random first weights."""
+    parameters = {name: value for name, value in task.parameters.items() if name != "start_seed"}
+    return f"{task.name}({', '.join(f'{name}={value}' for name, value in parameters.items())})"
 
 
-def tallied(judged: Judged) -> str:
-    """Return a verdict with the comparisons that made it."""
-    return f"{in_words(judged)} ({sum(holds for holds, _ in judged)} of {len(judged)})"
+def read(results: Results, task: Task, measure: str) -> tuple[list[Setting], Array]:
+    """Return settings and errors (settings, runs) of a task; "early" is read from the learning curves."""
+    if measure != "early":
+        return results.errors(str(task), measure)
+    settings = list(results.study.settings())
+    curves = results.curves(str(task), settings)
+    return settings, curves[:, :, : max(1, curves.shape[2] // EARLY)].mean(axis=2)
 
 
-def told_interval(interval: statistics.Interval) -> str:
-    """Return a difference as it stands in a sentence."""
-    return f"difference {interval.difference:.2g} [{interval.low:.2g}, {interval.high:.2g}]"
-
-
-def short(task: str) -> str:
-    """Return a task in a word, e.g. "20" of "random_walk(n_states=20)"."""
-    return task.partition("(")[2].rstrip(")").replace("n_states=", "").replace("n_features=", "p=")
-
-
-def mean(errors: np.ndarray) -> str:
-    """Return a mean as it stands in a sentence."""
-    return f"{errors.mean():.4g}"
+def edge(best: Setting, among: Iterable[Setting]) -> str:
+    """Return which parameters of the best setting are the lowest or highest of the grid, e.g. "highest alpha"."""
+    found = []
+    for name, value in best.values.items():
+        values = {setting.values[name] for setting in among}
+        if len(values) > 1 and value in (min(values), max(values)):
+            found.append(f"{'highest' if value == max(values) else 'lowest'} {name}")
+    return ", ".join(found)

@@ -5,6 +5,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from gradient_dd.errors import extra
+
+with extra("report"):
+    import matplotlib  # noqa: F401  (every file of this folder draws with it)
+
 HEADERS = {"Baird": "state_diagram"}  # by the name of the figure: the file and function that draw what stands above it
 
 

@@ -15,7 +15,7 @@ from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.advice.extrapolation import Changes, changes
 from gradient_dd.theory.advice.pilot import Pilot, TaskPilot, expected_steps, part_of
-from gradient_dd.theory.advice.search import BUDGET, OnProgress, Progress, Row, Search
+from gradient_dd.theory.advice.search import BUDGET, OnProgress, Row, Search
 from gradient_dd.theory.advice.space import spaces_of
 
 MEASURES = ("area", "last100")
@@ -119,7 +119,7 @@ def advise_with(pilot: Pilot, measure: str, budget: float, on_progress: OnProgre
     candidates = [candidate(pilot, row) for row in rows]
     chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
     if chosen is not None and best is not None and longer > 1:
-        on_progress(Progress("longer runs: how the best alpha changes", search.done, budget))
+        search.report("longer runs: how the best alpha changes", 0.5 * budget)
         chosen = changed(chosen, changes(pilot, best.point, measure, horizon))
     return Advice(chosen, candidates, left_out(pilot, search), measure, initial_error, horizon, pilot.horizon)
 

@@ -38,11 +38,11 @@ LITTLE = 1.15  # and stepping back costs little if it multiplies the error by no
 
 
 class Progress(NamedTuple):
-    """What is being done, and how much of the estimated work is behind it."""
+    """What is done next, about how many seconds of a core that takes, and the share of all stages that lie behind."""
 
     doing: str
-    done: float
-    total: float
+    core_seconds: float
+    share: float
 
 
 OnProgress = Callable[[Progress], None]
@@ -111,7 +111,7 @@ class Search:
 
     def __init__(self, pilot: Pilot, measure: str, budget: float, on_progress: OnProgress) -> None:
         self.pilot, self.measure, self.budget, self.on_progress = pilot, measure, budget, on_progress
-        self.done, self.rows = 0.0, dict[str, Row]()
+        self.rows, self.stages, self.stages_done = dict[str, Row](), 4, 0
 
     def best(self) -> Row | None:
         """Search, and return the row to recommend; None where every point diverged."""
@@ -130,6 +130,7 @@ class Search:
         coarse = [point for space in self.pilot.spaces.values() for point in space.coarse()]
         if self.pilot.core_seconds(len(coarse)) <= SHARES["scout"] * self.budget:
             return self.run("scout", coarse).to_refine()
+        self.stages = 5
         lines = self.run("scout", coarse, SHORT).to_follow()
         octaves = range(-int(log2(SHORT)), 2)
         return self.run("full", (point.moved(0, OCTAVE * k) for point in lines for k in octaves)).to_refine()
@@ -158,14 +159,18 @@ class Search:
         if not chosen:
             return Stage(name, {}, Scores([], *np.zeros((3, 0, 0))))
         runs = self.affordable_runs(name, len(chosen), share)
-        self.on_progress(Progress(f"{name}: {len(chosen)} settings, {runs} runs", self.done, self.budget))
+        self.report(f"{name}: {len(chosen)} settings, {runs} runs", self.pilot.core_seconds(len(chosen), runs, share))
         scores = self.pilot.run(chosen, runs, share)
-        self.done += self.pilot.core_seconds(len(chosen), runs, share)
         means = getattr(scores, self.measure).mean(axis=0).tolist()
         stage = Stage(name, dict(zip(chosen, means, strict=True)), scores)
         best = {point.learner: point for point in reversed(stage.by_error())}
         self.rows |= {learner: stage.row(point) for learner, point in best.items()}
         return stage
+
+    def report(self, doing: str, core_seconds: float) -> None:
+        """Tell what is done next."""
+        self.on_progress(Progress(doing, core_seconds, min(self.stages_done / self.stages, 1.0)))
+        self.stages_done += 1
 
     def affordable_runs(self, stage: str, settings: int, share: int) -> int:
         """Return how many runs the budget of a stage allows, within its bounds."""

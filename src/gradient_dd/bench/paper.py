@@ -1,0 +1,99 @@
+"""`gradient-dd bench --paper`: what each study of the paper costs, against C for the same learners, lanes and updates.
+
+For each task of a study, all its settings are advanced over a short piece of a run, as a unit of a sweep does it:
+sampling, cutting into segments, every block, errors. C advances blocks of the same lanes over a piece of the same
+length; sampling is not counted for it. Both are timed in turns on one core, in CPU time, so other work on the machine
+does not count, and the best time is scaled up to the study. C has no natural learners: GTD2 and TDC stand for them.
+"""
+
+from collections.abc import Callable
+from time import thread_time
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.bench import horizon_of, on_one_core
+from gradient_dd.bench.c_baseline import c_call, library
+from gradient_dd.engine.kernels.row_table import touches
+from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.trajectories import Stream
+from gradient_dd.paper.studies import STUDIES
+from gradient_dd.studies import Study
+from gradient_dd.tasks import Task
+
+STEPS = 2**15  # of a piece
+REPEATS = 7
+HEAD = ("study", "updates", "engine s", "C s", "/ C")
+
+
+def run_paper_bench(on_progress: Callable[[str], None]) -> dict[str, Any]:
+    """Measure every study and return a row for each and the ratio of the sums; `on_progress` is told what is next."""
+    with on_one_core():
+        rows = [study_row(study, on_progress) for study in STUDIES.values()]
+    return {"studies": rows, "ratio": ratio(*(sum_of(rows, name) for name in ("engine_seconds", "c_seconds")))}
+
+
+def study_row(study: Study, on_progress: Callable[[str], None]) -> dict[str, Any]:
+    """Return the updates of a study and the core-seconds of the engine and of C, all tasks and runs together."""
+    engine, c = 0.0, 0.0 if library(8, True, 2) else None
+    for task in study.built_tasks():
+        on_progress(f"{study.name}: {task}")
+        steps = (study.steps or study.episodes * task.expected_length) * study.runs  # type: ignore[operator]
+        ours, theirs = seconds_per_step(study, task)
+        engine += ours * steps
+        c = None if c is None or theirs is None else c + theirs * steps
+    row = {"study": study.name, "updates": study.estimate()["updates"], "engine_seconds": engine, "c_seconds": c}
+    return row | {"ratio": ratio(engine, c)}
+
+
+def seconds_per_step(study: Study, task: Task) -> tuple[float, float | None]:
+    """Return what one step of all settings of a study costs the engine and C; None where there is no C compiler."""
+    settings, horizon = list(study.settings()), horizon_of(task)
+    unit, blocks = (LaneRun(task, settings, horizon, study.schedule, study.sampling) for _ in range(2))
+    column = Stream(task, sampling=study.sampling).take(STEPS + 1)
+    ends = np.flatnonzero(task.transitions.ends[column[:-1]]) + 1
+    segments = horizon.cut(ends, STEPS, 0, 0, study.schedule)
+    shape = touches(task, "R")[1]
+    in_c = []
+    for block in blocks.blocks:
+        code = library(len(block.errors.now), shape.one_hot, shape.width)
+        in_c += [c_call(code, block, column, segments)] if code else []
+
+    def run_c() -> None:
+        for call in in_c:
+            call()
+
+    best = {"engine": np.inf, "C": np.inf}
+    for _ in range(REPEATS):
+        for name, call in (("engine", lambda: unit.advance(STEPS)), ("C", run_c)):
+            begin = thread_time()
+            call()
+            best[name] = min(best[name], thread_time() - begin)
+    return best["engine"] / STEPS, best["C"] / STEPS if in_c else None
+
+
+def sum_of(rows: list[dict[str, Any]], name: str) -> float | None:
+    """Return the sum of a column; None where a value is missing."""
+    values = [row[name] for row in rows]
+    return None if None in values else sum(values)
+
+
+def ratio(ours: float | None, theirs: float | None) -> float | None:
+    """Return ours over theirs, if both are known."""
+    return None if ours is None or theirs is None else ours / theirs
+
+
+def paper_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Return the rows of the printed table, the sum last."""
+    names = ("updates", "engine_seconds", "c_seconds")
+    total = {name: sum_of(result["studies"], name) for name in names} | {"study": "all", "ratio": result["ratio"]}
+    return [
+        (
+            row["study"],
+            f"{row['updates']:.3g}",
+            f"{row['engine_seconds']:.1f}",
+            "" if row["c_seconds"] is None else f"{row['c_seconds']:.1f}",
+            "" if row["ratio"] is None else f"{row['ratio']:.2f}",
+        )
+        for row in [*result["studies"], total]
+    ]

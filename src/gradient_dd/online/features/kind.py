@@ -1,0 +1,116 @@
+"""What a feature map is: observations in, rows of features out, and what a learner wants to know of it.
+
+Every map has
+
+    n_features   p, how many features there are
+    nonzeros     k, how many of them are not zero at most
+    bound        the largest |x|² it can give; a step size of 1 / bound moves a value all the way to its target
+    rows(X)      the features of n observations, as `Rows`
+    as_data()    the map as plain data, from which `from_data` makes it again
+
+and is called with one observation for the features of a single step, as `Learner.update` takes them.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Integers
+from gradient_dd.errors import Words, must, one_of
+
+OUTSIDE = ("refuse", "clip")
+
+
+class Rows(NamedTuple):
+    """Feature rows of n observations: (n, k) indices and values, or dense (n, p) values with indices None."""
+
+    indices: Integers | None
+    values: Array
+
+    def one(self, n: int) -> Any:
+        """Return the n-th row as `Learner.update` takes it."""
+        if self.indices is None:
+            return self.values[n]
+        used = self.values[n] != 0
+        return self.indices[n][used], self.values[n][used]
+
+    def dense(self, n_features: int) -> Array:
+        """Return all rows as (n, p)."""
+        if self.indices is None:
+            return self.values
+        rows = np.zeros((len(self.values), n_features))
+        np.add.at(rows, (np.arange(len(rows))[:, None], self.indices), self.values)
+        return rows
+
+
+class Features(ABC):
+    """A feature map."""
+
+    kind: ClassVar[str]
+    n_features: int
+    nonzeros: int
+    bound: float
+
+    @abstractmethod
+    def rows(self, observations: Any) -> Rows:
+        """Return the features of n observations, (n, dimensions) or (n,)."""
+
+    @abstractmethod
+    def as_data(self) -> dict[str, Any]:
+        """Return the map as plain data."""
+
+    def __call__(self, observation: Any) -> Any:
+        """Return the features of one observation: (indices, values), or a dense vector."""
+        return self.rows(np.asarray(observation)[None]).one(0)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.n_features} features, {self.nonzeros} of them at a time>"
+
+
+class Box(NamedTuple):
+    """The bounds of observations, (dimensions,) each, and what to do with one outside of them."""
+
+    low: Array
+    high: Array
+    outside: str
+
+    def unit(self, observations: Any) -> Array:
+        """Return observations scaled to [0, 1], (n, dimensions); NaN is refused, and what is outside as asked."""
+        X = matrix(observations, len(self.low))
+        if self.outside == "clip":
+            X = np.clip(X, self.low, self.high)
+        beyond = (self.low > X) | (self.high < X)
+        if beyond.any():
+            row, column = np.argwhere(beyond)[0]
+            rule = f"be from {self.low[column]:g} to {self.high[column]:g}"
+            hint = "Use outside='clip' to take the nearest bound."
+            raise must(f"Dimension {column} of observation {row}", rule, float(X[row, column]), hint)
+        return (X - self.low) / (self.high - self.low)
+
+
+def box(low: Any, high: Any, outside: str) -> Box:
+    """Return checked bounds."""
+    low, high = (np.atleast_1d(np.asarray(bound, dtype=float)) for bound in (low, high))
+    if low.ndim != 1 or low.shape != high.shape:
+        raise must("'low' and 'high'", "have one number for each dimension", Words(f"{low.shape} and {high.shape}"))
+    if not np.isfinite([low, high]).all() or not (low < high).all():
+        hint = "Give bounds yourself where a space has none."
+        raise must("'low' and 'high'", "be finite, and low below high", Words(f"{low} and {high}"), hint)
+    return Box(low, high, one_of("'outside'", outside, OUTSIDE))
+
+
+def matrix(observations: Any, dimensions: int) -> Array:
+    """Return observations as finite numbers (n, dimensions), or raise with the first that is not."""
+    try:
+        X = np.asarray(observations, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise must("Observations", "be numbers", observations) from None
+    X = X[:, None] if X.ndim == 1 and dimensions == 1 else X
+    if X.ndim != 2 or X.shape[1] != dimensions:
+        raise must("The shape of observations", f"be (n, {dimensions})", X.shape)
+    finite = np.isfinite(X)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise must(f"Dimension {column} of observation {row}", "be a finite number", float(X[row, column]))
+    return X

@@ -1,0 +1,43 @@
+"""One-hot features: a feature for every value of whole-number observations."""
+
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Integers
+from gradient_dd.errors import must, whole_number
+from gradient_dd.online.features.kind import Features, Rows, matrix
+
+
+class OneHot(Features):
+    """A feature for every combination of values: `sizes` is how many values each dimension has, counted from 0.
+
+    >>> OneHot(4)(2)
+    (array([2]), array([1.]))
+    """
+
+    kind = "one_hot"
+
+    def __init__(self, sizes: Any) -> None:
+        self.sizes: Integers = np.array(
+            [whole_number("'sizes'", one) for one in np.atleast_1d(np.asarray(sizes)).tolist()], dtype=np.int64
+        )
+        self.n_features = int(np.prod(self.sizes, dtype=object))
+        if self.n_features > 2**31:
+            raise must("The number of one-hot features", "be at most 2³¹", self.n_features)
+        self.nonzeros, self.bound = 1, 1.0
+
+    def rows(self, observations: Any) -> Rows:
+        """Return the one active feature of n observations."""
+        X = matrix(observations, len(self.sizes))
+        wrong = (np.floor(X) != X) | (X < 0) | (self.sizes <= X)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            rule = f"be a whole number from 0 to {self.sizes[column] - 1}"
+            raise must(f"Dimension {column} of observation {row}", rule, float(X[row, column]))
+        flat = np.ravel_multi_index(tuple(X.astype(np.int64).T), tuple(self.sizes))
+        return Rows(np.asarray(flat)[:, None], np.ones((len(X), 1)))
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the map as plain data."""
+        return {"kind": self.kind, "sizes": self.sizes.tolist()}

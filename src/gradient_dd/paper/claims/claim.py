@@ -1,0 +1,51 @@
+"""A claim: a statement of the paper, where it stands, what would make it true, and the questions that decide it."""
+
+from dataclasses import dataclass
+
+from gradient_dd.paper.claims.evidence import Evidence
+from gradient_dd.paper.claims.findings import finding
+from gradient_dd.paper.claims.verdict import ALIKE, PAPER, Ask, Question, Verdict, in_words, judged
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement in our words, the studies whose figures show it, and the questions to ask of their evidence.
+
+    needed   how many comparisons must hold; None stands for all of them
+    source   "paper", or "ours" for a statement that we added
+    """
+
+    name: str
+    where: str
+    statement: str
+    criterion: str
+    studies: tuple[str, ...]
+    ask: Ask
+    needed: int | None = None
+    source: str = "paper"
+
+    def questions(self, evidence: dict[str, Evidence]) -> list[Question]:
+        """Return the questions. They name settings selected on the studies' own runs; fresh runs are not needed yet."""
+        return self.ask(evidence)
+
+    def judge(self, questions: list[Question]) -> Verdict:
+        """Return the verdict, from the fresh runs of the settings in the questions."""
+        judgements = judged(questions, self.needed)
+        main = [one for judgement in judgements if judgement.tuning == PAPER for one in judgement.comparisons]
+        alike = [one for judgement in judgements if judgement.tuning == ALIKE for one in judgement.comparisons]
+        held, also = sum(one.holds for one in main), sum(one.holds for one in alike)
+        return Verdict(
+            claim=self.name,
+            source=self.source,
+            where=self.where,
+            statement=self.statement,
+            criterion=self.criterion,
+            verdict=in_words(main, self.needed),
+            held=held,
+            of=len(main),
+            alike=f"{in_words(alike, self.needed)} ({also} of {len(alike)})" if alike else "",
+            finding=finding(judgements),
+            studies=list(self.studies),
+            needed=self.needed,
+            judgements=judgements,
+        )

@@ -1,0 +1,176 @@
+"""A task from a Gymnasium environment that has a table: FrozenLake, CliffWalking, Taxi, and any other with `P`.
+
+Such a table lists, for each state and action, outcomes (probability, next state, reward, done). Three things in it are
+easy to get wrong, and are handled here:
+
+    done      ends the episode, whatever the table says of the state entered: the goal of CliffWalking goes on in its
+              table. Every such outcome leads to one terminal state of its own, numbered after the others.
+    states    that the behaviour policy never reaches have no visits and no value; they are left out.
+    rewards   of several outcomes that lead to the same state are averaged, which keeps all values.
+
+States keep their numbers: `task.states` are those of the environment. `task.notes` has a sentence for each change.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from gradient_dd.arrays import LARGEST, Array, Booleans, numbers, sparse_numbers
+from gradient_dd.errors import GradientDDError, Words, must, number, whole_number
+from gradient_dd.tasks.from_tables import feature_rows
+from gradient_dd.tasks.task import Outcomes, Task
+
+Row = tuple[int, int, int, float, float]  # state, action, next state, probability, reward
+
+
+def from_gymnasium(
+    env: Any,
+    behaviour: Any = None,
+    target: Any = None,
+    discount: float = 1.0,
+    features: Any = None,
+    start: Any = None,
+) -> Task:
+    """Return the task of an environment's table, with values of `target` on data from `behaviour`.
+
+    behaviour  (states, actions) probabilities of the policy that acts; default uniform
+    target     (states, actions) probabilities of the policy whose values are wanted; default uniform
+    discount   continuation discount into every state that does not end the episode
+    features   (states, p) or (states that are reached, p), dense or SciPy sparse; default one-hot
+    start      (states,) distribution of first states, or one state; default what the environment says
+
+    >>> import gymnasium
+    >>> task = from_gymnasium(gymnasium.make("CliffWalking-v1"), discount=0.9)
+    >>> task.n_states
+    37
+    """
+    table = getattr(getattr(env, "unwrapped", env), "P", None)
+    if table is None:
+        raise must("'env'", "have a table of outcomes, env.unwrapped.P", env, "Use a Learner on its transitions.")
+    rows, states, actions = read_rows(table)
+    name = env.spec.id if getattr(env, "spec", None) is not None else type(env).__name__
+    policies = [
+        policy_of(what, policy, states, actions) for what, policy in (("behaviour", behaviour), ("target", target))
+    ]
+    first = start_of(env, start, states)
+    outcomes, averaged = merged(rows)
+    kept = reachable(outcomes, policies[0], first)
+    if not (outcomes.next_state == states).any():
+        raise must(f"The table of {name}", "end some episode: an outcome that is done", Words("none"))
+    terminal = np.append(~kept, True)
+    used = kept[outcomes.state]
+    return Task(
+        name=name,
+        outcomes=Outcomes._make(column[used] for column in outcomes),
+        discount=np.full(states + 1, number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)),
+        start=np.append(first, 0.0),
+        behaviour=np.vstack([policies[0], np.full(actions, 1 / actions)]),
+        target=np.vstack([policies[1], np.full(actions, 1 / actions)]),
+        feature_rows=(x := feature_rows(name, pad_features(features, states), terminal)),
+        initial_weights=np.zeros(x.shape[1]),
+        notes=tuple(notes_on(env, kept, averaged)),
+    )
+
+
+def read_rows(table: Any) -> tuple[list[Row], int, int]:
+    """Return the outcomes that can happen, those marked done leading to one state more, and the counts."""
+    rows = []
+    try:
+        states, actions = len(table), len(table[0])
+        for state in range(states):
+            if len(table[state]) != actions:
+                raise must(f"State {state} of the table", f"have {actions} actions, as state 0 has", len(table[state]))
+            for action in range(actions):
+                for probability, next_state, reward, done in table[state][action]:
+                    if probability > 0:
+                        entered = whole_number("A next state of the table", int(next_state), 0, states - 1)
+                        rows.append((state, action, states if done else entered, float(probability), float(reward)))
+    except GradientDDError:
+        raise
+    except (KeyError, IndexError, OverflowError, TypeError, ValueError) as error:
+        rule = "list (probability, next state, reward, done) for every state and action"
+        raise must("The table of the environment", rule, Words(f"{type(error).__name__}: {error}")) from None
+    if not rows:
+        raise must("The table of the environment", "have an outcome with a probability above 0", Words("none"))
+    return rows, states, actions
+
+
+def merged(rows: list[Row]) -> tuple[Outcomes, int]:
+    """Return one outcome for each (state, action, next state), in that order, and how many rewards were averaged."""
+    groups: dict[tuple[int, int, int], list[tuple[float, float]]] = {}
+    for *place, probability, reward in rows:
+        groups.setdefault(tuple(place), []).append((probability, reward))  # type: ignore[arg-type]
+    order = sorted(groups)
+    averaged = sum(len({reward for _, reward in groups[place]}) > 1 for place in order)
+    weights = np.array([sum(p for p, _ in groups[place]) for place in order])
+    rewards = np.array([sum(p * r for p, r in groups[place]) for place in order]) / weights
+    states, actions, next_states = (np.array(column, dtype=np.int64) for column in zip(*order, strict=True))
+    return Outcomes(states, actions, next_states, weights, rewards), averaged
+
+
+def policy_of(what: str, policy: Any, states: int, actions: int) -> Array:
+    """Return a policy as an array; uniform where none is given."""
+    if policy is None:
+        return np.full((states, actions), 1 / actions)
+    array = numbers(f"{what!r}", policy, LARGEST).copy()
+    if array.shape != (states, actions):
+        raise must(f"The shape of {what!r}", f"be {(states, actions)}: states and actions", array.shape)
+    return array
+
+
+def start_of(env: Any, start: Any, states: int) -> Array:
+    """Return the distribution of first states: as given, at one state, or the environment's own."""
+    if start is None:
+        start = getattr(getattr(env, "unwrapped", env), "initial_state_distrib", None)
+    if start is None:
+        raise must("'start'", "be given, for the environment does not say where episodes start", Words("none"))
+    array = numbers("'start'", start, LARGEST).copy()
+    if array.ndim == 0 and array in np.arange(states):
+        return np.eye(1, states, int(array))[0]
+    if array.shape != (states,):
+        raise must("'start'", f"be a state from 0 to {states - 1}, or a distribution over {states} states", start)
+    return array
+
+
+def reachable(outcomes: Outcomes, behaviour: Array, start: Array) -> Booleans:
+    """Return which states an episode can be in under the behaviour policy, (states,)."""
+    possible = behaviour[outcomes.state, outcomes.action] > 0
+    here, there = outcomes.state[possible], outcomes.next_state[possible]
+    reached = np.append(start > 0, False)
+    while True:
+        more = reached.copy()
+        more[there[reached[here]]] = True
+        more[-1] = False  # the terminal leads nowhere
+        if (more == reached).all():
+            return reached[:-1]
+        reached = more
+
+
+def pad_features(features: Any, states: int) -> Any:
+    """Return features with a row for the terminal, where they have one for every state of the environment."""
+    if features is None:
+        return None
+    if sp.issparse(features):
+        rows = sparse_numbers("'features'", features, LARGEST)
+    else:
+        dense = np.atleast_2d(numbers("'features'", features, LARGEST))
+        if dense.ndim != 2:
+            raise must("The shape of 'features'", "be (states, p)", dense.shape)
+        rows = sp.csr_matrix(dense)
+    return sp.vstack([rows, sp.csr_matrix((1, rows.shape[1]))]) if rows.shape[0] == states else rows
+
+
+def notes_on(env: Any, kept: Booleans, averaged: int) -> list[str]:
+    """Return a sentence for each thing that the table has and the task does not."""
+    notes = []
+    if not kept.all():
+        missing = np.flatnonzero(~kept)
+        shown = ", ".join(map(str, missing[:8])) + (", …" if len(missing) > 8 else "")
+        notes.append(f"{len(missing)} of {len(kept)} states are never reached or end episodes, and left out: {shown}.")
+    if averaged:
+        notes.append(f"{averaged} outcomes had several rewards, which were averaged; values stay, their noise is less.")
+    limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
+    if limit:
+        notes.append(f"The limit of {limit} steps is not in the table: values are those of episodes without it.")
+    return notes

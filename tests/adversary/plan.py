@@ -1,0 +1,40 @@
+"""Which attack each input is: drawn from all of them, cheap ones more often."""
+
+import os
+import sys
+from pathlib import Path
+from random import Random
+from shutil import rmtree
+from tempfile import mkdtemp
+
+from adversary import api, command_line, files, stores, theory
+from adversary.rule import MEMORY, Attack, Finding, generator, judge
+
+ATTACKS: dict[str, Attack] = api.ATTACKS | theory.ATTACKS | files.ATTACKS | stores.ATTACKS | command_line.ATTACKS
+WEIGHTS = {  # 2 for those not named
+    **dict.fromkeys(("update", "from_tables"), 6),
+    **dict.fromkeys(("theory", "update_many", "predict", "learner", "random_tables", "task", "study"), 4),
+    **dict.fromkeys(("command_line", "toml", "schedule"), 3),
+    **dict.fromkeys(("lanes", "damaged_store", "edited_store", "store_that_is_none", "rule_file", "prox"), 1),
+}
+
+
+def attack_of(seed: int, number: int) -> str:
+    """Return the name of the attack that an input is."""
+    weights = [WEIGHTS.get(name, 2) for name in ATTACKS]
+    return Random(f"{seed}/{number}").choices(list(ATTACKS), weights)[0]
+
+
+def run_input(seed: int, number: int, attack: str | None = None) -> tuple[str, Finding | None]:
+    """Run one input in a folder of its own; return how it ended, and what it broke."""
+    name = attack or attack_of(seed, number)
+    home, folder = Path.cwd(), Path(mkdtemp(prefix="adversary-"))
+    os.environ["GRADIENT_DD_MEMORY"] = MEMORY
+    os.chdir(folder)
+    path = list(sys.path)
+    try:
+        return judge(name, number, ATTACKS[name](generator(seed, name, number), folder))
+    finally:
+        os.chdir(home)
+        sys.path[:] = path
+        rmtree(folder, ignore_errors=True)

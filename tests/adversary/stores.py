@@ -1,0 +1,185 @@
+"""Attacks on results files: damage on disk, and edits by another program. The true numbers are read, or none."""
+
+import sqlite3
+from atexit import register
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from random import Random
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+from adversary.files import damaged, files_of, written
+from adversary.rule import Attack, Case
+from gradient_dd.cli.group import cli
+from gradient_dd.engine.schedules import tapered
+from gradient_dd.studies import Study, grid, task
+from gradient_dd.studies.results import Results
+from gradient_dd.studies.sweep import run
+
+STUDY = Study(
+    "s",
+    tasks=(task("random_walk", n_states=3), task("random_walk", n_states=5)),
+    grids=(grid("td", alpha=(0.1, 0.2, 1e6)),),  # the last one diverges
+    schedule=tapered(100),
+    episodes=200,
+    runs=12,
+)
+
+
+TINY = ("sweep", "--task", "random_walk:n_states=3", "--learner", "td", "--episodes", "2")
+
+
+def command(*words: Any) -> None:
+    """Run a command of the command line in this process; its errors come out as they are."""
+    cli.main([str(word) for word in words], standalone_mode=False)
+
+
+@cache
+def scratch() -> Path:
+    """Return a folder of this process."""
+    folder = mkdtemp(prefix="adversary-")
+    register(rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def exported(file: Path, *options: str) -> str:
+    """Return what `export` writes."""
+    target = scratch() / "table.csv"
+    target.unlink(missing_ok=True)
+    command("export", target, "--out", file, *options)
+    return target.read_text(encoding="utf-8")
+
+
+def all_errors(file: Path) -> list[bytes]:
+    """Return the errors of every task, by both measures."""
+    results = Results(STUDY, file)
+    return [results.errors(name, measure)[1].tobytes() for name in results.tasks for measure in ("last100", "area")]
+
+
+def all_curves(file: Path) -> list[bytes]:
+    """Return the curves of every setting of every task."""
+    results = Results(STUDY, file)
+    return [results.curves(name, results.errors(name)[0]).tobytes() for name in results.tasks]
+
+
+READERS: dict[str, Callable[[Path], Any]] = {
+    "export --per-run": lambda file: exported(file, "--per-run"),
+    "export": exported,
+    "Results.errors": all_errors,
+    "Results.curves": all_curves,
+    "Results.frame": lambda file: Results(STUDY, file).frame().to_csv(),
+}
+
+
+@cache
+def whole_store() -> tuple[bytes, dict[str, Any]]:
+    """Return the bytes of a results file, and what is read from it."""
+    file = scratch() / "whole.db"
+    run(STUDY, file, workers=1)
+    with sqlite3.connect(file) as opened:
+        opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    opened.close()
+    with redirect_stdout(StringIO()):
+        return file.read_bytes(), {name: read(file) for name, read in READERS.items()}
+
+
+def attack_damaged_store(rng: Random, folder: Path) -> Case:
+    """A results file with damage, read in one way."""
+    name = rng.choice(list(READERS))
+    words, content = damaged(rng, whole_store()[0])
+    file = written(folder, "results.db", content)
+    complaint = lambda result: "" if result == whole_store()[1][name] else f"{name} read wrong numbers"  # noqa: E731
+    return Case(f"{name}, {words}", lambda: READERS[name](file), lambda: file.read_bytes(), complaint)
+
+
+EDITS = (
+    "UPDATE result SET last100 = last100 * 1.0001 WHERE run = 1",
+    "UPDATE result SET area = 0 WHERE run = 0",
+    "UPDATE result SET last100 = 'abc' WHERE run = 2",
+    "UPDATE result SET area = X'00' WHERE run = 2",
+    "UPDATE result SET diverged_step = 7 WHERE run = 0",
+    "UPDATE result SET diverged_step = 'x' WHERE run = 0",
+    "UPDATE result SET run = run + 1000 WHERE run = 2",
+    "UPDATE result SET last100 = (SELECT max(last100) FROM result WHERE last100 < 1e9)",
+    "UPDATE curve SET points = zeroblob(8) WHERE run = 0",
+    "UPDATE curve SET points = zeroblob(length(points)) WHERE run = 0",
+    "UPDATE curve SET points = 'text' WHERE run = 1",
+    "UPDATE curve SET points = (SELECT max(points) FROM curve)",
+    "DELETE FROM curve WHERE run = 1",
+    "DELETE FROM result WHERE run = 1 AND setting = 1",
+    "UPDATE setting SET alpha = 0.15 WHERE id = 1",
+    "UPDATE setting SET alpha = 'abc' WHERE id = 1",
+    "UPDATE setting SET learner = 'tdc'",
+    "UPDATE setting SET task = X'FF'",
+    "UPDATE setting SET \"values\" = 'not json'",
+    "UPDATE setting SET \"values\" = '{}'",
+    "UPDATE setting SET size = 'big'",
+    "UPDATE setting SET episodes = NULL",
+    "UPDATE setting SET schedule = 'a' || char(10) || char(27) || '[31m'",
+    "DELETE FROM unit",
+    "DELETE FROM setting WHERE id = 1",
+    "DROP TABLE curve",
+    "DROP TABLE result",
+    "DROP TABLE setting",
+    "ALTER TABLE result RENAME COLUMN area TO space",
+    "ALTER TABLE curve RENAME TO curves",
+    "PRAGMA user_version = 99",
+    "PRAGMA user_version = 0",
+    "PRAGMA application_id = 7",
+    "CREATE TABLE more (x)",
+    "VACUUM",
+    "PRAGMA journal_mode = DELETE",
+)
+
+
+def attack_edited_store(rng: Random, folder: Path) -> Case:
+    """A results file that another program has changed, read in one way."""
+    name, edit = rng.choice([*READERS, "status"]), rng.choice(EDITS)
+    file = written(folder, "results.db", whole_store()[0])
+    with sqlite3.connect(file, isolation_level=None) as opened:
+        opened.execute(edit)
+    opened.close()
+    read = READERS.get(name, lambda file: command("status", "--out", file))
+    complaint = lambda result: "" if result == whole_store()[1].get(name) else f"{name} read wrong numbers"  # noqa: E731
+    return Case(f"{name} after {edit}", lambda: read(file), lambda: file.read_bytes(), complaint)
+
+
+def attack_store_that_is_none(rng: Random, folder: Path) -> Case:
+    """Another kind of file, a folder, or nothing, where results are to be read or written."""
+    place = rng.choice(["folder", "text", "empty", "foreign", "none", "long", "inside", "link"])
+    path = folder / "results.db"
+    if place == "folder":
+        path.mkdir()
+    elif place == "text":
+        path.write_text("hello " * 1000)
+    elif place == "empty":
+        path.touch()
+    elif place == "foreign":
+        with sqlite3.connect(path) as opened:
+            opened.execute("CREATE TABLE mine (x)")
+        opened.close()
+    elif place == "long":
+        path = folder / ("x" * 300)
+    elif place == "inside":
+        (folder / "file").touch()
+        path = folder / "file" / "results.db"
+    elif place == "link":
+        path.symlink_to(folder / "nowhere" / "x.db")
+    name = rng.choice([*READERS, "status", "run", "sweep"])
+    uses: dict[str, Callable[[], Any]] = {
+        "status": lambda: command("status", "--out", path),
+        "run": lambda: run(STUDY, path, workers=1),
+        "sweep": lambda: command(*TINY, "--out", path),
+    }
+    call = uses.get(name, lambda: READERS[name](path))
+    before = (lambda: files_of(folder)) if name not in ("run", "sweep") else lambda: None
+    return Case(f"{name} of a results file that is {place}", call, before)
+
+
+ATTACKS: dict[str, Attack] = {
+    name.removeprefix("attack_"): attack for name, attack in list(globals().items()) if name.startswith("attack_")
+}

@@ -1,0 +1,107 @@
+"""Tables of results: every parameter that a rule declares is a column, and every number is the mean of the runs asked for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gradient_dd.learners import Parameter, Rule
+from gradient_dd.learners.rule import ALPHA
+from gradient_dd.report.interactive import study_data
+from gradient_dd.studies import Study, grid, task
+from gradient_dd.studies.export import write_frame
+from gradient_dd.studies.frames import run_frame, summary_frame
+from gradient_dd.studies.store import Store
+from gradient_dd.studies.sweep import run
+
+
+def clipped_step(alpha, rho, delta, clip, runs):
+    return (alpha * rho * min(max(delta, -clip), clip) * runs,)
+
+
+CLIPPED = Rule(
+    name="clipped",
+    label="Clipped TD",
+    step=clipped_step,
+    moves=("w_x",),
+    parameters=(ALPHA, Parameter("clip", "bound of δ", default=1.0), Parameter("runs", "a factor", default=1.0)),
+    reference="A test.",
+    module=__name__,
+)
+STUDY = Study(
+    "clipping",
+    tasks=(task("random_walk", n_states=3),),
+    grids=(grid(CLIPPED, alpha=(0.1, 0.2), clip=(0.01, 1.0)), grid("tdrc", alpha=0.1), grid("td", alpha=0.1)),
+    episodes=20,
+    runs=3,
+)
+NAME = "random_walk(n_states=3)"
+FIXED = [
+    *("task", "size", "reading", "learner", "alpha", "zeta", "kappa", "schedule", "episodes", "runs"),
+    *("last100_mean", "last100_sem", "area_mean", "area_sem", "diverged_runs"),
+]
+pytestmark = pytest.mark.xdist_group("kernels of td")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return run(STUDY, tmp_path_factory.mktemp("frames") / "a.db")
+
+
+def test_every_declared_parameter_is_a_column_of_the_summary(results):
+    """The rule's own `clip` has a column; its `runs`, a name that every table has already, gets another name."""
+    frame = results.frame()
+    assert frame.columns.tolist() == [*FIXED, "reg", "rho_mode", "sampling", "clip", "parameter_runs"]
+    assert frame["clip"].tolist() == pytest.approx([0.01, 1.0, 0.01, 1.0, np.nan, np.nan], nan_ok=True)
+    assert frame["alpha"].tolist() == [0.1, 0.1, 0.2, 0.2, 0.1, 0.1]
+    assert frame["reg"].tolist() == pytest.approx([*[np.nan] * 4, 1.0, np.nan], nan_ok=True)
+    assert frame["parameter_runs"].tolist() == pytest.approx([*[1.0] * 4, np.nan, np.nan], nan_ok=True)
+    assert frame["runs"].tolist() == [3] * 6
+    declared = ["learner", "alpha", "zeta", "kappa", "reg", "clip", "parameter_runs"]
+    assert not frame.duplicated(declared).any(), "rows that cannot be told apart"
+
+
+def test_every_declared_parameter_is_a_column_of_the_table_of_runs(results):
+    with Store(results.path) as store:
+        frame = run_frame(store)
+    assert frame.columns.tolist() == [
+        *("task", "size", "reading", "learner", "alpha", "zeta", "kappa", "rho_mode", "schedule", "episodes"),
+        *("sampling", "seed", "run", "last100", "area", "diverged_step", "diverged_episode"),
+        *("reg", "clip", "parameter_runs"),
+    ]
+    assert len(frame) == 18
+    means = frame.groupby(["learner", "alpha", "clip"], sort=False)["last100"].mean()
+    wanted = results.frame().dropna(subset="clip").set_index(["learner", "alpha", "clip"])["last100_mean"]
+    assert means.loc[wanted.index].to_numpy() == pytest.approx(wanted.to_numpy())
+
+
+def test_an_exported_file_has_them_too(results, tmp_path):
+    with Store(results.path) as store:
+        write_frame(summary_frame(store), tmp_path / "t.csv")
+    assert pd.read_csv(tmp_path / "t.csv")["clip"].nunique() == 2
+
+
+def test_selection_and_the_interactive_figures_tell_the_values_of_an_own_parameter_apart(results):
+    """A clip of 0.01 learns next to nothing in 20 episodes, so the selected setting has the other."""
+    assert results.selected(NAME, "clipped").values["clip"] == 1.0
+    data = study_data(results)
+    assert data["parameters"] == ["alpha", "zeta", "reg", "clip", "runs"]
+    place = 2 + data["parameters"].index("clip")
+    rows = data["tasks"][0]["rows"]
+    assert [row[place] for row in rows] == [0.01, 1.0, 0.01, 1.0, None, None]
+    assert all(len(row) == 2 + len(data["parameters"]) + 4 for row in rows)
+    with_a_curve = [(rows[place][0], rows[place][5]) for place in data["tasks"][0]["curves"]]
+    assert {("clipped", 0.01), ("clipped", 1.0)} <= set(with_a_curve), "each clip has a best alpha of its own"
+
+
+def test_a_summary_folds_the_runs_asked_for_and_no_others(results):
+    """The file holds runs 0 to 4; the table of runs 3 and 4 has their mean and count alone."""
+    later = run(replace(STUDY, first_run=3, runs=2), results.path)
+    frame = later.frame()
+    _, errors = later.errors(NAME)
+    assert frame["runs"].tolist() == [2] * 6
+    assert frame["last100_mean"].to_numpy() == pytest.approx(errors.mean(axis=1))
+    assert results.frame()["runs"].tolist() == [3] * 6
+    assert results.frame()["last100_mean"].to_numpy() == pytest.approx(results.errors(NAME)[1].mean(axis=1))
+    assert frame["last100_mean"].to_numpy() != pytest.approx(results.frame()["last100_mean"].to_numpy())

@@ -1,0 +1,112 @@
+"""Logs from files: what is not a log, or not whole, gets one sentence."""
+
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+from gradient_dd.errors import BadRequestError
+from gradient_dd.theory.log import log_of, read_log
+
+X = np.eye(3)
+COLUMNS = {"x": X, "reward": np.ones(3), "discount": np.full(3, 0.9), "x_next": X[::-1]}
+
+
+def sentence_of(call, *arguments):
+    with pytest.raises(BadRequestError) as caught:
+        call(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_an_array_is_no_log(tmp_path):
+    np.save(tmp_path / "log.npy", X)
+    (tmp_path / "log.npy").rename(tmp_path / "log.npz")
+    assert "The log log.npz must be readable." in sentence_of(read_log, tmp_path / "log.npz")
+
+
+def test_every_truncation_of_a_log_is_refused(tmp_path):
+    file = tmp_path / "log.npz"
+    np.savez(file, **COLUMNS)
+    whole = file.read_bytes()
+    for length in range(0, len(whole), 50):
+        file.write_bytes(whole[:length])
+        assert "must be readable" in sentence_of(read_log, file)
+
+
+def test_a_damaged_number_is_refused(tmp_path):
+    """In .npz files, which hold a checksum of every array; a .csv file has none."""
+    file = tmp_path / "log.npz"
+    np.savez(file, **COLUMNS)
+    whole = bytearray(file.read_bytes())
+    place = whole.find(np.float64(0.9).tobytes())
+    whole[place + 6] ^= 1
+    file.write_bytes(whole)
+    assert "must be readable. Got BadZipFile: Bad CRC-32" in sentence_of(read_log, file)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_logs_may_be_compressed_and_hold_more(save, tmp_path):
+    save(tmp_path / "log.npz", **COLUMNS, note=np.array("mine"), rho=np.array([1, 2, 0]))
+    log = read_log(tmp_path / "log.npz")
+    assert log.rho.tolist() == [1, 2, 0]
+    assert np.array_equal(log.x, X)
+
+
+def test_a_log_beyond_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "log.npz", **(COLUMNS | {"x": np.zeros((1000, 1000))}))
+    monkeypatch.setenv("GRADIENT_DD_MEMORY", "1e6")
+    assert "The array 'x.npy' must take at most 1 MB" in sentence_of(read_log, tmp_path / "log.npz")
+
+
+def test_nothing_is_unpickled(tmp_path):
+    np.savez(tmp_path / "log.npz", **(COLUMNS | {"reward": np.array([{}, 1, 2], object)}))
+    assert "must be readable. Got an array of object" in sentence_of(read_log, tmp_path / "log.npz")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x0,x2,next0,next1,reward,discount\n1,1,1,1,1,1\n", "2 columns x0, x1, …, but none called x1"),
+        ("x0,next1,reward,discount\n1,1,1,1\n", "1 columns next0, next1, …, but none called next0"),
+        ("x0,next0,reward,discount\n1,a,1,1\n", "'x_next' must be numbers."),
+        ("x0,next0,reward,discount\n", "'x' and 'x_next' must have one row for each transition"),
+        ("x0,next0,reward,discount\n1,,1,1\n", "'x_next' must be finite. Got nan."),
+        ("x0,next0,reward,discount\n1e99,1,1,1\n", "'x' must be numbers from -1e+50 to 1e+50."),
+        ("\0\0\0", "must"),
+        ('"', "must be readable"),
+    ],
+)
+def test_a_csv_file_has_its_columns(text, sentence, tmp_path):
+    (tmp_path / "log.csv").write_text(text)
+    assert sentence in sentence_of(read_log, tmp_path / "log.csv")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"x": [[10**400]]},
+        {"x": np.full((3, 3), 1e200)},
+        {"x": np.ones((3, 3, 3))},
+        {"x": X * 1j},
+        {"x_next": np.ma.masked_array(X, X > 0)},
+        {"reward": 10**400},
+        {"reward": 1e300},
+        {"reward": ["1", "2", "3"]},
+        {"rho": [[1.0, 2.0, 3.0]]},
+        {"discount": None},
+    ],
+)
+def test_a_log_is_made_of_plain_numbers(change):
+    assert "' must " in sentence_of(lambda: log_of(**(COLUMNS | change)))
+
+
+def test_a_log_is_a_file(tmp_path):
+    os.mkfifo(tmp_path / "log.npz")
+    for path in (tmp_path / "log.npz", tmp_path, "", None, 3, "a\0b.npz", tmp_path / "none.csv"):
+        assert "A log must be " in sentence_of(read_log, path)
+    assert "must be a file that can be read. Got File name too long." in sentence_of(read_log, tmp_path / ("x" * 300))
+    with zipfile.ZipFile(tmp_path / "empty.npz", "w"):
+        pass
+    assert "Got none called x, reward, discount, x_next." in sentence_of(read_log, tmp_path / "empty.npz")
