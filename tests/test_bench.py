@@ -10,7 +10,7 @@ from gradient_dd import bench
 from gradient_dd.bench import paper
 from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
 from gradient_dd.bench.plain_baseline import plain_call
-from gradient_dd.cli import cli
+from gradient_dd.cli.group import cli
 from gradient_dd.engine import reference
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies.study import Study, grid, task

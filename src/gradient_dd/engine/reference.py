@@ -35,6 +35,15 @@ class Weights:
         self.eta = np.zeros_like(self.w)
         self.metric = Metric(len(initial), setting.values["ridge"]) if setting.rule.natural else None
 
+    @property
+    def w_prev(self) -> Array:
+        """The w of one step before."""
+        return self.w - self.change
+
+    @w_prev.setter
+    def w_prev(self, w_prev: Array) -> None:
+        self.change = self.w - w_prev
+
     def advance(
         self,
         setting: Setting,
