@@ -23,11 +23,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import cleandoc, signature
+from numbers import Real
 from pathlib import Path
 from sys import modules
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, must, number, one_of, show, unknown
+from gradient_dd.errors import BadRequestError, Words, boolean, must, number, one_of, show, text, unknown
 from gradient_dd.fingerprint import code_of, fingerprint
 from gradient_dd.learners.vocabulary import MOVES, RHO_MODES, SIGNALS, TERMS
 
@@ -44,6 +45,12 @@ class Parameter:
     default: float
     positive: bool = False
     shared: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("name", "meaning"):
+            text(f"{name!r} of a parameter", getattr(self, name))
+        for name in ("positive", "shared"):
+            object.__setattr__(self, name, boolean(f"{name!r} of a parameter", getattr(self, name)))
 
     @property
     def legal(self) -> str:
@@ -92,6 +99,7 @@ class Rule:
     stable_off_policy: bool = False
 
     def __post_init__(self) -> None:
+        self._check_fields()
         for name in ("moves", "parameters"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         own = [parameter.name for parameter in self.parameters if parameter.name != "zeta" and not parameter.shared]
@@ -119,10 +127,31 @@ class Rule:
             raise must(f"The moves of the rule {self.name!r}", "include 'w_x' or 'w_next'", self.moves)
         if len(set(self.moves)) < len(self.moves):
             raise must(f"The moves of the rule {self.name!r}", "differ", self.moves)
-        returned = self.step(**dict.fromkeys(self.arguments, 0.5))
-        if not isinstance(returned, tuple) or len(returned) != len(self.moves):
+        try:
+            returned = self.step(**dict.fromkeys(self.arguments, 0.5))
+        except Exception as error:  # the step is the user's, and may raise anything
+            got = Words(f"{type(error).__name__}: {error}")
+            raise must(f"The step of the rule {self.name!r}", "run where every argument is 0.5", got) from None
+        numbers = isinstance(returned, tuple) and all(isinstance(one, Real) for one in returned)
+        if not numbers or len(returned) != len(self.moves):
             rule = f"return a tuple with one number for each of {', '.join(self.moves)}"
             raise must(f"The step of the rule {self.name!r}", rule, returned)
+
+    def _check_fields(self) -> None:
+        """Raise unless every field is of its kind."""
+        for name in ("name", "label", "reference", "module"):
+            text(f"{name!r} of a rule", getattr(self, name))
+        for name in ("natural", "td_fixed_point", "stable_off_policy"):
+            object.__setattr__(self, name, boolean(f"{name!r} of the rule {self.name!r}", getattr(self, name)))
+        for name, kind, words in (("moves", str, "names of moves"), ("parameters", Parameter, "Parameters")):
+            several = getattr(self, name)
+            if not isinstance(several, list | tuple) or not all(isinstance(one, kind) for one in several):
+                raise must(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
+        for name, function in (("step", self.step), ("expected", self.expected or self.step)):
+            try:
+                signature(function)
+            except (TypeError, ValueError):
+                raise must(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function) from None
 
     @cached_property
     def key(self) -> str:

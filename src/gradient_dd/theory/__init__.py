@@ -3,7 +3,11 @@
 `theory.measured` is not among these names: it samples, to hold what is predicted against what happens.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from gradient_dd.theory.advice import Candidate, Doubt, candidates, candidates_of_log, doubt, recommended
+from gradient_dd.theory.arguments import checked
 from gradient_dd.theory.dynamics import ExpectedRun, MeanOperator, Means, expected_run, one_step_map
 from gradient_dd.theory.effective import (
     Interpolation,
@@ -108,3 +112,13 @@ __all__ = [
     "stability_over_kappa_alpha",
     "table",
 ]
+
+_ENTRANCES: tuple[Callable[..., Any], ...] = (  # their arguments are checked where they are called from outside
+    *(angle, averaged_matrix, best_alpha, candidates, change_features, check_assumptions, combined_step),
+    *(constrained_step, contraction_factors, effective_matrix, expected_recursion, expected_run, flow_rate),
+    *(generalised_eigenvalues, interpolation, kappa_of_mu, kkt, largest_safe_alpha, largest_stable_alpha),
+    *(mean_square_radius, mu_of_kappa, natural_direction, natural_relation, one_step_map, penalised_step),
+    *(plain_direction, prox_run, rate, recursion_eigenvalues, rest_point, sample_recursion, settled_direction),
+    *(spectral_radius, stability_over_kappa_alpha, table),
+)
+globals().update({function.__name__: checked(function) for function in _ENTRANCES})

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, check_memory
 from gradient_dd.errors import Words, must, number, whole_number
 from gradient_dd.online.feature_vector import checked_features
 from gradient_dd.online.learner import Learner
@@ -44,6 +44,7 @@ class Prox:
         self.kappa = number("'kappa' of Prox", "be a positive number", kappa, low=0.0, positive=True)
         ridge = number("'ridge' of Prox", "be a positive number", ridge, low=0.0, positive=True)
         p = self._values.n_features
+        check_memory(f"A Prox of {p} features", 32 * p * p, "Use fewer features.")
         self._moments = Moments(np.zeros((p, p)), np.zeros(p), ridge * np.eye(p))
         self.updates = 0
 
