@@ -139,7 +139,9 @@ class Columns(Features):
         self.intercept = boolean("'intercept'", intercept)
         self.n_features = self.nonzeros = len(self.shift) + self.intercept
         rule = "be a number that is zero or more, or infinite"
-        self.bound = np.inf if isinstance(largest, float) and largest == np.inf else number("'largest'", rule, largest, low=0.0)
+        self.bound = (
+            np.inf if isinstance(largest, float) and largest == np.inf else number("'largest'", rule, largest, low=0.0)
+        )
 
     @classmethod
     def fitted(cls, observations: Any, intercept: bool = True) -> "Columns":
