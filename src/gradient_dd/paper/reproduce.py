@@ -103,9 +103,9 @@ def make_all(names: tuple[str, ...], folder: Path, scale: Scale, provide: Provid
     verdicts, statements = judge_all(asked), check_statements()
     panels = {figure.name: panels_of(figure, evidence[figure.study].results) for figure in figures}
     write_tables(figures, evidence, folder / "tables")
+    write_claims(verdicts, folder / "claims.json")
     shown = [(figure, panels[figure.name], evidence[figure.study].results.study) for figure in figures]
     draw_all(shown, drawings, folder / "figures", scale.note)
-    write_claims(verdicts, folder / "claims.json")
     results = {figure.study: evidence[figure.study].results for figure in figures}
     page = write_page(PageContent(verdicts, statements, panels, drawings, results, scale.note), folder)
     on_stage(f"Verdicts, tables, figures and report: {perf_counter() - begin:.1f} s")

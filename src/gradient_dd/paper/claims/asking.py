@@ -289,10 +289,10 @@ def as_good_as_natural(walk: str, natural: str) -> Ask:
 
 
 def lower_than_td_somewhere(*studies: str) -> Ask:
-    """Ask whether Gradient-DD is lower than TD, by either measure, each with settings tuned for it."""
-    asks = [
+    """Ask whether Gradient-DD is lower than TD, by what is tuned for, and over all episodes if tuned for the end."""
+    tuned_for_it = [
         versus(study, ("td",), "below", 1.0, measure, (measure,), together="what is measured")
         for study in studies
         for measure in ("last100", "area")
     ]
-    return together(*asks)
+    return together(*tuned_for_it, *(versus(study, ("td",), "below", 1.0, "area") for study in studies))

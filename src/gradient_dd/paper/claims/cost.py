@@ -27,10 +27,10 @@ def cost(found: Evidence) -> Question | None:
     """Return the question for one study, or None where an older version made its runs and took no times."""
     case = max(found.cases, key=found.size)
     times = nanoseconds(found, case)
-    common = sorted(set(times.get("gradient_dd", {})) & set(times.get("gtd2", {})))
+    common = sorted(set(times.get("gradient_dd", {})) & set(times.get("gtd2", {})))  # what ran at the same time
     if not common:
         return None
-    ours, theirs = (np.array([times[learner][run] for run in common]) for learner in ("gradient_dd", "gtd2"))
+    ours, theirs = (np.array([times[learner][unit] for unit in common]) for learner in ("gradient_dd", "gtd2"))
 
     def answer(level: float) -> Interval:
         return ratio_interval((ours, theirs), level=level)
@@ -50,15 +50,15 @@ def cost(found: Evidence) -> Question | None:
 
 
 def nanoseconds(found: Evidence, case: str) -> dict[str, dict[int, float]]:
-    """Return what an update of each learner took in each run of a study on a task, errors included."""
+    """Return what an update of each learner took in each unit of a study on a task, errors included."""
     query = """
-        SELECT learner, run, sum(cost.seconds) / sum(updates) * 1e9 FROM cost JOIN unit ON unit = id
-        WHERE task = ? AND run >= ? AND run < ? GROUP BY learner, run
+        SELECT learner, unit, cost.seconds / updates * 1e9 FROM cost JOIN unit ON unit = id
+        WHERE task = ? AND run >= ? AND run < ?
     """
     runs = found.study.run_numbers
     times: dict[str, dict[int, float]] = {}
     with Store(found.results.path) as store:
         if store.rows("SELECT 1 FROM sqlite_master WHERE name = 'cost'"):
-            for learner, run, value in store.rows(query, [case, runs.start, runs.stop]):
-                times.setdefault(learner, {})[run] = value
+            for learner, unit, value in store.rows(query, [case, runs.start, runs.stop]):
+                times.setdefault(learner, {})[unit] = value
     return times

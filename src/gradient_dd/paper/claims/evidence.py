@@ -10,6 +10,7 @@ divided by the first error, and the fresh ones are of other starts.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ class Evidence:
         """The study."""
         return self.results.study
 
-    @property
+    @cached_property
     def cases(self) -> dict[str, list[Task]]:
         """The tasks by case: those that differ only in their random first weights are one."""
         found: dict[str, list[Task]] = {}

@@ -7,25 +7,23 @@ MEASURES = {"last100": "at the end", "area": "over all episodes", "early": "over
 
 
 def finding(judgements: list[Judgement]) -> str:
-    """Return what was found, as the paper has it first, then what changes where tuning is another."""
+    """Return what was found, as the paper has it first, then how much holds where tuning is another."""
     main = [one for one in judgements if one.tuning == PAPER]
-    several = len(main) > 1
-    parts = [sentence(one, several) for one in main] if len(main) <= MANY else [fractions(main)]
+    parts = [sentence(one, len(main) > 1) for one in main] if len(main) <= MANY else [fractions(main)]
     others: dict[str, list[Judgement]] = {}
     for one in judgements:
         if one.tuning != PAPER:
             others.setdefault(one.tuning, []).append(one)
     for tuning, found in others.items():
-        if len(main) <= MANY and len(found) == 1:
-            parts.append(f"{first_upper(tuning)}, {sentence(found[0], False)}")
-        else:
-            parts.append(f"{first_upper(tuning)}, {fractions(found)}")
+        (first, *rest) = found
+        short = not rest and first.of <= MANY
+        parts.append(f"with {tuning}: {sentence(first, False) if short else fractions(found)}")
     return " ".join(f"{first_upper(part)}." for part in parts if part)
 
 
 def fractions(judgements: list[Judgement]) -> str:
     """Return how many comparisons hold, by reading or by what was tuned for."""
-    return "; ".join(f"{named(one)}: {one.held} of {one.of}" for one in judgements)
+    return "; ".join(" ".join(filter(None, [named(one), f"{one.held} of {one.of}"])) for one in judgements)
 
 
 def named(judgement: Judgement) -> str:
@@ -50,7 +48,7 @@ def row_name(one: Comparison) -> str:
         return one.text
     ours, rival = (one.ours or {}).get("label", ""), (one.rival or {}).get("label", "")
     if one.kind == "growth":
-        return f"{rival} / {ours} grows"
+        return f"{rival} / {ours} grows by"
     if one.kind == "share":
         return f"{ours} ends at this share of the first error:"
     when = MEASURES.get(one.measure, "")
@@ -58,24 +56,18 @@ def row_name(one: Comparison) -> str:
 
 
 def numbers(some: list[Comparison]) -> str:
-    """Return estimates with their intervals, and where they were found."""
-    return ", ".join(f"{number(one.estimate)} {bracket(one)}{where(one)}" for one in some)
+    """Return estimates, where they were found, and which learners sit at an edge of their step sizes."""
+    symbol = SYMBOLS.get(some[0].task.partition("(")[0], "")
+    places = [f"{one.before['size']} to {one.size}" if one.before else f"{one.size}" for one in some]
+    at = f" at {symbol} = {listed(places)}" if symbol else ""
+    edges = dict.fromkeys(one.edge for one in some if one.edge)
+    edge = f" (edge of the grid: {'; '.join(edges)})" if edges else ""
+    return listed([number(one.estimate) for one in some]) + at + edge
 
 
-def bracket(one: Comparison) -> str:
-    """Return an interval as it stands in a sentence; an exact number has none."""
-    return "" if one.kind == "exact" else f"[{number(one.low)}, {number(one.high)}] "
-
-
-def where(one: Comparison) -> str:
-    """Return the size of a case, and whether a learner sits at the edge of its step sizes."""
-    symbol = SYMBOLS.get(one.task.partition("(")[0], "")
-    edge = f" (edge: {one.edge})" if one.edge else ""
-    if not symbol:
-        return edge.strip()
-    if one.before:
-        return f"from {symbol} = {one.before['size']} to {one.size}{edge}"
-    return f"at {symbol} = {one.size}{edge}"
+def listed(words: list[str]) -> str:
+    """Return words with commas between them, and "and" before the last."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def number(value: float) -> str:
@@ -84,5 +76,5 @@ def number(value: float) -> str:
 
 
 def first_upper(text: str) -> str:
-    """Return a text with a capital first letter."""
-    return text[:1].upper() + text[1:]
+    """Return a text with a capital first letter, unless that is a symbol."""
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text
