@@ -64,10 +64,21 @@ class Results:
         return curves
 
     def frame(self) -> "pd.DataFrame":
-        """Return one row for each task and setting of the study; see `summary_frame`."""
+        """Return one row for each task and setting of the study; see `summary_frame`.
+
+        `exploded_runs` counts the runs that ended, or were on average, far beyond the error of the first weights.
+        """
+        exploded: dict[int, int] = {}  # by the setting's row in the store
         with Store(self.path) as store:
-            rows = [row for task in self.tasks for row in self._lanes(store, task)[1] if row is not None]
-            return summary_frame(store, rows, self.study.run_numbers)
+            for name, task in self.tasks.items():
+                _, rows = self._lanes(store, name)
+                first = task.rmsve(task.initial_weights)
+                gone = [statistics.has_exploded(self.errors(name, measure)[1], first) for measure in MEASURES]
+                counts = np.logical_or(*gone).sum(axis=1).tolist()
+                exploded |= {row: count for row, count in zip(rows, counts, strict=True) if row is not None}
+            frame = summary_frame(store, exploded, self.study.run_numbers)
+        frame.insert(frame.columns.get_loc("diverged_runs") + 1, "exploded_runs", [exploded[row] for row in sorted(exploded)])
+        return frame
 
     def selected(self, task: str, learner: str, measure: str = "last100") -> Setting:
         """Return the setting of a learner with the smallest mean error."""
