@@ -12,6 +12,10 @@ BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW = (
 RAMP = ("#5470c6", "#3f8fb0", "#3f9a6b", "#a0902f", "#d07a1f")  # for the values of one parameter, small to large
 MARKERS = "osv^DdPX<>"
 STRONG = RED
+NAMES = {
+    "td": "TD", "tdrc": "TDRC", "gtd": "GTD", "gtd2": "GTD2", "tdc": "TDC", "gradient_dd": "Gradient-DD",
+    "natural_gtd2": "natural GTD2", "natural_tdc": "natural TDC",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

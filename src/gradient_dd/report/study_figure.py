@@ -57,12 +57,27 @@ def draw(
         for place, _ in enumerate(panels):
             part = Sheet(1, (2.6, 2.6), width_of(panels), gap=0.7, top=BARE + strip)
             draw_column(part, 0, panels, place, figure, study)
-            part.save_svg(folder / "parts" / f"{figure.name}-{place + 1}.svg")
+            part.save_svg(column_file(folder, figure.name, place))
+        for place, panel in enumerate(smallest(panels) if header else []):
+            part = Sheet(1, (1.7,), 5.6, top=0.1)
+            header(part.axes(0, 0), panel.task)  # type: ignore[misc]
+            part.save_svg(header_file(folder, figure.name, place))
 
 
-def parts(folder: Path, figure: str, count: int) -> list[Path]:
-    """Return the paths of a figure's columns, each a drawing of its own."""
-    return [folder / "parts" / f"{figure}-{place + 1}.svg" for place in range(count)]
+def column_file(folder: Path, figure: str, place: int) -> Path:
+    """Return the path of a figure's column as a drawing of its own."""
+    return folder / "parts" / f"{figure}-{place + 1}.svg"
+
+
+def header_file(folder: Path, figure: str, place: int) -> Path:
+    """Return the path of what stands above a figure, for each of its smallest tasks."""
+    return folder / "parts" / f"{figure}-above-{place + 1}.svg"
+
+
+def smallest(panels: list[Panel]) -> list[Panel]:
+    """Return the panels of the smallest size: there is one for each reading of a task."""
+    least = min(panel.task.n_states for panel in panels)
+    return [panel for panel in panels if panel.task.n_states == least]
 
 
 def width_of(panels: list[Panel]) -> float:
