@@ -15,7 +15,7 @@ def figure_finding(figure: Figure, panels: list[Panel]) -> str:
 
 
 def against_rivals(panels: list[Panel], ours: str) -> str:
-    """Return the errors of one line over those of the best line of every other learner, in the last panel of each kind."""
+    """Return the errors of one line over those of the best line of every other learner, on the largest task."""
     panel = max(panels, key=lambda one: one.task.n_states)
     (mine,) = (line for line in panel.lines if line.line.label == ours)
     rivals: dict[str, LineData] = {}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gradient_dd.errors import extra
+from gradient_dd.learners import Setting
 from gradient_dd.report.figure import STRONG, Figure
 from gradient_dd.report.finding import figure_finding
 from gradient_dd.report.inline_svg import inline_svg
@@ -18,6 +19,8 @@ from gradient_dd.studies.results import Results
 
 with extra("report"):
     import jinja2
+
+SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ"}
 
 
 @dataclass(frozen=True)
@@ -79,13 +82,18 @@ def line_facts(line: LineData) -> dict[str, Any]:
     return {"label": one.label, "colour": one.colour, "dashed": one.dashed, "strong": one.colour == STRONG}
 
 
+def setting_text(setting: Setting) -> str:
+    """Return the parameters of a setting, with four digits."""
+    return ", ".join(f"{SYMBOLS.get(name, name)} = {value:.4g}" for name, value in setting.values.items())
+
+
 def best_row(panel: Panel, line: LineData) -> dict[str, str]:
     """Return the best setting of a line with its error, and where the line exploded."""
     gone = [f"α = {alpha:.3g}: {runs}" for alpha, runs in zip(line.alphas, line.exploded, strict=True) if runs]
     return {
         "task": f"{panel.task.name}, {title_of(panel.task)}",
         "line": line.line.label,
-        "setting": str(line.best),
+        "setting": setting_text(line.best),
         "error": f"{line.error:.4g}",
         "sem": f"{line.sem[line.place]:.2g}",
         "edge": line.edge,

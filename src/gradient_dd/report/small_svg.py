@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from gradient_dd.report.canvas import plain
 
-WIDTH = 420  # of a forest, in pixels
-LABEL = 170  # of its left column
+WIDTH = 400  # of a forest, in pixels
+LABEL = 150  # of its left column
 ROW = 20
 
 
@@ -72,7 +72,9 @@ def dots_in_a_row(dots: Sequence[Dot]) -> str:
     one = place(1.0, domain, 4, 156)
     line = f'<line x1="{one:.1f}" x2="{one:.1f}" y1="0" y2="{high}" class="one"/>'
     marks = "".join(mark(dot, 7 * i + 6, domain, 4, 156, radius=2.5) for i, dot in enumerate(dots))
-    return f'<svg viewBox="0 0 160 {high}" width="160" height="{high}" class="dots" aria-hidden="true">{line}{marks}</svg>'
+    return (
+        f'<svg viewBox="0 0 160 {high}" width="160" height="{high}" class="dots" aria-hidden="true">{line}{marks}</svg>'
+    )
 
 
 def mark(dot: Dot, y: float, domain: tuple[float, float], left: float, right: float, radius: float = 4) -> str:
@@ -113,7 +115,7 @@ def axis_mark(value: float, domain: tuple[float, float], top: float, bottom: flo
 
 def over_size(title: str, symbol: str, series: Sequence[Series]) -> str:
     """Return errors against size, both logarithmic, each line with its name at its end."""
-    wide, high, left, right, top, bottom = 420, 300, 48, 300, 30, 262
+    wide, high, left, right, top, bottom = 400, 300, 48, 290, 30, 262
     values = [value for one in series for value in one.values if isfinite(value) and value > 0]
     across = (min(min(one.sizes) for one in series) / 1.1, max(max(one.sizes) for one in series))
     domain = min(values) / 1.3, max(values) * 1.3
@@ -136,8 +138,12 @@ def over_size(title: str, symbol: str, series: Sequence[Series]) -> str:
         parts.append(f'<g style="color:{one.colour}"><polyline points="{path}" class="curve" stroke-width="{thick}"/>')
         for x, h, size, value in points:
             words = escape(f"{one.label}, {symbol} = {size}: {value:.3g}")
-            parts.append(f'<circle cx="{x:.1f}" cy="{h:.1f}" r="{thick + 1:.1f}" class="dot"><title>{words}</title></circle>')
-        parts.append(f'<line x1="{right + 4}" x2="{right + 14}" y1="{points[-1][1]:.1f}" y2="{y:.1f}" class="leader"/></g>')
+            parts.append(
+                f'<circle cx="{x:.1f}" cy="{h:.1f}" r="{thick + 1:.1f}" class="dot"><title>{words}</title></circle>'
+            )
+        parts.append(
+            f'<line x1="{right + 4}" x2="{right + 14}" y1="{points[-1][1]:.1f}" y2="{y:.1f}" class="leader"/></g>'
+        )
         style = ' class="head"' if one.strong else ""
         parts.append(f'<text x="{right + 18}" y="{y + 4:.1f}"{style}>{escape(one.label)}</text>')
     words = escape(f"{title}: errors against size; the numbers are in the ledger", quote=True)

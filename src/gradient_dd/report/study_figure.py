@@ -118,7 +118,11 @@ def look(place: int, line: Line) -> dict[str, Any]:
 
 def caption(figure: Figure, study: Study, note: str) -> str:
     """Return what every figure states: scale, reading, seed."""
-    lines = [scale(study), "bars and bands: standard error of the mean · dotted: the first error", f"{EXPLAINED} · {RING}"]
+    lines = [
+        scale(study),
+        "bars and bands: standard error of the mean · dotted: the first error",
+        f"{EXPLAINED} · {RING}",
+    ]
     return "\n".join(line for line in [*lines, figure.remark, note.upper()] if line)
 
 
@@ -173,7 +177,9 @@ def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> N
             axes.plot(line.alphas[line.place], line.error, "o", markersize=9, zorder=4, **ring)
     axes.axhline(panel.initial_error, color="#888888", linewidth=0.8, linestyle=":")
     alphas = np.concatenate([line.alphas for line in panel.lines])  # those that exploded too
-    axes.set(xscale="log", yscale="log", xlabel="step size α", ylim=errors, xlim=(alphas.min() / 1.3, alphas.max() * 1.3))
+    axes.set(
+        xscale="log", yscale="log", xlabel="step size α", ylim=errors, xlim=(alphas.min() / 1.3, alphas.max() * 1.3)
+    )
     plain_numbers(axes.xaxis)
     plain_numbers(axes.yaxis)
     if strip_inches:
@@ -193,7 +199,7 @@ def draw_strip(axes: Any, panel: Panel, inches: float) -> Any:
     unit = STRIP_ROW / (inches - STRIP_GAP)
     strip.set(xscale="log", xlim=axes.get_xlim(), ylim=(0, 1 / unit), xticks=[], yticks=[])
     strip.set_xticks([], minor=True)
-    strip.patch.set(facecolor="#888888", alpha=0.15)
+    strip.axhspan(0, 1 / unit, color="#888888", alpha=0.15, linewidth=0)  # a background would be lost in the SVG
     strip.grid(False)
     strip.spines[:].set_visible(False)
     words = f"exploded, beyond {EXPLODED:g} × the first error" if rows else "nothing exploded"

@@ -77,7 +77,9 @@ class Results:
                 counts = np.logical_or(*gone).sum(axis=1).tolist()
                 exploded |= {row: count for row, count in zip(rows, counts, strict=True) if row is not None}
             frame = summary_frame(store, exploded, self.study.run_numbers)
-        frame.insert(frame.columns.get_loc("diverged_runs") + 1, "exploded_runs", [exploded[row] for row in sorted(exploded)])
+        frame.insert(
+            frame.columns.get_loc("diverged_runs") + 1, "exploded_runs", [exploded[row] for row in sorted(exploded)]
+        )
         return frame
 
     def selected(self, task: str, learner: str, measure: str = "last100") -> Setting:
