@@ -31,10 +31,11 @@ def run_input(seed: int, number: int, attack: str | None = None) -> tuple[str, F
     home, folder = Path.cwd(), Path(mkdtemp(prefix="adversary-"))
     os.environ["GRADIENT_DD_MEMORY"] = MEMORY
     os.chdir(folder)
-    path = list(sys.path)
+    path, modules = list(sys.path), dict(sys.modules)
     try:
         return judge(name, number, ATTACKS[name](generator(seed, name, number), folder))
     finally:
         os.chdir(home)
         sys.path[:] = path
+        sys.modules.update(modules)  # one input that replaces a module must not spoil the next
         rmtree(folder, ignore_errors=True)
