@@ -137,3 +137,18 @@ def test_divergence_is_said():
 
     with pytest.raises(DivergedError, match="Try a smaller alpha"):
         feed()
+
+
+@pytest.mark.parametrize("alpha", [None, 0.3], ids=["wide", "narrow"])
+def test_both_forms_still_agree_when_noise_decides(alpha):
+    """Late in a run the bias is gone and the choice weighs it against the noise; every choice agrees."""
+    task = TASKS["walk"]
+    compiled = run_shadow_learner(task, alpha, steps=6000, every=50)
+    agent, choices = ShadowLearner(task.n_features, alpha, initial_w=task.initial_weights), []
+    X = task.row_features.toarray()
+    row, next_row, reward, discount, rho, _ = task.transitions
+    for o in Stream(task).take(6000):
+        agent.update(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
+        choices.append(agent.rungs.index(agent.choice))
+    assert choices[49::50] == compiled.choices.tolist()
+    assert np.array_equal(agent.w, compiled.w)
