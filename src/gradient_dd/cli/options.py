@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 FILE = "results.db"
+RUNS = 10  # of a sweep that does not say how many
 FOLDERS = ("results", "results-quick")  # where `reproduce` leaves its results by default
 
 worker_count = click.option("--workers", type=int, help="Threads; default one a core.")
@@ -38,6 +39,11 @@ results_folder = click.option(
     callback=found_folder,
     type=click.Path(),
     help=f"The folder of results; default {' or '.join(FOLDERS)}.",
+)
+
+
+own_rules = click.option(
+    "--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="A rule of your own, as a learner."
 )
 
 

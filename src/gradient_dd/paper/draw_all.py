@@ -47,7 +47,7 @@ def draw_all(
 
 def panel_numbers(panel: Panel) -> list[Any]:
     """Return all numbers that are drawn of a panel."""
-    arrays = ("alphas", "mean", "sem", "curve", "curve_sem")
+    arrays = ("alphas", "mean", "sem", "exploded", "curve", "curve_sem")
     return [str(panel.task), [[str(line.best), *(getattr(line, a).tolist() for a in arrays)] for line in panel.lines]]
 
 
