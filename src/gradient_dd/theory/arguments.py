@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, numbers
+from gradient_dd.engine.horizon import LONGEST
 from gradient_dd.engine.schedules import check_schedule
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import Words, must, number, one_of
+from gradient_dd.errors import GradientDDError, Words, must, number, one_of, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import Moments
@@ -38,7 +39,9 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             with np.errstate(all="ignore"):
                 return function(*given.args, **given.kwargs)
-        except np.linalg.LinAlgError as error:
+        except GradientDDError:
+            raise
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
             rule = "be of sizes that floats can compute with"
             raise must(f"The numbers given to {function.__name__}", rule, Words(error)) from None
 
@@ -53,6 +56,8 @@ def checked_value(name: str, value: Any) -> Any:
         raise must("'setting'", "be a setting, e.g. LEARNERS['td'].setting(alpha=0.1)", value)
     if name == "sampling":
         return one_of("'sampling'", value, SAMPLINGS)
+    if name == "steps":
+        return whole_number("'steps'", value, at_least=0, at_most=LONGEST)
     if name == "schedule":
         return check_schedule(value)
     if name == "problem":
