@@ -66,10 +66,11 @@ def forest(title: str, dots: Sequence[Dot], domain: tuple[float, float]) -> str:
     return framed("forest", WIDTH, high, words, parts)
 
 
-def dots_in_a_row(dots: Sequence[Dot]) -> str:
-    """Return a small picture of a few intervals, one below the other, with the line at 1."""
-    domain, high = domain_of(dots), 7 * len(dots) + 6
-    one = place(1.0, domain, 4, 156)
+def dots_in_a_row(dots: Sequence[Dot], bound: float) -> str:
+    """Return a small picture of a few intervals, one below the other, with a line at a bound."""
+    reach = domain_of(dots)
+    domain, high = (min(reach[0], bound / 1.2), max(reach[1], bound * 1.2)), 7 * len(dots) + 6
+    one = place(bound, domain, 4, 156)
     line = f'<line x1="{one:.1f}" x2="{one:.1f}" y1="0" y2="{high}" class="one"/>'
     marks = "".join(mark(dot, 7 * i + 6, domain, 4, 156, radius=2.5) for i, dot in enumerate(dots))
     return (
