@@ -245,7 +245,7 @@ def test_without_scripts_there_is_no_twin_and_all_else(made, tmp_path):
     outer = tmp_path / "outer.html"
     look = """onload = () => { const inner = document.querySelector("iframe").contentDocument;
       const seen = name => [...inner.querySelectorAll(name)].filter(one => one.getClientRects().length).length;
-      document.body.dataset.seen = [seen("details.twin"), seen("figure svg"), seen("#claim-walk-constant")].join(); };"""
+      document.body.dataset.seen = ["details.twin", "figure svg", "#claim-walk-constant"].map(seen).join(); };"""
     outer.write_text(
         f'<html><head></head><body><iframe sandbox="allow-same-origin" width="900" srcdoc="{inner}"></iframe>'
         f"<script>{look}</script></body></html>",
