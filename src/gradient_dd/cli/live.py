@@ -10,12 +10,8 @@ from typing import Any
 
 import click
 
-<<<<<<< HEAD
-from gradient_dd.errors import extra
-from gradient_dd.studies import Study
-=======
 from gradient_dd.errors import extra, one_line
->>>>>>> studies
+from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
 from gradient_dd.studies.sweep import Progress as SweepProgress
 from gradient_dd.studies.sweep import StoppedError
@@ -51,31 +47,23 @@ def print_notice(sentence: str) -> None:
 
 def name_of(study: Study) -> str:
     """Return the name of a study as a reader knows it."""
-    plain = study.name.removesuffix(FRESH)
-    return plain if plain == study.name else f"{plain}, selected settings on fresh runs"
+    plain = one_line(study.name.removesuffix(FRESH))
+    return f"{plain}, selected settings on fresh runs" if study.name.endswith(FRESH) else plain
 
 
 class LiveView:
     """Bars on stderr, or plain lines; call it with every progress of a sweep."""
 
     def __init__(self) -> None:
-<<<<<<< HEAD
         console = Console(stderr=True)  # without colours where NO_COLOR is set
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self.is_terminal = sys.stderr.isatty()
-        self.bars = Progress(*columns, TextColumn("{task.fields[note]}"), console=console, disable=not self.is_terminal)
-=======
-        console = Console(stderr=True)
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
         )
-        self.bars = Progress(
-            *columns, TextColumn("{task.fields[note]}"), console=console, disable=not sys.stderr.isatty()
-        )
->>>>>>> studies
+        self.is_terminal = sys.stderr.isatty()
+        self.bars = Progress(*columns, TextColumn("{task.fields[note]}"), console=console, disable=not self.is_terminal)
         self.known: dict[Any, TaskID] = {}
         self.seen: dict[int, SweepProgress] = {}
         self.closed = threading.Event()
@@ -111,11 +99,7 @@ class LiveView:
     def summary(self) -> list[str]:
         """Return a line on what was run of each study; none for one that was complete before."""
         return [
-<<<<<<< HEAD
             f"{name_of(one.study)}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
-=======
-            f"{one_line(one.study.name)}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
->>>>>>> studies
             + (f", {one.diverged} settings × runs diverged" if one.diverged else "")
             for one in self.seen.values()
             if one.updates
@@ -126,11 +110,7 @@ class LiveView:
         done, total = state.cells
         speed = state.updates / state.seconds if state.seconds else 0.0
         note = f"{speed:.2g} updates/s" + (f", {state.diverged} diverged" if state.diverged else "")
-<<<<<<< HEAD
         self._show(id(state), name_of(state.study), done, total, note)
-=======
-        self._show(id(state), one_line(state.study.name), done, total, note)
->>>>>>> studies
         for task in state.total:
             self._show((id(state), task), f"  {one_line(task)}", state.done[task], state.total[task], "")
             self.bars.update(self.known[id(state), task], visible=done < total)  # many studies would fill the screen

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-<<<<<<< HEAD
-from gradient_dd.cli.options import dask_address, own_rules, results_file, results_folder, worker_count
-=======
-from gradient_dd.cli.options import dask_address, folder_at, results_folder, worker_count
->>>>>>> studies
+from gradient_dd.cli.options import dask_address, folder_at, own_rules, results_file, results_folder, worker_count
 from gradient_dd.cli.tables import as_json, json_text, table
 
 if TYPE_CHECKING:
