@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SLIM = ("numpy", "scipy", "numba")
 OPTIONAL = (
-    *("click", "rich", "pandas", "matplotlib", "plotly", "jinja2", "gymnasium"),
+    *("click", "rich", "pandas", "matplotlib", "jinja2", "gymnasium"),
     *("distributed", "dask", "cloudpickle", "pyarrow", "jax"),
 )
 

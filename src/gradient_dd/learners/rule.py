@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import cleandoc, signature
+from math import inf
 from numbers import Real
 from pathlib import Path
 from sys import modules
@@ -37,7 +38,8 @@ from gradient_dd.learners.vocabulary import MOVES, RHO_MODES, SIGNALS, TERMS
 class Parameter:
     """A hyper-parameter: its meaning, its default, and the numbers it may take.
 
-    `positive` excludes zero. `shared` marks one that every lane of a call has in common.
+    `positive` excludes zero. `high` is the largest legal number. `shared` marks one that every lane of a call has in
+    common.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Parameter:
     default: float
     positive: bool = False
     shared: bool = False
+    high: float = inf
 
     def __post_init__(self) -> None:
         for name in ("name", "meaning"):
@@ -55,11 +58,14 @@ class Parameter:
     @property
     def legal(self) -> str:
         """The legal range, in words."""
+        if self.high < inf:
+            return f"in {'(' if self.positive else '['}0, {show(self.high)}]"
         return "a positive number" if self.positive else "a number that is zero or more"
 
     def check(self, value: Any, owner: str) -> float:
         """Return `value` as a float, or raise the sentence that says what it must be."""
-        return number(f"{self.name!r} of {owner}", f"be {self.legal}", value, low=0.0, positive=self.positive)
+        what, rule = f"{self.name!r} of {owner}", f"be {self.legal}"
+        return number(what, rule, value, low=0.0, high=self.high, positive=self.positive)
 
 
 ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True)

@@ -155,7 +155,7 @@ def with_and_without(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def small_picture(verdict: Verdict) -> str:
-    """Return the ratios of a verdict as a small picture; nothing where it has none, or too many."""
+    """Return the ratios of a verdict and its bound as a small picture; nothing where it has none, or too many."""
     some = [one for judgement in verdict.judgements if judgement.tuning == PAPER for one in judgement.comparisons]
     shown = [one for one in some if one.kind in ("ratio", "growth", "share", "time")]
-    return dots_in_a_row([dot(one) for one in shown]) if 0 < len(shown) <= 14 else ""
+    return dots_in_a_row([dot(one) for one in shown], shown[0].bound) if 0 < len(shown) <= 14 else ""

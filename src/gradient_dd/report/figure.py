@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from gradient_dd.learners import Setting
 
 # RED is strong and stands for Gradient-DD; the others are muted. All are of middle lightness, so that they can be
-# seen on white and on black, and differ in hue as those of Okabe and Ito do. Markers tell lines apart where there is no colour.
+# seen on white and on black, and differ in hue as those of Okabe and Ito do. Markers tell lines apart without
+# colour.
 BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW = (
     "#7a7a7a", "#5f97bf", "#a8873c", "#4f9a7f", "#d84a05", "#a878a0", "#4a7bb5", "#8f8a3a",
 )  # fmt: skip

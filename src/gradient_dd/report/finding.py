@@ -1,5 +1,7 @@
 """What a figure shows, as one sentence made from its numbers, so that a new run cannot make it false."""
 
+import numpy as np
+
 from gradient_dd.report.figure import NAMES, STRONG, Figure
 from gradient_dd.report.panels import LineData, Panel
 from gradient_dd.report.study_figure import title_of
@@ -23,8 +25,15 @@ def against_rivals(panels: list[Panel], ours: str) -> str:
         name = line.line.learner
         if name != mine.line.learner and (name not in rivals or line.error < rivals[name].error):
             rivals[name] = line
-    parts = [f"{ratio(mine.error, line.error)} × that of {NAMES.get(name, name)}" for name, line in rivals.items()]
-    return f"At {title_of(panel.task)} the error of {ours} is {joined(parts)}"
+    gone = [NAMES.get(name, name) for name, line in rivals.items() if panel.beyond(np.array(line.error))]
+    parts = [
+        f"{ratio(mine.error, line.error)} × that of {NAMES.get(name, name)}"
+        for name, line in rivals.items()
+        if NAMES.get(name, name) not in gone
+    ]
+    told = [f"the error of {ours} is {joined(parts)}"] if parts else []
+    told += [f"every step size of {joined(gone)} explodes"] if gone else []
+    return f"At {title_of(panel.task)} {'; '.join(told)}"
 
 
 def spread(panels: list[Panel]) -> str:

@@ -5,6 +5,7 @@ Black and white are the page's own colours. Every mark has a title, so that poin
 
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 from math import isfinite, log, log10
 from typing import NamedTuple
 
@@ -62,14 +63,14 @@ def forest(title: str, dots: Sequence[Dot], domain: tuple[float, float]) -> str:
         parts.append(f'<text x="0" y="{y + 4}">{escape(row[0].label)}</text>')
         parts += [mark(dot, y + (4 if dot.hollow else 0), domain, LABEL, WIDTH - 10) for dot in row]
     words = escape(f"{title}: ratios with intervals; the numbers are in the ledger", quote=True)
-    inside = "".join(parts)
-    return f'<svg viewBox="0 0 {WIDTH} {high}" width="{WIDTH}" class="forest" role="img" aria-label="{words}">{inside}</svg>'
+    return framed("forest", WIDTH, high, words, parts)
 
 
-def dots_in_a_row(dots: Sequence[Dot]) -> str:
-    """Return a small picture of a few intervals, one below the other, with the line at 1."""
-    domain, high = domain_of(dots), 7 * len(dots) + 6
-    one = place(1.0, domain, 4, 156)
+def dots_in_a_row(dots: Sequence[Dot], bound: float) -> str:
+    """Return a small picture of a few intervals, one below the other, with a line at a bound."""
+    reach = domain_of(dots)
+    domain, high = (min(reach[0], bound / 1.2), max(reach[1], bound * 1.2)), 7 * len(dots) + 6
+    one = place(bound, domain, 4, 156)
     line = f'<line x1="{one:.1f}" x2="{one:.1f}" y1="0" y2="{high}" class="one"/>'
     marks = "".join(mark(dot, 7 * i + 6, domain, 4, 156, radius=2.5) for i, dot in enumerate(dots))
     return (
@@ -147,14 +148,20 @@ def over_size(title: str, symbol: str, series: Sequence[Series]) -> str:
         style = ' class="head"' if one.strong else ""
         parts.append(f'<text x="{right + 18}" y="{y + 4:.1f}"{style}>{escape(one.label)}</text>')
     words = escape(f"{title}: errors against size; the numbers are in the ledger", quote=True)
-    return f'<svg viewBox="0 0 {wide} {high}" width="{wide}" class="chart" role="img" aria-label="{words}">{"".join(parts)}</svg>'
+    return framed("chart", wide, high, words, parts)
+
+
+def framed(kind: str, wide: float, high: float, words: str, parts: list[str]) -> str:
+    """Return a picture of a kind, with words for those who cannot see it."""
+    size = f'viewBox="0 0 {wide} {high}" width="{wide}"'
+    return f'<svg {size} class="{kind}" role="img" aria-label="{words}">{"".join(parts)}</svg>'
 
 
 def spread_out(heights: Sequence[float], least: float) -> list[float]:
     """Return heights moved apart so that labels do not overlap; their order is kept."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     found = list(heights)
-    for before, after in zip(order, order[1:], strict=False):
+    for before, after in pairwise(order):
         found[after] = max(found[after], found[before] + least)
     shift = sum(found[i] - heights[i] for i in order) / len(order)
     return [value - shift for value in found]

@@ -59,8 +59,10 @@ def draw(
             draw_column(part, 0, panels, place, figure, study)
             part.save_svg(column_file(folder, figure.name, place))
         for place, panel in enumerate(smallest(panels) if header else []):
-            part = Sheet(1, (1.7,), 5.6, top=0.1)
-            header(part.axes(0, 0), panel.task)  # type: ignore[misc]
+            part = Sheet(1, (1.7,), 5.6, top=0.25)
+            axes = part.axes(0, 0)
+            header(axes, panel.task)  # type: ignore[misc]
+            axes.set_title(title_of(panel.task))
             part.save_svg(header_file(folder, figure.name, place))
 
 
@@ -82,7 +84,7 @@ def smallest(panels: list[Panel]) -> list[Panel]:
 
 def width_of(panels: list[Panel]) -> float:
     """Return the width of a column in inches."""
-    return {1: 5.0, 2: 4.0}.get(len(panels), 3.3)
+    return {1: 5.0, 2: 4.0}.get(len(panels), 3.05)
 
 
 def draw_column(sheet: Sheet, column: int, panels: list[Panel], place: int, figure: Figure, study: Study) -> None:
