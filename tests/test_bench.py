@@ -7,11 +7,13 @@ import pytest
 from click.testing import CliRunner
 
 from gradient_dd import bench
+from gradient_dd.bench import paper
 from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
 from gradient_dd.bench.plain_baseline import plain_call
-from gradient_dd.cli import cli
+from gradient_dd.cli.group import cli
 from gradient_dd.engine import reference
 from gradient_dd.learners import LEARNERS
+from gradient_dd.studies.study import Study, grid, task
 
 cases = pytest.mark.parametrize("case", bench.CASES, ids=lambda case: case[0].name)
 
@@ -59,3 +61,39 @@ def test_the_output_has_the_promised_form(monkeypatch):
     assert {row["kind"] for row in output["baselines"]} <= {"C", "numpy", "jax"}
     shown = CliRunner().invoke(cli, ["bench", "--task", "random_walk"]).stdout
     assert "random_walk(n_states=40)" in shown
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_the_paper_bench_compares_studies_with_c(monkeypatch):
+    """Tiny studies stand for those of the paper; natural rules and tables of any width have a counterpart in C."""
+    small = {
+        "one": Study("one", (task("random_walk", n_states=5),), (grid("td", alpha=(0.1, 0.2)),), episodes=100, runs=3),
+        "two": Study(
+            "two",
+            (task("random_walk", n_states=20, features="linear"), task("baird", n_states=7)),
+            (grid("gtd2", alpha=0.001),),
+            steps=500,
+        ),
+        "three": Study("three", (task("random_walk", n_states=5),), (grid("natural_tdc", alpha=0.1),), episodes=10),
+    }
+    monkeypatch.setattr(paper, "STUDIES", small)
+    monkeypatch.setattr(paper, "STEPS", 500)
+    monkeypatch.setattr(paper, "REPEATS", 1)
+    result = CliRunner().invoke(cli, ["bench", "--paper", "--json"], catch_exceptions=False)
+    output = json.loads(result.stdout)
+    assert set(output) == {"studies", "ratio"}
+    assert [row["study"] for row in output["studies"]] == list(small)
+    for row in output["studies"]:
+        assert set(row) == {"study", "updates", "engine_seconds", "c_seconds", "ratio"}
+        assert row["updates"] == small[row["study"]].estimate()["updates"]
+        assert row["engine_seconds"] > 0
+    if library(8, True, 2) is None:
+        assert output["ratio"] is None
+    else:
+        ours, theirs = (sum(row[name] for row in output["studies"]) for name in ("engine_seconds", "c_seconds"))
+        assert output["ratio"] == pytest.approx(ours / theirs)
+        assert output["studies"][0]["ratio"] == pytest.approx(
+            output["studies"][0]["engine_seconds"] / output["studies"][0]["c_seconds"]
+        )
+    shown = CliRunner().invoke(cli, ["bench", "--paper"], catch_exceptions=False).stdout
+    assert "all" in shown

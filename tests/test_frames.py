@@ -1,4 +1,4 @@
-"""Tables of results: every parameter that a rule declares is a column, and every number is the mean of the runs asked for."""
+"""Tables of results: every parameter that a rule declares is a column, and a mean is over the runs asked for."""
 
 from dataclasses import replace
 

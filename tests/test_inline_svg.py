@@ -66,6 +66,7 @@ def test_ids_of_two_drawings_do_not_clash(drawing):
         ("<script>alert(1)</script>", "an element 'script'"),
         ("<foreignObject><body/></foreignObject>", "an element 'foreignObject'"),
         ('<g onload="alert(1)"/>', "an attribute onload='alert(1)'"),
+        ('<g onload="x"/>', "an attribute onload='x'"),
         ('<g style="fill: url(http://x.y/z)"/>', "an attribute style="),
         ('<g style="fill: expression(alert(1))"/>', "an attribute style="),
         ('<g style="\\75 rl(x)"/>', "an attribute style="),

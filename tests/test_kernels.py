@@ -69,7 +69,7 @@ def test_a_parameter_may_have_the_name_of_something_in_the_kernel(task):
 
     tdrc = LEARNERS["tdrc"]
     parameters = (*tdrc.parameters[:2], Parameter("scale", "regulariser of η", default=0.5))
-    rule = replace(tdrc, name="named_scale", step=step, parameters=parameters)
+    rule = replace(tdrc, name="named_scale", step=step, parameters=parameters, expected=None)
     horizon = Horizon(episodes=50) if task.episodic else Horizon(steps=500)
     assert_alike(task, rule.setting(alpha=0.02), horizon)
 

@@ -5,6 +5,8 @@ import pytest
 
 from gradient_dd import tasks
 from gradient_dd.engine import reference
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.metric import Metric
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError
@@ -135,3 +137,17 @@ def test_a_schedule_that_cannot_be_gets_one_sentence():
         tapered(-1)
     with pytest.raises(BadRequestError, match=r"must be a function of n. Got 0.5."):
         Schedule(0.5)
+
+
+@pytest.mark.xdist_group("kernels of gradient_dd")
+def test_engines_agree_far_out_where_changes_are_small_beside_the_weights():
+    """A feature of 0.5 lets changes of w fade below its rounding; one of 1.25 lets them grow again, to 1e66."""
+    P = np.array([[[0.985, 0.015]] * 2, [[0.03, 0.97]] * 2])
+    behaviour, target = np.tile([0.98, 0.02], (2, 1)), np.tile([0.0, 1.0], (2, 1))
+    task = tasks.from_tables(P, 1e30, 0.9, behaviour, target, features=np.array([[0.5], [1.25]]))
+    for seed in range(3):
+        trace = reference.run(task, "gradient_dd", steps=2000, alpha=1.0, seed=seed)
+        lanes = LaneRun(task, [LEARNERS["gradient_dd"].setting(alpha=1.0)], Horizon(steps=2000), seed=seed)
+        lanes.advance()
+        assert abs(trace.w[0]) > 1e35
+        assert lanes.weights()[0][0] == pytest.approx(trace.w, rel=1e-9)

@@ -62,7 +62,7 @@ def test_a_changed_definition_says_the_same_but_is_another():
     (old, _, old_facts), *_ = before.lanes(tasks.random_walk(3))
     (new, _, new_facts), *_ = after.lanes(tasks.random_walk(3))
     assert old != new
-    assert old_facts["said"] == new_facts["said"]
+    assert old_facts["description"] == new_facts["description"]
     moved = replace(tasks.random_walk(3), initial_weights=tasks.random_walk(3).initial_weights + 0.1)
     (other, *_), *_ = before.lanes(moved)
     assert other != old

@@ -101,6 +101,13 @@ def boolean(what: str, value: Any) -> bool:
     return plain
 
 
+def text(what: str, value: Any) -> str:
+    """Return `value` if it is text that can be written to a file, else raise."""
+    if not isinstance(value, str) or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise must(what, "be text", value)
+    return value
+
+
 def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
     """Return `value` if it is one of the `allowed` words, else raise."""
     words = tuple(allowed)

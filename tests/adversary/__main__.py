@@ -59,7 +59,15 @@ def answers_of(seed: int, count: int) -> Iterator[dict[str, Any]]:
             from adversary.plan import attack_of
 
             kind, name = f"ended its process with {process.returncode}", attack_of(seed, number)
-            yield {"outcome": "broken", "peak": 0, "attack": name, "number": number, "kind": kind, "words": "?", "detail": ""}
+            yield {
+                "outcome": "broken",
+                "peak": 0,
+                "attack": name,
+                "number": number,
+                "kind": kind,
+                "words": "?",
+                "detail": "",
+            }
             number += 1
 
 
@@ -91,10 +99,13 @@ def main() -> int:
             if key not in defects or len(answer["words"]) < len(defects[key]["words"]):
                 defects[key] = answer
     seconds = time.perf_counter() - begin
-    print(f"{ended['refused']:,} refused, {ended['done']:,} done, {ended['broken']:,} broke the rule, in {seconds:.0f} s")
+    print(
+        f"{ended['refused']:,} refused, {ended['done']:,} done, {ended['broken']:,} broke the rule, in {seconds:.0f} s"
+    )
     print(f"at most {peak / 1e6:.0f} MB")
     for (attack, kind), answer in sorted(defects.items()):
-        print(f"\n{attack}: {kind}\n  {answer['words'][:500]}\n  {answer['detail']}\n  --seed {seed} --only {answer['number']}")
+        print(f"\n{attack}: {kind}\n  {answer['words'][:500]}\n  {answer['detail']}")
+        print(f"  again: --seed {seed} --only {answer['number']}")
     return 1 if defects or peak > LARGEST else 0
 
 

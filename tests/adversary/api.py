@@ -16,6 +16,7 @@ from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import DivergedError, show
 from gradient_dd.learners import LEARNERS, Parameter, Rule
+from gradient_dd.online.features import from_data
 from gradient_dd.online.learner import Learner
 from gradient_dd.studies import Study, grid, parse_schedule
 from gradient_dd.studies import task as task_spec
@@ -44,7 +45,6 @@ TABLE_SHAPES = {
     "discount": (3,),
 }
 WALK, BAIRD = tasks.random_walk(3), tasks.baird(3)
-SMALL_RULES = ("td", "gradient_dd")  # those that the lane attack compiles
 
 
 def memory_of(agent: Learner) -> Any:
@@ -228,7 +228,7 @@ def odd_schedule(rng: Random) -> tuple[str, Any]:
     if made == "function":
         return f"Schedule({text})", lambda: Schedule(value, per)
     if made == "text":
-        words = rng.choice([value, f"tapered({value if isinstance(value, int | float) else 1}) per {per}"])
+        words = rng.choice([value, f"tapered({show(value)}) per {show(per)}"])
         return f"parse_schedule({described({'text': words})})", lambda: parse_schedule(words)
     return f"Schedule(n -> {text})", lambda: Schedule(lambda n: value, per)
 
@@ -254,8 +254,8 @@ def attack_reference(rng: Random, folder: Path) -> Case:
 
 
 def attack_lanes(rng: Random, folder: Path) -> Case:
-    """An odd run of the lane engine; kernels are those of two rules on two tasks, so that few are compiled."""
-    settings = [LEARNERS[name].setting(alpha=rng.choice([0.1, 1e-300, 1e300])) for name in SMALL_RULES]
+    """An odd run of the lane engine; the rule is TD, so that few kernels are compiled."""
+    settings = [LEARNERS["td"].setting(alpha=rng.choice([0.1, 1e-300, 1e300])) for _ in range(2)]
     good = {"task": rng.choice([WALK, BAIRD]), "settings": settings, "schedule": constant, "sampling": "iid", "seed": 0}
     words, length = changed(rng, good | {"runs": 1, "workers": 1}), changed(rng, {"steps": 5, "every": 1})
     words, length = within_reason(words), within_reason(length)
@@ -325,6 +325,35 @@ def attack_tables_of_gymnasium(rng: Random, folder: Path) -> Case:
     words = changed(rng, {"discount": 0.9, "start": 0})
     text = f"from_gymnasium({described({'P': table})}, {described(words)})"
     return Case(text, lambda: derive(tasks.from_gymnasium(env, **words)), complaint=derived_complaint)
+
+
+FEATURE_WORDS: dict[str, dict[str, Any]] = {
+    "tiles": {"low": [0.0, 0.0], "high": [1.0, 2.0], "tiles": 3, "tilings": 2, "wrap": False, "size": None},
+    "fourier": {"low": [0.0, 0.0], "high": [1.0, 2.0], "order": 2, "outside": "refuse"},
+    "radial": {"low": [0.0, 0.0], "high": [1.0, 2.0], "per_dimension": 3, "width": 1.0, "normalised": True},
+    "polynomial": {"low": [0.0, 0.0], "high": [1.0, 2.0], "degree": 2, "outside": "clip"},
+    "one_hot": {"sizes": [2, 3]},
+    "columns": {"shift": [0.0, 0.0], "scale": [1.0, 2.0], "intercept": True, "largest": 5.0},
+}
+
+
+def attack_features(rng: Random, folder: Path) -> Case:
+    """An odd feature map, or odd observations for a sound one."""
+    kind = rng.choice(list(FEATURE_WORDS))
+    words = changed(rng, {"kind": kind} | FEATURE_WORDS[kind], dict.fromkeys(("low", "high", "shift", "scale"), (2,)))
+    seen = rng.choice([np.ones((2, 2)), anything(rng, (2, 2))])
+
+    def call() -> Any:
+        made = from_data(words)
+        rows = made.rows(seen)
+        return rows.values, made(np.ones(2)), from_data(made.as_data()).rows(seen).values, repr(made)
+
+    def complaint(result: Any) -> str:
+        return not_finite(result[0]) or (
+            "" if np.array_equal(result[0], result[2]) else "is another map when read back"
+        )
+
+    return Case(f"from_data({described(words)}).rows({described({'X': seen})})", call, complaint=complaint)
 
 
 def attack_array(rng: Random, folder: Path) -> Case:

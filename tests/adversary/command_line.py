@@ -10,9 +10,32 @@ from gradient_dd.errors import show
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import TASKS
 
-LISTS = ("0.1", "0.1,0.3", "1e-3..1:5", "1e-3..1:1000000000", "1..0:3", "..", ",", "0.1,", "nan", "inf", "-1", "1e400", "a")
+LISTS = (
+    "0.1",
+    "0.1,0.3",
+    "1e-3..1:5",
+    "1e-3..1:1000000000",
+    "1..0:3",
+    "..",
+    ",",
+    "0.1,",
+    "nan",
+    "inf",
+    "-1",
+    "1e400",
+    "a",
+)
 COUNTS = ("1", "2", "0", "-1", "1.5", "a", "", str(2**63), str(10**30), "9" * 5000, "1e3")
-SCHEDULES = ("constant", "tapered(10)", "tapered(e)", "tapered(1e)", "tapered(+)", "tapered(1.2.3)", "tapered(1e400)", "x")
+SCHEDULES = (
+    "constant",
+    "tapered(10)",
+    "tapered(e)",
+    "tapered(1e)",
+    "tapered(+)",
+    "tapered(1.2.3)",
+    "tapered(1e400)",
+    "x",
+)
 SIZES = ("3", "5", "0", "-1", "100000", "100000000", "1e5", "nan", "a", "", "9" * 5000, "true")
 
 
@@ -21,16 +44,22 @@ def places(folder: Path) -> list[str]:
     (folder / "file").write_text("hello")
     (folder / "folder").mkdir(exist_ok=True)
     (folder / "whole.db").write_bytes(whole_store()[0])
-    inside = [str(folder / name) for name in ("a.db", "whole.db", "file", "folder", "file/x.db", "none/x.db", "x" * 300)]
+    inside = [
+        str(folder / name) for name in ("a.db", "whole.db", "file", "folder", "file/x.db", "none/x.db", "x" * 300)
+    ]
     return [*inside, "", "/", ".", "/dev/null/x", "/proc/x.db", f"{folder}/\x1b[31m.db"]
 
 
 def task_words(rng: Random) -> str:
     """Return a task as `--task` takes it."""
     name = rng.choice([*TASKS, *TEXTS])
-    parameter = rng.choice(["n_states", "n_features", "features", "ratios", "episodic", "start", "discount", "seed", "x"])
+    parameter = rng.choice(
+        ["n_states", "n_features", "features", "ratios", "episodic", "start", "discount", "seed", "x"]
+    )
     value = rng.choice([*SIZES, *TEXTS])
-    return rng.choice([name, f"{name}:{parameter}={value}", f"{name}:{parameter}", f"{name}:", f"{name}:{parameter}={value},"])
+    return rng.choice(
+        [name, f"{name}:{parameter}={value}", f"{name}:{parameter}", f"{name}:", f"{name}:{parameter}={value},"]
+    )
 
 
 def sweep_words(rng: Random, folder: Path) -> list[str]:
@@ -65,7 +94,12 @@ def sweep_words(rng: Random, folder: Path) -> list[str]:
     if rng.random() < 0.3 and not long:
         words["--out"] = rng.choice(places(folder))
         words |= {"--alpha": "0.1", "--task": "random_walk:n_states=3", "--learner": "td"}
-        return ["sweep", *(part for pair in words.items() for part in pair), "--workers", rng.choice(["1", "1", *COUNTS[2:6]])]
+        return [
+            "sweep",
+            *(part for pair in words.items() for part in pair),
+            "--workers",
+            rng.choice(["1", "1", *COUNTS[2:6]]),
+        ]
     return ["sweep", *(part for pair in words.items() for part in pair), "--dry-run"]
 
 
@@ -73,7 +107,9 @@ def other_words(rng: Random, folder: Path) -> list[str]:
     """Return words of the commands that only read, and of those that are refused."""
     place, name = rng.choice(places(folder)), rng.choice([*LEARNERS, *TASKS, *TEXTS])
     parameter = f"{rng.choice(['n_states', 'n_features', 'x', ''])}={rng.choice([*SIZES, *TEXTS])}"
-    target = rng.choice([str(scratch() / "t.csv"), str(scratch() / "t.parquet"), str(scratch() / "t.x"), *places(folder)])
+    target = rng.choice(
+        [str(scratch() / "t.csv"), str(scratch() / "t.parquet"), str(scratch() / "t.x"), *places(folder)]
+    )
     return rng.choice(
         [
             ["list", rng.choice(["learners", "tasks", "figures", *TEXTS])],

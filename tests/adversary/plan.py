@@ -12,9 +12,10 @@ from adversary.rule import MEMORY, Attack, Finding, generator, judge
 
 ATTACKS: dict[str, Attack] = api.ATTACKS | theory.ATTACKS | files.ATTACKS | stores.ATTACKS | command_line.ATTACKS
 WEIGHTS = {  # 2 for those not named
-    **{"update": 6, "from_tables": 6, "theory": 4, "update_many": 4, "predict": 4, "learner": 4, "random_tables": 4},
-    **{"task": 4, "study": 4, "command_line": 5, "toml": 3, "schedule": 3},
-    **{"lanes": 1, "damaged_store": 1, "edited_store": 1, "store_that_is_none": 1, "rule_file": 1, "prox": 1},
+    **dict.fromkeys(("update", "from_tables"), 6),
+    **dict.fromkeys(("theory", "update_many", "predict", "learner", "random_tables", "task", "study"), 4),
+    **dict.fromkeys(("command_line", "toml", "schedule"), 3),
+    **dict.fromkeys(("lanes", "damaged_store", "edited_store", "store_that_is_none", "rule_file", "prox"), 1),
 }
 
 
@@ -30,10 +31,11 @@ def run_input(seed: int, number: int, attack: str | None = None) -> tuple[str, F
     home, folder = Path.cwd(), Path(mkdtemp(prefix="adversary-"))
     os.environ["GRADIENT_DD_MEMORY"] = MEMORY
     os.chdir(folder)
-    path = list(sys.path)
+    path, modules = list(sys.path), dict(sys.modules)
     try:
         return judge(name, number, ATTACKS[name](generator(seed, name, number), folder))
     finally:
         os.chdir(home)
         sys.path[:] = path
+        sys.modules.update(modules)  # one input that replaces a module must not spoil the next
         rmtree(folder, ignore_errors=True)

@@ -36,7 +36,7 @@ def accept(result: Any) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """One input: what it is in words, what to call, what a refusal must leave alone, and what is wrong with a result."""
+    """One input: in words, what to call, what a refusal must leave as it was, and what is wrong with a result."""
 
     words: str
     call: Callable[[], Any]
@@ -85,7 +85,7 @@ def judge(attack: str, number: int, case: Case) -> tuple[str, Finding | None]:
     before, outside = case.state(), world()
     outcome, kind, detail = run(case)
     if not kind and world() != outside:
-        kind = "changed the world: a registry, NumPy's settings, the folder or the environment"
+        kind = "changed the world: a registry, NumPy's settings, the folder, the environment"
     if not kind and outcome == "refused" and case.state() != before:
         kind = "was refused, but changed something"
     return ("broken", Finding(attack, number, kind, case.words, detail)) if kind else (outcome, None)

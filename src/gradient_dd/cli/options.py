@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 FILE = "results.db"
+RUNS = 10  # of a sweep that does not say how many
 FOLDERS = ("results", "results-quick")  # where `reproduce` leaves its results by default
 
 worker_count = click.option("--workers", type=int, help="Threads; default one a core.")

@@ -20,6 +20,7 @@ from gradient_dd.tasks import Task
 
 LAST = 100
 BINS = 200
+LONGEST = 10**15  # steps or episodes of a run: eleven days at a nanosecond a step
 DIVERGED = 1e100  # an error beyond this bound, or none at all, is divergence
 
 Integers = NDArray[np.int64]
@@ -56,8 +57,11 @@ class Horizon:
             got = {"episodes": self.episodes, "steps": self.steps}
             raise must("A run", "have either 'episodes' or 'steps'", got)
         for name, value in (("episodes", self.episodes), ("steps", self.steps), ("every", self.every)):
-            if value is not None:
-                object.__setattr__(self, name, whole_number(f"{name!r}", value))  # a plain int, for keys and files
+            if value is not None or name == "every":
+                plain = whole_number(f"{name!r}", value)  # for keys and files
+                if plain > LONGEST:
+                    raise must(f"{name!r}", f"be {LONGEST:.0e} or less", plain)
+                object.__setattr__(self, name, plain)
         if self.episodes is not None and self.every != 1:
             raise must("'every'", "be left out where the run is counted in episodes", self.every)
         if self.steps is not None and self.steps % self.every:

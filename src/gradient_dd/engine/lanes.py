@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import Horizon, Segments
 from gradient_dd.engine.kernels.error_form import Measure, measure
 from gradient_dd.engine.kernels.folding import no_errors
@@ -28,7 +28,7 @@ from gradient_dd.engine.kernels.wide import wide_kernel
 from gradient_dd.engine.records import LaneResults
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import Position, Stream
-from gradient_dd.errors import Words, must, whole_number
+from gradient_dd.errors import Words, must, show, whole_number
 from gradient_dd.fingerprint import code_of, fingerprint
 from gradient_dd.learners import Rule, Setting
 from gradient_dd.tasks import Task
@@ -128,7 +128,7 @@ class LaneRun:
         self._stream = Stream(task, seed, run, sampling)
         self._ahead = self._stream.take(1)  # the outcome of the coming step
         self.steps = self.episodes = 0
-        self._places, self.blocks = self._make_blocks(check)
+        self.places, self.blocks = self._make_blocks(check)
 
     def _make_blocks(self, check: Callable[[], None]) -> tuple[list[list[int]], list[Block]]:
         """Return blocks of settings with one rule, and the places of their lanes among the settings."""
@@ -182,7 +182,7 @@ class LaneRun:
         count, bins = len(self.settings), self.horizon.bins
         last, area, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
         curve, sizes = np.empty((count, bins)), self.horizon.bin_sizes()[:, None]
-        for places, block in zip(self._places, self.blocks, strict=True):
+        for places, block in zip(self.places, self.blocks, strict=True):
             lanes, errors = len(places), block.errors
             last[places] = errors.last[:lanes] / self.horizon.n_last
             area[places] = errors.total[:lanes] / self.horizon.points
@@ -203,7 +203,7 @@ class LaneRun:
         """Return w and η of every setting, (settings, p) each."""
         p = self.task.n_features
         w, eta = np.empty((2, len(self.settings), p))
-        for places, block in zip(self._places, self.blocks, strict=True):
+        for places, block in zip(self.places, self.blocks, strict=True):
             w[places], eta[places] = block.weights(p)
         return w, eta
 
@@ -250,6 +250,7 @@ def run_lanes(
     """Run every setting on runs 0, 1, … of a task, on as many threads as there are cores, and return all errors."""
     chosen = check_settings(settings)
     whole_number("'runs'", runs)
+    check_memory(f"The results of {show(runs)} runs", 8 * (horizon.bins + 5) * len(chosen) * runs, "Make fewer.")
     workers = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     shares = shared_out(chosen, max(1, workers // runs))
 
@@ -288,7 +289,10 @@ def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> Lane
 
 def check_settings(settings: Iterable[Setting]) -> list[Setting]:
     """Return the settings as a list; raise if there are none, or something else among them."""
-    chosen = list(settings)
+    try:
+        chosen = list(settings)
+    except TypeError:  # one thing, not several
+        chosen = [settings]  # type: ignore[list-item]
     wrong = [setting for setting in chosen if not isinstance(setting, Setting)]
     if wrong or not chosen:
         got = wrong[0] if wrong else Words("none")

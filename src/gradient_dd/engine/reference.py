@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import DIVERGED, Horizon
 from gradient_dd.engine.metric import Metric
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
@@ -22,14 +22,27 @@ KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
 
 
 class Weights:
-    """w, η, the w of one step before, and the metric of a natural rule."""
+    """w, η, the last change of w, and the metric of a natural rule.
+
+    The change w − w_prev is kept as it was added. Taking it back from the two w would lose it to rounding where it is
+    small beside w, and a step size that amplifies changes then amplifies the rounding.
+    """
 
     def __init__(self, setting: Setting, initial: Array) -> None:
         setting.rule.check_known("The reference engine", KNOWN_SIGNALS, KNOWN_MOVES)
         self.w = initial.astype(float)
-        self.w_prev = self.w
+        self.change = np.zeros_like(self.w)
         self.eta = np.zeros_like(self.w)
         self.metric = Metric(len(initial), setting.values["ridge"]) if setting.rule.natural else None
+
+    @property
+    def w_prev(self) -> Array:
+        """The w of one step before."""
+        return self.w - self.change
+
+    @w_prev.setter
+    def w_prev(self, w_prev: Array) -> None:
+        self.change = self.w - w_prev
 
     def advance(
         self,
@@ -47,15 +60,15 @@ class Weights:
         signals["discount"] = discount
         signals["delta"] = reward + discount * (x_next @ w) - x @ w
         signals["x_eta"] = x @ eta
-        signals["x_change"] = x @ (w - self.w_prev)
+        signals["x_change"] = x @ self.change
         move = setting.rule.coefficients(signals)
 
         along, along_next = x, x_next
         if self.metric:
             self.metric.observe(x)
             along, along_next = self.metric.direction(x), self.metric.direction(x_next)
-        self.w_prev = w
-        self.w = w + move["w_x"] * along + move["w_next"] * along_next
+        self.change = move["w_x"] * along + move["w_next"] * along_next
+        self.w = w + self.change
         self.eta = eta + move["eta_x"] * x + move["eta_eta"] * eta
 
 
@@ -99,6 +112,7 @@ def run(
     check_schedule(schedule)
     horizon = Horizon(episodes, steps, every)
     horizon.check(task)
+    check_memory(f"The errors of {horizon.points} points", 8 * horizon.points, "Take fewer: a larger 'every'.")
     errors = np.full(horizon.points, np.inf)
     weights = Weights(setting, task.initial_weights)
     rows = task.row_features.toarray()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import must, number
+from gradient_dd.errors import must, number, one_of
 
 PER = ("episode", "step")
 
@@ -27,8 +27,7 @@ class Schedule:
     per: str = "episode"
 
     def __post_init__(self) -> None:
-        if self.per not in PER:
-            raise must("'per' of a schedule", "be 'episode' or 'step'", self.per)
+        one_of("'per' of a schedule", self.per, PER)
         if not callable(self.function):
             raise must("The function of a schedule", "be a function of n", self.function)
 

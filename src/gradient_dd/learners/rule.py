@@ -23,11 +23,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import cleandoc, signature
+from math import inf
+from numbers import Real
 from pathlib import Path
 from sys import modules
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, must, number, one_of, show, unknown
+from gradient_dd.errors import BadRequestError, Words, boolean, must, number, one_of, show, text, unknown
 from gradient_dd.fingerprint import code_of, fingerprint
 from gradient_dd.learners.vocabulary import MOVES, RHO_MODES, SIGNALS, TERMS
 
@@ -36,7 +38,8 @@ from gradient_dd.learners.vocabulary import MOVES, RHO_MODES, SIGNALS, TERMS
 class Parameter:
     """A hyper-parameter: its meaning, its default, and the numbers it may take.
 
-    `positive` excludes zero. `shared` marks one that every lane of a call has in common.
+    `positive` excludes zero. `high` is the largest legal number. `shared` marks one that every lane of a call has in
+    common.
     """
 
     name: str
@@ -44,15 +47,25 @@ class Parameter:
     default: float
     positive: bool = False
     shared: bool = False
+    high: float = inf
+
+    def __post_init__(self) -> None:
+        for name in ("name", "meaning"):
+            text(f"{name!r} of a parameter", getattr(self, name))
+        for name in ("positive", "shared"):
+            object.__setattr__(self, name, boolean(f"{name!r} of a parameter", getattr(self, name)))
 
     @property
     def legal(self) -> str:
         """The legal range, in words."""
+        if self.high < inf:
+            return f"in {'(' if self.positive else '['}0, {show(self.high)}]"
         return "a positive number" if self.positive else "a number that is zero or more"
 
     def check(self, value: Any, owner: str) -> float:
         """Return `value` as a float, or raise the sentence that says what it must be."""
-        return number(f"{self.name!r} of {owner}", f"be {self.legal}", value, low=0.0, positive=self.positive)
+        what, rule = f"{self.name!r} of {owner}", f"be {self.legal}"
+        return number(what, rule, value, low=0.0, high=self.high, positive=self.positive)
 
 
 ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True)
@@ -92,6 +105,7 @@ class Rule:
     stable_off_policy: bool = False
 
     def __post_init__(self) -> None:
+        self._check_fields()
         for name in ("moves", "parameters"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         own = [parameter.name for parameter in self.parameters if parameter.name != "zeta" and not parameter.shared]
@@ -119,10 +133,29 @@ class Rule:
             raise must(f"The moves of the rule {self.name!r}", "include 'w_x' or 'w_next'", self.moves)
         if len(set(self.moves)) < len(self.moves):
             raise must(f"The moves of the rule {self.name!r}", "differ", self.moves)
-        returned = self.step(**dict.fromkeys(self.arguments, 0.5))
-        if not isinstance(returned, tuple) or len(returned) != len(self.moves):
+        try:
+            returned = self.step(**dict.fromkeys(self.arguments, 0.5))
+        except Exception as error:  # the step is the user's, and may raise anything
+            got = Words(f"{type(error).__name__}: {error}")
+            raise must(f"The step of the rule {self.name!r}", "run where every argument is 0.5", got) from None
+        numbers = isinstance(returned, tuple) and all(isinstance(one, Real) for one in returned)
+        if not numbers or len(returned) != len(self.moves):
             rule = f"return a tuple with one number for each of {', '.join(self.moves)}"
             raise must(f"The step of the rule {self.name!r}", rule, returned)
+
+    def _check_fields(self) -> None:
+        """Raise unless every field is of its kind."""
+        for name in ("name", "label", "reference", "module"):
+            text(f"{name!r} of a rule", getattr(self, name))
+        for name in ("natural", "td_fixed_point", "stable_off_policy"):
+            object.__setattr__(self, name, boolean(f"{name!r} of the rule {self.name!r}", getattr(self, name)))
+        for name, kind, words in (("moves", str, "names of moves"), ("parameters", Parameter, "Parameters")):
+            several = getattr(self, name)
+            if not isinstance(several, list | tuple) or not all(isinstance(one, kind) for one in several):
+                raise must(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
+        for name, function in (("step", self.step), ("expected", self.expected)):
+            if not has_arguments(function) and not (name == "expected" and function is None):
+                raise must(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function)
 
     @cached_property
     def key(self) -> str:
@@ -207,6 +240,14 @@ class Rule:
         """Return the coefficient of every move in MOVES, 0 for those this rule does not make."""
         returned = self.step(*(signals[name] for name in self.arguments))
         return dict.fromkeys(MOVES, 0.0) | dict(zip(self.moves, returned, strict=True))
+
+
+def has_arguments(function: Any) -> bool:
+    """Return whether the names of a function's arguments are known; those of some built-in ones are not."""
+    try:
+        return callable(function) and bool(signature(function))
+    except (TypeError, ValueError):
+        return False
 
 
 @dataclass(frozen=True)

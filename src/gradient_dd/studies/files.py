@@ -32,13 +32,18 @@ KEYS = ("name", "episodes", "steps", "every", "runs", "first_run", "seed", "samp
 
 def read_study(path: str | Path, rules: dict[str, Rule] | None = None) -> Study:
     """Return the study of a TOML file; `rules` are further learners that it may name."""
+    return study_from(study_data(path), rules)
+
+
+def study_data(path: str | Path) -> dict[str, Any]:
+    """Return what a TOML file says of a study, as plain data; its name is the file's if it has none."""
     try:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "an error")) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise must(f"{str(path)!r}", "be a TOML file", Words(str(error))) from None
-    return study_from(data | {"name": data.get("name", Path(path).stem)}, rules)
+    return data | {"name": data.get("name", Path(path).stem)}
 
 
 def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> Study:

@@ -69,7 +69,7 @@ def select(errors: Array) -> int:
     """
     mean, _, diverged = estimate(errors)
     if np.isfinite(mean).any():
-        return int(np.argmin(mean))
+        return int(np.argmin(np.where(np.isfinite(mean), mean, np.inf)))  # a mean of runs not done yet is nan
     finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1) / np.maximum(1, errors.shape[1] - diverged)
     return int(np.lexsort((finite, diverged))[0])
 

@@ -28,6 +28,7 @@ from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.tasks import Task, build
 
 ENGINE_VERSION = 2  # raised whenever a change of the engine could change a result
+MOST_SETTINGS = 2_000_000  # of a study: half a gigabyte, and some seconds to check them
 NS_PER_UPDATE = 0.9  # on one core, sampling and errors included: what estimates of time are made with
 
 
@@ -161,8 +162,9 @@ class Study:
     def lanes(self, task: Task) -> Iterator[tuple[str, Setting, dict[str, Any]]]:
         """Yield (key, setting, facts) of every lane of a task.
 
-        The key names all that a result depends on but the run, definitions included; `said` among the facts names
-        what a reader sees of it. Equal `said` with different keys means that a definition has changed.
+        The key stands for all that a result depends on but the run, definitions included. The description, one of the
+        facts, stands for what a reader sees of it. An equal description with another key means that a definition has
+        changed.
         """
         common = {
             "task": task.name,
@@ -174,13 +176,13 @@ class Study:
             "sampling": self.sampling,
             "seed": self.seed,
         }
-        said_by = fingerprint(common, dict(task.parameters))
-        made_by = fingerprint(said_by, task.key, schedule_key(self.schedule), ENGINE_VERSION)
+        described_by = fingerprint(common, dict(task.parameters))
+        made_by = fingerprint(described_by, task.key, schedule_key(self.schedule), ENGINE_VERSION)
         for setting in self.settings():
             lane = {"learner": setting.rule.name, "values": dict(setting.values), "rho_mode": setting.rho_mode}
             text = json.dumps(lane)
-            facts = common | lane | {"reading": reading(task, setting, self.sampling), "said": digest(said_by + text)}
-            yield digest(made_by + setting.rule.key + text), setting, facts
+            seen = {"reading": reading(task, setting, self.sampling), "description": digest(described_by + text)}
+            yield digest(made_by + setting.rule.key + text), setting, common | lane | seen
 
     def estimate(self) -> dict[str, float]:
         """Return how much work it is: tasks, settings, runs, updates, core-seconds, bytes on disk."""

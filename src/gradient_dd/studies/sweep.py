@@ -27,7 +27,9 @@ from gradient_dd.engine.schedules import Schedule
 from gradient_dd.errors import GradientDDError, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study
+from gradient_dd.studies.inspection import inspect_cells
 from gradient_dd.studies.provenance import provenance
+from gradient_dd.studies.repair import drop_cells, drop_records, drop_strays
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store, Work
 from gradient_dd.tasks import Task
@@ -130,6 +132,7 @@ def run_all(
     count = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     stop = threading.Event()
     with Store(out, write=True) as store:
+        prepare(store, on_notice)
         given: set[tuple[int, int]] = set()
         lacking = [missing_units(study, store, given, on_progress, on_notice) for study in studies]
         if executor is not None:
@@ -152,19 +155,25 @@ def missing_units(
     tasks = study.built_tasks()
     state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
     state.done = dict.fromkeys(state.total, 0)
-    redefined = 0
+    redefined = replaced = 0
     for task in tasks:
         for lanes in sliced(study.lanes(task), MOST_SETTINGS):
             rows = store.add_settings((key, facts) for key, _, facts in lanes)
-            others = store.count_other_definitions((facts["said"] for *_, facts in lanes), rows)
+            others = store.count_other_definitions((facts["description"] for *_, facts in lanes), rows)
             if others and not redefined:
                 on_notice(
                     f"{store.path} has results of this study made by another definition of a task, a rule or the "
                     "engine. They are kept, and not mixed with these."
                 )
             redefined += others
-            for run in study.run_numbers:
-                done = store.done(rows.values(), run)
+            for run, done, damaged in inspected(study, store, rows):
+                if damaged and not replaced:
+                    first = f"of {task}, run {run} first"
+                    on_notice(f"{store.path} has damaged results of this study, {first}. They are run again.")
+                    drop_strays(store)
+                if damaged:
+                    drop_cells(store, [(row, run) for row in damaged])
+                    replaced += len(damaged)
                 done |= {row for row in rows.values() if (row, run) in given}
                 lacking = [(rows[key], setting) for key, setting, _ in lanes if rows[key] not in done]
                 given |= {(row, run) for row, _ in lacking}
@@ -176,6 +185,24 @@ def missing_units(
                     yield Unit(task, run, settings, places, *how), state
     if state.kept == sum(state.total.values()):
         on_progress(state)  # no unit will
+
+
+def prepare(store: Store, on_notice: OnNotice) -> None:
+    """Say what opening a store has changed, and remove from it what is damaged and belongs to no study."""
+    for sentence in store.notices:
+        on_notice(sentence)
+    if not store.is_sound:
+        drop_strays(store)
+    if count := drop_records(store):
+        on_notice(f"{store.path} had {count} damaged records of the time that a unit took. They have been removed.")
+
+
+def inspected(study: Study, store: Store, rows: dict[str, int]) -> Iterator[tuple[int, set[int], set[int]]]:
+    """Yield each run of a study, the settings that the store has of it, and those of which something is damaged."""
+    keys = {row: key for key, row in rows.items()}
+    for runs in sliced(study.run_numbers, max(1, MOST_SETTINGS // len(keys))):
+        done, damaged = inspect_cells(store, keys, range(runs[0], runs[-1] + 1))
+        yield from ((run, done[run], damaged[run]) for run in runs)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import LARGEST, check_memory, numbers, sparse_numbers
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Words, must, text
 from gradient_dd.tasks.task import Outcomes, Task
 from gradient_dd.tasks.validation import TOLERANCE
 
@@ -44,8 +44,7 @@ def from_tables(
     >>> task.true_values
     array([1.])
     """
-    if not isinstance(name, str):
-        raise must("The name of a task", "be text", name)
+    text("The name of a task", name)
     P = table(name, "P", P)
     if P.ndim != 3 or P.shape[0] != P.shape[2] or not P.size:
         raise must(f"Task {name!r}: the shape of 'P'", "be (states, actions, states)", P.shape)

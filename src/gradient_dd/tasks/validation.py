@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from gradient_dd.arrays import LARGEST, Array, check_memory, numbers
-from gradient_dd.errors import BadRequestError, Words, must, show
+from gradient_dd.errors import BadRequestError, Words, must, show, text
 
 if TYPE_CHECKING:
     from gradient_dd.tasks.task import Task
@@ -48,6 +48,8 @@ def check_table(task: "Task") -> None:
         raise must(f"Task {task.name!r}", "have a state that is not terminal", Words("terminals alone"))
     if features == 0:
         raise must(f"Task {task.name!r}: 'features'", "have at least one column", 0)
+    if 0 < (size := np.abs(task.feature_rows.data).max(initial=0.0)) < 1 / LARGEST:
+        raise must(f"Task {task.name!r}: the largest of 'features'", f"be {1 / LARGEST:g} or more, or 0", size)
     if outside(task.discount).any():
         worst = task.discount[outside(task.discount)][0]
         raise must(f"Task {task.name!r}: 'discount'", "be in [0, 1]", worst)
@@ -66,8 +68,7 @@ def check_table(task: "Task") -> None:
 
 def check_arrays(task: "Task") -> None:
     """Raise unless every table is an array of the right kind, with finite numbers that are not too large."""
-    if not isinstance(task.name, str):
-        raise must("The name of a task", "be text", task.name)
+    text("The name of a task", task.name)
     outcome, ratios = task.outcomes, {} if task.ratios is None else {"ratios": task.ratios}
     if not hasattr(outcome, "_asdict"):
         raise must(f"Task {task.name!r}: 'outcomes'", "be Outcomes", outcome)

@@ -9,7 +9,8 @@ MEASURES = {"last100": "at the end", "area": "over all episodes", "early": "over
 def finding(judgements: list[Judgement]) -> str:
     """Return what was found, as the paper has it first, then how much holds where tuning is another."""
     main = [one for one in judgements if one.tuning == PAPER]
-    parts = [sentence(one, len(main) > 1) for one in main] if len(main) <= MANY else [fractions(main)]
+    goals = len({one.tuned_for for one in judgements}) > 1
+    parts = [sentence(one, name_of(one, goals)) for one in main] if len(main) <= MANY else [fractions(main, goals)]
     others: dict[str, list[Judgement]] = {}
     for one in judgements:
         if one.tuning != PAPER:
@@ -17,29 +18,29 @@ def finding(judgements: list[Judgement]) -> str:
     for tuning, found in others.items():
         (first, *rest) = found
         short = not rest and first.of <= MANY
-        parts.append(f"with {tuning}: {sentence(first, False) if short else fractions(found)}")
+        parts.append(f"{tuning}: {sentence(first, '') if short else fractions(found, goals)}")
     return " ".join(f"{first_upper(part)}." for part in parts if part)
 
 
-def fractions(judgements: list[Judgement]) -> str:
+def fractions(judgements: list[Judgement], goals: bool) -> str:
     """Return how many comparisons hold, by reading or by what was tuned for."""
-    return "; ".join(" ".join(filter(None, [named(one), f"{one.held} of {one.of}"])) for one in judgements)
+    return "; ".join(" ".join(filter(None, [name_of(one, goals), f"{one.held} of {one.of}"])) for one in judgements)
 
 
-def named(judgement: Judgement) -> str:
-    """Return what tells a judgement from the others of its claim."""
-    tuned = {"last100": "tuned for the end", "area": "tuned for all episodes"}.get(judgement.tuned_for, "")
+def name_of(judgement: Judgement, goals: bool) -> str:
+    """Return what tells a judgement from the others of its claim; `goals` says whether they are tuned for several."""
+    words = {"last100": "the end", "area": "all episodes"}
+    tuned = f"tuned for {words.get(judgement.tuned_for, judgement.tuned_for)}" if goals else ""
     return ", ".join(part for part in (judgement.reading if judgement.reading != "default" else "", tuned) if part)
 
 
-def sentence(judgement: Judgement, several: bool) -> str:
+def sentence(judgement: Judgement, name: str) -> str:
     """Return the numbers of a judgement: for each pair of learners one for each size."""
     rows: dict[str, list[Comparison]] = {}
     for one in judgement.comparisons:
         rows.setdefault(row_name(one), []).append(one)
     told = "; ".join(f"{name} {numbers(some)}" for name, some in rows.items())
-    lead = f"{named(judgement)}: " if several and named(judgement) else ""
-    return f"{lead}{told} ({judgement.held} of {judgement.of} hold)"
+    return f"{name + ': ' if name else ''}{told} ({judgement.held} of {judgement.of} hold)"
 
 
 def row_name(one: Comparison) -> str:

@@ -1,0 +1,94 @@
+"""Checks of what a user gives to the theory, by the names of the arguments.
+
+They are made by the public functions of `gradient_dd.theory`, where the room is entered. Inside it the same functions
+call each other thousands of times, and check nothing twice.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import LARGEST, numbers
+from gradient_dd.engine.horizon import LONGEST
+from gradient_dd.engine.schedules import check_schedule
+from gradient_dd.engine.trajectories import SAMPLINGS
+from gradient_dd.errors import GradientDDError, Words, must, number, one_of, whole_number
+from gradient_dd.learners import Setting
+from gradient_dd.tasks import Task
+from gradient_dd.tasks.exact import Moments
+
+VECTORS = ("v", "w", "first", "second", "x", "x_next", "now", "before")
+MATRICES = ("T", "A_eff")
+SCALARS = ("alpha", "kappa", "zeta", "mu", "kappa_alpha", "reward", "discount", "rho", "factor")
+SEVERAL = ("kappas", "kappa_alphas")
+
+
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with its arguments checked; what floats cannot compute is refused in one sentence as well."""
+    parameters = signature(function)
+
+    @wraps(function)
+    def entered(*arguments: Any, **keywords: Any) -> Any:
+        given = parameters.bind(*arguments, **keywords)
+        for name, value in given.arguments.items():
+            given.arguments[name] = checked_value(name, value)
+        check_shapes(given.arguments)
+        try:
+            with np.errstate(all="ignore"):
+                return function(*given.args, **given.kwargs)
+        except GradientDDError:
+            raise
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            rule = "be of sizes that floats can compute with"
+            raise must(f"The numbers given to {function.__name__}", rule, Words(error)) from None
+
+    return entered
+
+
+def checked_value(name: str, value: Any) -> Any:
+    """Return a value that is of the kind its name stands for, or raise."""
+    if name == "task" and not isinstance(value, Task):
+        raise must("'task'", "be a Task, e.g. tasks.random_walk(20)", value)
+    if name == "setting" and not isinstance(value, Setting):
+        raise must("'setting'", "be a setting, e.g. LEARNERS['td'].setting(alpha=0.1)", value)
+    if name == "sampling":
+        return one_of("'sampling'", value, SAMPLINGS)
+    if name == "steps":
+        return whole_number("'steps'", value, at_least=0, at_most=LONGEST)
+    if name == "schedule":
+        return check_schedule(value)
+    if name == "problem":
+        return checked_problem(value)
+    if name in SCALARS:
+        return number(f"{name!r}", "be a finite number", value, low=-LARGEST, high=LARGEST)
+    if name in (*VECTORS, *MATRICES, *SEVERAL):
+        array = numbers(f"{name!r}", value, LARGEST)
+        wanted = 2 if name in MATRICES else 1
+        if array.ndim != wanted:
+            raise must(f"{name!r}", "be a matrix" if wanted == 2 else "be a vector", Words(f"shape {array.shape}"))
+        return array
+    return value
+
+
+def checked_problem(value: Any) -> Any:
+    """Return a task, or A, b and C as arrays of numbers; their shapes are checked where they are used."""
+    if isinstance(value, Task):
+        return value
+    if not isinstance(value, list | tuple) or len(value) != 3:
+        raise must("'problem'", "be a Task, or A, b and C", value)
+    return Moments(*(numbers(f"{name} of 'problem'", one, LARGEST**2) for name, one in zip("AbC", value, strict=True)))
+
+
+def check_shapes(given: dict[str, Any]) -> None:
+    """Raise unless all vectors and matrices have one length: that of the task's weights, where there is one."""
+    source = given.get("task", given.get("problem"))
+    lengths = {name: len(given[name]) for name in (*VECTORS, *MATRICES) if name in given}
+    p = source.n_features if isinstance(source, Task) else np.size(source.b) if source is not None else None
+    p = next(iter(lengths.values()), 0) if p is None else p
+    for name, length in lengths.items():
+        shape = np.shape(given[name])
+        if length != p or len(set(shape)) > 1:
+            raise must(f"The shape of {name!r}", f"be {(p,) * len(shape)}", shape)
