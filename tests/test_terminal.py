@@ -43,7 +43,7 @@ def test_verdicts_have_colours_unless_they_are_not_wanted(monkeypatch):
 
 @pytest.mark.xdist_group("kernels of td")
 def test_a_command_says_at_once_where_its_results_go(tmp_path):
-    flags = ["--task", "random_walk:n_states=3", "--learner", "td", "--alpha", "0.1", "--episodes", "5"]
+    flags = ["--task", "random_walk:n_states=3", "--learner", "td", "--alpha", "0.1", "--episodes", "5", "--runs", "1"]
     call = [sys.executable, "-m", "gradient_dd.cli", "sweep", *flags, "--out", str(tmp_path / "r.db")]
     done = subprocess.run(call, capture_output=True, text=True, check=True, env={**os.environ, "NO_COLOR": "1"})
     said = done.stderr.splitlines()

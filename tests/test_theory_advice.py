@@ -177,7 +177,9 @@ def test_a_short_scout_follows_what_only_a_long_run_shows():
             self.error = lambda name, values: bowl(alpha=0.01 * share)(values)
             return super().run(points, runs, share)
 
-    search, best = Shrinking(None, names=("td",), seconds=1e-7).search()
+    pilot = Shrinking(None, names=("td",), seconds=1e-6)
+    search, best = pilot.search()
+    assert pilot.calls[0][2] == SHORT
     assert search.error(best) < 1.02
 
 
@@ -201,17 +203,22 @@ def test_points_that_diverge_are_avoided_and_the_edge_is_kept_at_a_distance():
 
 def test_where_rare_runs_go_wrong_smaller_step_sizes_are_judged():
     class Rare(KnownErrors):
+        def __init__(self, *given, most, **how):
+            super().__init__(*given, **how)
+            self.most = most
+
         def run(self, points, runs, share=1.0):
             scores = super().run(points, runs, share)
             if len(self.calls) > 3:  # after a scout and two refinements
-                large = [self.spaces["td"].values(point)["alpha"] > 0.02 for point in points]
+                large = [self.spaces["td"].values(point)["alpha"] > self.most for point in points]
                 scores.area[-1, large] = inf
             return scores
 
-    pilot = Rare(lambda name, values: bowl(alpha=0.1)(values) * 1.0, names=("td",), noise=1e-12)
-    search, best = pilot.search()
-    assert pilot.spaces["td"].values(best.point)["alpha"] <= 0.02
-    assert np.isfinite(search.error(best))
+    for most, least in ((0.02, 0.01), (0.09, 0.06)):  # two octaves below the best, and half an octave
+        pilot = Rare(lambda name, values: bowl(alpha=0.1)(values), names=("td",), noise=1e-12, most=most)
+        search, best = pilot.search()
+        assert least < pilot.spaces["td"].values(best.point)["alpha"] <= most
+        assert np.isfinite(search.error(best))
 
 
 def test_everything_diverging_is_no_advice():
@@ -226,12 +233,27 @@ def test_of_learners_that_are_alike_the_simplest_wins():
         assert KnownErrors(error).search()[1].point.learner == winner
 
 
-def test_a_hopeless_learner_is_answered_but_not_refined():
-    pilot = KnownErrors(lambda name, v: bowl(alpha=0.1)(v) * (5.0 if name == "td" else 1.0))
+@pytest.mark.parametrize(("seconds", "stage"), [(1e-10, "scout"), (1e-7, "full")])
+def test_a_hopeless_learner_is_answered_for_the_whole_horizon_but_not_refined(seconds, stage):
+    pilot = KnownErrors(lambda name, v: bowl(alpha=0.1)(v) * (5.0 if name == "td" else 1.0), seconds=seconds)
     search, _ = pilot.search()
-    assert search.rows["td"].stage == "scout"
+    assert search.rows["td"].stage == stage
     assert search.error(search.rows["td"]) < 6
-    assert not any(point.learner == "td" for points, _, _ in pilot.calls[1:] for point in points)
+    assert not any(point.learner == "td" for points, _, _ in pilot.calls[-3:] for point in points)
+
+
+def test_the_winner_is_the_best_on_the_runs_of_both_last_stages():
+    """On the fresh runs alone TD is better; with the 32 runs before them it is not."""
+
+    class Changing(KnownErrors):
+        def run(self, points, runs, share=1.0):
+            td, other = (1.2, 1.3) if len(self.calls) >= 3 else (1.4, 1.0)
+            self.error = lambda name, values: bowl(alpha=0.1)(values) * (td if name == "td" else other)
+            return super().run(points, runs, share)
+
+    pilot = Changing(None, seconds=1e-12)
+    assert pilot.search()[1].point.learner == "gradient_dd"
+    assert [runs for _, runs, _ in pilot.calls[-2:]] == [32, 64]
 
 
 def test_of_equal_errors_the_smallest_alpha_is_taken():

@@ -22,7 +22,7 @@ from gradient_dd.theory.stability import SMALL
 
 Facts = dict[str, Any]
 EPISODES, STEPS = 10_000, 100_000  # of a run, unless the user says how long it is
-SECONDS_FOR_LIMITS = 2.0  # of this thread
+SECONDS_FOR_LIMITS = 1.5  # of this thread
 SECONDS_TO_COMPILE = 4  # about: two kernels, and starting up
 
 
