@@ -22,7 +22,7 @@ from gradient_dd.theory import (
     rate,
     spectral_radius,
     stability,
-    table,
+    stability_table,
 )
 
 SETTINGS = [
@@ -295,7 +295,7 @@ def test_large_operators_are_solved_as_small_ones(monkeypatch, alpha):
 
 
 def test_the_best_alpha_is_better_than_its_neighbours():
-    for row in table(tasks.random_walk(5), "iid", ("td", "gtd2", "gradient_dd")):
+    for row in stability_table(tasks.random_walk(5), "iid", ("td", "gtd2", "gradient_dd")):
         rates = {
             factor: rate(tasks.random_walk(5), LEARNERS[row.learner].setting(alpha=factor * row.best_alpha), "iid")
             for factor in (0.9, 1.0, 1.1)

@@ -7,7 +7,7 @@ from gradient_dd import LEARNERS, BadRequestError, tasks
 from gradient_dd.paper.drawings import baird_frozen_mode, draw_drawing, expected_runs, stability_maps
 from gradient_dd.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.theory import expected_run, rate
-from gradient_dd.theory.bias import resting_error
+from gradient_dd.theory.bias import steady_state_bias
 from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.effective import averaged_matrix, diverging_mdps, flow_rate
 from gradient_dd.theory.mean_square import largest_safe_alpha
@@ -116,14 +116,14 @@ def test_sampled_means_lie_about_the_exact_ones(monkeypatch):
 @pytest.mark.parametrize(("learner", "known"), [("td", 0.0618), ("tdc", 0.0618), ("gtd2", 0), ("gradient_dd", 0)])
 def test_with_a_constant_step_td_rests_beside_the_solution_and_gtd2_on_it(learner, known):
     task, chosen = tasks.random_walk(10), LEARNERS[learner].setting(alpha=0.3)
-    assert resting_error(task, chosen) == pytest.approx(known, abs=1e-4)
-    assert resting_error(task, chosen, "iid") < 1e-10
+    assert steady_state_bias(task, chosen) == pytest.approx(known, abs=1e-4)
+    assert steady_state_bias(task, chosen, "iid") < 1e-10
 
 
 def test_the_mean_comes_to_rest_where_it_is_said_to():
     task, chosen = tasks.random_walk(5), LEARNERS["td"].setting(alpha=0.3)
     run = expected_run(task, chosen, 6000, points=[5999, 6000])  # the walk is nearly periodic: two successive steps
-    assert task.rmsve(run.weights.mean(axis=0)) == pytest.approx(resting_error(task, chosen), rel=1e-6)
+    assert task.rmsve(run.weights.mean(axis=0)) == pytest.approx(steady_state_bias(task, chosen), rel=1e-6)
 
 
 @pytest.mark.parametrize("start", [None, 3])

@@ -1,54 +1,171 @@
-"""What `gradient-dd analyse` tells: facts of a task or of a log, and their text."""
+"""What `gradient-dd analyse` finds, as plain data: the advice, what it rests on, and exact facts beside it."""
 
 from collections.abc import Callable
-from math import isinf, log
+from dataclasses import dataclass
+from os import cpu_count
 from pathlib import Path
+from time import thread_time
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.cli.tables import table
-from gradient_dd.engine.schedules import constant
-from gradient_dd.learners import LEARNERS
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.schedules import Schedule, constant
+from gradient_dd.errors import must
+from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
-from gradient_dd.theory.advice import Candidate, candidates, candidates_of_log, doubt, recommended
+from gradient_dd.theory.advice import BUDGET, TRIED, Advice, Candidate, Estimate, Progress, advise, advise_from_log
+from gradient_dd.theory.limits import Limits, exact_limits
 from gradient_dd.theory.log import read_log
 from gradient_dd.theory.recursion import check_assumptions
+from gradient_dd.theory.stability import SMALL
 
 Facts = dict[str, Any]
-HEAD = ("learner", "stable below", "safe below", "take alpha", "rate", "steps to halve")
+EPISODES, STEPS = 10_000, 100_000  # of a run, unless the user says how long it is
+SECONDS_FOR_LIMITS = 1.5  # of this thread
+SECONDS_TO_COMPILE = 4  # about: two kernels, and starting up
 
 
-def analyse_task(task: Task, sampling: str, said: Callable[[str], None]) -> Facts:
-    """Return the limits and rates of every candidate on a task, the one to take, and the theorem's assumptions."""
-    found = candidates(task, sampling, said)
-    best = recommended(found)
-    facts = {
-        "task": str(task),
-        "sampling": sampling,
-        "TD": td_fact(float(np.linalg.eigvals(task.moments.A).real.min())),
-        "candidates": [one._asdict() for one in found],
-        "recommended": None if best is None else best._asdict(),
-    }
-    dd = next(one for one in found if one.name == "gradient_dd, kappa 1")
-    setting = LEARNERS["gradient_dd"].setting(alpha=dd.alpha or 0.1)
-    facts["assumptions"] = [one._asdict() for one in check_assumptions(task, setting, constant, sampling)]
-    return facts
+def no_progress(doing: str, share: float) -> None:
+    """Do nothing."""
 
 
-def analyse_log(path: str | Path) -> Facts:
-    """Return the same from a log, estimated, and how far the estimate can be trusted."""
-    sample = read_log(path)
-    found = candidates_of_log(sample)
-    best = recommended(found)
+@dataclass(frozen=True)
+class Request:
+    """What the user asks for; None stands for the default. `on_progress` gets what is done next, and a share of 1."""
+
+    episodes: int | None = None
+    steps: int | None = None
+    schedule: Schedule = constant
+    measure: str | None = None
+    sampling: str | None = None
+    learners: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    on_progress: Callable[[str, float], None] = no_progress
+
+    @property
+    def tried(self) -> list[Rule]:
+        """The learners to try: those named or else the usual ones, and the user's own."""
+        return [*map(find, self.learners or TRIED), *self.rules]
+
+    def horizon(self, task: Task) -> Horizon:
+        """Return how long a run is."""
+        if self.episodes is None and self.steps is None:
+            return Horizon(episodes=EPISODES) if task.episodic else Horizon(steps=STEPS)
+        return Horizon(episodes=self.episodes, steps=self.steps)
+
+    def report(self, progress: Progress) -> None:
+        """Pass on the progress of a search."""
+        self.on_progress(f"{progress.doing}, about {progress.core_seconds:.1g} s of a core", progress.share)
+
+
+def analyse_task(task: Task, request: Request) -> Facts:
+    """Return advice for a task, the exact limits of what it considered, and the theorem's assumptions."""
+    horizon, sampling = request.horizon(task), request.sampling or "trajectory"
+    seconds = BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE
+    request.on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
+    advice = advise(
+        task,
+        horizon,
+        request.schedule,
+        sampling=sampling,
+        measure=request.measure or "area",
+        learners=request.tried,
+        on_progress=request.report,
+    )
+    request.on_progress("exact limits, where they are quick", 1.0)
+    deadline = thread_time() + SECONDS_FOR_LIMITS
+    limits = [exact_limits(task, one.setting, sampling, deadline) for one in advice.candidates]
+    smallest = float(np.linalg.eigvals(task.moments.A).real.min())
+    about = {"task": str(task), "sampling": sampling, "schedule": str(request.schedule)}
+    return about | advice_facts(advice, limits) | {"TD": td_fact(smallest), "assumptions": assumptions(task, request)}
+
+
+def analyse_log(path: str | Path, request: Request) -> Facts:
+    """Return advice for a log, and how far it can be trusted."""
+    for name in ("episodes", "sampling"):
+        if getattr(request, name) is not None:
+            raise must(
+                f"'--{name}'", "be left out with a log, which is replayed in random order", getattr(request, name)
+            )
+    log = read_log(path)
+    request.on_progress(f"a pilot on {log}: at most about {BUDGET:.0f} s", 0.0)
+    advice, doubt = advise_from_log(
+        log,
+        request.steps,
+        request.schedule,
+        measure=request.measure or "last100",
+        learners=request.tried,
+        on_progress=request.report,
+    )
+    smallest = float(np.linalg.eigvals(log.in_row_space().moments.A).real.min())
+    about = {"task": str(log), "sampling": "independent draws from the log", "schedule": str(request.schedule)}
+    facts = about | advice_facts(advice, [Limits(None, None, None) for _ in advice.candidates])
+    return facts | {"TD": td_fact(smallest), "doubt": None if doubt is None else doubt._asdict()}
+
+
+def advice_facts(advice: Advice, limits: list[Limits]) -> Facts:
+    """Return advice as plain data."""
+    rows = zip(advice.candidates, limits, strict=True)
     return {
-        "task": str(sample),
-        "sampling": "independent draws from the log",
-        "TD": td_fact(float(np.linalg.eigvals(sample.in_row_space().moments.A).real.min())),
-        "candidates": [one._asdict() for one in found],
-        "recommended": None if best is None else best._asdict(),
-        "doubt": None if best is None else doubt(sample, best)._asdict(),
+        "horizon": length(advice.horizon),
+        "measure": advice.measure,
+        "initial error": advice.initial_error,
+        "advice": None if advice.best is None else best_facts(advice, advice.best),
+        "candidates": [candidate_facts(one) | limit._asdict() for one, limit in rows],
+        "left out": advice.left_out,
+        "curve": None if advice.best is None else curve_facts(advice.pilot_horizon, advice.best),
     }
+
+
+def best_facts(advice: Advice, best: Candidate) -> Facts:
+    """Return the advice itself: the learner, its parameters, and the error that is predicted."""
+    error: Estimate = getattr(best, advice.measure)
+    whole = advice.pilot_horizon.points == advice.horizon.points
+    return setting_facts(best.setting) | {
+        "predicted error": error.mean,
+        "doubt": error.doubt,
+        "runs": error.runs,
+        "area": best.area._asdict(),
+        "last100": best.last100._asdict(),
+        "beats standing still": advice.beats_standing_still,
+        "extrapolated from": None if whole else length(advice.pilot_horizon),
+    }
+
+
+def setting_facts(setting: Setting) -> Facts:
+    """Return a learner and its parameters."""
+    mode = {"rho_mode": setting.rho_mode} if setting.rule.has_rho_mode else {}
+    return {"learner": setting.rule.name, **setting.values, **mode}
+
+
+def candidate_facts(one: Candidate) -> Facts:
+    """Return a learner's best setting and its errors."""
+    errors = {"area": one.area._asdict(), "last100": one.last100._asdict()}
+    return setting_facts(one.setting) | errors | {"refined": one.refined}
+
+
+def curve_facts(horizon: Horizon, best: Candidate) -> Facts:
+    """Return the predicted error along a run: the mean, the least and the largest of the pilot runs, bin by bin."""
+    ends = np.cumsum(horizon.bin_sizes()) * horizon.every
+    runs = best.curve
+    return {
+        "unit": "steps" if horizon.episodes is None else "episodes",
+        "at": ends.tolist(),
+        "mean": runs.mean(axis=0).tolist(),
+        "low": runs.min(axis=0).tolist(),
+        "high": runs.max(axis=0).tolist(),
+    }
+
+
+def assumptions(task: Task, request: Request) -> list[Facts] | None:
+    """Return the theorem's assumptions for Gradient-DD with kappa 1; None where the task is too large to do it soon."""
+    if 3 * task.n_states * task.n_features > SMALL:
+        return None
+    setting = LEARNERS["gradient_dd"].setting()
+    return [
+        one._asdict() for one in check_assumptions(task, setting, request.schedule, request.sampling or "trajectory")
+    ]
 
 
 def td_fact(smallest: float) -> str:
@@ -59,49 +176,6 @@ def td_fact(smallest: float) -> str:
     )
 
 
-def facts_page(facts: Facts) -> str:
-    """Return the facts as text."""
-    rows = [row(Candidate(**one)) for one in facts["candidates"]]
-    lines = [f"{facts['task']}, sampling: {facts['sampling']}", f"TD is {facts['TD']}.", "", table(rows, HEAD)]
-    lines += ["", advice(facts)]
-    if facts.get("doubt"):
-        stable, (low, high), td = facts["doubt"].values()
-        lines += [
-            f"On bootstrap samples of the log it is stable in {stable:.0%}, with a rate of {low:.2g} to {high:.2g} "
-            f"(5 % to 95 %); TD is stable in {td:.0%} of them."
-        ]
-    if "assumptions" in facts:
-        lines += ["", "The theorem's assumptions, for Gradient-DD with kappa 1 and a constant step size:"]
-    for one in facts.get("assumptions", ()):
-        lines += [f"({one['name']}) {'holds' if one['holds'] else 'fails'}: {one['statement']}. Here {one['why']}."]
-        lines += [] if one["holds"] else [f"   so {one['consequence']}."]
-    return "\n".join(lines)
-
-
-def row(one: Candidate) -> tuple[str, ...]:
-    """Return a candidate as a row of the table."""
-    if one.rate <= 0:
-        return one.name, number(one.stable), number(one.safe), "-", "-", "-"
-    halved = f"{log(2) / one.rate:,.0f}"
-    return one.name, number(one.stable), number(one.safe), f"{one.alpha:.3g}", f"{one.rate:.3g}", halved
-
-
-def number(value: float | None) -> str:
-    """Return a limit as it stands in the table."""
-    return "?" if value is None else "never" if value == 0 else "any" if isinf(value) else f"{value:.3g}"
-
-
-def advice(facts: Facts) -> str:
-    """Return the recommendation in words."""
-    if facts["recommended"] is None:
-        return "No candidate is stable here: look at the features, or at the ratios."
-    best = Candidate(**facts["recommended"])
-    words = (
-        f"Take {best.name} with alpha {best.alpha:.3g}: of all candidates its slowest mode is the fastest, at half of "
-        "what is safe or less. Taper alpha once the error stops falling."
-    )
-    if any(one["safe"] is None for one in facts["candidates"]):
-        words += " '?': too large to compute; only the mean was looked at."
-    return (
-        words if "doubt" not in facts else words + " This holds for transitions in random order, shuffled or replayed."
-    )
+def length(horizon: Horizon) -> str:
+    """Return how long a horizon is, in words."""
+    return f"{horizon.steps:,} steps" if horizon.episodes is None else f"{horizon.episodes:,} episodes"

@@ -17,7 +17,7 @@ def cli() -> None:
       gradient-dd show gradient_dd              a learner: equation, parameters, reference, file
       gradient-dd show baird n_states=20        a task: sizes, values, visits, condition numbers
       gradient-dd sweep --task baird --learner gradient_dd --alpha 1e-3..0.1:9 --steps 10000
-      gradient-dd analyse baird                 which step sizes are stable, how fast, what to take
+      gradient-dd analyse baird                 which learner and which step size to take
       gradient-dd reproduce                     the paper: figures, tables, verdicts
     """
 

@@ -63,7 +63,7 @@ def describe_task(task: Task) -> Facts:
         "actions": task.n_actions,
         "features": f"{task.n_features}, {rank}",
         "policies": "on-policy" if np.array_equal(task.behaviour, task.target) else "off-policy",
-        "ratios": "target / behaviour" if task.ratios is None else "given outright: E[ρ|s] need not be 1",
+        "ratios": "target / behaviour" if task.ratios is None else "given by the task itself: E[ρ|s] need not be 1",
         "discount": sorted({float(value) for value in task.discount[~task.terminal]}),
         "expected length of an episode": task.expected_length if task.episodic else "episodes never end",
         "true values": task.true_values.tolist(),

@@ -59,6 +59,11 @@ results_folder = click.option(
 )
 
 
+own_rules = click.option(
+    "--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="A rule of your own, as a learner."
+)
+
+
 def written_file(context: click.Context, parameter: click.Parameter, value: Any) -> Path:
     """Return the results file to write: the one named, or the one in the folder named."""
     return file_at(value)

@@ -32,7 +32,7 @@ RUN_COLUMNS = [
     *("task", "size", "reading", "learner", "alpha", "zeta", "kappa", "rho_mode", "schedule", "episodes"),
     *("sampling", "seed", "run", *MEASURES, "diverged_step", "diverged_episode", "reg"),
 ]
-TAKEN = {*SUMMARY_COLUMNS, *RUN_COLUMNS} - {*COMMON_PARAMETERS}
+TAKEN = {*SUMMARY_COLUMNS, *RUN_COLUMNS, "exploded_runs"} - {*COMMON_PARAMETERS}
 
 
 def column_of(parameter: str) -> str:

@@ -64,10 +64,24 @@ class Results:
         return curves
 
     def frame(self) -> "pd.DataFrame":
-        """Return one row for each task and setting of the study; see `summary_frame`."""
+        """Return one row for each task and setting of the study; see `summary_frame`.
+
+        `exploded_runs` counts the runs that ended, or were on average, far beyond the error of the first weights.
+        """
+        exploded: dict[int, int] = {}  # by the setting's row in the store
         with Store(self.path) as store:
-            keys = {row: key for task in self.tasks for row, key in self._lanes(store, task)[2].items()}
-            return summary_frame(store, keys, self.study.run_numbers)
+            keys: dict[int, str] = {}
+            for name, task in self.tasks.items():
+                _, rows, found = self._lanes(store, name)
+                keys |= found
+                first = task.rmsve(task.initial_weights)
+                gone = [statistics.has_exploded(self.errors(name, measure)[1], first) for measure in MEASURES]
+                counts = np.logical_or(*gone).sum(axis=1).tolist()
+                exploded |= {row: count for row, count in zip(rows, counts, strict=True) if row is not None}
+            frame = summary_frame(store, keys, self.study.run_numbers)
+        place = frame.columns.get_loc("diverged_runs") + 1
+        frame.insert(place, "exploded_runs", [exploded[row] for row in sorted(exploded)])
+        return frame
 
     def best_frame(self, measure: str = "last100") -> "pd.DataFrame":
         """Return the tuned setting of each learner on each task, with every parameter that varies in the study."""

@@ -16,6 +16,7 @@ from gradient_dd.errors import must
 
 DRAWS = 10_000  # of the bootstrap
 LEVEL = 0.95
+EXPLODED = 10.0  # times the first error: beyond it a run counts as exploded, finite or not
 
 
 class Estimate(NamedTuple):
@@ -53,6 +54,11 @@ def estimate(errors: Array) -> Estimate:
         sem[whole] = errors[whole].std(axis=1, ddof=1) / np.sqrt(runs)
         sem[~whole] = np.inf
     return Estimate(mean, sem, diverged)
+
+
+def has_exploded(errors: Array, first: float) -> NDArray[np.bool_]:
+    """Return whether each error is far beyond the error of the first weights, or not finite; any shape."""
+    return ~(errors <= EXPLODED * first) & ~np.isnan(errors)
 
 
 def select(errors: Array) -> int:

@@ -1,8 +1,8 @@
-"""Where the mean of a learner rests with a constant step size, which along trajectories need not be w*.
+"""Bias: how far from w* the mean of a learner comes to rest with a constant step size.
 
 The means by state (`dynamics`) come to rest where m = T m + offset, p being the visits. With independent draws E[w] is
-then w* for every learner here. Along trajectories weights and state are correlated at rest too, and what is left of it
-in E[w] is a bias of the order of alpha: no number of runs averages it away, a smaller step size does.
+then w* for every learner here. Along trajectories weights and state stay correlated, and this leaves a bias of the
+order of alpha in E[w]. No number of runs averages it away; a smaller step size does.
 """
 
 import numpy as np
@@ -15,8 +15,8 @@ from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.stability import in_row_space
 
 
-def resting_error(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
-    """Return the RMSVE of E[w] at rest; the mean gets there only where it is stable."""
+def steady_state_bias(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
+    """Return the RMSVE of E[w] at rest, which the mean reaches only where it is stable."""
     reduced = in_row_space(task)
     operator = MeanOperator(reduced, setting, sampling)
     groups, size = operator.shape

@@ -27,7 +27,7 @@ from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.sample_maps import Coefficients, SampleMaps
 
-POINTS = 200  # of a learning curve, unless told
+POINTS = 200  # of a learning curve, by default
 
 
 class Means(NamedTuple):

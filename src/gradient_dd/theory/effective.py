@@ -64,7 +64,7 @@ def effective_matrix(task: Task, alpha: float, kappa: float) -> Array:
     """Return A_eff (p, p), to leading order in κα; A itself where κ = 0."""
     alpha = number("'alpha'", "be a positive number", alpha, low=0.0, positive=True)
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
-    V, X = by_state(task), task.features
+    V, X = moves_by_next_state(task), task.features
     return (V.sum(axis=0) - kappa * alpha * np.einsum("si,sj,sjk->ik", X, X, V)).T
 
 
@@ -74,7 +74,7 @@ def averaged_matrix(task: Task, kappa_alpha: float) -> Array:
     Δ has to settle for it, which it does wherever κα‖x‖² < 1.
     """
     kappa_alpha = number("'kappa_alpha'", "be a number that is zero or more", kappa_alpha, low=0.0)
-    V, X = by_state(task), task.features
+    V, X = moves_by_next_state(task), task.features
     n, p = X.shape
     group, _, after = groups(task, "trajectory")
     flow = (after @ np.eye(n)[group]).T  # (n, n) from each state to the next
@@ -87,7 +87,7 @@ def averaged_matrix(task: Task, kappa_alpha: float) -> Array:
     return settled.reshape(n, p, p).sum(axis=0).T
 
 
-def by_state(task: Task) -> Array:
+def moves_by_next_state(task: Task) -> Array:
     """Return Σ_{o: s→s'} q_o d_s ρ u xᵀ for every s', (n, p, p): what GTD2 alone moves, by the state that follows."""
     row, next_row, _, discount, rho, _ = task.transitions
     _, _, after = groups(task, "trajectory")

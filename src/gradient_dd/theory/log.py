@@ -12,27 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from gradient_dd.arrays import LARGEST, Array, numbers
 from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
 from gradient_dd.npz import DamagedError, read_arrays
 from gradient_dd.tasks.exact import Moments
-from gradient_dd.tasks.task import Transitions
 
 ARRAYS = ("x", "reward", "discount", "x_next")  # rho, 1 where it is left out, is the fifth
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """Transitions of some policy: x and x_next (n, p), reward, discount and rho (n,), a weight for each (n,)."""
+    """Transitions of some policy: x and x_next (n, p), reward, discount and rho (n,)."""
 
     x: Array
     reward: Array
     discount: Array
     x_next: Array
     rho: Array
-    weight: Array
 
     def __str__(self) -> str:
         return f"a log of {len(self.reward):,} transitions with {self.n_features} features"
@@ -42,38 +39,19 @@ class Log:
         """How many features there are."""
         return self.x.shape[1]
 
-    @property
-    def initial_weights(self) -> Array:
-        """Zeros: a log has none of its own."""
-        return np.zeros(self.n_features)
-
-    @cached_property
-    def row_features(self) -> sp.csr_matrix:
-        """All x, then all x_next."""
-        return sp.csr_matrix(np.vstack([self.x, self.x_next]))
-
-    @cached_property
-    def transitions(self) -> Transitions:
-        """What each transition means to a learner."""
-        n = len(self.reward)
-        rows = np.arange(n)
-        return Transitions(rows, rows + n, self.reward, self.discount, self.rho, self.discount == 0)
-
     @cached_property
     def moments(self) -> Moments:
         """A, b and C, estimated."""
-        ahead = self.x - self.discount[:, None] * self.x_next
-        weighted = (self.weight[:, None] * self.x).T
-        A, C = weighted @ (self.rho[:, None] * ahead), weighted @ self.x
-        return Moments(A, weighted @ (self.rho * self.reward), C)
+        ahead, n = self.x - self.discount[:, None] * self.x_next, len(self.reward)
+        A, C = self.x.T @ (self.rho[:, None] * ahead) / n, self.x.T @ self.x / n
+        return Moments(A, self.x.T @ (self.rho * self.reward) / n, C)
 
-    def resampled(self, rng: np.random.Generator) -> "Log":
-        """Return a bootstrap sample: the same transitions with other weights."""
-        n = len(self.weight)
-        return replace(self, weight=rng.multinomial(n, np.full(n, 1 / n)) / n)
+    def part(self, chosen: Any) -> "Log":
+        """Return the transitions with these numbers."""
+        return Log(*(getattr(self, name)[chosen] for name in (*ARRAYS, "rho")))
 
     def in_row_space(self) -> "Log":
-        """Return the log in coordinates of the space that x spans; what only x_next shows has no sample of its own."""
+        """Return the log in coordinates of the space that x spans: other directions of x_next are never learnt."""
         rank = np.linalg.matrix_rank(self.x)
         if rank == self.n_features:
             return self
@@ -82,7 +60,7 @@ class Log:
 
 
 def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> Log:
-    """Return a log of these transitions, checked; rows of x_next where the episode ended may be anything finite."""
+    """Return a log of these transitions, checked; x_next may hold any finite numbers where the episode ended."""
     x, x_next = numbers("'x'", x, LARGEST), numbers("'x_next'", x_next, LARGEST)
     if x.ndim != 2 or x.size == 0 or x.shape != x_next.shape:
         got = Words(f"{x.shape} and {x_next.shape}")
@@ -102,8 +80,8 @@ def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> L
             )
     if not x.any():
         raise must("'x'", "have a feature that is not zero", Words("zeros"))
-    x_next = np.where(columns["discount"][:, None] == 0, 0.0, x_next)  # the episode ended: nothing is there
-    return Log(x, columns["reward"], columns["discount"], x_next, columns["rho"], np.full(n, 1 / n))
+    x_next = np.where(columns["discount"][:, None] == 0, 0.0, x_next)  # the episode ended: there is no next state
+    return Log(x, columns["reward"], columns["discount"], x_next, columns["rho"])
 
 
 def arrays_of_npz(file: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from gradient_dd.theory.dynamics import groups
 from gradient_dd.theory.stability import Complex, in_row_space, spectral_radius
 
 FAR = 2.0**40  # where the decay of a schedule is measured
-NEAR = 1000  # the first so many factors are looked at one by one
+NEAR = 1000  # how many of the first factors are checked one by one
 
 
 class Recursion(NamedTuple):
@@ -51,7 +51,7 @@ def sample_recursion(
 ) -> Recursion:
     """Return G_n, H_n and g_{n+1} of one transition."""
     columns = (np.array([value]) for value in (1.0, reward, discount, rho))
-    return averaged(setting, x[None, :], x_next[None, :], *columns)
+    return average_recursion(setting, x[None, :], x_next[None, :], *columns)
 
 
 def expected_recursion(task: Task, setting: Setting) -> Recursion:
@@ -59,10 +59,10 @@ def expected_recursion(task: Task, setting: Setting) -> Recursion:
     row, next_row, reward, discount, rho, _ = task.transitions
     features = task.row_features.toarray()
     weight = groups(task, "iid")[2].toarray()[0]
-    return averaged(setting, features[row], features[next_row], weight, reward, discount, rho)
+    return average_recursion(setting, features[row], features[next_row], weight, reward, discount, rho)
 
 
-def averaged(
+def average_recursion(
     setting: Setting, x: Array, x_next: Array, weight: Array, reward: Array, discount: Array, rho: Array
 ) -> Recursion:
     """Return the weighted sum of G_n, H_n and g_{n+1} over transitions: x, x_next (n, p), all others (n,)."""

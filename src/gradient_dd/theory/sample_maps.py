@@ -19,7 +19,7 @@ w moves along C⁺x and C⁺x'. The ridge, which fades as 1/n, is not seen.
 """
 
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,29 +27,14 @@ import scipy.sparse as sp
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Words, must
 from gradient_dd.learners import Setting
-from gradient_dd.tasks.exact import Moments, inverse
-from gradient_dd.tasks.task import Transitions
+from gradient_dd.tasks import Task
+from gradient_dd.tasks.exact import inverse
 
 LINEAR_SIGNALS = ("delta", "x_eta", "x_change")  # the signals that depend on the weights
 KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", *LINEAR_SIGNALS)
 DIRECTED_MOVES = ("w_x", "w_next", "eta_x")  # the moves along a feature vector
 PROBES = ((0.7, -1.3, 2.1), (-40.0, 30.0, -20.0), (1e6, 2e6, -3e6))  # where affinity is checked
 PRECISION = 1e-9  # of that check, relative
-
-
-class Source(Protocol):
-    """Where transitions come from: the table of a task, or a log."""
-
-    @property
-    def n_features(self) -> int: ...
-    @property
-    def row_features(self) -> sp.csr_matrix: ...
-    @property
-    def transitions(self) -> Transitions: ...
-    @property
-    def moments(self) -> Moments: ...
-    @property
-    def initial_weights(self) -> Array: ...
 
 
 class Coefficients(NamedTuple):
@@ -73,7 +58,7 @@ class SampleMaps:
     directions   one (outcomes, size) sparse matrix for each of DIRECTED_MOVES
     """
 
-    def __init__(self, task: Source, setting: Setting) -> None:
+    def __init__(self, task: Task, setting: Setting) -> None:
         self.task, self.setting = task, setting
         rule = setting.rule
         rule.check_known("The theory", KNOWN_SIGNALS, (*DIRECTED_MOVES, "eta_eta"))

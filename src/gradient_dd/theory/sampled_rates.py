@@ -34,8 +34,8 @@ from gradient_dd.theory.effective import effective_matrix, flow_rate
 from gradient_dd.theory.stability import COUNT, SMALL, contraction, eigenvalues, rate
 
 FAR = 1e8  # the length of w − w* at the start, in units of the mode
-POINTS = 20  # at which the weights are looked at
-FADED = 6  # the first so many are left out of the fit
+POINTS = 20  # of a run, at which the weights are read
+FADED = 6  # points at the start that are left out of the fit
 DECAY = 3.0  # how long runs of the table are, in units of one over the rate
 STEPS = 8_000_000  # of all runs of a row together, within the bounds on their number
 RUNS = (4, 300)
@@ -73,7 +73,7 @@ class RateRow(NamedTuple):
 
 
 def measured_rate(task: Task, setting: Setting, steps: int, runs: int, seed: int = 0) -> Measured:
-    """Return the rate of the slowest mode along trajectories, fitted to so many runs of so many steps."""
+    """Return the rate of the slowest mode along trajectories, fitted to `runs` runs of `steps` steps each."""
     whole_number("'steps'", steps, at_least=POINTS)
     whole_number("'runs'", runs, at_least=2)
     mode = slowest_mode(task, setting)
@@ -107,7 +107,7 @@ def slope(amplitude: Array, piece: int) -> float:
 def slowest_mode(task: Task, setting: Setting) -> Array:
     """Return the w part, of length 1, of the slowest mode of the mean along trajectories.
 
-    In a large operator it is looked for among the modes whose eigenvalues are nearest to 1.
+    In a large operator only the modes whose eigenvalues are nearest to 1 are searched.
     """
     operator = MeanOperator(task, setting)
     generator = sp.csc_matrix(operator.generator())

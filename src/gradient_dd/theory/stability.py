@@ -37,14 +37,14 @@ from gradient_dd.theory.largest_stable import largest_stable
 Complex = NDArray[np.complex128]
 
 SMALL = 400  # unknowns up to which all eigenvalues are computed
-COUNT = 8  # eigenvalues looked for in larger operators, near 1 and of largest modulus
+COUNT = 8  # eigenvalues computed of larger operators, near 1 and of largest modulus
 SPAN = (1e-5, 1e4)  # of the scan for a crossing, in units of one over the largest drift
 PER_DECADE = 8  # step sizes of that scan
 PRECISION = 5e-7  # relative, of a crossing
 GRID = 24  # step sizes tried for the best one, before it is refined
 
 
-class Best(NamedTuple):
+class BestAlpha(NamedTuple):
     """The step size at which the slowest mode is fastest, and its rate."""
 
     alpha: float
@@ -52,7 +52,7 @@ class Best(NamedTuple):
 
 
 class Stability(NamedTuple):
-    """One row of `table`: a learner with its default parameters."""
+    """One row of `stability_table`: a learner with its default parameters."""
 
     learner: str
     largest_stable_alpha: float
@@ -80,13 +80,13 @@ def largest_stable_alpha(task: Task, learner: str | Rule, sampling: str = "traje
     return first_crossing(rate_at, scale)
 
 
-def best_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **parameters: Any) -> Best:
+def best_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **parameters: Any) -> BestAlpha:
     """Return the stable step size that maximises the rate of the slowest mode; (0, 0) where none is stable."""
     rate_at, scale = rate_of_alpha(task, learner, sampling, parameters)
-    return fastest(rate_at, first_crossing(rate_at, scale), scale)
+    return fastest_alpha(rate_at, first_crossing(rate_at, scale), scale)
 
 
-def table(
+def stability_table(
     task: Task, sampling: str = "trajectory", learners: Iterable[str | Rule] = tuple(LEARNERS)
 ) -> list[Stability]:
     """Return the largest stable and the best step size of each learner, with its default parameters."""
@@ -94,7 +94,7 @@ def table(
     for rule in map(find, learners):
         rate_at, scale = rate_of_alpha(task, rule, sampling, {})
         largest = first_crossing(rate_at, scale)
-        rows.append(Stability(rule.name, largest, *fastest(rate_at, largest, scale)))
+        rows.append(Stability(rule.name, largest, *fastest_alpha(rate_at, largest, scale)))
     return rows
 
 
@@ -103,7 +103,7 @@ def rate_of_alpha(
 ) -> tuple[Callable[[float], float], float]:
     """Return the rate as a function of alpha, and one over the largest drift: the scale of alpha."""
     if "alpha" in parameters:
-        raise must("'alpha'", "be left out, for it is what is looked for", parameters["alpha"])
+        raise must("'alpha'", "be left out, for it is what is searched", parameters["alpha"])
     reduced, setting = in_row_space(task), find(learner).setting(**parameters, alpha=1.0)
     drift = MeanOperator(reduced, setting, "iid").moves().toarray()
     operator = MeanOperator(reduced, setting, sampling)
@@ -116,10 +116,10 @@ def first_crossing(rate_at: Callable[[float], float], scale: float) -> float:
     return largest_stable(lambda alpha: rate_at(alpha) > 0, low, high, 10 ** (1 / PER_DECADE), PRECISION)
 
 
-def fastest(rate_at: Callable[[float], float], largest: float, scale: float) -> Best:
+def fastest_alpha(rate_at: Callable[[float], float], largest: float, scale: float) -> BestAlpha:
     """Return the alpha below `largest` with the greatest rate: the best of a grid, refined between its neighbours."""
     if largest == 0:
-        return Best(0.0, 0.0)
+        return BestAlpha(0.0, 0.0)
     top = min(largest, scale * SPAN[1])
     grid = np.log(top) + np.linspace(np.log(1e-3), 0, GRID)
     best = int(np.argmax([rate_at(np.exp(point)) for point in grid]))
@@ -127,7 +127,7 @@ def fastest(rate_at: Callable[[float], float], largest: float, scale: float) -> 
     found = minimize_scalar(
         lambda point: -rate_at(np.exp(point)), bounds=around, method="bounded", options={"xatol": 1e-4}
     )
-    return Best(float(np.exp(found.x)), float(-found.fun))
+    return BestAlpha(float(np.exp(found.x)), float(-found.fun))
 
 
 def in_row_space(task: Task) -> Task:
@@ -146,12 +146,12 @@ def in_row_space(task: Task) -> Task:
 def operator_rate(operator: MeanOperator, factor: float = 1.0) -> float:
     """Return 1 − max |q| of a mean operator, alpha being multiplied by `factor`."""
     generator = operator.generator(factor)
-    places = outermost(operator.matrix(factor)) - 1 if generator.shape[0] > SMALL else ()
+    places = largest_in_modulus(operator.matrix(factor)) - 1 if generator.shape[0] > SMALL else ()
     if not len(places):
         return float(contraction(np.linalg.eigvals(generator.toarray()).astype(complex)).min())
-    # Slow modes crowd near q = 1, where only a solver aimed there tells them apart. What is largest elsewhere stands
-    # out, and is found from outside, roughly; then it is aimed at too, one by one.
-    modes = [nearest(generator, 0.0, COUNT), *(nearest(generator, place, 1) for place in places)]
+    # Slow modes crowd near q = 1, where only a solver aimed at that place tells them apart. The largest modes elsewhere
+    # are found roughly first, and then the solver is aimed at each of them.
+    modes = [eigenvalues_near(generator, 0.0, COUNT), *(eigenvalues_near(generator, place, 1) for place in places)]
     return float(contraction(np.concatenate(modes)).min())
 
 
@@ -160,7 +160,7 @@ def contraction(g: Complex) -> Array:
     return -(2 * g.real + np.abs(g) ** 2) / (1 + np.abs(1 + g))
 
 
-def nearest(generator: sp.csr_matrix, place: complex, count: int) -> Complex:
+def eigenvalues_near(generator: sp.csr_matrix, place: complex, count: int) -> Complex:
     """Return the eigenvalues nearest to a place, by shift and invert: as many of `count` as converge."""
     size = generator.shape[0]
     shift = place + 1e-13  # an eigenvalue may be the place itself
@@ -168,11 +168,11 @@ def nearest(generator: sp.csr_matrix, place: complex, count: int) -> Complex:
     return shift + 1 / eigenvalues(LinearOperator(generator.shape, solve, dtype=type(shift)), count, tolerance=0)[0]
 
 
-def outermost(matrix: sp.csr_matrix) -> Complex:
+def largest_in_modulus(matrix: sp.csr_matrix) -> Complex:
     """Return rough eigenvalues of largest modulus, one of each conjugate pair; none where none converge.
 
-    They are looked for in a power of the matrix, which spreads the moduli: T³¹, or T²⁵⁵ where that does not suffice.
-    A power loses the phases; they are those of T on the space that was found.
+    They are those of a power of the matrix, which spreads the moduli: T³¹, or T²⁵⁵ where that does not suffice.
+    A power loses the phases, so these are computed from T on the space that was found.
     """
     bound = float(abs(matrix).sum(axis=0).max())
     for power in (31, 255, 1):

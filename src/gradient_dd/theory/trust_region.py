@@ -34,7 +34,7 @@ Problem = Task | Moments | tuple[Array, Array, Array]
 
 
 def moments_of(problem: Problem) -> Moments:
-    """Return A, b, C of a task, or those given outright."""
+    """Return A, b and C of a task, or the three arrays themselves."""
     if isinstance(problem, Task):
         return problem.moments
     A, b, C = (np.asarray(array, dtype=float) for array in problem)

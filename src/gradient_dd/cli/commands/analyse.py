@@ -1,4 +1,6 @@
-"""`gradient-dd analyse`: which learner and which step size to take on a task or for a log."""
+"""`gradient-dd analyse`: which learner and which parameters to take, on a task or for a log."""
+
+from typing import Any
 
 import click
 
@@ -9,29 +11,46 @@ from gradient_dd.errors import Words, must
 @click.command()
 @click.argument("task", required=False)
 @click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
+@click.option("--episodes", type=int, help="How long you will learn, on a task with episodes; default 10,000.")
+@click.option("--steps", type=int, help="How long you will learn, in steps; default 100,000, or one pass over a log.")
+@click.option("--schedule", default="constant", show_default=True, help="'constant', 'tapered(1000)', '... per step'.")
+@click.option("--measure", help="The error to keep small: 'area', over the whole run, or 'last100', at its end.")
+@click.option("--sampling", help="'trajectory' (default) or 'iid'.")
+@click.option("--learner", "learners", multiple=True, metavar="NAME", help="Try this learner, not the usual five.")
+@click.option("--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="Try a rule of your own as well.")
 @click.option("--log", "log_file", type=click.Path(), help="Transitions in a .npz or .csv file, instead of a task.")
-@click.option("--sampling", default="trajectory", show_default=True, help="'trajectory' or 'iid'.")
 @as_json
-def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None, sampling: str, as_json: bool) -> None:
-    """Tell which step sizes are stable on TASK, how fast each learner is there, and which one to take.
+def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None, as_json: bool, **flags: Any) -> None:
+    """Tell which learner and which step size to take on TASK, for as long as you will learn.
 
     \b
-    gradient-dd analyse baird n_states=7
+    gradient-dd analyse random_walk n_states=20 --episodes 20000 --schedule "tapered(1000)"
+    gradient-dd analyse baird n_states=7 --steps 200000 --measure last100
     gradient-dd analyse --log transitions.npz     arrays x, reward, discount, x_next and rho
 
-    All is exact where the tables are known, and an estimate with its doubt from a log. Nothing is sampled.
+    Hundreds of settings are tried on the task itself, on runs that are kept for this purpose. It takes some seconds.
+    The measure is 'area' by default, and 'last100' for a log.
     """
-    from gradient_dd.cli.analysis import analyse_log, analyse_task, facts_page
+    from gradient_dd.cli.analysis import Request, analyse_log, analyse_task
+    from gradient_dd.cli.analysis_page import facts_page
     from gradient_dd.cli.flags import assignment
+    from gradient_dd.studies import load_rule, parse_schedule
     from gradient_dd.tasks import build
 
-    def said(what: str) -> None:
-        click.echo(f"looking at {what}", err=True)
+    def on_progress(doing: str, share: float) -> None:
+        click.echo(f"{share:4.0%}  {doing}", err=True)
 
     if (task is None) == (log_file is None):
         raise must("'analyse'", "be given a task or a log", Words("neither" if task is None else "both"))
+    names = {name: flags[name] for name in ("episodes", "steps", "measure", "sampling", "learners")}
+    request = Request(
+        **names,
+        schedule=parse_schedule(flags["schedule"]),
+        rules=tuple(map(load_rule, flags["rules"])),
+        on_progress=on_progress,
+    )
     if log_file is not None:
-        facts = analyse_log(log_file)
+        facts = analyse_log(log_file, request)
     else:
-        facts = analyse_task(build(str(task), **dict(map(assignment, parameters))), sampling, said)
+        facts = analyse_task(build(str(task), **dict(map(assignment, parameters))), request)
     click.echo(json_text(facts) if as_json else facts_page(facts))

@@ -1,26 +1,36 @@
-"""`gradient-dd show`: all there is to know of a learner or a task."""
+"""`gradient-dd show`: all there is to know of a learner, a task or a rule of the user's own."""
 
 import click
 
 from gradient_dd.cli.tables import as_json, json_text
-from gradient_dd.errors import must, unknown
+from gradient_dd.errors import Words, must, unknown
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
+@click.option("--rule", metavar="FILE.py:NAME", help="Show a rule of your own instead.")
 @as_json
-def show(name: str, parameters: tuple[str, ...], as_json: bool) -> None:
-    """Show all there is to know of a learner or a task NAME.
+def show(name: str | None, parameters: tuple[str, ...], rule: str | None, as_json: bool) -> None:
+    """Show all there is to know of a learner or a task NAME, or of a rule of your own.
 
-    A task takes its parameters as PARAMETER=VALUE, e.g. `show random_walk n_states=40`.
+    \b
+    gradient-dd show gradient_dd
+    gradient-dd show random_walk n_states=40     a task takes its parameters
+    gradient-dd show --rule my_rule.py:MY_RULE
     """
     from gradient_dd.cli.flags import assignment
     from gradient_dd.cli.listing import describe_learner, describe_task, page
     from gradient_dd.learners import LEARNERS
     from gradient_dd.tasks import TASKS, build
 
-    if name in LEARNERS:
+    if (name is None) == (rule is None):
+        raise must("'show'", "be given a name or a rule", Words("neither" if name is None else "both"))
+    if rule is not None:
+        from gradient_dd.studies import load_rule
+
+        facts = describe_learner(load_rule(rule))
+    elif name in LEARNERS:
         if parameters:
             raise must("A learner", "be shown by its name alone", " ".join(parameters))
         facts = describe_learner(LEARNERS[name])

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.options import RUNS, dask_address, new_results_file, worker_count
+from gradient_dd.cli.options import RUNS, dask_address, new_results_file, own_rules, worker_count
 from gradient_dd.cli.printable import printable
 from gradient_dd.cli.tables import as_json
 
@@ -14,7 +14,7 @@ from gradient_dd.cli.tables import as_json
 @click.argument("study_file", required=False, type=click.Path(), metavar="[STUDY.toml]")
 @click.option("--task", "tasks", multiple=True, metavar="NAME[:P=V,...]", help="A task, e.g. random_walk:n_states=40.")
 @click.option("--learner", "learners", multiple=True, metavar="NAME[:T]", help="A learner; ':T' for rho_mode T.")
-@click.option("--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="A rule of your own, as a learner.")
+@own_rules
 @click.option("--alpha", metavar="VALUES", help="Values 0.1,0.3 or, evenly in the logarithm, 1e-3..1:13.")
 @click.option("--zeta", metavar="VALUES", help="Step size of eta over that of w.")
 @click.option("--kappa", metavar="VALUES", help="For learners that have it.")
@@ -29,10 +29,18 @@ from gradient_dd.cli.tables import as_json
 @new_results_file
 @worker_count
 @dask_address
+@click.option("--report", is_flag=True, help="Also write a page with figures and tables, beside the results.")
 @click.option("--dry-run", is_flag=True, help="Only say what it would be.")
 @as_json
 def sweep(
-    study_file: str | None, out: Path, workers: int | None, dask: str | None, dry_run: bool, as_json: bool, **flags: Any
+    study_file: str | None,
+    out: Path,
+    workers: int | None,
+    dask: str | None,
+    report: bool,
+    dry_run: bool,
+    as_json: bool,
+    **flags: Any,
 ) -> None:
     """Run a study: from a TOML file, or from flags. Only what the results file lacks is run.
 
@@ -59,6 +67,10 @@ def sweep(
         return
     with watched(out, workers, dask) as how:
         results = run(study, out, **how)
+    if report:
+        from gradient_dd.report.own_study import report_folder, write_report
+
+        click.echo(f"The report: {write_report(results, report_folder(out))}", err=True)
     if as_json:
         click.echo(results.frame().to_json(orient="records"))
         return

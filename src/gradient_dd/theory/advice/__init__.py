@@ -1,0 +1,25 @@
+"""Advice: which learner and which parameters to take, from pilot runs on the task itself or on a log.
+
+space          the settings that may be tried
+pilot          runs them on a task;  log_pilot  on a log
+search         from many settings on few runs to few settings on many
+extrapolation  to runs that are too long to be tried
+advise         all of it, for a task;  from_log  for a log
+"""
+
+from gradient_dd.theory.advice.advise import MEASURES, TRIED, Advice, Candidate, Estimate, advise
+from gradient_dd.theory.advice.from_log import LogDoubt, advise_from_log
+from gradient_dd.theory.advice.search import BUDGET, Progress
+
+__all__ = [
+    "BUDGET",
+    "MEASURES",
+    "TRIED",
+    "Advice",
+    "Candidate",
+    "Estimate",
+    "LogDoubt",
+    "Progress",
+    "advise",
+    "advise_from_log",
+]

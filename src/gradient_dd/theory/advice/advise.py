@@ -1,0 +1,163 @@
+"""Advice for a task: which learner, with which parameters, for so many episodes or steps and a schedule."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.engine.trajectories import SAMPLINGS
+from gradient_dd.errors import one_of
+from gradient_dd.learners import LEARNERS, Rule, Setting, find
+from gradient_dd.tasks import Task
+from gradient_dd.theory.advice.extrapolation import Changes, changes
+from gradient_dd.theory.advice.pilot import Pilot, TaskPilot, expected_steps, part_of
+from gradient_dd.theory.advice.search import BUDGET, OnProgress, Row, Search
+from gradient_dd.theory.advice.space import spaces_of
+
+MEASURES = ("area", "last100")
+TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
+POINTS = 2000  # errors taken in a run that is counted in steps, about
+TYPICAL = 150  # settings on the whole horizon. Where one run of these takes a fifth of the budget, the horizon is cut
+CUT = 0.2
+NOT_TRIED = "not among the learners to try"
+DIVERGED = "diverged with every setting that was tried"
+
+
+class Estimate(NamedTuple):
+    """An error predicted from pilot runs: their mean, its standard error, and how many runs there were."""
+
+    mean: float
+    doubt: float
+    runs: int
+
+    def times(self, factor: float) -> "Estimate":
+        """Return an estimate so many times as large."""
+        return Estimate(self.mean * factor, self.doubt * factor, self.runs)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The best setting found for a learner, and its errors.
+
+    setting        the learner with its parameters
+    area, last100  predicted errors: over all points of a run, and at its end
+    refined        False where the first look at it showed a much larger error than the best, so no more was done
+    curve          (runs, bins) errors along the pilot runs
+    """
+
+    setting: Setting
+    area: Estimate
+    last100: Estimate
+    refined: bool
+    curve: Array
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to take, and what it rests on.
+
+    best           the advice; None where everything diverged
+    candidates     one for each learner with a finite error, the best first
+    left_out       why a learner has none, by its name
+    measure        "area" or "last100", what was to be small
+    initial_error  the error of the initial weights: that of not learning
+    horizon        what the advice is for
+    pilot_horizon  what the pilot ran: a part of it where it is very long. Then `best` is extrapolated
+    """
+
+    best: Candidate | None
+    candidates: list[Candidate]
+    left_out: dict[str, str]
+    measure: str
+    initial_error: float
+    horizon: Horizon
+    pilot_horizon: Horizon
+
+    @property
+    def beats_standing_still(self) -> bool:
+        """Whether the advice has a smaller predicted error than the initial weights."""
+        return self.best is not None and getattr(self.best, self.measure).mean < self.initial_error
+
+
+def advise(
+    task: Task,
+    horizon: Horizon,
+    schedule: Schedule = constant,
+    *,
+    sampling: str = "trajectory",
+    measure: str = "area",
+    learners: Iterable[str | Rule] = TRIED,
+    budget: float = BUDGET,
+    on_progress: OnProgress = lambda progress: None,
+) -> Advice:
+    """Return advice for a task from pilot runs on it.
+
+    `on_progress` is called before every stage. `budget` is in estimated seconds of one core, compiling left out.
+    """
+    horizon.check(task)
+    check_schedule(schedule)
+    one_of("'sampling'", sampling, SAMPLINGS)
+    rules = list(dict.fromkeys(map(find, learners)))
+    ratios = task.transitions.rho
+    spaces = spaces_of(rules, float(np.trace(task.moments.C)), expected_steps(task, horizon), bool(np.ptp(ratios) > 0))
+    pilot = TaskPilot(task, coarser(horizon), schedule, sampling, spaces)
+    return advise_with(pilot, measure, budget, on_progress, task.rmsve(task.initial_weights))
+
+
+def advise_with(pilot: Pilot, measure: str, budget: float, on_progress: OnProgress, initial_error: float) -> Advice:
+    """Return the advice of a pilot, on a part of its horizon where the whole is too long for the budget."""
+    one_of("'measure'", measure, MEASURES)
+    horizon, longer = pilot.horizon, max(1.0, pilot.core_seconds(TYPICAL) / (CUT * budget))
+    pilot.horizon = part_of(horizon, longer)
+    search = Search(pilot, measure, budget, on_progress)
+    best = search.best()
+    rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))
+    candidates = [candidate(pilot, row) for row in rows]
+    chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
+    if chosen is not None and best is not None and longer > 1:
+        search.report("longer runs: how the best alpha changes", 0.5 * budget)
+        chosen = changed(chosen, changes(pilot, best.point, measure, horizon))
+    return Advice(chosen, candidates, left_out(pilot, search), measure, initial_error, horizon, pilot.horizon)
+
+
+def coarser(horizon: Horizon) -> Horizon:
+    """Return a horizon with an error every so many steps, not at each of them; it may lose its last few steps."""
+    if horizon.steps is None or horizon.points <= POINTS:
+        return horizon
+    every = horizon.steps // POINTS
+    return Horizon(steps=horizon.steps // every * every, every=every)
+
+
+def candidate(pilot: Pilot, row: Row) -> Candidate:
+    """Return a row of the search with its setting."""
+    setting = pilot.spaces[row.point.learner].setting(row.point)
+    return Candidate(setting, estimate(row.area), estimate(row.last100), row.stage in ("refine", "judge"), row.curve)
+
+
+def estimate(errors: Array) -> Estimate:
+    """Return the mean of errors over runs, and its standard error; with one run that is not known."""
+    runs = len(errors)
+    return Estimate(float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else float("nan"), runs)
+
+
+def changed(chosen: Candidate, by: Changes) -> Candidate:
+    """Return a candidate for a longer run."""
+    old = chosen.setting
+    values = {**old.values, "alpha": old.values["alpha"] * by.alpha}
+    return replace(
+        chosen,
+        setting=old.rule.setting(rho_mode=old.rho_mode, **values),
+        area=chosen.area.times(by.area),
+        last100=chosen.last100.times(by.last100),
+    )
+
+
+def left_out(pilot: Pilot, search: Search) -> dict[str, str]:
+    """Return why a learner has no row, by its name."""
+    return {name: NOT_TRIED for name in LEARNERS if name not in pilot.spaces} | {
+        name: DIVERGED for name in pilot.spaces if name not in search.rows
+    }

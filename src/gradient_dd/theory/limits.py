@@ -1,0 +1,121 @@
+"""Exact limits of alpha: up to which the mean of a learner converges, and up to which its mean square does too.
+
+    stable   the largest alpha at which the mean converges (`stability`)
+    safe     the largest alpha at which the mean square converges too (`mean_square`)
+    rate     what the slowest mode of the mean loses in one step, at the alpha of the setting
+
+They tell where not to go. They do not tell which alpha is best: that depends on noise and on the length of a run, and
+`advice` finds it by trying. Large tasks take minutes here, so there is a limit of size, and one of time.
+"""
+
+from collections.abc import Callable
+from math import inf
+from time import thread_time
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from gradient_dd.arrays import Array
+from gradient_dd.errors import BadRequestError, must
+from gradient_dd.learners import Setting
+from gradient_dd.tasks import Task
+from gradient_dd.theory.largest_stable import largest_stable
+from gradient_dd.theory.mean_square import SquareOperator
+from gradient_dd.theory.stability import SMALL, in_row_space, rate_of_alpha
+
+MOST_UNKNOWNS = 5_000  # of the second moments: one alpha takes up to a second there
+LEAST, MOST = 1e-6, 1e6  # where the search for a limit ends, in units of one over the largest drift
+COARSE, PRECISION = 1.5, 0.01  # of that search
+
+
+class Limits(NamedTuple):
+    """Limits of alpha for a learner with its other parameters; None where they cannot be computed, or not soon."""
+
+    stable: float | None
+    safe: float | None
+    rate: float | None
+
+
+class OutOfTimeError(Exception):
+    """The time for a limit is over."""
+
+
+class ScaledSquare(SquareOperator):
+    """The operator of the second moments of a rule that is linear in alpha: T − I = S + αL + α²Q, made once."""
+
+    def __init__(self, task: Task, setting: Setting, sampling: str) -> None:
+        super().__init__(task, setting, sampling)
+        one, two = self.maps.coefficients(1.0), self.maps.coefficients(2.0)
+        if self.unknowns > MOST_UNKNOWNS or not all(map(is_double, one, two)):
+            raise must("The operator of the second moments", "be small, and its rule linear in alpha", setting)
+        still, once, twice = (super(ScaledSquare, self).generator(factor) for factor in (0.0, 1.0, 2.0))
+        self._still, self._square = still, (twice - 2 * once + still) / 2
+        self._linear = once - still - self._square
+
+    def generator(self, factor: float = 1.0) -> sp.csc_matrix:
+        """Return T − I, alpha being multiplied by `factor`."""
+        return sp.csc_matrix(self._still + factor * self._linear + factor**2 * self._square)
+
+
+def is_double(one: Array, two: Array) -> bool:
+    """Return whether every number of the second array is twice that of the first."""
+    return bool(np.allclose(two, 2 * one, rtol=1e-12, atol=0.0))
+
+
+def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", deadline: float = inf) -> Limits:
+    """Return the limits for the learner of a setting and its other parameters; the search ends when time is over.
+
+    `deadline` is a time by `thread_time`.
+    """
+    rule, alpha = setting.rule, setting.values["alpha"]
+    others: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
+    del others["alpha"]
+    reduced = in_row_space(task)
+    parts = 1 + rule.has_eta + ("x_change" in rule.arguments)
+    groups = 1 if sampling == "iid" else task.n_states
+    if groups * parts * reduced.n_features > SMALL or thread_time() > deadline:
+        return Limits(None, None, None)
+    try:
+        rate_at, scale = rate_of_alpha(task, rule, sampling, others)
+    except BadRequestError:  # the steps of the rule are not affine
+        return Limits(None, None, None)
+    return Limits(
+        stable=limit(lambda alpha: rate_at(alpha) > 0, alpha, scale, deadline),
+        safe=safe_limit(reduced, rule.setting(**others, alpha=1.0), sampling, alpha, scale, deadline),
+        rate=rate_at(alpha),
+    )
+
+
+def safe_limit(
+    task: Task, setting: Setting, sampling: str, alpha: float, scale: float, deadline: float
+) -> float | None:
+    """Return the largest safe alpha; None where the second moments are too many, or time is over."""
+    if thread_time() > deadline:
+        return None
+    try:
+        operator = ScaledSquare(task, setting, sampling)
+    except BadRequestError:
+        return None
+    return limit(operator.is_stable, alpha, scale, deadline)
+
+
+def limit(is_stable: Callable[[float], bool], alpha: float, scale: float, deadline: float = inf) -> float | None:
+    """Return the largest stable step size to a relative 1 %, searched from alpha upwards, or from below it.
+
+    0 where none is stable, inf where all are, None where time is over.
+    """
+
+    def in_time(alpha: float) -> bool:
+        if thread_time() > deadline:
+            raise OutOfTimeError
+        return is_stable(alpha)
+
+    try:
+        while not in_time(alpha):
+            alpha /= 10
+            if alpha < LEAST * scale:
+                return 0.0
+        return largest_stable(in_time, alpha, MOST * scale, COARSE, PRECISION)
+    except OutOfTimeError:
+        return None

@@ -1,0 +1,308 @@
+"""The search behind advice: it finds known optima, keeps away from edges, and never judges a point on old runs."""
+
+from math import inf, log2
+
+import numpy as np
+import pytest
+
+from gradient_dd import tasks
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.records import LaneResults
+from gradient_dd.engine.reference import Weights
+from gradient_dd.engine.schedules import constant, tapered
+from gradient_dd.engine.trajectories import Stream
+from gradient_dd.errors import BadRequestError
+from gradient_dd.learners import LEARNERS, Parameter, Rule
+from gradient_dd.learners.rule import ALPHA
+from gradient_dd.theory.advice import extrapolation
+from gradient_dd.theory.advice.pilot import SEED, Scores, TaskPilot, part_of, sum_of_factors
+from gradient_dd.theory.advice.search import SHORT, Search, neighbours
+from gradient_dd.theory.advice.space import OCTAVE, SPECIAL_CASES, Point, spaces_of
+
+
+def spaces(*names, steps=1000.0, off_policy=False):
+    return spaces_of([LEARNERS[name] for name in names], 1.0, steps, off_policy)
+
+
+# Spaces
+
+
+@pytest.mark.parametrize("learner", SPECIAL_CASES)
+def test_a_special_case_makes_the_same_steps_to_the_bit(learner):
+    task = tasks.random_mdp(seed=2)
+    space = spaces(learner, off_policy=True)[learner]
+    rows, (row, next_row, reward, discount, rho, _) = task.row_features.toarray(), task.transitions
+    for mode in space.rho_modes:
+        point = Point(learner, mode, (-7 * OCTAVE, -2 * OCTAVE)[: len(space.axes)])
+        settings = space.setting(point), space.pilot_setting(point)
+        assert settings[0].rule.name == learner
+        assert settings[1].rule.name == SPECIAL_CASES[learner][0]
+        both = [Weights(setting, task.initial_weights) for setting in settings]
+        for o in Stream(task).take(300):
+            for weights, setting in zip(both, settings, strict=True):
+                weights.advance(setting, 0.5, rows[row[o]], reward[o], discount[o], rows[next_row[o]], rho[o])
+        assert np.array_equal(both[0].w, both[1].w)
+        assert np.abs(both[0].w - task.initial_weights).max() > 0
+
+
+def test_a_rule_of_the_same_name_is_not_run_as_a_special_case():
+    mine = Rule("td", "mine", lambda alpha, delta: (2 * alpha * delta,), ("w_x",), (ALPHA,), "", __name__)
+    space = spaces_of([mine], 1.0, 100.0, False)["td"]
+    assert space.pilot_setting(space.coarse()[0]).rule is mine
+
+
+def test_a_point_counts_quarters_of_an_octave():
+    space = spaces("gradient_dd")["gradient_dd"]
+    point = Point("gradient_dd", "R", (-2 * OCTAVE, OCTAVE, -1))
+    values = space.values(point)
+    assert values == pytest.approx({"alpha": 1.0, "zeta": 2.0, "kappa": 2.0**-0.25})
+    assert point.moved(1, 3).moved(1, -3) == point
+    assert point.moved(0, 7).line == point.line != point.moved(2, 1).line
+    assert set(neighbours(point, 2, 4)) == {
+        Point("gradient_dd", "R", places)
+        for places in (
+            (-8, 4, -1), (-10, 4, -1), (-6, 4, -1),
+            (-8, 0, -1), (-6, 0, -1), (-8, 8, -1), (-10, 8, -1),
+            (-8, 4, -5), (-6, 4, -5), (-8, 4, 3), (-10, 4, 3),
+        )
+    }  # fmt: skip
+
+
+def test_spaces_follow_the_scale_of_the_features_the_length_and_the_ratios():
+    small, large = (spaces_of([LEARNERS["gtd2"]], scale, 100.0, False)["gtd2"] for scale in (1.0, 25.0))
+    assert small.axes[0].unit == pytest.approx(25 * large.axes[0].unit)
+    alphas = [small.values(point)["alpha"] for point in small.coarse()]
+    assert min(alphas) < max(alphas) / 1000  # where w hardly moves in 100 steps
+    assert small.rho_modes == ("R",)
+    assert spaces("gtd2", "td", off_policy=True)["gtd2"].rho_modes == ("R", "T")
+    assert spaces("td", off_policy=True)["td"].rho_modes == ("R",)
+
+
+def test_illegal_values_are_not_tried():
+    class Short(Parameter):
+        def check(self, value, owner):
+            if value > 1:
+                raise BadRequestError("too large")
+            return super().check(value, owner)
+
+    shares = Short("share", "at most 1", default=0.5)
+    rule = Rule(
+        "shared", "", lambda alpha, share, delta: (alpha * share * delta,), ("w_x",), (ALPHA, shares), "", __name__
+    )
+    space = spaces_of([rule], 1.0, 100.0, False)["shared"]
+    tried = [space.values(point)["share"] for point in space.coarse() if space.is_legal(point)]
+    assert set(tried) == {0.125, 0.5}
+
+
+# The search, on errors that are known
+
+
+class KnownErrors:
+    """A pilot whose errors are a function of the parameters, times noise; it notes what was run, and how."""
+
+    def __init__(self, error, names=("td", "gradient_dd"), steps=1e5, noise=0.0, seconds=1e-9):
+        self.spaces, self.horizon = spaces(*names), Horizon(steps=int(steps), every=100)
+        self.error, self.noise, self.seconds, self.calls = error, noise, seconds, []
+
+    def run(self, points, runs, share=1.0):
+        self.calls.append((points, runs, share))
+        means = np.array([self.error(point.learner, self.spaces[point.learner].values(point)) for point in points])
+        factors = np.random.default_rng(len(self.calls)).lognormal(0, self.noise, (runs, 1)) if self.noise else 1.0
+        errors = np.broadcast_to(means, (runs, len(points))) * factors
+        return Scores(points, errors, errors * 2, np.repeat(errors[:, :, None], 5, axis=2))
+
+    def core_seconds(self, settings, runs=1, share=1.0):
+        return runs * (10 + settings) * self.horizon.steps / share * self.seconds
+
+    def scheduled_length(self, horizon):
+        return float(horizon.steps)
+
+    def search(self, budget=5.0):
+        self.progress = []
+        search = Search(self, "area", budget, self.progress.append)
+        return search, search.best()
+
+
+def bowl(**best):
+    """Return 1 and more, least at these parameters, doubled two octaves away from one of them."""
+    return lambda values: 1 + sum((log2(values[name] / at) / 2) ** 2 for name, at in best.items())
+
+
+@pytest.mark.parametrize("seconds", [1e-10, 1e-7], ids=["whole horizon", "short scout first"])
+@pytest.mark.parametrize("at", [(0.011, 0.3, 0.7), (0.3, 2.3, 11.0), (0.0007, 0.09, 4.0)])
+def test_the_search_finds_a_known_optimum(at, seconds):
+    alpha, zeta, kappa = at
+    inside = bowl(alpha=alpha, zeta=zeta, kappa=kappa)
+    pilot = KnownErrors(
+        lambda name, v: inside(v) if name == "gradient_dd" else 1.8 * bowl(alpha=0.1)(v), seconds=seconds
+    )
+    search, best = pilot.search()
+    assert best.point.learner == "gradient_dd"
+    assert search.error(best) < 1.06
+    assert search.rows["td"].stage == "refine"
+    assert search.error(search.rows["td"]) < 1.02 * 1.8
+    assert [progress.share for progress in pilot.progress] == pytest.approx(np.arange(0, 1, 1 / len(pilot.calls)))
+    shares = [share for _, _, share in pilot.calls]
+    assert shares[0] == (SHORT if seconds > 1e-8 else 1)
+    assert set(shares[1:]) == {1}
+
+
+def test_no_two_calls_share_a_run(monkeypatch):
+    """Each call draws from a seed of its own, far from those of studies, and runs what was asked for."""
+    asked = []
+
+    def run_lanes(task, settings, horizon, **how):
+        asked.append((settings, horizon, how))
+        return LaneResults(*np.zeros((6, 1, 1)))
+
+    monkeypatch.setattr("gradient_dd.engine.lanes.run_lanes", run_lanes)
+    space = spaces("td")
+    pilot = TaskPilot(tasks.random_walk(3), Horizon(episodes=80), tapered(9), "iid", space)
+    for _ in range(3):
+        pilot.run(space["td"].coarse()[:2], 7, share=8)
+    seeds = [how.pop("seed") for _, _, how in asked]
+    assert len(set(seeds)) == 3
+    assert min(seeds) > SEED
+    settings, horizon, how = asked[0]
+    assert [setting.values["zeta"] for setting in settings] == [0, 0]
+    assert horizon == Horizon(episodes=10)
+    assert how == {"schedule": tapered(9), "sampling": "iid", "runs": 7}
+
+
+def test_a_short_scout_follows_what_only_a_long_run_shows():
+    """The best alpha of the whole is a sixteenth of the best of a short run."""
+
+    class Shrinking(KnownErrors):
+        def run(self, points, runs, share=1.0):
+            self.error = lambda name, values: bowl(alpha=0.01 * share)(values)
+            return super().run(points, runs, share)
+
+    pilot = Shrinking(None, names=("td",), seconds=1e-6)
+    search, best = pilot.search()
+    assert pilot.calls[0][2] == SHORT
+    assert search.error(best) < 1.02
+
+
+def test_points_that_diverge_are_avoided_and_the_edge_is_kept_at_a_distance():
+    """Errors fall up to alpha = 0.1 and are infinite beyond; just below it costs nothing."""
+
+    def error(name, values):
+        return inf if values["alpha"] > 0.1 else 1 + 0.01 * abs(log2(values["alpha"] / 0.1))
+
+    pilot = KnownErrors(error, names=("td",))
+    _, best = pilot.search()
+    chosen = pilot.spaces["td"].values(best.point)["alpha"]
+    assert 0.04 < chosen <= 0.1 / 2**0.5
+
+    def steep(name, values):  # here stepping back costs more than it may
+        return inf if values["alpha"] > 0.1 else (0.1 / values["alpha"]) ** 2
+
+    _, best = KnownErrors(steep, names=("td",)).search()
+    assert pilot.spaces["td"].values(best.point)["alpha"] > 0.08
+
+
+def test_where_rare_runs_go_wrong_smaller_step_sizes_are_judged():
+    class Rare(KnownErrors):
+        def __init__(self, *given, most, **how):
+            super().__init__(*given, **how)
+            self.most = most
+
+        def run(self, points, runs, share=1.0):
+            scores = super().run(points, runs, share)
+            if len(self.calls) > 3:  # after a scout and two refinements
+                large = [self.spaces["td"].values(point)["alpha"] > self.most for point in points]
+                scores.area[-1, large] = inf
+            return scores
+
+    for most, least in ((0.02, 0.01), (0.09, 0.06)):  # two octaves below the best, and half an octave
+        pilot = Rare(lambda name, values: bowl(alpha=0.1)(values), names=("td",), noise=1e-12, most=most)
+        search, best = pilot.search()
+        assert least < pilot.spaces["td"].values(best.point)["alpha"] <= most
+        assert np.isfinite(search.error(best))
+
+
+def test_everything_diverging_is_no_advice():
+    search, best = KnownErrors(lambda name, values: inf).search()
+    assert best is None
+    assert not search.rows
+
+
+def test_of_learners_that_are_alike_the_simplest_wins():
+    for edge, winner in ((1.01, "td"), (1.05, "gradient_dd")):
+        error = lambda name, v, edge=edge: bowl(alpha=0.125)(v) * (edge if name == "td" else 1.0)  # noqa: E731
+        assert KnownErrors(error).search()[1].point.learner == winner
+
+
+@pytest.mark.parametrize(("seconds", "stage"), [(1e-10, "scout"), (1e-7, "full")])
+def test_a_hopeless_learner_is_answered_for_the_whole_horizon_but_not_refined(seconds, stage):
+    pilot = KnownErrors(lambda name, v: bowl(alpha=0.1)(v) * (5.0 if name == "td" else 1.0), seconds=seconds)
+    search, _ = pilot.search()
+    assert search.rows["td"].stage == stage
+    assert search.error(search.rows["td"]) < 6
+    assert not any(point.learner == "td" for points, _, _ in pilot.calls[-3:] for point in points)
+
+
+def test_the_winner_is_the_best_on_the_runs_of_both_last_stages():
+    """On the fresh runs alone TD is better; with the 32 runs before them it is not."""
+
+    class Changing(KnownErrors):
+        def run(self, points, runs, share=1.0):
+            td, other = (1.2, 1.3) if len(self.calls) >= 3 else (1.4, 1.0)
+            self.error = lambda name, values: bowl(alpha=0.1)(values) * (td if name == "td" else other)
+            return super().run(points, runs, share)
+
+    pilot = Changing(None, seconds=1e-12)
+    assert pilot.search()[1].point.learner == "gradient_dd"
+    assert [runs for _, runs, _ in pilot.calls[-2:]] == [32, 64]
+
+
+def test_of_equal_errors_the_smallest_alpha_is_taken():
+    pilot = KnownErrors(lambda name, values: 0.0, names=("td",))
+    assert pilot.search()[1].point.places[0] < min(pilot.spaces["td"].axes[0].coarse)
+
+
+def test_the_search_keeps_to_its_budget_and_to_itself():
+    """The same call gives the same advice, and a larger budget more runs."""
+    found = []
+    for budget in (0.5, 0.5, 50.0):
+        pilot = KnownErrors(lambda name, v: bowl(alpha=0.1)(v), noise=0.3, seconds=3e-9)
+        _, best = pilot.search(budget)
+        seconds = sum(pilot.core_seconds(len(points), runs, share) for points, runs, share in pilot.calls)
+        found.append((best.point, [runs for _, runs, _ in pilot.calls], seconds))
+    assert found[0] == found[1]
+    assert found[0][2] < 1.2 * 0.5
+    assert sum(found[2][1]) > 2 * sum(found[0][1])
+
+
+# Longer horizons
+
+
+def test_a_part_of_a_horizon_is_its_beginning():
+    assert part_of(Horizon(episodes=1000), 4) == Horizon(episodes=250)
+    assert part_of(Horizon(steps=1000, every=10), 4) == Horizon(steps=250, every=10)
+    assert part_of(Horizon(episodes=3), 100) == Horizon(episodes=1)
+
+
+def test_the_length_of_a_run_in_units_of_its_schedule():
+    for schedule in (constant, tapered(100)):
+        for count in (1, 50, 20_000):
+            exact = schedule.factors(np.arange(1, count + 1)).sum()
+            assert sum_of_factors(schedule, count) == pytest.approx(exact, rel=0.03)
+
+
+def test_powers_are_measured_and_prolonged():
+    """alpha* goes like 1/√length and the error like length^-¼: what holds up to the pilot's end is taken to hold on."""
+
+    class Power(KnownErrors):
+        def run(self, points, runs, share=1.0):
+            steps = self.horizon.steps / share
+            self.error = lambda name, values: steps**-0.25 * bowl(alpha=steps**-0.5)(values)
+            return super().run(points, runs, share)
+
+    pilot = Power(None, names=("td",), steps=1e4)
+    unit = pilot.spaces["td"].axes[0].unit
+    point = Point("td", "R", (round(OCTAVE * log2(0.01 / unit)),))
+    found = extrapolation.changes(pilot, point, "area", Horizon(steps=16 * 10**4, every=100))
+    assert found == pytest.approx((0.25, 0.5, 0.5), rel=0.1)
+    assert extrapolation.prolonged(-9.0, 0.0, 2.0, 5.0) == 1 / 8  # never faster than 1/length
+    assert extrapolation.prolonged(1.0, 0.0, 2.0, 5.0) == 1.0  # and never upwards
