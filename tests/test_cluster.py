@@ -1,16 +1,21 @@
 """A Dask cluster that is not there, or goes away: one sentence, soon, and what was committed is kept."""
 
+import ast
 import os
+import re
 import socket
 import subprocess
 import sys
 import time
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
 from gradient_dd.errors import BadRequestError
+from gradient_dd.studies import read_study
 from gradient_dd.studies.cluster import dask_executor
+from gradient_dd.studies.sweep import run
 
 ROOT = Path(__file__).parent.parent
 
@@ -61,6 +66,20 @@ def test_tls_without_certificates_is_refused():
         address = f"tls://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(BadRequestError, match="must be the address of a Dask scheduler"), dask_executor(address):
             pass
+
+
+def test_the_page_calls_what_there_is():
+    """Its scripts need a cluster and cannot be run here, but their calls of this package fit."""
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    known = {"dask_executor": dask_executor, "run": run, "read_study": read_study}
+    called = set()
+    for block in re.findall(r"^```text\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+        for call in (node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Call)):
+            function = known.get(getattr(call.func, "id", ""))
+            if function is not None:
+                signature(function).bind(*call.args, **{word.arg: word.value for word in call.keywords})
+                called.add(function.__name__)
+    assert called == set(known)
 
 
 LOST = """

@@ -16,9 +16,10 @@ from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.export import write_frame
+from gradient_dd.studies.ranges import as_ranges, ranges_of
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.status import store_status
-from gradient_dd.studies.store import Store, Work, as_ranges, ranges_of
+from gradient_dd.studies.store import Store, Work
 from gradient_dd.studies.sweep import run
 
 COMMAND = str(Path(sys.executable).parent / "gradient-dd")

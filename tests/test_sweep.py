@@ -134,7 +134,7 @@ def test_progress_counts_cells(tmp_path):
 
 
 def test_large_studies_are_cut_into_units_of_bounded_size(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr("gradient_dd.studies.sweep.MOST_SETTINGS", 1)
+    monkeypatch.setattr("gradient_dd.studies.units.MOST_SETTINGS", 1)
     run(STUDY, tmp_path / "a.db")
     assert len(units(tmp_path / "a.db")) == 12
     assert content(tmp_path / "a.db") == whole

@@ -13,8 +13,8 @@ import click
 from gradient_dd.errors import extra, one_line
 from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
-from gradient_dd.studies.sweep import Progress as SweepProgress
 from gradient_dd.studies.sweep import StoppedError
+from gradient_dd.studies.units import Progress as SweepProgress
 
 with extra("cli"):
     from rich.console import Console

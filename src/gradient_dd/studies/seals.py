@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Integers
-from gradient_dd.studies.checksums import Words, checksum
+from gradient_dd.studies.checksums import Words, checksum, curve_checksum, result_checksums
 
 COLUMNS = "run, settings, errors, divergence, curves, checksum"
 INSERT = f"INSERT INTO seal (id, first_setting, last_setting, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -49,6 +49,18 @@ class Seals(NamedTuple):
         ours = self.setting * len(known) + np.searchsorted(known, self.run)
         place = np.searchsorted(ours, code).clip(max=len(ours) - 1)
         return np.where((ours[place] == code) & (known[number] == run), place, -1)
+
+
+def unit_seal(
+    run: int, keys: dict[int, str], settings: list[int], measured: list[Any], points: list[bytes]
+) -> tuple[Any, ...]:
+    """Return what INSERT takes for the seal of a unit: the settings' rows and keys, their numbers and their curves."""
+    named = np.array([checksum(keys[setting]) for setting in settings], np.int64)
+    runs = np.full(len(named), run)
+    errors, divergence = (result_checksums(named, runs, *some) for some in (measured[:2], measured[2:]))
+    curves = [curve_checksum(keys[setting], run, blob) for setting, blob in zip(settings, points, strict=True)]
+    words = np.array(curves, np.int64).view(np.uint64)
+    return seal_row(Seals(np.array(settings), runs, errors, divergence, words))
 
 
 def is_whole(run: Any, settings: Any, *checks: Any) -> bool:

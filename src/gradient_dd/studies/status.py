@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.studies.inspection import DIVERGENCE, Rows, inspect_results
-from gradient_dd.studies.store import Store, ranges_of
+from gradient_dd.studies.ranges import ranges_of
+from gradient_dd.studies.store import Store
 
 
 def store_status(store: Store) -> dict[str, Any]:

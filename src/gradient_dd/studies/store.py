@@ -6,7 +6,6 @@ on the same file is refused. What is read is compared with its checksums in `che
 
 import json
 import os
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,11 +17,12 @@ import numpy as np
 
 from gradient_dd.engine.records import LaneResults
 from gradient_dd.errors import show
-from gradient_dd.studies.checksums import checksum, curve_checksum, result_checksums, row_checksum
 from gradient_dd.studies.lock import Lock
-from gradient_dd.studies.schema import PARAMETERS_WITH_A_COLUMN, SETTING_COLUMNS, UNIT_COLUMNS, VERSION
+from gradient_dd.studies.ranges import as_ranges, ranges_of
+from gradient_dd.studies.schema import SETTING_COLUMNS, UNIT_COLUMNS, VERSION
 from gradient_dd.studies.seals import INSERT as INSERT_SEAL
-from gradient_dd.studies.seals import Seals, seal_row
+from gradient_dd.studies.seals import unit_seal
+from gradient_dd.studies.setting_row import restored_key, setting_cells
 from gradient_dd.studies.sqlite_file import StoreError, close_after_writing, explained, open_to_read, open_to_write
 from gradient_dd.studies.upgrade import unit_checksum, upgrade
 
@@ -203,7 +203,7 @@ class Store:
         with self.transaction():
             self.db.executemany("INSERT INTO result VALUES (?, ?, ?, ?, ?, ?)", rows)
             self.db.executemany("INSERT INTO curve VALUES (?, ?, ?)", curves)
-            self.db.execute(INSERT_SEAL, self._seal(run, settings, measured, points))
+            self.db.execute(INSERT_SEAL, unit_seal(run, self.keys(settings), settings, measured, points))
             self.db.execute("INSERT OR IGNORE INTO provenance (facts) VALUES (?)", (text,))
             ((provenance,),) = self.rows("SELECT id FROM provenance WHERE facts = ?", (text,))
             unit = (task, run, len(settings), int(results.steps[0]), work.seconds, now(), provenance)
@@ -212,16 +212,6 @@ class Store:
                 (*unit, unit_checksum(unit, costs)),
             )
             self.db.executemany("INSERT INTO cost VALUES (?, ?, ?, ?)", ((made.lastrowid, *cost) for cost in costs))
-
-    def _seal(self, run: int, settings: list[int], measured: list[Any], points: list[bytes]) -> tuple[Any, ...]:
-        """Return the seal of a unit's results and curves."""
-        keys = self.keys(settings)
-        named = np.array([checksum(keys[setting]) for setting in settings], np.int64)
-        runs = np.full(len(named), run)
-        errors, divergence = (result_checksums(named, runs, *some) for some in (measured[:2], measured[2:]))
-        curves = [curve_checksum(keys[setting], run, blob) for setting, blob in zip(settings, points, strict=True)]
-        words = np.array(curves, np.int64).view(np.uint64)
-        return seal_row(Seals(np.array(settings), runs, errors, divergence, words))
 
     # Reading ------------------------------------------------------------------------------------------------------
 
@@ -285,34 +275,6 @@ class Store:
 def marked_text(raw: bytes) -> str:
     """Return a text with marks in place of bytes that are none."""
     return raw.decode(errors="replace")
-
-
-def setting_cells(key: str, facts: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the cells of a setting's row, its checksum last."""
-    values = [facts["values"].get(name) for name in PARAMETERS_WITH_A_COLUMN]
-    first = [facts[name] for name in ("description", "task", "size", "reading", "learner")]
-    last = [facts[name] for name in ("schedule", "episodes", "steps", "every", "sampling", "seed")]
-    cells = (key, *first, *values, facts["rho_mode"], json.dumps(facts["values"]), *last)
-    return *cells, row_checksum(cells)
-
-
-def restored_key(cells: list[Any], described: dict[str, str]) -> str:
-    """Return the key of a setting's row; where nothing but the key is damaged, the one it was written with."""
-    key, description, *others = cells
-    known = described.get(description, key)
-    return known if row_checksum((known, description, *others[:-1])) == others[-1] else key
-
-
-def as_ranges(rows: Iterable[int]) -> str:
-    """Return whole numbers as text: "1-273 300-300"."""
-    ordered = np.array(sorted(set(rows)), np.int64)
-    runs = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
-    return " ".join(f"{run[0]}-{run[-1]}" for run in runs if len(run))
-
-
-def ranges_of(text: str) -> list[tuple[int, int]]:
-    """Return the first and the last number of each range in a text made by `as_ranges`."""
-    return [(int(first), int(last)) for first, last in re.findall(r"(\d+)-(\d+)", str(text))]
 
 
 def pieces(values: list[Any], size: int = 5000) -> Iterator[list[Any]]:
