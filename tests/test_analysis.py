@@ -112,6 +112,16 @@ def test_where_the_initial_weights_are_best_the_advice_says_so():
     assert "Nothing that was tried has a smaller error than the initial weights" in facts_page(facts)
 
 
+def test_no_error_cannot_be_beaten_and_no_advice_beats_nothing():
+    columns = sampled(WALK, 60)
+    columns["reward"] = 0 * columns["reward"]  # w = 0 is the solution
+    advice, doubt = advise_from_log(log_of(**columns), learners=["td"], budget=0.05)
+    assert advice.initial_error == advice.best.last100.mean == 0
+    assert not advice.beats_standing_still
+    assert doubt.improves == 0
+    assert not replace(advice, best=None).beats_standing_still
+
+
 def test_long_runs_are_extrapolated_and_it_is_said():
     advice = advise(WALK, Horizon(episodes=100_000), learners=["td"], budget=0.05, measure="last100")
     assert advice.pilot_horizon.points < 100_000 / 2
