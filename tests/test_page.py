@@ -260,7 +260,9 @@ def test_without_scripts_there_is_no_twin_and_all_else(made, tmp_path):
 def test_on_a_phone_the_page_is_no_wider_than_the_screen(made, tmp_path):
     inner = tmp_path / "inner.html"
     page = made[1].page.read_text(encoding="utf-8")
-    tell = "<script>onload = () => parent.postMessage(document.documentElement.scrollWidth, '*');</script>"
+    tell = """<script>onload = () => {
+      document.querySelectorAll("details").forEach(one => { one.open = true; });
+      parent.postMessage(document.documentElement.scrollWidth, "*"); };</script>"""
     inner.write_text(page.replace("<head>", "<head>" + tell, 1), encoding="utf-8")
     outer = tmp_path / "outer.html"
     listen = "<script>onmessage = e => { document.body.dataset.width = e.data; };</script>"

@@ -107,7 +107,7 @@ def values_of(name: str, text: str) -> list[float]:
             if not (0 < first < last and steps >= 2):
                 raise ValueError
             if steps > MOST_SETTINGS:
-                raise must(f"The values of {name!r}", f"be at most {MOST_SETTINGS:,}", Words(f"{steps:,}"))
+                raise must(f"The values of {name!r}", f"be {MOST_SETTINGS:,} or fewer", Words(f"{steps:,} of them"))
             numbers += [first * (last / first) ** (i / (steps - 1)) for i in range(steps)]
     except BadRequestError:
         raise

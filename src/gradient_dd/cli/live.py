@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.errors import extra
+from gradient_dd.errors import extra, one_line
 from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
 from gradient_dd.studies.sweep import Progress as SweepProgress
@@ -47,8 +47,8 @@ def print_notice(sentence: str) -> None:
 
 def name_of(study: Study) -> str:
     """Return the name of a study as a reader knows it."""
-    plain = study.name.removesuffix(FRESH)
-    return plain if plain == study.name else f"{plain}, selected settings on fresh runs"
+    plain = one_line(study.name.removesuffix(FRESH))
+    return f"{plain}, selected settings on fresh runs" if study.name.endswith(FRESH) else plain
 
 
 class LiveView:
@@ -56,7 +56,12 @@ class LiveView:
 
     def __init__(self) -> None:
         console = Console(stderr=True)  # without colours where NO_COLOR is set
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
         self.is_terminal = sys.stderr.isatty()
         self.bars = Progress(*columns, TextColumn("{task.fields[note]}"), console=console, disable=not self.is_terminal)
         self.known: dict[Any, TaskID] = {}
@@ -107,7 +112,7 @@ class LiveView:
         note = f"{speed:.2g} updates/s" + (f", {state.diverged} diverged" if state.diverged else "")
         self._show(id(state), name_of(state.study), done, total, note)
         for task in state.total:
-            self._show((id(state), task), f"  {task}", state.done[task], state.total[task], "")
+            self._show((id(state), task), f"  {one_line(task)}", state.done[task], state.total[task], "")
             self.bars.update(self.known[id(state), task], visible=done < total)  # many studies would fill the screen
 
     def _show(self, key: Any, name: str, done: int, total: int, note: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
+from gradient_dd.errors import one_line
 from gradient_dd.studies.checksums import row_checksum
 from gradient_dd.studies.inspection import Damage, Keys, Part, Rows, inspect_curves, inspect_results, selected
 from gradient_dd.studies.schema import UNIT_COLUMNS
@@ -106,7 +107,7 @@ def damaged_units(store: Store, damaged: Iterable[Damage]) -> dict[tuple[str, An
     units: dict[tuple[str, Any], list[str]] = {}
     for setting, run, what in damaged:
         name = setting if isinstance(setting, str) else names.get(setting, f"a setting that is missing ({setting!r})")
-        units.setdefault((name, run), []).append(what)
+        units.setdefault((one_line(name), run), []).append(what)
     return units
 
 

@@ -4,6 +4,7 @@ import os
 from errno import ENAMETOOLONG
 from pathlib import Path
 
+from gradient_dd.errors import show
 from gradient_dd.studies.sqlite_file import StoreError, beside, explained
 
 
@@ -21,7 +22,7 @@ class Lock:
                 handle = os.open(self.place, os.O_CREAT | os.O_RDWR, 0o666)
             except OSError as error:
                 if error.errno == ENAMETOOLONG:
-                    raise StoreError(f"{str(file)!r} must have a shorter name. Got one that is too long.") from None
+                    raise StoreError(f"{show(str(file))} must have a shorter name. Got one that is too long.") from None
                 raise StoreError(f"{str(file)!r} {explained('unable to open')}") from None
             if not take(handle):
                 os.close(handle)

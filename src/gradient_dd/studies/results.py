@@ -98,7 +98,10 @@ class Results:
                     if best is not None:
                         parts.append(summary_frame(store, {best: keys[best]}, self.study.run_numbers))
         frame = pd.concat(parts, ignore_index=True)
-        first, shown = ["task", "size", "reading", "learner"], [f"{measure}_mean", f"{measure}_sem", "diverged_runs"]
+        first, shown = (
+            ["task", "size", "reading", "learner"],
+            ["last100_mean", "last100_sem", "area_mean", "diverged_runs"],
+        )
         return frame[[*first, *varying_columns(self.study.settings()), *shown]]
 
     def selected(self, task: str, learner: str, measure: str = "last100") -> Setting:

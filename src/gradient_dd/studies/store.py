@@ -6,6 +6,7 @@ on the same file is refused. What is read is compared with its checksums in `che
 
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.engine.records import LaneResults
+from gradient_dd.errors import show
 from gradient_dd.studies.checksums import checksum, curve_checksum, result_checksums, row_checksum
 from gradient_dd.studies.lock import Lock
 from gradient_dd.studies.schema import PARAMETERS_WITH_A_COLUMN, SETTING_COLUMNS, UNIT_COLUMNS, VERSION
@@ -69,7 +71,7 @@ class Store:
             self.path.resolve()
         except (OSError, ValueError, RuntimeError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise StoreError(f"{str(self.path)!r} must be the name of a file. Got an error: {reason}.") from None
+            raise StoreError(f"{show(str(self.path))} must be the name of a file. Got an error: {reason}.") from None
         if folder:
             raise StoreError(f"{str(self.path)!r} must be a results file. Got a folder.")
         if not write and not found:
@@ -150,10 +152,21 @@ class Store:
 
     # Writing ------------------------------------------------------------------------------------------------------
 
-    def add_study(self, name: str, text: str) -> None:
-        """Note that a study was started."""
+    def add_study(self, name: str, text: str, runs: range, total: int) -> int:
+        """Note that a study was started, with these runs and `total` results in all; return its row."""
         with self.transaction():
-            self.db.execute("INSERT INTO study (name, text, at) VALUES (?, ?, ?)", (name, text, now()))
+            made = self.db.execute(
+                "INSERT INTO study (name, text, at, first_run, runs, total, settings) VALUES (?, ?, ?, ?, ?, ?, '')",
+                (name, text, now(), runs.start, len(runs), total),
+            )
+            return int(made.lastrowid or 0)
+
+    def add_to_study(self, study: int, settings: Iterable[int]) -> None:
+        """Note which settings belong to a study, by their rows; those noted before stay."""
+        with self.transaction():
+            ((before,),) = self.rows("SELECT settings FROM study WHERE id = ?", (study,))
+            known = {row for first, last in ranges_of(before) for row in range(first, last + 1)}
+            self.db.execute("UPDATE study SET settings = ? WHERE id = ?", (as_ranges(known.union(settings)), study))
 
     def add_settings(self, lanes: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, int]:
         """Make sure that each (key, facts) has a row, as it should be; return the row of each key."""
@@ -288,6 +301,18 @@ def restored_key(cells: list[Any], described: dict[str, str]) -> str:
     key, description, *others = cells
     known = described.get(description, key)
     return known if row_checksum((known, description, *others[:-1])) == others[-1] else key
+
+
+def as_ranges(rows: Iterable[int]) -> str:
+    """Return whole numbers as text: "1-273 300-300"."""
+    ordered = np.array(sorted(set(rows)), np.int64)
+    runs = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
+    return " ".join(f"{run[0]}-{run[-1]}" for run in runs if len(run))
+
+
+def ranges_of(text: str) -> list[tuple[int, int]]:
+    """Return the first and the last number of each range in a text made by `as_ranges`."""
+    return [(int(first), int(last)) for first, last in re.findall(r"(\d+)-(\d+)", str(text))]
 
 
 def pieces(values: list[Any], size: int = 5000) -> Iterator[list[Any]]:

@@ -17,17 +17,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any
 
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import must, one_of, whole_number
-from gradient_dd.fingerprint import code_of, digest, fingerprint
-from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.errors import Words, must, one_of, text, whole_number
+from gradient_dd.fingerprint import code_of, digest, fingerprint, plain
+from gradient_dd.learners import RHO_MODES, Rule, Setting, find
 from gradient_dd.tasks import Task, build
 
 ENGINE_VERSION = 2  # raised whenever a change of the engine could change a result
+BEYOND = 2**62  # runs and seeds are less: the sum of two is still a number that a results file can hold
 MOST_SETTINGS = 2_000_000  # of a study: half a gigabyte, and some seconds to check them
 NS_PER_UPDATE = 0.9  # on one core, sampling and errors included: what estimates of time are made with
 
@@ -38,6 +40,12 @@ class TaskSpec:
 
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        text("The name of a task", self.name)
+        if not isinstance(self.parameters, tuple | list) or not all(map(is_pair, self.parameters)):
+            raise must(f"The parameters of the task {self.name!r}", "be pairs of a name and a value", self.parameters)
+        object.__setattr__(self, "parameters", tuple((name, plain(value)) for name, value in self.parameters))
 
     def build(self) -> Task:
         """Return the task."""
@@ -57,6 +65,23 @@ class Grid:
     values: tuple[tuple[str, tuple[float, ...]], ...] = ()
     rho_mode: str = "R"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.learner, str | Rule):
+            raise must("The learner of a grid", "be a name or a Rule", self.learner)
+        name = self.learner if isinstance(self.learner, str) else self.learner.name
+        one_of(f"'rho_mode' of a grid of {name}", self.rho_mode, RHO_MODES)
+        if not isinstance(self.values, tuple | list) or not all(map(is_pair, self.values)):
+            raise must(f"The values of a grid of {name}", "be pairs of a name and a tuple of numbers", self.values)
+        for parameter, chosen in self.values:
+            if not isinstance(chosen, tuple | list) or not chosen:
+                raise must(f"{parameter!r} of a grid of {name}", "have at least one value", chosen)
+        object.__setattr__(self, "values", tuple((parameter, tuple(chosen)) for parameter, chosen in self.values))
+
+    @property
+    def size(self) -> int:
+        """How many settings it has, equal ones counted as often as they are named."""
+        return prod(len(chosen) for _, chosen in self.values)
+
     def settings(self) -> Iterator[Setting]:
         """Yield every setting of the grid, checked."""
         rule, names = find(self.learner), [name for name, _ in self.values]
@@ -65,12 +90,19 @@ class Grid:
 
 
 def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
-    """Return a grid; each value is a number or several."""
-    several = {name: tuple(v) if isinstance(v, list | tuple) else (v,) for name, v in values.items()}
-    for name, chosen in several.items():
-        if not chosen:
-            raise must(f"{name!r} of a grid of {learner}", "have at least one value", chosen)
+    """Return a grid; each value is a number or several: a list, a tuple, a range or an array with one axis."""
+    several = {name: tuple(v) if is_several(v) else (v,) for name, v in values.items()}
     return Grid(learner, tuple(several.items()), rho_mode)
+
+
+def is_several(value: Any) -> bool:
+    """Return whether a value is a row of numbers."""
+    return isinstance(value, list | tuple | range) or getattr(value, "ndim", None) == 1
+
+
+def is_pair(value: Any) -> bool:
+    """Return whether a value is a name with something."""
+    return isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str)
 
 
 @dataclass(frozen=True)
@@ -108,19 +140,37 @@ class Study:
         return "\n".join(lines)
 
     def __post_init__(self) -> None:
-        for name, value, least in (("runs", self.runs, 1), ("first_run", self.first_run, 0), ("seed", self.seed, 0)):
-            plain = whole_number(f"{name!r} of study {self.name!r}", value, least)
-            object.__setattr__(self, name, plain)
+        text("The name of a study", self.name)
+        for name, least in (("runs", 1), ("first_run", 0), ("seed", 0)):
+            whole = whole_number(f"{name!r} of study {self.name!r}", getattr(self, name), least)
+            if whole >= BEYOND:
+                raise must(f"{name!r} of study {self.name!r}", "be less than 2⁶²", whole)
+            object.__setattr__(self, name, whole)
         for name in ("episodes", "steps", "every"):
             object.__setattr__(self, name, getattr(self.horizon, name))
-        for name, values in (("tasks", self.tasks), ("grids", self.grids)):
-            if not values:
-                raise must(f"{name!r} of study {self.name!r}", "have at least one", values)
+        self._check_several("tasks", TaskSpec | Task, "task('random_walk', n_states=20)")
+        self._check_several("grids", Grid, "grid('td', alpha=0.1)")
         one_of("'sampling'", self.sampling, SAMPLINGS)
         check_schedule(self.schedule)
+        count = sum(one.size for one in self.grids)
+        if count > MOST_SETTINGS:
+            got = Words(f"{count:,}")
+            raise must(f"Study {self.name!r}", f"have at most {MOST_SETTINGS:,} settings", got, "Take coarser grids.")
         for one in self.built_tasks():
             self.horizon.check(one)
         _ = self.n_settings  # every setting is checked as it is made
+
+    def _check_several(self, name: str, kind: Any, example: str) -> None:
+        """Raise unless a field has one or more things of a kind; keep them as a tuple."""
+        values = getattr(self, name)
+        if not isinstance(values, tuple | list):
+            raise must(f"{name!r} of study {self.name!r}", f"be a tuple, e.g. ({example},)", values)
+        if not values:
+            raise must(f"{name!r} of study {self.name!r}", "have at least one", values)
+        for one in values:
+            if not isinstance(one, kind):
+                raise must(f"Each of the {name} of study {self.name!r}", f"be like {example}", one)
+        object.__setattr__(self, name, tuple(values))
 
     @property
     def horizon(self) -> Horizon:
@@ -176,7 +226,7 @@ class Study:
             "sampling": self.sampling,
             "seed": self.seed,
         }
-        described_by = fingerprint(common, dict(task.parameters))
+        described_by = fingerprint(common, plain(dict(task.parameters)))
         made_by = fingerprint(described_by, task.key, schedule_key(self.schedule), ENGINE_VERSION)
         for setting in self.settings():
             lane = {"learner": setting.rule.name, "values": dict(setting.values), "rho_mode": setting.rho_mode}
@@ -216,13 +266,13 @@ def shortened(values: tuple[float, ...]) -> str:
 
 def task_size(task: Task) -> int:
     """Return the number a task is known by: m of the walk, p of the Boyan chain, N of Baird."""
-    first = next(iter(task.parameters.values()), None)
-    return first if isinstance(first, int) else task.n_states
+    first = plain(next(iter(task.parameters.values()), None))
+    return first if isinstance(first, int) and not isinstance(first, bool) else task.n_states
 
 
 def reading(task: Task, setting: Setting, sampling: str) -> str:
     """Return how a task is read, in words: what differs from its plain form."""
-    parts = [f"{name}={value}" for name, value in list(task.parameters.items())[1:]]
+    parts = [f"{name}={plain(value)}" for name, value in list(task.parameters.items())[1:]]
     parts += ["iid"] if sampling == "iid" else []
     parts += ["rho_mode=T"] if setting.rho_mode == "T" else []
     return ", ".join(parts) or "default"

@@ -151,14 +151,15 @@ def missing_units(
     study: Study, store: Store, given: set[tuple[int, int]], on_progress: OnProgress, on_notice: OnNotice
 ) -> Iterator[tuple[Unit, Progress]]:
     """Yield what the store lacks of a study, and count what it has; cells `given` to another unit are left to it."""
-    store.add_study(study.name, str(study))
     tasks = study.built_tasks()
     state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
+    started = store.add_study(study.name, str(study), study.run_numbers, sum(state.total.values()))
     state.done = dict.fromkeys(state.total, 0)
     redefined = replaced = 0
     for task in tasks:
         for lanes in sliced(study.lanes(task), MOST_SETTINGS):
             rows = store.add_settings((key, facts) for key, _, facts in lanes)
+            store.add_to_study(started, rows.values())
             others = store.count_other_definitions((facts["description"] for *_, facts in lanes), rows)
             if others and not redefined:
                 on_notice(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradient_dd.cli.options import dask_address, own_rules, results_file, results_folder, worker_count
+from gradient_dd.cli.options import dask_address, folder_at, own_rules, results_file, results_folder, worker_count
 from gradient_dd.cli.tables import as_json, json_text, table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def reproduce(
     from gradient_dd.paper.scale import Scale
 
     scale = Scale(runs, episodes)
-    folder = Path(out or ("results-quick" if scale.is_smaller else "results"))
+    folder = Path("results-quick" if scale.is_smaller else "results") if out is None else folder_at(out)
     with watched(folder / "results.db", workers, dask) as how:
         made = reproduce(figures, folder, scale, on_stage=print_stage, **how)
     print_verdicts(made, as_json, whole=not figures)
