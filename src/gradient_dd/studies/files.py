@@ -86,7 +86,8 @@ def known_rule(table: dict[str, Any], rules: dict[str, Rule]) -> dict[str, Any]:
 
 def parse_schedule(given: str) -> Schedule:
     """Return the schedule that a text names: "constant", "tapered(1000)" or "tapered(1000) per step"."""
-    match = re.fullmatch(rf"(constant|tapered\((?P<n0>{NUMBER})\))(?: per (?P<per>episode|step))?", str(given).strip())
+    words = given.strip() if isinstance(given, str) else ""
+    match = re.fullmatch(rf"(constant|tapered\((?P<n0>{NUMBER})\))(?: per (?P<per>episode|step))?", words)
     if not match:
         raise must("'schedule'", "be 'constant', 'tapered(1000)' or 'tapered(1000) per step'", given)
     return tapered(float(match["n0"]), match["per"] or "episode") if match["n0"] else constant

@@ -71,8 +71,13 @@ class Grid:
 
 def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
     """Return a grid; each value is a number or several: a list, a tuple, a range or an array with one axis."""
-    several = {name: tuple(v) if is_several(v) else (v,) for name, v in values.items()}
+    several = {name: tuple(map(plain, v)) if is_several(v) else (plain(v),) for name, v in values.items()}
     return Grid(learner, tuple(several.items()), rho_mode)
+
+
+def plain(value: Any) -> Any:
+    """Return a number of NumPy as Python's own; anything else stays, and the rule checks it."""
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
 
 
 def is_several(value: Any) -> bool:
