@@ -75,11 +75,6 @@ def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
     return Grid(learner, tuple(several.items()), rho_mode)
 
 
-def plain(value: Any) -> Any:
-    """Return a number of NumPy as Python's own; anything else stays, and the rule checks it."""
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
-
-
 def is_several(value: Any) -> bool:
     """Return whether a value is a row of numbers."""
     return isinstance(value, list | tuple | range) or getattr(value, "ndim", None) == 1
