@@ -15,6 +15,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.theory.advice import extrapolation
+from gradient_dd.theory.advice.advise import advise_with
 from gradient_dd.theory.advice.pilot import SEED, Scores, TaskPilot, part_of, sum_of_factors
 from gradient_dd.theory.advice.search import SHORT, Search, neighbours
 from gradient_dd.theory.advice.space import OCTAVE, SPECIAL_CASES, Point, spaces_of
@@ -272,6 +273,23 @@ def test_the_search_keeps_to_its_budget_and_to_itself():
     assert found[0] == found[1]
     assert found[0][2] < 1.2 * 0.5
     assert sum(found[2][1]) > 2 * sum(found[0][1])
+
+
+def test_advice_names_what_diverged_and_what_was_not_tried_and_gives_standard_errors():
+    pilot = KnownErrors(lambda name, values: inf if name == "td" else bowl(alpha=0.1)(values), noise=0.5)
+    advice = advise_with(pilot, "area", 5.0, lambda progress: None, initial_error=2.0)
+    assert advice.left_out["td"] == "diverged with every setting that was tried"
+    assert advice.left_out["gtd"] == "not among the learners to try"
+    assert set(advice.left_out) | {"gradient_dd"} == set(LEARNERS)
+    (row,) = advice.candidates
+    assert row == advice.best
+    assert row.last100 == pytest.approx((2 * row.area.mean, 2 * row.area.doubt, row.area.runs))
+    runs = row.curve[:, 0]
+    assert row.area.doubt == pytest.approx(runs.std(ddof=1) / len(runs) ** 0.5)
+    assert row.area.runs == len(runs) == 64
+    none = advise_with(KnownErrors(lambda name, values: inf), "area", 5.0, lambda progress: None, initial_error=2.0)
+    assert none.best is None
+    assert not none.beats_standing_still
 
 
 # Longer horizons

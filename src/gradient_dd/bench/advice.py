@@ -4,10 +4,9 @@
     python -m gradient_dd.bench.advice walk-20 boyan    the cases whose names begin so
 
 Every piece of advice is made in a process of its own, with no kernels on disk, so its seconds include starting Python
-and compiling. The best
-setting of a grid is the one with the least mean error on the very runs that judge it, which favours it. The grids are
-the paper's, with its five learners; a random MDP has those of the walk. No choice of ours was made with the seeds of
-these MDPs.
+and compiling. The best setting of a grid is the one with the least mean error on the very runs that judge it, which
+favours it. The grids are the paper's, with its five learners; a random MDP has those of the walk. No choice of ours was
+made with the seeds of these MDPs.
 """
 
 import os

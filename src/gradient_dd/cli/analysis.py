@@ -16,13 +16,14 @@ from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.advice import BUDGET, TRIED, Advice, Candidate, Estimate, Progress, advise, advise_from_log
 from gradient_dd.theory.limits import Limits, exact_limits
-from gradient_dd.theory.log import read_log
+from gradient_dd.theory.log import Log, read_log
 from gradient_dd.theory.recursion import check_assumptions
 from gradient_dd.theory.stability import SMALL
 
 Facts = dict[str, Any]
 EPISODES, STEPS = 10_000, 100_000  # of a run, unless the user says how long it is
 SECONDS_FOR_LIMITS = 1.5  # of this thread
+MOST_FEATURES = 500  # of a matrix whose eigenvalues are computed
 SECONDS_TO_COMPILE = 4  # about: two kernels, and starting up
 
 
@@ -56,7 +57,8 @@ class Request:
 
     def report(self, progress: Progress) -> None:
         """Pass on the progress of a search."""
-        self.on_progress(f"{progress.doing}, about {progress.core_seconds:.1g} s of a core", progress.share)
+        seconds = f", about {progress.core_seconds:.1f} s of a core" if progress.core_seconds >= 0.1 else ""
+        self.on_progress(progress.doing + seconds, progress.share)
 
 
 def analyse_task(task: Task, request: Request) -> Facts:
@@ -76,9 +78,8 @@ def analyse_task(task: Task, request: Request) -> Facts:
     request.on_progress("exact limits, where they are quick", 1.0)
     deadline = thread_time() + SECONDS_FOR_LIMITS
     limits = [exact_limits(task, one.setting, sampling, deadline) for one in advice.candidates]
-    smallest = float(np.linalg.eigvals(task.moments.A).real.min())
     about = {"task": str(task), "sampling": sampling, "schedule": str(request.schedule)}
-    return about | advice_facts(advice, limits) | {"TD": td_fact(smallest), "assumptions": assumptions(task, request)}
+    return about | advice_facts(advice, limits) | {"TD": td_fact(task), "assumptions": assumptions(task, request)}
 
 
 def analyse_log(path: str | Path, request: Request) -> Facts:
@@ -98,10 +99,9 @@ def analyse_log(path: str | Path, request: Request) -> Facts:
         learners=request.tried,
         on_progress=request.report,
     )
-    smallest = float(np.linalg.eigvals(log.in_row_space().moments.A).real.min())
     about = {"task": str(log), "sampling": "independent draws from the log", "schedule": str(request.schedule)}
     facts = about | advice_facts(advice, [Limits(None, None, None) for _ in advice.candidates])
-    return facts | {"TD": td_fact(smallest), "doubt": None if doubt is None else doubt._asdict()}
+    return facts | {"TD": td_fact(log.in_row_space()), "doubt": None if doubt is None else doubt._asdict()}
 
 
 def advice_facts(advice: Advice, limits: list[Limits]) -> Facts:
@@ -168,14 +168,21 @@ def assumptions(task: Task, request: Request) -> list[Facts] | None:
     ]
 
 
-def td_fact(smallest: float) -> str:
+def td_fact(source: Task | Log) -> str:
     """Return what the eigenvalues of A say of TD."""
-    verdict = "stable in the mean for small step sizes" if smallest > 0 else "not stable in the mean at any step size"
-    return (
-        f"{verdict if abs(smallest) > 1e-12 else 'decided by the row space: A is singular'} (Re λ(A) ≥ {smallest:.3g})"
-    )
+    if source.n_features > MOST_FEATURES:
+        return "not judged: A is too large for its eigenvalues to be computed soon"
+    smallest = float(np.linalg.eigvals(source.moments.A).real.min())
+    if abs(smallest) <= 1e-12:
+        verdict = "decided by the row space: A is singular"
+    else:
+        verdict = (
+            "stable in the mean for small step sizes" if smallest > 0 else "not stable in the mean at any step size"
+        )
+    return f"{verdict} (Re λ(A) ≥ {smallest:.3g})"
 
 
 def length(horizon: Horizon) -> str:
     """Return how long a horizon is, in words."""
-    return f"{horizon.steps:,} steps" if horizon.episodes is None else f"{horizon.episodes:,} episodes"
+    count, unit = (horizon.steps, "step") if horizon.episodes is None else (horizon.episodes, "episode")
+    return f"{count:,} {unit}" + ("s" if count != 1 else "")

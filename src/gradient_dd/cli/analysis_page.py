@@ -69,7 +69,7 @@ def parameters(facts: Facts) -> str:
 def estimate(error: Facts) -> str:
     """Return a predicted error with its doubt."""
     doubt = error["doubt"]
-    return f"{error['mean']:.3g}" + (f" ± {doubt:.1g}" if isfinite(doubt) else "")
+    return f"{error['mean']:.4g}" + (f" ± {doubt:.1g}" if isfinite(doubt) else "")
 
 
 def curve_lines(curve: Facts) -> list[str]:

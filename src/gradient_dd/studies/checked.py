@@ -101,6 +101,12 @@ def undamaged(store: Store, found: Any, damaged: list[Damage]) -> Any:
     return found
 
 
+def check_orphans(store: Store) -> None:
+    """Raise if there are results whose setting is missing: what is not in the file may have been in it."""
+    query = "SELECT DISTINCT setting FROM result WHERE setting NOT IN (SELECT id FROM setting)"
+    undamaged(store, None, [Damage(setting, None, "setting") for (setting,) in store.rows(query)])
+
+
 def damaged_units(store: Store, damaged: Iterable[Damage]) -> dict[tuple[str, Any], list[str]]:
     """Return the damaged units, as the name of a task and a run, and what of each is damaged."""
     names = task_names(store)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from gradient_dd.engine.schedules import Schedule, constant, tapered
-from gradient_dd.errors import Words, must, text, unknown
+from gradient_dd.errors import Words, file_path, must, text, unknown
 from gradient_dd.fingerprint import digest
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies.grids import grid, task
@@ -40,15 +40,16 @@ def read_study(path: str | Path, rules: dict[str, Rule] | None = None) -> Study:
 
 def study_data(path: str | Path) -> dict[str, Any]:
     """Return what a TOML file says of a study, as plain data; its name is the file's if it has none."""
+    path = file_path("A study file", path)
     try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "an error")) from None
     except ValueError as error:  # not TOML, not text, or a number of too many digits
         raise must(f"{str(path)!r}", "be a TOML file", Words(str(error))) from None
     except RecursionError:
         raise must(f"{str(path)!r}", "be a TOML file", Words("brackets nested too deep")) from None
-    return data | {"name": data.get("name", Path(path).stem)}
+    return data | {"name": data.get("name", path.stem)}
 
 
 def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> Study:
@@ -85,7 +86,8 @@ def known_rule(table: dict[str, Any], rules: dict[str, Rule]) -> dict[str, Any]:
 
 def parse_schedule(given: str) -> Schedule:
     """Return the schedule that a text names: "constant", "tapered(1000)" or "tapered(1000) per step"."""
-    match = re.fullmatch(rf"(constant|tapered\((?P<n0>{NUMBER})\))(?: per (?P<per>episode|step))?", str(given).strip())
+    words = given.strip() if isinstance(given, str) else ""
+    match = re.fullmatch(rf"(constant|tapered\((?P<n0>{NUMBER})\))(?: per (?P<per>episode|step))?", words)
     if not match:
         raise must("'schedule'", "be 'constant', 'tapered(1000)' or 'tapered(1000) per step'", given)
     return tapered(float(match["n0"]), match["per"] or "episode") if match["n0"] else constant

@@ -71,7 +71,7 @@ class Grid:
 
 def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
     """Return a grid; each value is a number or several: a list, a tuple, a range or an array with one axis."""
-    several = {name: tuple(v) if is_several(v) else (v,) for name, v in values.items()}
+    several = {name: tuple(map(plain, v)) if is_several(v) else (plain(v),) for name, v in values.items()}
     return Grid(learner, tuple(several.items()), rho_mode)
 
 

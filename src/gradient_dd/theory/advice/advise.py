@@ -21,8 +21,8 @@ from gradient_dd.theory.advice.space import spaces_of
 MEASURES = ("area", "last100")
 TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
 POINTS = 2000  # errors taken in a run that is counted in steps, about
-TYPICAL = 150  # settings on the whole horizon. Where one run of these takes a fifth of the budget, the horizon is cut
-CUT = 0.2
+TYPICAL, CUT = 150, 0.2  # a horizon on which so many settings take this share of the budget in a run is long enough,
+TOO_LONG = 1.5  # and one so many times longer is cut to it
 NOT_TRIED = "not among the learners to try"
 DIVERGED = "diverged with every setting that was tried"
 
@@ -102,8 +102,9 @@ def advise(
     check_schedule(schedule)
     one_of("'sampling'", sampling, SAMPLINGS)
     rules = list(dict.fromkeys(map(find, learners)))
-    ratios = task.transitions.rho
-    spaces = spaces_of(rules, float(np.trace(task.moments.C)), expected_steps(task, horizon), bool(np.ptp(ratios) > 0))
+    squares = np.asarray(task.sparse_features.multiply(task.sparse_features).sum(axis=1)).ravel()
+    mean_square, off_policy = float(task.visits @ squares), bool(np.ptp(task.transitions.rho) > 0)
+    spaces = spaces_of(rules, mean_square, expected_steps(task, horizon), off_policy)
     pilot = TaskPilot(task, coarser(horizon), schedule, sampling, spaces)
     return advise_with(pilot, measure, budget, on_progress, task.rmsve(task.initial_weights))
 
@@ -111,14 +112,15 @@ def advise(
 def advise_with(pilot: Pilot, measure: str, budget: float, on_progress: OnProgress, initial_error: float) -> Advice:
     """Return the advice of a pilot, on a part of its horizon where the whole is too long for the budget."""
     one_of("'measure'", measure, MEASURES)
-    horizon, longer = pilot.horizon, max(1.0, pilot.core_seconds(TYPICAL) / (CUT * budget))
-    pilot.horizon = part_of(horizon, longer)
+    horizon, longer = pilot.horizon, pilot.core_seconds(TYPICAL) / (CUT * budget)
+    if longer > TOO_LONG:
+        pilot.horizon = part_of(horizon, longer)
     search = Search(pilot, measure, budget, on_progress)
     best = search.best()
     rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))
     candidates = [candidate(pilot, row) for row in rows]
     chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
-    if chosen is not None and best is not None and longer > 1:
+    if chosen is not None and best is not None and pilot.horizon != horizon:
         search.report("longer runs: how the best alpha changes", 0.5 * budget)
         chosen = changed(chosen, changes(pilot, best.point, measure, horizon))
     return Advice(chosen, candidates, left_out(pilot, search), measure, initial_error, horizon, pilot.horizon)
