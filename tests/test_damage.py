@@ -224,6 +224,20 @@ def test_a_result_under_another_number_is_removed(original, copy):
     assert content(copy) == content(original)
 
 
+def test_a_lost_setting_is_noticed_and_run_again(copy):
+    right = everything_read(copy)
+    change(copy, "DELETE FROM setting WHERE id = 2")
+    for read in (lambda: Results(STUDY, copy).frame(), lambda: Results(STUDY, copy).errors("random_walk(n_states=3)")):
+        with pytest.raises(DamagedError, match="Got damage to a setting that is missing"):
+            read()
+    assert not verify(copy).is_whole
+    notices = []
+    run(STUDY, copy, on_notice=notices.append)
+    assert any("had lost 1 settings" in sentence for sentence in notices)
+    assert verify(copy).is_whole
+    assert Results(STUDY, copy).errors("random_walk(n_states=3)")[1].tobytes().hex() == right[3]
+
+
 def test_a_setting_that_its_index_has_lost_is_still_found(copy):
     """The index says another key than the table: readers look into the table, and the next sweep mends the index."""
     right = everything_read(copy)
