@@ -30,7 +30,7 @@ PYTHON = {  # what the page of Python names shows, by section; the package's own
         *("engine.horizon.Horizon", "engine.schedules"),
     ),
     "Studies and results": (
-        *("studies.study.grid", "studies.study.task", "studies.files", "studies.frames", "studies.statistics"),
+        *("studies.grids.grid", "studies.grids.task", "studies.files", "studies.frames", "studies.statistics"),
     ),
     "Contracts": ("testing.check_learner",),
     "Theory": ("theory",),

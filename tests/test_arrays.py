@@ -61,7 +61,7 @@ def test_an_unknown_name_may_be_anything():
         [Fraction(10**400)],
         [[1], [2, 3]],
         [None, 1.0],
-        [object()],
+        [object],
         nested(100),
         {"a": 1},
         np.nan,

@@ -13,7 +13,7 @@ from gradient_dd.bench.plain_baseline import plain_call
 from gradient_dd.cli.group import cli
 from gradient_dd.engine import reference
 from gradient_dd.learners import LEARNERS
-from gradient_dd.studies.study import Study, grid, task
+from gradient_dd.studies import Study, grid, task
 
 cases = pytest.mark.parametrize("case", bench.CASES, ids=lambda case: case[0].name)
 

@@ -12,7 +12,7 @@ from gradient_dd.paper.claims import CLAIMS, ask_all, counts, fresh_work, judge_
 from gradient_dd.paper.claims.asking import AS_PRINTED, WHOLE, good_step_sizes
 from gradient_dd.paper.claims.cost import costs_as_much
 from gradient_dd.paper.claims.evidence import Evidence, edge, read
-from gradient_dd.paper.claims.verdict import ALIKE, PAPER, Question, in_words, judged, outcome_of
+from gradient_dd.paper.claims.verdict import ALIKE, PAPER, Question, in_words, judged, outcome_of, over_all
 from gradient_dd.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.statistics import Interval
@@ -75,6 +75,16 @@ def test_several_cases_are_three(worlds):
 
     assert (better_at((10,)).verdict, better_at((10,)).fraction) == ("does not hold", "2 of 21")
     assert (better_at((10, 20)).verdict, better_at((10, 20)).fraction) == ("holds", "6 of 21")  # 20 is in two studies
+
+
+def test_several_cases_must_hold_whatever_is_tuned_for(worlds):
+    verdict = verdict_of("better-than-td", worlds[right])
+    speed, end = (
+        replace(one, verdict=word) for one, word in zip(verdict.judgements, ("holds", "does not hold"), strict=False)
+    )
+    assert over_all([speed, speed], needed=3) == "holds"
+    assert over_all([speed, end], needed=3) == "holds in part"
+    assert over_all([replace(end, comparisons=[])], needed=3) == "not judged"
 
 
 def test_verdicts_follow_the_fresh_runs_and_not_those_of_the_selection():

@@ -30,7 +30,7 @@ def call(*arguments, **environment):
         (["show", "random_walk", "n_states=1e400"], "Error: 'n_states' must be a whole number, 1 or more. Got inf."),
         (
             ["analyse", "random_walk", "n_states=30000"],
-            "Error: Features of random_walk(n_states=30000), dense, must",
+            "Error: A and C of random_walk(n_states=30000) must take at most 1 GB",
         ),
         (["analyse", "--log", ""], "Error: A log must be the path of a file. Got ''."),
         (["analyse", "--log", "/"], "Error: A log must be the path of a file. Got '/'."),

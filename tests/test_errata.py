@@ -362,4 +362,5 @@ def test_every_test_named_on_the_page_exists_and_every_erratum_test_is_named_at_
 
 
 def test_the_report_lists_the_errata_of_the_page():
-    assert tuple(re.findall(r"^## \d+\. (.+)$", PAGE.read_text(encoding="utf-8"), re.M)) == ERRATA
+    titles = re.findall(r"^## \d+\. (.+)$", PAGE.read_text(encoding="utf-8"), re.M)
+    assert titles == [title for title, _ in ERRATA]

@@ -175,7 +175,7 @@ def test_one_hot_takes_whole_numbers_only():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: TileCoder([0], [1], tilings=0), "'tilings' must be a whole number, 1 or more. Got 0."),
+        (lambda: TileCoder([0], [1], tilings=0), "'tilings' must be a whole number from 1 to 4096. Got 0."),
         (lambda: TileCoder([0], [0]), "'low' and 'high' must be finite, and low below high."),
         (lambda: TileCoder([0], [1, 2]), "'low' and 'high' must have one number for each dimension."),
         (lambda: TileCoder(np.zeros(9), np.ones(9), tiles=20), "The number of tiles must be at most 2³¹."),
@@ -195,3 +195,37 @@ def test_a_bad_request_gets_one_sentence(make, sentence):
 
 def test_every_kind_is_listed():
     assert {features.kind for features in MAPS.values()} | {"one_hot"} == set(FEATURES)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: TileCoder([0.0], [1.0], tiles=[1, 2]), "'tiles' must be one value, or one for each of 1 dimensions."),
+        (lambda: TileCoder([0.0], [1.0], wrap="no"), "'wrap' must be true or false. Got 'no'."),
+        (lambda: TileCoder([0.0], [1.0], tiles=10**30), "'tiles' must be a whole number from 1 to 2147483648."),
+        (lambda: TileCoder([-1e300], [1e300]), "'low' and 'high' must be finite, and low below high."),
+        (lambda: TileCoder([0j], [1.0]), "'low' must be numbers. Got [0j]."),
+        (lambda: OneHot(10**30), "'sizes' must be a whole number from 1 to 2147483648."),
+        (lambda: OneHot([]), "'sizes' must have at least one dimension. Got []."),
+        (lambda: RadialBasis([0.0], [1.0], width=1e-320), "'width' must be a number from 1e-06 to 1e+06."),
+        (lambda: RadialBasis([0.0], [1.0], normalised="no"), "'normalised' must be true or false. Got 'no'."),
+        (lambda: Columns([0.0], [1e-300]), "'scale' must be positive, with one number for each of 'shift'."),
+        (lambda: Columns([0.0], [1.0], largest="5"), "'largest' must be a number that is zero or more, or infinite."),
+        (lambda: Columns([0.0], [1e-50]).rows([1e300]), "Scaled observations must be finite. Got inf."),
+        (lambda: Columns.fitted([]), "Observations must have at least one row and one column."),
+        (lambda: Own(lambda x: ["a"])(1), "Features of your own must be numbers."),
+        (lambda: from_data({"kind": ["tiles"]}), "Unknown kind of features ['tiles']."),
+        (lambda: from_data("tiles"), "The description of features must be a dictionary by name. Got 'tiles'."),
+        (lambda: Fourier([0.0], [1.0])(np.ma.masked_array([0.5], [1])), "An observation must be plain numbers."),
+        (lambda: Fourier([0.0], [1.0])([[1], [2, 3]]), "An observation must be numbers."),
+    ],
+)
+def test_an_odd_map_or_observation_gets_one_sentence(call, sentence):
+    with pytest.raises(BadRequestError) as caught:
+        call()
+    assert str(caught.value).startswith(sentence)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_map_of_your_own_takes_any_observation():
+    assert Own(lambda one: [one["a"], 2.0])({"a": 1.0}).tolist() == [1.0, 2.0]

@@ -1,4 +1,4 @@
-"""Tables of results: every parameter that a rule declares is a column, and every number is the mean of the runs asked for."""
+"""Tables of results: every parameter that a rule declares is a column, and a mean is over the runs asked for."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def results(tmp_path_factory):
 def test_every_declared_parameter_is_a_column_of_the_summary(results):
     """The rule's own `clip` has a column; its `runs`, a name that every table has already, gets another name."""
     frame = results.frame()
-    assert frame.columns.tolist() == [*FIXED, "reg", "rho_mode", "sampling", "clip", "parameter_runs"]
+    assert frame.columns.tolist() == [*FIXED, "exploded_runs", "reg", "rho_mode", "sampling", "clip", "parameter_runs"]
     assert frame["clip"].tolist() == pytest.approx([0.01, 1.0, 0.01, 1.0, np.nan, np.nan], nan_ok=True)
     assert frame["alpha"].tolist() == [0.1, 0.1, 0.2, 0.2, 0.1, 0.1]
     assert frame["reg"].tolist() == pytest.approx([*[np.nan] * 4, 1.0, np.nan], nan_ok=True)
@@ -60,6 +60,20 @@ def test_every_declared_parameter_is_a_column_of_the_summary(results):
     assert frame["runs"].tolist() == [3] * 6
     declared = ["learner", "alpha", "zeta", "kappa", "reg", "clip", "parameter_runs"]
     assert not frame.duplicated(declared).any(), "rows that cannot be told apart"
+
+
+def test_a_run_far_beyond_the_first_error_is_counted_as_exploded_even_if_it_is_finite(tmp_path):
+    steep = replace(STUDY, grids=(grid("gtd2", alpha=(0.01, 1.5, 300.0), zeta=1.0),), episodes=30)
+    found = run(steep, tmp_path / "steep.db")
+    frame, first = found.frame(), found.tasks[NAME].rmsve(found.tasks[NAME].initial_weights)
+    both = [found.errors(NAME, measure)[1] for measure in ("last100", "area")]
+    assert frame["exploded_runs"].tolist() == [
+        sum(not max(last, area) <= 10 * first for last, area in zip(*rows, strict=True))
+        for rows in zip(*both, strict=True)
+    ]
+    exploded, diverged = frame["exploded_runs"].tolist(), frame["diverged_runs"].tolist()
+    assert exploded[0] == 0
+    assert any(more > fewer for more, fewer in zip(exploded, diverged, strict=True)), "a finite explosion"
 
 
 def test_every_declared_parameter_is_a_column_of_the_table_of_runs(results):
@@ -90,7 +104,7 @@ def test_selection_and_the_interactive_figures_tell_the_values_of_an_own_paramet
     place = 2 + data["parameters"].index("clip")
     rows = data["tasks"][0]["rows"]
     assert [row[place] for row in rows] == [0.01, 1.0, 0.01, 1.0, None, None]
-    assert all(len(row) == 2 + len(data["parameters"]) + 4 for row in rows)
+    assert all(len(row) == 2 + len(data["parameters"]) + 6 for row in rows)
     with_a_curve = [(rows[place][0], rows[place][5]) for place in data["tasks"][0]["curves"]]
     assert {("clipped", 0.01), ("clipped", 1.0)} <= set(with_a_curve), "each clip has a best alpha of its own"
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SLIM = ("numpy", "scipy", "numba")
 OPTIONAL = (
-    *("click", "rich", "pandas", "matplotlib", "plotly", "jinja2", "gymnasium"),
+    *("click", "rich", "pandas", "matplotlib", "jinja2", "gymnasium"),
     *("distributed", "dask", "cloudpickle", "pyarrow", "jax"),
 )
 
@@ -165,9 +165,13 @@ def test_status_compiles_nothing_and_draws_nothing(slim):
 
 
 STUDY = "Study('s', (task('random_walk', n_states=3),), (grid('td'),), episodes=3, runs=1)"
-FRAME = (
-    f"from gradient_dd.studies import *; from gradient_dd.studies.results import *; Results({STUDY}, 'r.db').frame()"
-)
+FRAME = f"""
+from gradient_dd.studies import Study, grid, task
+from gradient_dd.studies.results import Results
+from gradient_dd.studies.store import Store
+Store('r.db', write=True).close()
+Results({STUDY}, 'r.db').frame()
+"""
 CLUSTER = "from gradient_dd.studies.cluster import dask_executor; dask_executor('local').__enter__()"
 PARQUET = "from gradient_dd.studies.export import write_frame; write_frame(None, 'table.parquet')"
 LOG = "import pathlib; pathlib.Path('log.csv').touch(); from gradient_dd.theory import read_log; read_log('log.csv')"

@@ -33,6 +33,8 @@ def drawing(tmp_path_factory):
 def as_facts(element, prefix):
     """Return an element as plain data, ids without their prefix, metadata left out."""
     facts = {key: re.sub(rf"(^|#){prefix}-", r"\1", value) for key, value in element.items()}
+    if "style" in facts:  # black and white follow the page
+        facts["style"] = facts["style"].replace("currentColor", "#000000").replace("var(--paper, #fff)", "#ffffff")
     inside = [as_facts(one, prefix) for one in element if one.tag != f"{SVG}metadata"]
     return element.tag, facts, (element.text or "").strip(), inside
 
@@ -41,6 +43,13 @@ def test_the_drawing_is_the_same(drawing):
     text = drawing.read_text(encoding="utf-8")
     page = inline_svg(drawing, "fig").replace("<svg", HEAD[:-1], 1)
     assert as_facts(ET.fromstring(page), "fig") == as_facts(ET.fromstring(text[text.index("<svg") :]), "none")
+
+
+def test_black_and_white_follow_the_page(drawing):
+    assert "#000000" in drawing.read_text(encoding="utf-8")
+    page = inline_svg(drawing, "fig")
+    assert "#000000" not in page
+    assert "currentColor" in page
 
 
 def test_ids_of_two_drawings_do_not_clash(drawing):
@@ -57,6 +66,7 @@ def test_ids_of_two_drawings_do_not_clash(drawing):
         ("<script>alert(1)</script>", "an element 'script'"),
         ("<foreignObject><body/></foreignObject>", "an element 'foreignObject'"),
         ('<g onload="alert(1)"/>', "an attribute onload='alert(1)'"),
+        ('<g onload="x"/>', "an attribute onload='x'"),
         ('<g style="fill: url(http://x.y/z)"/>', "an attribute style="),
         ('<g style="fill: expression(alert(1))"/>', "an attribute style="),
         ('<g style="\\75 rl(x)"/>', "an attribute style="),

@@ -60,6 +60,17 @@ def test_a_log_beyond_memory_is_refused_before_it_is_read(tmp_path, monkeypatch)
     assert "The array 'x.npy' must take at most 1 MB" in sentence_of(read_log, tmp_path / "log.npz")
 
 
+def test_an_array_that_unpacks_to_more_than_it_says_is_refused_before_it_is_unpacked(tmp_path):
+    np.savez(tmp_path / "log.npz", **COLUMNS)
+    with zipfile.ZipFile(tmp_path / "log.npz") as old:
+        content = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(tmp_path / "log.npz", "w", zipfile.ZIP_DEFLATED) as new:
+        for name, data in content.items():
+            new.writestr(name, data + bytes(10**7) * (name == "reward.npy"))
+    sentence = sentence_of(read_log, tmp_path / "log.npz")
+    assert "must be readable. Got an array of shape (3,) in 10000152 bytes" in sentence
+
+
 def test_nothing_is_unpickled(tmp_path):
     np.savez(tmp_path / "log.npz", **(COLUMNS | {"reward": np.array([{}, 1, 2], object)}))
     assert "must be readable. Got an array of object" in sentence_of(read_log, tmp_path / "log.npz")

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 
 import numpy as np
 import pandas as pd
@@ -165,77 +164,6 @@ def test_a_verdict_that_does_not_follow_is_found(made, tmp_path):
     assert fails(lambda one, verdict: one["ours"].update(settings=12))
     assert fails(lambda one, verdict: verdict.update(held=verdict["held"] + 1))
     assert fails(lambda one, verdict: verdict.update(verdict="holds"))
-
-
-def test_the_page_needs_no_network(made):
-    text = made[2].read_text()
-    assert made[2].stat().st_size < 8_000_000
-    own = text.partition("<script>/*")[0] if "<script>/*" in text else text[: text.index("plotly.js")]
-    links = re.findall(r'(?:src|href)="(?!#|data:)([^"]+)"', own)
-    assert {link.rpartition("/")[2] for link in links} == {"walk-constant.csv", "paper.md", "errata.md"}
-    assert all((made[0] / link).is_file() for link in links)
-    assert text.count("<svg") >= 1
-    assert 'lang="en"' in text
-    assert 'name="viewport"' in text
-
-
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-WATCH = """<script>window.seen = []; window.onerror = function (m) { seen.push(m); };
-var said = console.error; console.error = function () { seen.push([].join.call(arguments, " ")); };</script>"""
-TRY = """<script>
-window.addEventListener("load", function () {
-  var twin = document.querySelector("details.twin"), at = function (name) { return twin.querySelector("." + name); };
-  var drawn = [];
-  function look() { drawn.push(at("plot").data.map(t => ({ name: t.name, x: [...t.x], y: [...t.y] }))); }
-  function choose(name, value) { at(name).value = value; at(name).dispatchEvent(new Event("change")); look(); }
-  twin.open = true;
-  setTimeout(function () {
-    look();
-    choose("measure", "area");
-    choose("parameter-zeta", "0.25");
-    choose("view", "time");
-    twin.querySelector("input").click();
-    look();
-    var out = { seen: seen, drawn: drawn,
-                requests: performance.getEntriesByType("resource").map(function (e) { return e.name; }) };
-    var node = document.createElement("script");
-    node.type = "application/json"; node.id = "outcome"; node.textContent = JSON.stringify(out);
-    document.body.appendChild(node);
-  }, 1000);
-});</script>"""
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
-def test_the_page_in_a_real_browser(made, tmp_path):
-    """No error, no request; choosing another view changes what is drawn; the numbers drawn are the table's."""
-    folder, _, page = made
-    watched = tmp_path / "watched.html"
-    text = page.read_text().replace("<head>", "<head>" + WATCH, 1)
-    watched.write_text(text[: text.rindex("</body>")] + TRY + "</body></html>")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-    profile = f"--user-data-dir={tmp_path / 'profile'}"
-    call = [BROWSER, *flags, profile, "--virtual-time-budget=20000", "--dump-dom", watched.as_uri()]
-    shown = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False).stdout
-    match = re.search(r'id="outcome">(.*?)</script>', shown)
-    assert match, shown[-500:]
-    outcome = json.loads(match[1])
-    assert outcome["seen"] == []
-    assert [name for name in outcome["requests"] if not name.startswith(("file:", "data:"))] == []
-    frame = pd.read_csv(folder / "tables" / "walk-constant.csv")
-    at_first, by_area, zeta_set, over_time, one_less = ({t["name"]: t for t in d} for d in outcome["drawn"])
-
-    def tuned(learner, measure, **held):
-        ours = frame[frame.learner == learner]
-        for name, value in held.items():
-            ours = ours[ours[name] == value]
-        return ours.groupby("alpha")[measure].min().tolist()
-
-    assert at_first["TD"]["y"] == pytest.approx(tuned("td", "last100_mean"), rel=1e-4)
-    assert at_first["GTD2, ζ tuned"]["y"] == pytest.approx(tuned("gtd2", "last100_mean"), rel=1e-4, nan_ok=True)
-    assert by_area["TD"]["y"] == pytest.approx(tuned("td", "area_mean"), rel=1e-4)
-    assert zeta_set["GTD2, ζ tuned"]["y"] == pytest.approx(tuned("gtd2", "area_mean", zeta=0.25), rel=1e-4)
-    assert len(over_time["TD"]["x"]) != len(zeta_set["TD"]["x"])
-    assert set(over_time) - set(one_less) == {"TD"}
 
 
 def test_the_labels_of_a_figure_keep_their_digits(made):

@@ -11,7 +11,9 @@ from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.frames import run_frame, summary_frame
 from gradient_dd.studies.results import Results
-from gradient_dd.studies.store import APPLICATION, Store, StoreError, Work
+from gradient_dd.studies.schema import APPLICATION
+from gradient_dd.studies.sqlite_file import StoreError
+from gradient_dd.studies.store import Store, Work
 
 STUDY = Study("s", (task("random_walk", n_states=3),), (grid("td", alpha=(0.1, 0.2, 0.3)),), episodes=8, runs=2)
 
@@ -136,7 +138,7 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path):
     db = sqlite3.connect(newer)
     db.execute("PRAGMA user_version = 99")
     db.close()
-    assert "must be of version 2 or older. Got 99." in refusal(newer)
+    assert "must be of version 3 or older. Got 99." in refusal(newer)
     assert "must be a results file. Got no such file." in refusal(tmp_path / "none.db", write=False)
     assert "must be in a folder that exists" in refusal(tmp_path / "nowhere" / "a.db")
 
@@ -220,15 +222,3 @@ def test_the_schema_is_documented(tmp_path):
             for _, column, *_ in store.rows(f"PRAGMA table_info({table})"):
                 assert f"`{column}`" in page, f"{table}.{column}"
     assert hex(APPLICATION) in page
-
-
-def test_a_store_of_the_first_version_is_taken_further(tmp_path):
-    path = tmp_path / "old.db"
-    with Store(path, write=True) as store:
-        store.db.execute("DROP TABLE cost")
-        store.db.execute("PRAGMA user_version = 1")
-    with Store(path) as store:  # reads as it is
-        assert store.rows("SELECT count(*) FROM unit") == [(0,)]
-    with Store(path, write=True) as store:
-        assert store.rows("SELECT count(*) FROM cost") == [(0,)]
-        assert store.rows("PRAGMA user_version") == [(2,)]

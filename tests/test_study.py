@@ -3,7 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gradient_dd import tasks
 from gradient_dd.engine.schedules import Schedule, constant, tapered
@@ -53,6 +56,62 @@ def test_keys_name_everything_a_result_depends_on():
     assert all(not set(keys(study)) & set(ours) for study in others)
 
 
+def test_keys_know_the_version_of_the_engine(monkeypatch):
+    ours = keys(SMALL)
+    monkeypatch.setattr("gradient_dd.studies.study.ENGINE_VERSION", 99)
+    assert not set(keys(SMALL)) & set(ours)
+
+
+def test_keys_know_the_code_of_a_schedule():
+    """Two functions of the same name are two schedules; comments and layout make no difference."""
+
+    def made(text):
+        place = {}
+        exec(text, place)
+        return Schedule(place["root"])
+
+    first, other = made("def root(n):\n    return 1 / n**0.5"), made("def root(n):\n    return 1 / n**0.6")
+    assert str(first) == str(other)
+    assert not set(keys(replace(SMALL, schedule=first))) & set(keys(replace(SMALL, schedule=other)))
+    per_step = replace(SMALL, schedule=Schedule(first.function, per="step"))
+    assert not set(keys(replace(SMALL, schedule=first))) & set(keys(per_step))
+
+
+KINDS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64]
+
+
+@given(st.sampled_from(KINDS), st.integers(1, 5), st.integers(1, 3), st.sampled_from([float, np.float64, np.float32]))
+def test_every_number_in_a_key_or_a_file_is_a_plain_one(whole, count, state, real):
+    """The same study, its numbers given as NumPy's: the same keys, and facts that JSON and SQLite can hold."""
+
+    def made(whole, real):
+        tasks_of = (
+            task("random_walk", n_states=whole(3), start=whole(state)),
+            tasks.random_walk(5, start=whole(state)),
+        )
+        grids = (grid("gradient_dd", alpha=(real(0.5), real(0.25)), kappa=whole(2)), grid("td", alpha=real(0.5)))
+        counts = {"episodes": whole(count), "runs": whole(2), "first_run": whole(1), "seed": whole(count)}
+        return Study("plain", tasks_of, grids, tapered(whole(10)), **counts)
+
+    ours, plain = made(whole, real), made(int, float)
+    assert keys(ours) == keys(plain)
+    assert str(ours) == str(plain)
+    for one, other in zip(ours.built_tasks(), plain.built_tasks(), strict=True):
+        for (_, _, facts), (_, _, wanted) in zip(ours.lanes(one), plain.lanes(other), strict=True):
+            assert facts == wanted
+            assert all(type(value) in (int, float, str, dict, type(None)) for value in facts.values()), facts
+            assert all(type(value) is float for value in facts["values"].values())
+    assert all(type(number) is int for number in (ours.runs, ours.first_run, ours.seed, ours.episodes, ours.every))
+
+
+def test_a_task_of_your_own_with_numpy_s_numbers_has_the_key_of_plain_ones():
+    walk = tasks.random_walk(3)
+    one = replace(walk, parameters={"size": 7, "share": 0.5})
+    other = replace(walk, parameters={"size": np.int64(7), "share": np.float32(0.5)})
+    assert [key for key, *_ in SMALL.lanes(one)] == [key for key, *_ in SMALL.lanes(other)]
+    assert {facts["size"] for *_, facts in SMALL.lanes(other)} == {7}
+
+
 def test_a_changed_definition_says_the_same_but_is_another():
     def step(alpha, rho, delta):
         return (0.5 * alpha * rho * delta,)
@@ -62,7 +121,7 @@ def test_a_changed_definition_says_the_same_but_is_another():
     (old, _, old_facts), *_ = before.lanes(tasks.random_walk(3))
     (new, _, new_facts), *_ = after.lanes(tasks.random_walk(3))
     assert old != new
-    assert old_facts["said"] == new_facts["said"]
+    assert old_facts["description"] == new_facts["description"]
     moved = replace(tasks.random_walk(3), initial_weights=tasks.random_walk(3).initial_weights + 0.1)
     (other, *_), *_ = before.lanes(moved)
     assert other != old
@@ -73,6 +132,13 @@ def test_fresh_runs_are_others():
     fresh = SMALL.fresh(5, chosen)
     assert list(fresh.run_numbers) == [3, 4, 5, 6, 7]
     assert list(fresh.settings()) == chosen
+
+
+def test_fresh_runs_follow_the_study_s_own_wherever_these_begin():
+    later = replace(SMALL, first_run=4, runs=3)
+    fresh = later.fresh(2, [next(SMALL.settings())])
+    assert list(fresh.run_numbers) == [7, 8]
+    assert not set(fresh.run_numbers) & set(later.run_numbers)
 
 
 def test_the_estimate_counts():

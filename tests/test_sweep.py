@@ -65,6 +65,19 @@ def test_results_are_the_reference_engine_s(tmp_path):
                 assert error == pytest.approx(trace.errors.mean(), rel=1e-12)
 
 
+def test_the_seed_reaches_the_runs(tmp_path):
+    """Another seed gives other trajectories, and those that the reference engine has for it."""
+    one = replace(STUDY, tasks=STUDY.tasks[:1], grids=(grid("td", alpha=0.1),), runs=1)
+    found = {}
+    for seed in (0, 5):
+        results = run(replace(one, seed=seed), tmp_path / "a.db")
+        ((name, walk),) = results.tasks.items()
+        found[seed] = results.errors(name, "area")[1][0, 0]
+        trace = reference.run(walk, "td", episodes=30, schedule=tapered(100), run=0, seed=seed, alpha=0.1)
+        assert found[seed] == pytest.approx(trace.errors.mean(), rel=1e-12)
+    assert found[0] != found[5]
+
+
 def test_a_finished_study_runs_nothing(tmp_path, whole):
     run(STUDY, tmp_path / "whole.db")
     assert len(units(tmp_path / "whole.db")) == 6
@@ -115,10 +128,13 @@ def test_progress_counts_cells(tmp_path):
     run(STUDY, path, on_progress=lambda state: seen.append((state.cells, state.kept)))
     assert [done for (done, _), _ in seen] == [6, 8, 10, 12]
     assert seen[-1] == ((12, 12), 4)
+    seen.clear()
+    run(STUDY, path, on_progress=lambda state: seen.append((state.cells, state.kept)))
+    assert seen == [((12, 12), 12)], "a study that was complete before is reported once"
 
 
 def test_large_studies_are_cut_into_units_of_bounded_size(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr("gradient_dd.studies.sweep.MOST_SETTINGS", 1)
+    monkeypatch.setattr("gradient_dd.studies.units.MOST_SETTINGS", 1)
     run(STUDY, tmp_path / "a.db")
     assert len(units(tmp_path / "a.db")) == 12
     assert content(tmp_path / "a.db") == whole
@@ -219,7 +235,13 @@ def test_ctrl_c_stops_soon_and_says_what_is_kept(tmp_path):
     path = tmp_path / "a.db"
     study = ["--task", "random_walk:n_states=20", "--learner", "td", "--alpha", "1e-3..1:64", "--episodes", "2000"]
     sweep = [COMMAND, "sweep", *study, "--runs", "10000", "--out", str(path)]
-    process = subprocess.Popen(sweep, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        sweep,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+    )
     until = time.monotonic() + 120
     while time.monotonic() < until:
         time.sleep(0.2)

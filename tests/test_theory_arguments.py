@@ -26,6 +26,8 @@ SETTING = LEARNERS["gradient_dd"].setting(alpha=0.1)
         (lambda: theory.natural_direction(WALK, [0.0, 1.0]), "The shape of 'w' must be (3,). Got (2,)."),
         (lambda: theory.change_features(WALK, np.ones((3, 2))), "The shape of 'T' must be (3, 3). Got (3, 2)."),
         (lambda: theory.interpolation(WALK, 3.0), "'kappa_alphas' must be a vector. Got shape ()."),
+        (lambda: theory.expected_run(WALK, SETTING, 10**30), "'steps' must be a whole number from 0 to 10"),
+        (lambda: theory.prox_run(WALK, 1.0, 10**14), "The weights of 100000000000000 steps must take at most "),
         (lambda: theory.Prox(10**6, 1.0), "A Prox of 1000000 features must take at most "),
     ],
 )
@@ -49,3 +51,5 @@ def test_what_floats_cannot_compute_is_refused():
     singular = np.eye(2), np.zeros(2), -np.eye(2)
     with pytest.raises(BadRequestError, match=r"be of sizes that floats can compute with\. Got Singular matrix"):
         theory.settled_direction(singular, np.ones(2), alpha=1.0, kappa=1.0)
+    with pytest.raises(BadRequestError, match=r"be of sizes that floats can compute with\. Got float division by zero"):
+        theory.largest_stable_alpha(WALK, "gtd", "iid", zeta=0.0)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
     from gradient_dd.learners import LEARNERS, Parameter, Rule
     from gradient_dd.online import Learner
+    from gradient_dd.online.shadows import ShadowLearner
     from gradient_dd.studies.results import Results
     from gradient_dd.studies.study import Study
     from gradient_dd.studies.sweep import run
@@ -36,6 +37,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Parameter": "learners",
     "Results": "studies.results",
     "Rule": "learners",
+    "ShadowLearner": "online.shadows",
     "Study": "studies.study",
     "exact": "tasks.exact",
     "reference": "engine.reference",
@@ -56,6 +58,7 @@ __all__ = [
     "Parameter",
     "Results",
     "Rule",
+    "ShadowLearner",
     "Study",
     "exact",
     "reference",

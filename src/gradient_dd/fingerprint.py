@@ -11,7 +11,18 @@ from typing import Any
 
 def fingerprint(*parts: Any) -> str:
     """Return a short name for JSON-like values; equal values have equal names on every machine."""
-    return digest(json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str))
+    return digest(json.dumps(plain(parts), sort_keys=True, ensure_ascii=False, default=str))
+
+
+def plain(value: Any) -> Any:
+    """Return the same data with Python's own numbers and texts in place of those of NumPy."""
+    if isinstance(value, dict):
+        return {plain(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    if isinstance(value, tuple):
+        return tuple(plain(one) for one in value)
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
 
 
 def digest(text: str) -> str:

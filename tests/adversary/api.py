@@ -16,6 +16,7 @@ from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import DivergedError, show
 from gradient_dd.learners import LEARNERS, Parameter, Rule
+from gradient_dd.online.features import from_data
 from gradient_dd.online.learner import Learner
 from gradient_dd.studies import Study, grid, parse_schedule
 from gradient_dd.studies import task as task_spec
@@ -324,6 +325,35 @@ def attack_tables_of_gymnasium(rng: Random, folder: Path) -> Case:
     words = changed(rng, {"discount": 0.9, "start": 0})
     text = f"from_gymnasium({described({'P': table})}, {described(words)})"
     return Case(text, lambda: derive(tasks.from_gymnasium(env, **words)), complaint=derived_complaint)
+
+
+FEATURE_WORDS: dict[str, dict[str, Any]] = {
+    "tiles": {"low": [0.0, 0.0], "high": [1.0, 2.0], "tiles": 3, "tilings": 2, "wrap": False, "size": None},
+    "fourier": {"low": [0.0, 0.0], "high": [1.0, 2.0], "order": 2, "outside": "refuse"},
+    "radial": {"low": [0.0, 0.0], "high": [1.0, 2.0], "per_dimension": 3, "width": 1.0, "normalised": True},
+    "polynomial": {"low": [0.0, 0.0], "high": [1.0, 2.0], "degree": 2, "outside": "clip"},
+    "one_hot": {"sizes": [2, 3]},
+    "columns": {"shift": [0.0, 0.0], "scale": [1.0, 2.0], "intercept": True, "largest": 5.0},
+}
+
+
+def attack_features(rng: Random, folder: Path) -> Case:
+    """An odd feature map, or odd observations for a sound one."""
+    kind = rng.choice(list(FEATURE_WORDS))
+    words = changed(rng, {"kind": kind} | FEATURE_WORDS[kind], dict.fromkeys(("low", "high", "shift", "scale"), (2,)))
+    seen = rng.choice([np.ones((2, 2)), anything(rng, (2, 2))])
+
+    def call() -> Any:
+        made = from_data(words)
+        rows = made.rows(seen)
+        return rows.values, made(np.ones(2)), from_data(made.as_data()).rows(seen).values, repr(made)
+
+    def complaint(result: Any) -> str:
+        return not_finite(result[0]) or (
+            "" if np.array_equal(result[0], result[2]) else "is another map when read back"
+        )
+
+    return Case(f"from_data({described(words)}).rows({described({'X': seen})})", call, complaint=complaint)
 
 
 def attack_array(rng: Random, folder: Path) -> Case:

@@ -16,6 +16,7 @@ WEIGHTS = {  # 2 for those not named
     **dict.fromkeys(("theory", "update_many", "predict", "learner", "random_tables", "task", "study"), 4),
     **dict.fromkeys(("command_line", "toml", "schedule"), 3),
     **dict.fromkeys(("lanes", "damaged_store", "edited_store", "store_that_is_none", "rule_file", "prox"), 1),
+    "advice": 0.2,
 }
 
 
@@ -31,10 +32,11 @@ def run_input(seed: int, number: int, attack: str | None = None) -> tuple[str, F
     home, folder = Path.cwd(), Path(mkdtemp(prefix="adversary-"))
     os.environ["GRADIENT_DD_MEMORY"] = MEMORY
     os.chdir(folder)
-    path = list(sys.path)
+    path, modules = list(sys.path), dict(sys.modules)
     try:
         return judge(name, number, ATTACKS[name](generator(seed, name, number), folder))
     finally:
         os.chdir(home)
         sys.path[:] = path
+        sys.modules.update(modules)  # one input that replaces a module must not spoil the next
         rmtree(folder, ignore_errors=True)

@@ -15,11 +15,12 @@ from gradient_dd.errors import BadRequestError, must, show
 
 pytestmark = pytest.mark.xdist_group("adversary")
 INPUTS = 25
+FEWER = {"advice": 3}  # inputs of attacks that take seconds
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_odd_inputs_are_refused_in_one_sentence_or_taken(attack):
-    found = [run_input(0, number, attack)[1] for number in range(INPUTS)]
+    found = [run_input(0, number, attack)[1] for number in range(FEWER.get(attack, INPUTS))]
     assert [f"{one.kind}: {one.words} {one.detail}" for one in found if one] == []
 
 

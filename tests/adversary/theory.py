@@ -10,6 +10,8 @@ import numpy as np
 from adversary.odd import anything, changed
 from adversary.rule import Attack, Case, described
 from gradient_dd import tasks, theory
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.schedules import constant
 from gradient_dd.learners import LEARNERS
 
 TASKS = (tasks.random_walk(3), tasks.baird(3), tasks.random_mdp(3, 2, 2), tasks.random_mdp(3, 2, 3, episodic=True))
@@ -43,6 +45,7 @@ def good_words(rng: Random) -> dict[str, Any]:
         "discount": 0.9,
         "rho": 1.0,
         "n_features": p,
+        "count": 1,
     }
 
 
@@ -56,6 +59,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
             "one_step_map": ("task", "setting"),
             "expected_run": ("task", "setting", "steps", "sampling"),
             "largest_stable_alpha": ("task", "learner", "sampling", "zeta"),
+            "best_alpha": ("task", "learner", "sampling"),
+            "exact_limits": ("task", "setting", "sampling"),
+            "diverging_mdps": ("count",),
             "averaged_matrix": ("task", "kappa_alpha"),
             "effective_matrix": ("task", "alpha", "kappa"),
             "flow_rate": ("task", "A_eff", "zeta"),
@@ -93,8 +99,9 @@ def attack_theory(rng: Random, folder: Path) -> Case:
     known = good_words(rng)
     p = known["n_features"]
     words = changed(rng, {argument: known[argument] for argument in arguments}, {"T": (p, p), "A_eff": (p, p)})
-    if isinstance(words.get("steps"), int | np.integer) and 5 < words["steps"] < 2**63:
-        words["steps"] = 5  # a long run is no mistake
+    for long in ("steps", "count"):
+        if isinstance(words.get(long), int | np.integer) and 5 < words[long] < 2**63:
+            words[long] = 2  # a long run is no mistake
     return Case(f"{name}({described(words)})", lambda: function(**words))
 
 
@@ -111,4 +118,17 @@ def attack_prox(rng: Random, folder: Path) -> Case:
     return Case(f"Prox({described(words)}).update({described({'x': x})})", call)
 
 
-ATTACKS: dict[str, Attack] = {"theory": attack_theory, "prox": attack_prox}
+def attack_advice(rng: Random, folder: Path) -> Case:
+    """Advice on an odd task, horizon or log, with a short budget."""
+    given = {"schedule": constant, "measure": "area", "learners": ("td",), "budget": 0.2}
+    if rng.random() < 0.5:
+        words = changed(rng, given | {"task": TASKS[0], "horizon": Horizon(steps=50), "sampling": "iid"})
+        return Case(f"advise({described(words)})", lambda: theory.advise(**words))
+    log = theory.log_of(np.eye(2)[[0, 1, 0, 1]], 1.0, 0.9, np.eye(2)[[1, 0, 1, 0]])
+    words = changed(rng, given | {"log": log, "steps": 50})
+    if isinstance(words["steps"], int | np.integer) and 50 < words["steps"] < 2**63:
+        words["steps"] = 50
+    return Case(f"advise_from_log({described(words)})", lambda: theory.advise_from_log(**words))
+
+
+ATTACKS: dict[str, Attack] = {"theory": attack_theory, "prox": attack_prox, "advice": attack_advice}

@@ -30,7 +30,6 @@ def main() -> None:
         with extra("cli"):
             from gradient_dd.cli.group import cli
         run(cli)
-        flush_output()
     except BadRequestError as error:
         stop(f"Error: {error}", 2)
     except GradientDDError as error:
@@ -62,19 +61,14 @@ def print_what_can_be_printed() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def flush_output() -> None:
-    """Write what is still buffered, while an error can be reported."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
-
-
 def stop(sentence: str, code: int) -> NoReturn:
     """Print a sentence to stderr, if that is possible, and end the program."""
     with suppress(OSError):
         if sentence and sys.stderr is not None:
             print(sentence, file=sys.stderr)
     try:
-        flush_output()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except OSError:  # the interpreter would flush again at its end, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)

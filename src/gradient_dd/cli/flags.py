@@ -1,13 +1,23 @@
 """The words of the command line, turned into studies, tasks and numbers."""
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from gradient_dd.errors import Words, must, unknown
+from gradient_dd.cli.options import RUNS
+from gradient_dd.errors import BadRequestError, Words, must, unknown
 from gradient_dd.learners import LEARNERS, Rule
-from gradient_dd.studies import Study, study_from
+from gradient_dd.studies import Study, study_data, study_from
+from gradient_dd.studies.grids import MOST_SETTINGS
 
-if TYPE_CHECKING:
-    pass
+CONDITIONS = ("episodes", "steps", "every", "runs", "seed", "sampling", "schedule")  # flags that a file has as well
+GRID_FLAGS = {
+    "tasks": "--task",
+    "learners": "--learner",
+    "alpha": "--alpha",
+    "zeta": "--zeta",
+    "kappa": "--kappa",
+    "others": "--set",
+}
 
 
 def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
@@ -35,10 +45,33 @@ def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
         if name not in used:
             known = sorted({p for t in tables for p in (rules.get(t["learner"]) or LEARNERS[t["learner"]]).defaults})
             raise unknown("parameter of these learners:", name, known)
-    plain = {name: flags[name] for name in ("episodes", "steps", "every", "runs", "seed", "sampling", "schedule")}
-    data = {name: value for name, value in plain.items() if value is not None}
+    given = {name: flags[name] for name in CONDITIONS if flags[name] is not None}
     tasks = [task_table(text) for text in flags["tasks"]]
-    return study_from(data | {"name": "sweep", "tasks": tasks, "learners": tables}, rules)
+    return study_from({"runs": RUNS} | given | {"name": "sweep", "tasks": tasks, "learners": tables}, rules)
+
+
+def study_from_file(path: str, flags: dict[str, Any], rules: dict[str, Rule]) -> tuple[Study, list[str]]:
+    """Return the study of a file, with what the flags say in place of what it says, and a sentence for each change."""
+    for name, flag in GRID_FLAGS.items():
+        if flags[name]:
+            got = flags[name] if isinstance(flags[name], str) else " ".join(flags[name])
+            raise must(repr(flag), "be left out where a study file is given", got, "Change the file instead.")
+    data = study_data(path)
+    file, changes = Path(path).name, []
+    for name in CONDITIONS:
+        if flags[name] is not None and flags[name] != data.get(name):
+            before = f"{data[name]}" if name in data else "what it leaves out"
+            changes.append(f"--{name} {flags[name]} is used instead of {before} in {file}.")
+            data[name] = flags[name]
+    for name, others in (("episodes", ("steps", "every")), ("steps", ("episodes",))):
+        for other in others:
+            if flags[name] is not None and flags[other] is None and other in data:
+                changes.append(f"{other} = {data.pop(other)} in {file} is left out, for --{name} is given.")
+    study = study_from(data, rules)
+    for name in rules:
+        if not any(table["learner"] == name for table in data["learners"]):
+            raise must("A rule that is given with a study file", "be one of its learners", name)
+    return study, changes
 
 
 def task_table(text: str) -> dict[str, Any]:
@@ -73,7 +106,11 @@ def values_of(name: str, text: str) -> list[float]:
             first, last, steps = float(low), float(high), int(count)
             if not (0 < first < last and steps >= 2):
                 raise ValueError
+            if steps > MOST_SETTINGS:
+                raise must(f"The values of {name!r}", f"be {MOST_SETTINGS:,} or fewer", Words(f"{steps:,} of them"))
             numbers += [first * (last / first) ** (i / (steps - 1)) for i in range(steps)]
+    except BadRequestError:
+        raise
     except ValueError:
         raise must(f"The values of {name!r}", "be like 0.1,0.3 or 1e-3..1:13", text) from None
     return numbers

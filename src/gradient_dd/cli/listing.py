@@ -48,7 +48,7 @@ def describe_learner(rule: Rule) -> Facts:
         "rho_mode": dict(RHO_MODES) if rule.has_rho_mode else "none: the update is the same wherever ρ stands",
         "cost of a step": "O(p²)" if rule.natural else "O(non-zeros)",
         "reference": rule.reference,
-        "file": f"{rule.module.replace('.', '/')}.py",
+        "file": f"{rule.module.replace('.', '/')}.py" if rule.module.startswith("gradient_dd.") else str(rule.file),
     }
 
 

@@ -1,6 +1,7 @@
-"""A live view of a sweep: a bar for each study and one for each of its tasks; quiet where there is no terminal."""
+"""A live view of a sweep: bars where there is a terminal, and a plain line every ten seconds where there is none."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -9,22 +10,27 @@ from typing import Any
 
 import click
 
-from gradient_dd.errors import extra
+from gradient_dd.errors import extra, one_line
+from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
-from gradient_dd.studies.sweep import Progress as SweepProgress
 from gradient_dd.studies.sweep import StoppedError
+from gradient_dd.studies.units import Progress as SweepProgress
 
 with extra("cli"):
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+EVERY = 10.0  # seconds between two plain lines
+FRESH = "-fresh"  # how the studies that run selected settings on fresh runs are named
+
 
 @contextmanager
 def watched(out: str | Path, workers: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the keywords for a sweep that runs here or on a cluster, shows bars, and prints its notices.
+    """Yield the keywords for a sweep that runs here or on a cluster, shows how far it is, and prints its notices.
 
     On Ctrl-C it says what is kept in `out`.
     """
+    click.echo(f"Results go to {out}. What is not compiled yet is compiled first …", err=True)
     try:
         with LiveView() as view, nullcontext() if dask is None else dask_executor(dask) as executor:
             yield {"workers": workers, "executor": executor, "on_progress": view, "on_notice": print_notice}
@@ -39,31 +45,61 @@ def print_notice(sentence: str) -> None:
     click.echo(f"Note: {sentence}", err=True)
 
 
+def name_of(study: Study) -> str:
+    """Return the name of a study as a reader knows it."""
+    plain = one_line(study.name.removesuffix(FRESH))
+    return f"{plain}, selected settings on fresh runs" if study.name.endswith(FRESH) else plain
+
+
 class LiveView:
-    """Bars on stderr; call it with every progress of a sweep."""
+    """Bars on stderr, or plain lines; call it with every progress of a sweep."""
 
     def __init__(self) -> None:
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self.bars = Progress(
-            *columns, TextColumn("{task.fields[note]}"), console=console, disable=not sys.stderr.isatty()
+        console = Console(stderr=True)  # without colours where NO_COLOR is set
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
         )
+        self.is_terminal = sys.stderr.isatty()
+        self.bars = Progress(*columns, TextColumn("{task.fields[note]}"), console=console, disable=not self.is_terminal)
         self.known: dict[Any, TaskID] = {}
         self.seen: dict[int, SweepProgress] = {}
+        self.closed = threading.Event()
+        self.teller = threading.Thread(target=self._tell, daemon=True)
 
     def __enter__(self) -> "LiveView":
         self.bars.start()
+        if not self.is_terminal:
+            self.teller.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.closed.set()
         self.bars.stop()
+
+    def _tell(self) -> None:
+        """Print a plain line every few seconds until the view is closed."""
+        while not self.closed.wait(EVERY):
+            click.echo(self.line(), err=True)
+
+    def line(self) -> str:
+        """Return how far the work is, in one line."""
+        running = [one for one in list(self.seen.values()) if one.cells[0] < one.cells[1]]
+        if not running:
+            return "Working …"
+        parts = [
+            f"{name_of(one.study)} {one.cells[0]:,} of {one.cells[1]:,}" for one in running if one.updates or one.done
+        ]
+        return f"Settings × runs done: {'; '.join(parts[:3]) or 'none yet'}" + (" …" if len(parts) > 3 else "")
 
     def summary(self) -> list[str]:
         """Return a line on what was run of each study; none for one that was complete before."""
         return [
-            f"{one.study.name}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
+            f"{name_of(one.study)}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
             + (f", {one.diverged} settings × runs diverged" if one.diverged else "")
             for one in self.seen.values()
             if one.updates
@@ -74,9 +110,9 @@ class LiveView:
         done, total = state.cells
         speed = state.updates / state.seconds if state.seconds else 0.0
         note = f"{speed:.2g} updates/s" + (f", {state.diverged} diverged" if state.diverged else "")
-        self._show(id(state), state.study.name, done, total, note)
+        self._show(id(state), name_of(state.study), done, total, note)
         for task in state.total:
-            self._show((id(state), task), f"  {task}", state.done[task], state.total[task], "")
+            self._show((id(state), task), f"  {one_line(task)}", state.done[task], state.total[task], "")
             self.bars.update(self.known[id(state), task], visible=done < total)  # many studies would fill the screen
 
     def _show(self, key: Any, name: str, done: int, total: int, note: str) -> None:

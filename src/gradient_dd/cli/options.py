@@ -1,11 +1,15 @@
 """Options that several commands share. `--out` always names the place of the results: a file, or a folder with one."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from gradient_dd.errors import Words, must
+
 FILE = "results.db"
+RUNS = 10  # of a sweep that does not say how many
 FOLDERS = ("results", "results-quick")  # where `reproduce` leaves its results by default
 
 worker_count = click.option("--workers", type=int, help="Threads; default one a core.")
@@ -15,15 +19,29 @@ dask_address = click.option("--dask", metavar="ADDRESS", help="A Dask cluster, e
 def found_file(context: click.Context, parameter: click.Parameter, value: str | None) -> Path:
     """Return the results file to read: the one named, or in the folder named, or the first default that exists."""
     if value is not None:
-        return Path(value) / FILE if Path(value).is_dir() else Path(value)
+        return file_at(value)
     places = [Path(FILE), *(Path(folder) / FILE for folder in FOLDERS)]
     return next((place for place in places if place.is_file()), places[0])
+
+
+def file_at(value: str) -> Path:
+    """Return the results file that a path means: the path, or the file in the folder that it is."""
+    if not value:
+        raise must("The results file", "have a name", value)
+    return Path(value) / FILE if os.path.isdir(value) else Path(value)  # noqa: PTH112  (Path.is_dir raises for long names)
+
+
+def folder_at(value: str) -> Path:
+    """Return the folder that a path means, there or not."""
+    if not value or os.path.isfile(value):  # noqa: PTH113  (Path.is_file raises for long names)
+        raise must("'--out'", "be a folder", Words("a file") if value else value)
+    return Path(value)
 
 
 def found_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> Path:
     """Return the folder of results to read: the one named, or the first default that exists."""
     if value is not None:
-        return Path(value)
+        return folder_at(value)
     return next((Path(folder) for folder in FOLDERS if (Path(folder) / FILE).is_file()), Path(FOLDERS[0]))
 
 
@@ -41,9 +59,14 @@ results_folder = click.option(
 )
 
 
+own_rules = click.option(
+    "--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="A rule of your own, as a learner."
+)
+
+
 def written_file(context: click.Context, parameter: click.Parameter, value: Any) -> Path:
     """Return the results file to write: the one named, or the one in the folder named."""
-    return Path(value) / FILE if Path(value).is_dir() else Path(value)
+    return file_at(value)
 
 
 new_results_file = click.option(

@@ -57,7 +57,7 @@ class Horizon:
             got = {"episodes": self.episodes, "steps": self.steps}
             raise must("A run", "have either 'episodes' or 'steps'", got)
         for name, value in (("episodes", self.episodes), ("steps", self.steps), ("every", self.every)):
-            if value is not None:
+            if value is not None or name == "every":
                 plain = whole_number(f"{name!r}", value)  # for keys and files
                 if plain > LONGEST:
                     raise must(f"{name!r}", f"be {LONGEST:.0e} or less", plain)

@@ -128,7 +128,7 @@ class LaneRun:
         self._stream = Stream(task, seed, run, sampling)
         self._ahead = self._stream.take(1)  # the outcome of the coming step
         self.steps = self.episodes = 0
-        self._places, self.blocks = self._make_blocks(check)
+        self.places, self.blocks = self._make_blocks(check)
 
     def _make_blocks(self, check: Callable[[], None]) -> tuple[list[list[int]], list[Block]]:
         """Return blocks of settings with one rule, and the places of their lanes among the settings."""
@@ -182,7 +182,7 @@ class LaneRun:
         count, bins = len(self.settings), self.horizon.bins
         last, area, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
         curve, sizes = np.empty((count, bins)), self.horizon.bin_sizes()[:, None]
-        for places, block in zip(self._places, self.blocks, strict=True):
+        for places, block in zip(self.places, self.blocks, strict=True):
             lanes, errors = len(places), block.errors
             last[places] = errors.last[:lanes] / self.horizon.n_last
             area[places] = errors.total[:lanes] / self.horizon.points
@@ -203,7 +203,7 @@ class LaneRun:
         """Return w and η of every setting, (settings, p) each."""
         p = self.task.n_features
         w, eta = np.empty((2, len(self.settings), p))
-        for places, block in zip(self._places, self.blocks, strict=True):
+        for places, block in zip(self.places, self.blocks, strict=True):
             w[places], eta[places] = block.weights(p)
         return w, eta
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import cleandoc, signature
+from math import inf
 from numbers import Real
 from pathlib import Path
 from sys import modules
@@ -37,7 +38,8 @@ from gradient_dd.learners.vocabulary import MOVES, RHO_MODES, SIGNALS, TERMS
 class Parameter:
     """A hyper-parameter: its meaning, its default, and the numbers it may take.
 
-    `positive` excludes zero. `shared` marks one that every lane of a call has in common.
+    `positive` excludes zero. `high` is the largest legal number. `shared` marks one that every lane of a call has in
+    common.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Parameter:
     default: float
     positive: bool = False
     shared: bool = False
+    high: float = inf
 
     def __post_init__(self) -> None:
         for name in ("name", "meaning"):
@@ -55,11 +58,14 @@ class Parameter:
     @property
     def legal(self) -> str:
         """The legal range, in words."""
+        if self.high < inf:
+            return f"in {'(' if self.positive else '['}0, {show(self.high)}]"
         return "a positive number" if self.positive else "a number that is zero or more"
 
     def check(self, value: Any, owner: str) -> float:
         """Return `value` as a float, or raise the sentence that says what it must be."""
-        return number(f"{self.name!r} of {owner}", f"be {self.legal}", value, low=0.0, positive=self.positive)
+        what, rule = f"{self.name!r} of {owner}", f"be {self.legal}"
+        return number(what, rule, value, low=0.0, high=self.high, positive=self.positive)
 
 
 ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True)
@@ -147,11 +153,9 @@ class Rule:
             several = getattr(self, name)
             if not isinstance(several, list | tuple) or not all(isinstance(one, kind) for one in several):
                 raise must(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
-        for name, function in (("step", self.step), ("expected", self.expected or self.step)):
-            try:
-                signature(function)
-            except (TypeError, ValueError):
-                raise must(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function) from None
+        for name, function in (("step", self.step), ("expected", self.expected)):
+            if not has_arguments(function) and not (name == "expected" and function is None):
+                raise must(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function)
 
     @cached_property
     def key(self) -> str:
@@ -236,6 +240,14 @@ class Rule:
         """Return the coefficient of every move in MOVES, 0 for those this rule does not make."""
         returned = self.step(*(signals[name] for name in self.arguments))
         return dict.fromkeys(MOVES, 0.0) | dict(zip(self.moves, returned, strict=True))
+
+
+def has_arguments(function: Any) -> bool:
+    """Return whether the names of a function's arguments are known; those of some built-in ones are not."""
+    try:
+        return callable(function) and bool(signature(function))
+    except (TypeError, ValueError):
+        return False
 
 
 @dataclass(frozen=True)

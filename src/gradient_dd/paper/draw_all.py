@@ -22,16 +22,22 @@ def draw_all(
 ) -> list[Path]:
     """Draw figures of studies, and drawings that need no study, on all cores; return the paths of the SVGs."""
     from gradient_dd.paper.drawings import draw_drawing, header_of
-    from gradient_dd.report.study_figure import draw
+    from gradient_dd.report.study_figure import column_file, draw
 
     jobs: dict[str, tuple[partial[None], str]] = {}
+    columns: dict[str, list[Path]] = {}
     for name in drawings:
         jobs[name] = partial(draw_drawing, name, folder), made_from(name)
     for figure, panels, study in figures:
         job = partial(draw, figure, panels, study, folder, note, header_of(figure.name))
         jobs[figure.name] = job, made_from(figure, str(study), note, [panel_numbers(panel) for panel in panels])
+        columns[figure.name] = [column_file(folder, figure.name, place) for place, _ in enumerate(panels)]
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = {name: job for name, (job, mark) in jobs.items() if not is_drawn(folder / name, mark)}
+    wanted = {
+        name: job
+        for name, (job, mark) in jobs.items()
+        if not (is_drawn(folder / name, mark) and all(column.is_file() for column in columns.get(name, [])))
+    }
     if len(wanted) < FEW:
         for job in wanted.values():
             job()
@@ -47,7 +53,7 @@ def draw_all(
 
 def panel_numbers(panel: Panel) -> list[Any]:
     """Return all numbers that are drawn of a panel."""
-    arrays = ("alphas", "mean", "sem", "curve", "curve_sem")
+    arrays = ("alphas", "mean", "sem", "exploded", "curve", "curve_sem")
     return [str(panel.task), [[str(line.best), *(getattr(line, a).tolist() for a in arrays)] for line in panel.lines]]
 
 

@@ -7,9 +7,8 @@ our reading of the paper rests on the others.
 from dataclasses import dataclass
 
 from gradient_dd.paper.grids import KAPPAS, ZETAS
-from gradient_dd.report.figure import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, Figure, Line
+from gradient_dd.report.figure import BLACK, GREEN, ORANGE, RAMP, RED, SKY, Figure, Line
 
-SHADES = (BLUE, SKY, RED, ORANGE, PURPLE)
 ZETA_NAMES = ("1/64", "1/16", "1/4", "1", "4")
 
 ONE = (("zeta", 1.0),)
@@ -26,16 +25,16 @@ COMPARED = (
 )
 BY_KAPPA = tuple(
     Line(f"κ = {kappa:g}", "gradient_dd", (("zeta", 1.0), ("kappa", kappa)), colour=colour)
-    for kappa, colour in zip(KAPPAS, SHADES, strict=True)
+    for kappa, colour in zip(KAPPAS, RAMP, strict=True)
 )
 BY_ZETA = tuple(
     Line(f"ζ = {label}", "gradient_dd", (("zeta", zeta), ("kappa", 1.0)), colour=colour)
-    for zeta, label, colour in zip(ZETAS, ZETA_NAMES, SHADES, strict=True)
+    for zeta, label, colour in zip(ZETAS, ZETA_NAMES, RAMP, strict=True)
 )
 NATURAL = tuple(
     Line(f"{label}, ζ = {name}", learner, (("zeta", zeta),), colour=colour, dashed=learner == "natural_tdc")
     for label, learner in (("natural GTD2", "natural_gtd2"), ("natural TDC", "natural_tdc"))
-    for zeta, name, colour in zip(ZETAS, ZETA_NAMES, SHADES, strict=True)
+    for zeta, name, colour in zip(ZETAS, ZETA_NAMES, RAMP, strict=True)
 )
 ON_BAIRD = (
     Line("TD", "td", colour=BLACK),

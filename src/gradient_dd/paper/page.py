@@ -1,25 +1,21 @@
-"""The paper's report: verdicts, figures, tables and provenance in one page that opens from disk, offline."""
+"""The paper's report: the answer, the ledger, the figures, and how to check them, in one page that opens offline."""
 
-import os
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import gradient_dd
-from gradient_dd.errors import extra
+from gradient_dd.paper.answer import forests, headline, hero, small_picture
 from gradient_dd.paper.claims import Verdict, counts
 from gradient_dd.paper.exact_statements import Statement
 from gradient_dd.paper.figures import DRAWINGS, FIGURES
+from gradient_dd.paper.matrix import Matrix, is_of_readings, matrix_of
 from gradient_dd.paper.readings import ERRATA, READINGS
 from gradient_dd.report.inline_svg import inline_svg
-from gradient_dd.report.interactive import as_json, figure_data, plotly_library, study_data
+from gradient_dd.report.page import Shown, figure_facts, render
 from gradient_dd.report.panels import Panel
-from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.results import Results
 
-with extra("report"):
-    import jinja2
+CLASSES = {"holds": "holds", "holds in part": "part", "not decided": "part", "not judged": "part"}
 
 
 @dataclass(frozen=True)
@@ -36,49 +32,64 @@ class PageContent:
 
 def write_page(content: PageContent, folder: Path) -> Path:
     """Write folder/report.html and return its path."""
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(files("gradient_dd.paper").joinpath("page.html").read_text(encoding="utf-8"))
-    page = template.render(
-        verdicts=content.verdicts,
-        counted=counts(content.verdicts),
+    verdicts = content.verdicts
+    page = render(
+        "paper",
+        "page.html",
+        content.results,
+        headline=headline(verdicts),
+        hero=hero(verdicts),
+        forests=forests(verdicts),
+        counted=counts(verdicts),
+        runs=run_counts(content),
+        rows_of_paper=[ledger_row(one, content, folder) for one in verdicts if one.source == "paper"],
+        rows_of_ours=[ledger_row(one, content, folder) for one in verdicts if one.source != "paper"],
+        matrix=baird_matrix(verdicts),
         statements=content.statements,
-        figures=[figure_facts(content, name, folder) for name in content.panels],
+        figures=[figure_facts(shown(content, name), folder / "figures") for name in content.panels],
         drawings=[(DRAWINGS[name], inline_svg(folder / "figures" / f"{name}.svg", name)) for name in content.drawings],
-        data={name: as_json(study_data(results)) for name, results in content.results.items()},
-        studies=[str(results.study) for results in content.results.values()],
         readings=READINGS,
         errata=ERRATA,
-        docs=path_to_docs(folder),
-        provenance=provenance(),
         note=content.note,
-        library=plotly_library(),
     )
     target = folder / "report.html"
     target.write_text(page, encoding="utf-8")
     return target
 
 
-def path_to_docs(folder: Path) -> str:
-    """Return the relative path from a folder to the project's docs; empty where they are not beside the code."""
-    docs = Path(gradient_dd.__file__).parents[2] / "docs"
-    return os.path.relpath(docs, folder).replace(os.sep, "/") if (docs / "errata.md").is_file() else ""
+def shown(content: PageContent, name: str) -> Shown:
+    """Return a figure with its numbers. Figures of one study share one table, that of the first of them."""
+    figure = FIGURES[name]
+    table = next(one for one in content.panels if FIGURES[one].study == figure.study)
+    claims = tuple(verdict.claim for verdict in content.verdicts if figure.study in verdict.studies)
+    return Shown(figure, content.panels[name], content.results[figure.study].study, table, claims)
 
 
-def figure_facts(content: PageContent, name: str, folder: Path) -> dict[str, Any]:
-    """Return what the page shows of a figure."""
-    figure, panels = FIGURES[name], content.panels[name]
-    claims = [verdict.claim for verdict in content.verdicts if figure.study in verdict.studies]
+def run_counts(content: PageContent) -> dict[str, str]:
+    """Return on how many runs settings were selected and judged, in words."""
+    selection = sorted({results.study.runs for results in content.results.values()})
+    comparisons = [one for verdict in content.verdicts for j in verdict.judgements for one in j.comparisons]
+    fresh = sorted({one.runs for one in comparisons if one.kind in ("ratio", "growth", "share")})
+    return {"selection": " or ".join(map(str, selection)), "fresh": ", ".join(map(str, fresh))}
+
+
+def ledger_row(verdict: Verdict, content: PageContent, folder: Path) -> dict[str, Any]:
+    """Return a row of the ledger: a verdict, its picture, what it links to, and all of its comparisons."""
+    figures = [name for name in content.panels if FIGURES[name].study in verdict.studies]
+    comparisons = [one for judgement in verdict.judgements for one in judgement.comparisons]
+    used = dict.fromkeys(name for one in comparisons for name in one.study.split(", ") if name)
+    names = [f"{kind}-{study}" for study in used for kind in ("fresh", "runs")]
     return {
-        "name": name,
-        "title": figure.title,
-        "remark": figure.remark,
-        "study": figure.study,
-        "svg": inline_svg(folder / "figures" / f"{name}.svg", name),
-        "data": as_json(figure_data(figure)),
-        "claims": claims,
-        "best": [
-            (panel.task, line.line.label, str(line.best), f"{line.mean.min():.4g}")
-            for panel in panels
-            for line in panel.lines
-        ],
+        "verdict": verdict,
+        "class": CLASSES.get(verdict.verdict, "fails"),
+        "picture": small_picture(verdict),
+        "figures": figures,
+        "tables": [name for name in names if (folder / "tables" / f"{name}.csv").is_file()],
+        "comparisons": comparisons,
     }
+
+
+def baird_matrix(verdicts: list[Verdict]) -> Matrix | None:
+    """Return Baird's statements by reading, if they were judged."""
+    several = [one for one in verdicts if is_of_readings(one)]
+    return matrix_of(several) if several else None

@@ -28,7 +28,8 @@ from gradient_dd.report.figure import Figure
 from gradient_dd.report.panels import panels_of
 from gradient_dd.studies import Grid, Study
 from gradient_dd.studies.results import Results
-from gradient_dd.studies.sweep import Progress, run_all
+from gradient_dd.studies.sweep import run_all
+from gradient_dd.studies.units import Progress
 
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]

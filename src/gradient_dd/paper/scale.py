@@ -60,6 +60,13 @@ def stored_scale(store: Path) -> Scale:
     raise must(f"{str(store)!r}", "hold results of the paper's studies", Words("none"), "Run gradient-dd reproduce.")
 
 
+def holds_the_paper(store: Path) -> bool:
+    """Return whether one of the paper's studies was started in a results file."""
+    known = {study.name for study in PAPER_STUDIES}
+    with Store(store) as opened:
+        return any(name in known for (name,) in opened.rows("SELECT DISTINCT name FROM study"))
+
+
 def scale_of_text(study: Study, text: str) -> Scale:
     """Return the scale of a study from the text that was stored of it."""
     found = re.search(r"^  length +(\d+) (?:episodes|steps), (\d+) runs$", text, re.MULTILINE)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from gradient_dd.engine.schedules import constant, tapered
 from gradient_dd.paper.grids import KAPPAS, ZETAS
-from gradient_dd.studies.study import Grid, Study, grid, task
+from gradient_dd.studies import Grid, Study, grid, task
 
 RUNS = 50
 WALK_SIZES, BOYAN_SIZES, BAIRD_SIZES = (10, 20, 40), (20, 50, 100), (7, 20)

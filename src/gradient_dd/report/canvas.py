@@ -18,6 +18,9 @@ with extra("report"):
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "legend.fontsize": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -26,7 +29,8 @@ STYLE: dict[Any, Any] = {
     "path.simplify_threshold": 0.5,
     "svg.hashsalt": "gradient-dd",  # the same drawing is the same file
 }
-LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 0.95, 0.5  # margins in inches; the title and what is said stand in the top one
+LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; title and caption stand in the top one
+BARE = 0.42  # the top margin of a sheet without title and caption
 LEGEND_ROW = 0.22
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -42,10 +46,16 @@ class Sheet:
     """A figure of rows × columns of panels with fixed margins: measuring text for a layout takes half the time."""
 
     def __init__(
-        self, columns: int, heights: tuple[float, ...], width: float = 2.9, legend_rows: int = 0, gap: float = 0.62
+        self,
+        columns: int,
+        heights: tuple[float, ...],
+        width: float = 2.9,
+        legend_rows: int = 0,
+        gap: float = 0.62,
+        top: float = TOP,
     ) -> None:
         bottom = BOTTOM + LEGEND_ROW * legend_rows + (0.1 if legend_rows else 0.0)
-        self.size = LEFT + RIGHT + columns * width, TOP + bottom + sum(heights) + gap * (len(heights) - 1)
+        self.size = LEFT + RIGHT + columns * width, top + bottom + sum(heights) + gap * (len(heights) - 1)
         self.canvas = Canvas(figsize=self.size)
         wide, high = self.size
         self.grid = GridSpec(
@@ -54,7 +64,7 @@ class Sheet:
             self.canvas,
             left=LEFT / wide,
             right=1 - RIGHT / wide,
-            top=1 - TOP / high,
+            top=1 - top / high,
             bottom=bottom / high,
             hspace=gap / (sum(heights) / len(heights)),
             wspace=0.55 / (width - 0.55),
@@ -68,18 +78,22 @@ class Sheet:
     def say(self, title: str, caption: str) -> None:
         """Write the title, and below it what a reader must know."""
         high = self.size[1]
-        self.canvas.text(0.5, 1 - 0.1 / high, title, ha="center", va="top", fontsize=11, fontweight="bold")
-        self.canvas.text(0.5, 1 - 0.34 / high, caption, ha="center", va="top", fontsize=7.5, color="#444444")
+        self.canvas.text(0.5, 1 - 0.1 / high, title, ha="center", va="top", fontsize=10, fontweight="bold")
+        self.canvas.text(0.5, 1 - 0.34 / high, caption, ha="center", va="top")
 
     def legend(self, handles: list[Any], columns: int) -> None:
         """Put a legend below all panels."""
         self.canvas.legend(handles=handles, loc="lower center", ncols=columns, frameon=False, borderaxespad=0.2)
 
     def save(self, folder: Path, name: str) -> None:
-        """Save as folder/NAME.svg and .png."""
-        self.canvas.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        """Save as folder/NAME.svg, transparent, and .png."""
+        self.save_svg(folder / f"{name}.svg")
         self.canvas.savefig(folder / f"{name}.png", dpi=150)
-        shorten(folder / f"{name}.svg")
+
+    def save_svg(self, target: Path) -> None:
+        """Save as an SVG without background, for pages of any colour."""
+        self.canvas.savefig(target, metadata={"Date": None}, transparent=True)
+        shorten(target)
 
 
 def shorten(drawing: Path) -> None:
@@ -112,5 +126,8 @@ def plain(value: float) -> str:
 
 def thousands(axis: Any) -> None:
     """Label an axis of episodes or steps: 5k, 200k."""
-    axis.set_major_locator(MaxNLocator(4))
+    if axis.get_scale() == "log":
+        axis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+    else:
+        axis.set_major_locator(MaxNLocator(4))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"))

@@ -4,10 +4,19 @@ from dataclasses import dataclass
 
 from gradient_dd.learners import Setting
 
-# Colours of Okabe and Ito, which remain distinct for the colour-blind.
+# RED is strong and stands for Gradient-DD; the others are muted. All are of middle lightness, so that they can be
+# seen on white and on black, and differ in hue as those of Okabe and Ito do. Markers tell lines apart without
+# colour.
 BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW = (
-    "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#B8A800",
+    "#7a7a7a", "#5f97bf", "#a8873c", "#4f9a7f", "#d84a05", "#a878a0", "#4a7bb5", "#8f8a3a",
 )  # fmt: skip
+RAMP = ("#5470c6", "#3f8fb0", "#3f9a6b", "#a0902f", "#d07a1f")  # for the values of one parameter, small to large
+MARKERS = "osv^DdPX<>"
+STRONG = RED
+NAMES = {
+    "td": "TD", "tdrc": "TDRC", "gtd": "GTD", "gtd2": "GTD2", "tdc": "TDC", "gradient_dd": "Gradient-DD",
+    "natural_gtd2": "natural GTD2", "natural_tdc": "natural TDC",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -18,7 +27,7 @@ class Line:
     learner: str
     held: tuple[tuple[str, float], ...] = ()
     rho_mode: str = "R"
-    colour: str = "#000000"
+    colour: str = BLACK
     dashed: bool = False
 
     def has(self, setting: Setting) -> bool:

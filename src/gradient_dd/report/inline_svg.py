@@ -22,6 +22,7 @@ LOCAL = re.compile(r"url\(#([\w.-]+)\)")
 MOVE = re.compile(r"(?:rotate|translate|scale|matrix)\([-+\d.,e\s]*\)")
 PLAIN = re.compile(r"[\w\s.,:;#%+/'\"-]*")
 STYLE_SHEET = re.compile(r"[\w\s.,:;#%*{}-]*")
+INK = {"#000000": "currentColor", "#ffffff": "var(--paper, #fff)"}  # black and white follow the page's own colours
 LINKS = {"use": re.compile(r"#[\w.-]+"), "image": re.compile(r"data:image/png;base64,[\w+/=\s]+")}
 
 
@@ -62,4 +63,7 @@ def attribute(element: str, key: str, value: str, prefix: str) -> str:
     if key not in ATTRIBUTES or not PLAIN.fullmatch(MOVE.sub("", LOCAL.sub("", value))):
         raise BadRequestError(f"an attribute {key}={value[:40]!r}")
     value = f"{prefix}-{value}" if key == "id" else LOCAL.sub(rf"url(#{prefix}-\1)", value)
+    if key in ("style", "fill"):
+        for colour, follows in INK.items():
+            value = value.replace(colour, follows)
     return f' {key}="{escape(value)}"'

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import extra
 from gradient_dd.learners import Setting
-from gradient_dd.report.figure import Figure
+from gradient_dd.report.figure import NAMES, STRONG, Figure
 from gradient_dd.report.panels import bin_middles
 from gradient_dd.report.study_figure import title_of
 from gradient_dd.studies import statistics
@@ -17,15 +16,7 @@ from gradient_dd.studies.frames import COMMON_PARAMETERS, MEASURES
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.selection import tuned
 
-with extra("report"):
-    from plotly.offline import get_plotlyjs
-
 POINTS = 50  # of a learning curve
-
-
-def plotly_library() -> str:
-    """Return the source of the plotting library, so that the page needs no network."""
-    return get_plotlyjs()
 
 
 def as_json(data: Any) -> str:
@@ -48,6 +39,8 @@ def study_data(results: Results) -> dict[str, Any]:
     parameters = declared_parameters(results.study.settings())
     return {
         "time": "episodes" if results.study.episodes else "steps",
+        "runs": results.study.runs,
+        "exploded": statistics.EXPLODED,
         "parameters": parameters,
         "middles": middles[thin].tolist(),
         "tasks": [task_data(results, name, parameters, thin) for name in results.tasks],
@@ -62,21 +55,29 @@ def declared_parameters(settings: Iterable[Setting]) -> list[str]:
 
 
 def task_data(results: Results, name: str, parameters: list[str], thin: slice) -> dict[str, Any]:
-    """Return the first error of a task, and its settings: learner, ρ mode, the parameters, both measures."""
+    """Return the first error of a task, and its settings: learner, ρ mode, the parameters, then of both measures the
+    mean, its standard error and how many runs exploded.
+    """
+    task = results.tasks[name]
+    first = task.rmsve(task.initial_weights)
     measured = {measure: results.errors(name, measure) for measure in MEASURES}
     settings = measured["last100"][0]
     estimates = [statistics.estimate(errors) for _, errors in measured.values()]
+    exploded = [statistics.has_exploded(errors, first).sum(axis=1) for _, errors in measured.values()]
     rows = [
         [s.rule.name, s.rho_mode, *(s.values.get(parameter) for parameter in parameters)]
-        + [number(value) for one in estimates for value in (one.mean[i], one.sem[i])]
+        + [value for one, gone in zip(estimates, exploded, strict=True) for value in measure_data(one, gone, i)]
         for i, s in enumerate(settings)
     ]
     best = sorted({place for _, errors in measured.values() for place in best_alphas(settings, errors)})
     curves = results.curves(name, [settings[place] for place in best]).mean(axis=1)[:, thin]
     shown = {place: [number(value) for value in curve] for place, curve in zip(best, curves, strict=True)}
-    task = results.tasks[name]
-    first = number(task.rmsve(task.initial_weights))
-    return {"title": title_of(task), "first": first, "rows": rows, "curves": shown}
+    return {"title": title_of(task), "first": number(first), "rows": rows, "curves": shown}
+
+
+def measure_data(one: statistics.Estimate, exploded: Array, place: int) -> list[float | None]:
+    """Return what a row tells of a measure."""
+    return [number(one.mean[place]), number(one.sem[place]), int(exploded[place])]
 
 
 def best_alphas(settings: list[Setting], errors: Array) -> list[int]:
@@ -97,8 +98,11 @@ def figure_data(figure: Figure) -> dict[str, Any]:
             "label": line.label,
             "learner": line.learner,
             "mode": line.rho_mode,
+            "name": NAMES.get(line.learner, line.learner),
             "held": dict(line.held),
-            "line": {"color": line.colour, "dash": "dash" if line.dashed else "solid", "width": 2},
+            "colour": line.colour,
+            "dashed": line.dashed,
+            "strong": line.colour == STRONG,
         }
         for line in figure.lines
     ]

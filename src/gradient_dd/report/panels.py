@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
@@ -19,6 +20,7 @@ class LineData(NamedTuple):
     """What one line shows.
 
     alphas, mean, sem     (alphas,) at each alpha the mean of the setting tuned over all else, and its standard error
+    exploded              (alphas,) how many of the runs behind each mean exploded
     best                  the setting tuned over all, alpha included
     curve, curve_sem      (bins,) its learning curve
     """
@@ -27,9 +29,27 @@ class LineData(NamedTuple):
     alphas: Array
     mean: Array
     sem: Array
+    exploded: Array
     best: Setting
     curve: Array
     curve_sem: Array
+
+    @property
+    def place(self) -> int:
+        """The place of the best alpha."""
+        return int(np.flatnonzero(self.alphas == self.best.values["alpha"])[0])
+
+    @property
+    def error(self) -> float:
+        """The mean error of the best setting."""
+        return float(self.mean[self.place])
+
+    @property
+    def edge(self) -> str:
+        """Whether the best alpha is the lowest or the highest of the grid; empty where it is neither."""
+        if len(self.alphas) < 3 or 0 < self.place < len(self.alphas) - 1:
+            return ""
+        return "lowest α" if self.place == 0 else "highest α"
 
 
 class Panel(NamedTuple):
@@ -39,6 +59,10 @@ class Panel(NamedTuple):
     lines: list[LineData]
     middle: Array
     initial_error: float
+
+    def beyond(self, means: Array) -> NDArray[np.bool_]:
+        """Return which means are so far beyond the first error that they belong above the axes."""
+        return statistics.has_exploded(means, self.initial_error)
 
 
 def panels_of(figure: Figure, results: Results) -> list[Panel]:
@@ -51,6 +75,8 @@ def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) ->
     task, horizon = results.tasks[name], results.study.horizon
     settings, errors = results.errors(name, measure)
     mean, sem, _ = statistics.estimate(errors)
+    first = task.rmsve(task.initial_weights)
+    exploded = statistics.has_exploded(errors, first).sum(axis=1)
     best = [tuned(settings, errors, line.has) for line in lines]
     curves = results.curves(name, [settings[place] for place in best])
     data = []
@@ -58,8 +84,9 @@ def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) ->
         alphas = sorted({settings[place].values["alpha"] for place in places(settings, line.has)})
         at = [tuned(settings, errors, replace(line, held=(*line.held, ("alpha", alpha))).has) for alpha in alphas]
         curve = statistics.estimate(runs.T)
-        data.append(LineData(line, np.array(alphas), mean[at], sem[at], settings[winner], curve.mean, curve.sem))
-    return Panel(task, data, bin_middles(horizon), task.rmsve(task.initial_weights))
+        over_alpha = np.array(alphas), mean[at], sem[at], exploded[at]
+        data.append(LineData(line, *over_alpha, settings[winner], curve.mean, curve.sem))
+    return Panel(task, data, bin_middles(horizon), first)
 
 
 def bin_middles(horizon: Horizon) -> Array:

@@ -1,4 +1,8 @@
-"""The figure of a study: error over step sizes above, learning curves below, a column for each task."""
+"""The figure of a study: error over step sizes above, learning curves below, a column for each task.
+
+Where a mean error is far beyond the first one it is drawn in a strip above the axes, not on them: it is no value that
+one could read. All columns share their axes of errors.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,97 +12,201 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
-from gradient_dd.report.canvas import Sheet, plain_numbers, styled, thousands
-from gradient_dd.report.figure import Figure
+from gradient_dd.report.canvas import BARE, TOP, Sheet, plain_numbers, styled, thousands
+from gradient_dd.report.figure import MARKERS, STRONG, Figure, Line
 from gradient_dd.report.panels import LineData, Panel
 from gradient_dd.studies import Study
+from gradient_dd.studies.statistics import EXPLODED
 from gradient_dd.tasks import Task
 
 with extra("report"):
     from matplotlib.lines import Line2D
 
 SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}
+STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: of a line in the strip of explosions, and below the strip
+EXPLAINED = f"✕ above the axes: exploded, a mean beyond {EXPLODED:g} × the first error or infinite"
+RING = "ring: the best step size is the last of the grid"
 
 
 Header = Callable[[Any, Task], None]
+Range = tuple[float, float]
 
 
 def draw(
     figure: Figure, panels: list[Panel], study: Study, folder: Path, note: str = "", header: Header | None = None
 ) -> None:
-    """Draw a figure into folder/NAME.svg and .png; `header` draws what stands above its panels."""
+    """Draw a figure into folder/NAME.svg and .png, and each column alone into folder/parts/NAME-1.svg, …
+
+    `header` draws what stands above the panels.
+    """
     with styled():
-        handles = [key(line.line) for line in panels[0].lines]
+        handles = [key(place, line.line) for place, line in enumerate(panels[0].lines)]
         across = 2 if len(panels) == 1 else 5 if len(handles) == 5 else 4
-        wide = {1: 6.0, 2: 4.0}.get(len(panels), 2.9)
-        sheet = Sheet(len(panels), (1.5, 2.3, 2.3) if header else (2.6, 2.6), wide, -(-len(handles) // across))
+        heights = (1.5, 2.3, 2.3) if header else (2.6, 2.6)
+        strip = strip_height(panels)
+        room = {"gap": 0.7 + strip} if header else {"gap": 0.7, "top": TOP + strip}
+        sheet = Sheet(len(panels), heights, width_of(panels), -(-len(handles) // across), **room)
         if header:
             header(sheet.axes(0, slice(None)), panels[0].task)
-        for column, panel in enumerate(panels):
-            over_alpha(sheet.axes(-2, column), panel, figure, first=column == 0)
-            over_time(sheet.axes(-1, column), panel, study, first=column == 0)
+        for column, _ in enumerate(panels):
+            draw_column(sheet, column, panels, column, figure, study)
         sheet.say(figure.title, caption(figure, study, note))
         sheet.legend(handles, across)
         sheet.save(folder, figure.name)
+        (folder / "parts").mkdir(exist_ok=True)
+        for place, _ in enumerate(panels):
+            part = Sheet(1, (2.6, 2.6), width_of(panels), gap=0.7, top=BARE + strip)
+            draw_column(part, 0, panels, place, figure, study)
+            part.save_svg(column_file(folder, figure.name, place))
+        for place, panel in enumerate(smallest(panels) if header else []):
+            part = Sheet(1, (1.7,), 5.6, top=0.25)
+            axes = part.axes(0, 0)
+            header(axes, panel.task)  # type: ignore[misc]
+            axes.set_title(title_of(panel.task))
+            part.save_svg(header_file(folder, figure.name, place))
 
 
-def key(line: Any) -> Line2D:
+def column_file(folder: Path, figure: str, place: int) -> Path:
+    """Return the path of a figure's column as a drawing of its own."""
+    return folder / "parts" / f"{figure}-{place + 1}.svg"
+
+
+def header_file(folder: Path, figure: str, place: int) -> Path:
+    """Return the path of what stands above a figure, for each of its smallest tasks."""
+    return folder / "parts" / f"{figure}-above-{place + 1}.svg"
+
+
+def smallest(panels: list[Panel]) -> list[Panel]:
+    """Return the panels of the smallest size: there is one for each reading of a task."""
+    least = min(panel.task.n_states for panel in panels)
+    return [panel for panel in panels if panel.task.n_states == least]
+
+
+def width_of(panels: list[Panel]) -> float:
+    """Return the width of a column in inches."""
+    return {1: 5.0, 2: 4.0}.get(len(panels), 3.05)
+
+
+def draw_column(sheet: Sheet, column: int, panels: list[Panel], place: int, figure: Figure, study: Study) -> None:
+    """Draw both halves of a panel."""
+    panel = panels[place]
+    what = "last 100" if figure.measure == "last100" else "all"
+    unit = "episodes" if panel.task.episodic else "errors"
+    over_alpha(sheet.axes(-2, column), panel, alpha_range(panels), strip_height(panels))
+    over_time(sheet.axes(-1, column), panel, time_range(panels), "episodes" if study.episodes else "steps")
+    if column == 0:
+        above, below = sheet.canvas.axes[-2:]
+        above.set_ylabel(f"RMS error, mean of {what} {unit}")
+        below.set_ylabel("RMS error")
+
+
+def key(place: int, line: Line) -> Line2D:
     """Return a line's entry in the legend."""
-    return Line2D([], [], color=line.colour, linestyle="--" if line.dashed else "-", label=line.label)
+    return Line2D([], [], label=line.label, **look(place, line), markersize=4)
+
+
+def look(place: int, line: Line) -> dict[str, Any]:
+    """Return how a line is drawn. TDRC is wide and pale, so that TD can be seen on top of it."""
+    width = 2.4 if line.colour == STRONG else 3.0 if line.learner == "tdrc" else 1.3
+    return {
+        "color": line.colour,
+        "linestyle": "--" if line.dashed else "-",
+        "linewidth": width,
+        "alpha": 0.55 if line.learner == "tdrc" else 1.0,
+        "marker": MARKERS[place % len(MARKERS)],
+        "zorder": 3 if line.colour == STRONG else 1.9 if line.learner == "tdrc" else 2,
+    }
 
 
 def caption(figure: Figure, study: Study, note: str) -> str:
     """Return what every figure states: scale, reading, seed."""
+    lines = [
+        scale(study),
+        "bars and bands: standard error of the mean · dotted: the first error",
+        f"{EXPLAINED} · {RING}",
+    ]
+    return "\n".join(line for line in [*lines, figure.remark, note.upper()] if line)
+
+
+def scale(study: Study) -> str:
+    """Return how much of what was run, in words."""
     length = f"{study.episodes:,} episodes" if study.episodes else f"{study.steps:,} steps"
     sampling = "on trajectories" if study.sampling == "trajectory" else "on independent transitions"
-    lines = [
-        f"{study.runs} runs of {length} {sampling}, {study.schedule} step size, seed {study.seed}",
-        "bars and bands: standard error of the mean · ✕: every setting diverged · dotted: the error at first",
-        figure.remark,
-        note.upper(),
-    ]
-    return "\n".join(line for line in lines if line)
+    return f"{study.runs} runs of {length} {sampling}, {study.schedule} step size, seed {study.seed}"
 
 
 def title_of(task: Task) -> str:
     """Return a panel's title, e.g. "m = 20"."""
-    first = next(iter(task.parameters.values()))
+    first = next(iter(task.parameters.values()), task.n_states)
     title = f"{SYMBOLS.get(task.name, 'size')} = {first}"
     if task.name == "baird":
         title += f", {task.parameters.get('ratios', 'standard')} ratios"
     return title + (", linear features" if task.parameters.get("features") == "linear" else "")
 
 
-def over_alpha(axes: Any, panel: Panel, figure: Figure, first: bool) -> None:
-    """Draw the error against alpha."""
-    top = 1.6 * panel.initial_error
-    low = min(float(np.nanmin(line.mean)) for line in panel.lines)
-    for row, line in enumerate(panel.lines):
-        shown = np.isfinite(line.mean) & (line.mean <= 20 * top)
-        style = {"color": line.line.colour, "linestyle": "--" if line.line.dashed else "-", "linewidth": 1.3}
-        axes.plot(line.alphas[shown], line.mean[shown], marker="o", markersize=2.5, **style)
+def strip_height(panels: list[Panel]) -> float:
+    """Return the height of the strip of explosions in inches; 0 where nothing exploded."""
+    rows = max(sum(bool(panel.beyond(line.mean).any()) for line in panel.lines) for panel in panels)
+    return STRIP_GAP + 0.16 + STRIP_ROW * rows if rows else 0.0
+
+
+def alpha_range(panels: list[Panel]) -> Range:
+    """Return the limits of the errors over step sizes: all means that did not explode are inside."""
+    shown = [line.mean[~panel.beyond(line.mean)] for panel in panels for line in panel.lines]
+    return limits(np.concatenate([*shown, *([panel.initial_error] for panel in panels)]))
+
+
+def time_range(panels: list[Panel]) -> Range:
+    """Return the limits of the learning curves."""
+    shown = [line.curve[~panel.beyond(line.curve)] for panel in panels for line in panel.lines]
+    return limits(np.concatenate([*shown, *([panel.initial_error] for panel in panels)]))
+
+
+def limits(values: Array) -> Range:
+    """Return limits about positive values, of at most six decades."""
+    top = float(np.nanmax(values)) * 1.4
+    return max(float(np.nanmin(values)) * 0.7, top * 1e-6), top
+
+
+def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> None:
+    """Draw the error against alpha, and above it what exploded."""
+    for place, line in enumerate(panel.lines):
+        shown = ~panel.beyond(line.mean)
+        axes.plot(line.alphas[shown], line.mean[shown], markersize=3, **look(place, line.line))
         axes.plot(*bars(line.alphas[shown], line.mean[shown], line.sem[shown]), color=line.line.colour, linewidth=1.0)
-        gone = line.alphas[~np.isfinite(line.mean)]
-        height = 1.0 - 0.028 * row  # of the axes: a row of crosses for each line
-        axes.plot(
-            gone,
-            np.full(len(gone), height),
-            "x",
-            color=line.line.colour,
-            markersize=3,
-            transform=axes.get_xaxis_transform(),
-        )
+        if line.edge and shown[line.place]:
+            ring = {"markerfacecolor": "none", "markeredgecolor": line.line.colour, "markeredgewidth": 1.2}
+            axes.plot(line.alphas[line.place], line.error, "o", markersize=9, zorder=4, **ring)
     axes.axhline(panel.initial_error, color="#888888", linewidth=0.8, linestyle=":")
-    axes.set(xscale="log", yscale="log", title=title_of(panel.task), xlabel="step size α")
-    low = max(low * 0.7, top * 1e-5)
-    room = 1 + 0.035 * len(panel.lines) if any(np.isinf(line.mean).any() for line in panel.lines) else 1.0
-    axes.set_ylim((low, low * (top / low) ** room))
+    alphas = np.concatenate([line.alphas for line in panel.lines])  # those that exploded too
+    axes.set(
+        xscale="log", yscale="log", xlabel="step size α", ylim=errors, xlim=(alphas.min() / 1.3, alphas.max() * 1.3)
+    )
     plain_numbers(axes.xaxis)
     plain_numbers(axes.yaxis)
-    what = "last 100" if figure.measure == "last100" else "all"
-    unit = "episodes" if panel.task.episodic else "errors"
-    if first:
-        axes.set_ylabel(f"RMS error, mean of {what} {unit}")
+    if strip_inches:
+        draw_strip(axes, panel, strip_inches).set_title(title_of(panel.task))
+    else:
+        axes.set_title(title_of(panel.task))
+
+
+def draw_strip(axes: Any, panel: Panel, inches: float) -> Any:
+    """Draw a cross for each step size that exploded, a row for each line, in a strip above the axes."""
+    high = axes.get_position().height * axes.figure.get_figheight()
+    strip = axes.inset_axes((0, 1 + STRIP_GAP / high, 1, (inches - STRIP_GAP) / high))
+    gone = [(line, line.alphas[panel.beyond(line.mean)]) for line in panel.lines]
+    rows = [(line, alphas) for line, alphas in gone if len(alphas)]
+    for row, (line, alphas) in enumerate(rows):
+        strip.plot(alphas, np.full(len(alphas), row + 0.5), "x", color=line.line.colour, markersize=4)
+    unit = STRIP_ROW / (inches - STRIP_GAP)
+    strip.set(xscale="log", xlim=axes.get_xlim(), ylim=(0, 1 / unit), xticks=[], yticks=[])
+    strip.set_xticks([], minor=True)
+    strip.axhspan(0, 1 / unit, color="#888888", alpha=0.15, linewidth=0)  # a background would be lost in the SVG
+    strip.grid(False)
+    strip.spines[:].set_visible(False)
+    words = f"exploded, beyond {EXPLODED:g} × the first error" if rows else "nothing exploded"
+    strip.text(0.01, 0.97, words, transform=strip.transAxes, va="top", fontsize=8)
+    return strip
 
 
 def bars(x: Array, mean: Array, sem: Array) -> tuple[Array, Array]:
@@ -107,23 +215,24 @@ def bars(x: Array, mean: Array, sem: Array) -> tuple[Array, Array]:
     return np.stack([x, x, gap], axis=1).ravel(), np.stack([mean - sem, mean + sem, gap], axis=1).ravel()
 
 
-def over_time(axes: Any, panel: Panel, study: Study, first: bool) -> None:
-    """Draw the learning curve of each line's selected setting."""
-    top, low = 1.6 * panel.initial_error, np.inf
-    for line in panel.lines:
-        curve = np.where(line.curve <= 20 * top, line.curve, np.nan)
-        style = {"color": line.line.colour, "linestyle": "--" if line.line.dashed else "-"}
-        axes.plot(panel.middle[::2], curve[::2], linewidth=1.3, **style)
+def over_time(axes: Any, panel: Panel, errors: Range, unit: str) -> None:
+    """Draw the learning curve of each line's selected setting; a curve that explodes ends where it does."""
+    thin = evenly_in_log(len(panel.middle))
+    for place, line in enumerate(panel.lines):
+        curve = np.where(panel.beyond(line.curve), np.nan, line.curve)
+        style = look(place, line.line) | {"marker": ""}
+        axes.plot(panel.middle[thin], curve[thin], **style)
         lower, upper = band(line, curve)
         fill = {"color": line.line.colour, "alpha": 0.15, "linewidth": 0}
-        axes.fill_between(panel.middle[::4], lower[::4], upper[::4], **fill)
-        low = min(low, float(np.nanmin(curve))) if np.isfinite(curve).any() else low
-    axes.set(yscale="log", ylim=(max(low * 0.7, top * 1e-5), top), xlim=(0, None))
+        axes.fill_between(panel.middle[thin], lower[thin], upper[thin], **fill)
+    axes.set(xscale="log", yscale="log", ylim=errors, xlabel=unit, xlim=(panel.middle[0], panel.middle[-1]))
     plain_numbers(axes.yaxis)
     thousands(axes.xaxis)
-    axes.set_xlabel("episodes" if study.episodes else "steps")
-    if first:
-        axes.set_ylabel("RMS error")
+
+
+def evenly_in_log(bins: int) -> Array:
+    """Return places of a curve that are even on a logarithmic axis: all at the start, fewer towards the end."""
+    return np.unique(np.geomspace(1, bins, 80).round().astype(int)) - 1
 
 
 def band(line: LineData, curve: Any) -> tuple[Any, Any]:

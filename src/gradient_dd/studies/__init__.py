@@ -1,6 +1,18 @@
 """Studies: what to run, as data."""
 
-from gradient_dd.studies.files import load_rule, parse_schedule, read_study, study_from
-from gradient_dd.studies.study import Grid, Study, TaskSpec, grid, task
+from gradient_dd.studies.files import load_rule, parse_schedule, read_study, study_data, study_from
+from gradient_dd.studies.grids import Grid, TaskSpec, grid, task
+from gradient_dd.studies.study import Study
 
-__all__ = ["Grid", "Study", "TaskSpec", "grid", "load_rule", "parse_schedule", "read_study", "study_from", "task"]
+__all__ = [
+    "Grid",
+    "Study",
+    "TaskSpec",
+    "grid",
+    "load_rule",
+    "parse_schedule",
+    "read_study",
+    "study_data",
+    "study_from",
+    "task",
+]

@@ -4,13 +4,25 @@ Workers return results, and this process alone writes. Dask runs the units of a 
 schedules of your own travel with the work.
 """
 
+import asyncio
+import logging
+import re
+import socket
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
-from gradient_dd.errors import Words, extra, must
+from gradient_dd.errors import GradientDDError, Words, extra, must
+
+ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})")
+PATIENCE = 10  # seconds for a scheduler to answer
+
+
+class ClusterError(GradientDDError):
+    """The cluster went away; what was committed is kept."""
 
 
 class ClusterExecutor(Executor):
@@ -31,22 +43,83 @@ class ClusterExecutor(Executor):
 def dask_executor(address: str) -> Iterator[Executor]:
     """Yield an executor on the Dask scheduler at `address`, or on a cluster of this machine's cores for "local"."""
     with extra("cluster"):
-        from distributed import Client, LocalCluster
+        from distributed import KilledWorker, LocalCluster
 
+    silence_dask()
     cluster: Any = None
+    if address == "local":
+        cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)
+    else:
+        check_address(address)
     try:
-        if address == "local":
-            cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)
-        client = Client(cluster or address, timeout="10s", set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        got = Words(f"{address} ({error})")
-        raise must("'--dask'", "be the address of a Dask scheduler that answers, or 'local'", got) from None
+        client = connected(cluster or address)
+    except BaseException:
+        if cluster is not None:
+            cluster.close()
+        raise
     try:
         yield ClusterExecutor(client.get_executor(pure=False, retries=3))
+    except (CancelledError, asyncio.CancelledError, KilledWorker, OSError) as error:
+        if client.status == "running" and isinstance(error, OSError):
+            raise
+        raise ClusterError(
+            f"The Dask cluster at {address} must stay up while it works. Got one that was lost, with "
+            f"{type(error).__name__}. What was committed is kept; run the same command to resume."
+        ) from None
     finally:
         client.close()
         if cluster is not None:
             cluster.close()
+
+
+def silence_dask() -> None:
+    """Let Dask print no tracebacks of its own: what goes wrong reaches us as an exception."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def check_address(address: str) -> None:
+    """Raise unless something listens at an address; a connection of our own says so at once."""
+    found = ADDRESS.fullmatch(address)
+    if found is None or not 0 < int(found["port"]) < 2**16:
+        raise must("'--dask'", "be an address like tcp://HOST:8786, or 'local'", address)
+    try:
+        socket.create_connection((found["host"].strip("[]"), int(found["port"])), timeout=PATIENCE).close()
+    except (OSError, UnicodeError) as error:
+        raise no_answer(address, error) from None
+
+
+def connected(place: Any) -> Any:
+    """Return a client of a cluster, or of the scheduler at an address."""
+    from distributed import Client
+
+    class QuietClient(Client):
+        """A client that could not connect is not closed when it is forgotten: that would fail, 20 seconds later."""
+
+        def __del__(self) -> None:
+            if self.status == "running":
+                super().__del__()
+
+    answer: Future[Any] = Future()
+
+    def connect() -> None:
+        try:
+            answer.set_result(QuietClient(place, timeout=f"{PATIENCE}s", set_as_default=False))
+        except Exception as error:  # a TypeError where TLS has no certificates, an AssertionError elsewhere
+            answer.set_exception(error)
+
+    Thread(target=connect, daemon=True).start()  # Dask waits for ever for a server that accepts and says nothing
+    try:
+        return answer.result(timeout=PATIENCE + 5)
+    except Exception as error:
+        raise no_answer(str(place), error) from None
+
+
+def no_answer(address: str, error: Exception) -> Exception:
+    """Return the error for an address where no scheduler answers."""
+    got = Words(f"{address} ({str(error) or f'no answer in {PATIENCE} seconds'})")
+    return must("'--dask'", "be the address of a Dask scheduler that answers, or 'local'", got)
 
 
 def send_by_value(function: Callable[..., Any]) -> None:

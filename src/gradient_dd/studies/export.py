@@ -1,12 +1,14 @@
 """Results as files that other programs read."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradient_dd.errors import Words, extra, must
 
 if TYPE_CHECKING:
     import pandas as pd
+
+FORMULA = ("=", "+", "-", "@")  # what the first character of a formula is
 
 
 def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
@@ -14,7 +16,7 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
     path = Path(target)
     try:
         if path.suffix == ".csv":
-            frame.to_csv(path, index=False)
+            without_formulas(frame).to_csv(path, index=False)
         elif path.suffix == ".parquet":
             with extra("parquet"):
                 import pyarrow  # noqa: F401  (pandas writes with it)
@@ -23,3 +25,23 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
             raise must("The file to export to", "end in .csv or .parquet", path.name)
     except OSError as error:
         raise must(f"{str(path)!r}", "be a file that can be written", Words(error.strerror or "an error")) from None
+
+
+def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a frame whose texts and column names no spreadsheet takes for formulas."""
+    texts = {name: frame[name].map(harmless) for name in frame.columns if frame[name].dtype.kind not in "ifub"}
+    return frame.assign(**texts).rename(columns=harmless)
+
+
+def harmless(cell: Any) -> Any:
+    """Return a cell: a text on one line, and with an apostrophe in front if it begins as a formula and is no number."""
+    if not isinstance(cell, str):
+        return cell
+    cell = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in cell)
+    if not cell.startswith(FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell

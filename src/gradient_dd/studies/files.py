@@ -23,22 +23,33 @@ from pathlib import Path
 from typing import Any
 
 from gradient_dd.engine.schedules import Schedule, constant, tapered
-from gradient_dd.errors import Words, must, unknown
+from gradient_dd.errors import Words, file_path, must, text, unknown
+from gradient_dd.fingerprint import digest
 from gradient_dd.learners import LEARNERS, Rule
-from gradient_dd.studies.study import Study, grid, task
+from gradient_dd.studies.grids import grid, task
+from gradient_dd.studies.study import Study
 
+NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 KEYS = ("name", "episodes", "steps", "every", "runs", "first_run", "seed", "sampling", "schedule", "tasks", "learners")
 
 
 def read_study(path: str | Path, rules: dict[str, Rule] | None = None) -> Study:
     """Return the study of a TOML file; `rules` are further learners that it may name."""
+    return study_from(study_data(path), rules)
+
+
+def study_data(path: str | Path) -> dict[str, Any]:
+    """Return what a TOML file says of a study, as plain data; its name is the file's if it has none."""
+    path = file_path("A study file", path)
     try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "an error")) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # not TOML, not text, or a number of too many digits
         raise must(f"{str(path)!r}", "be a TOML file", Words(str(error))) from None
-    return study_from(data | {"name": data.get("name", Path(path).stem)}, rules)
+    except RecursionError:
+        raise must(f"{str(path)!r}", "be a TOML file", Words("brackets nested too deep")) from None
+    return data | {"name": data.get("name", path.stem)}
 
 
 def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> Study:
@@ -67,17 +78,18 @@ def named(kind: str, table: dict[str, Any], key: str) -> dict[str, Any]:
 
 def known_rule(table: dict[str, Any], rules: dict[str, Rule]) -> dict[str, Any]:
     """Return a learner's table with a rule of the user's own in place of its name."""
-    name = table["learner"]
+    name = text("'learner' of a study", table["learner"])
     if name not in rules and name not in LEARNERS:
         raise unknown("learner", name, [*LEARNERS, *rules])
     return table | {"learner": rules.get(name, name)}
 
 
-def parse_schedule(text: str) -> Schedule:
+def parse_schedule(given: str) -> Schedule:
     """Return the schedule that a text names: "constant", "tapered(1000)" or "tapered(1000) per step"."""
-    match = re.fullmatch(r"(constant|tapered\((?P<n0>[\d.e+]+)\))(?: per (?P<per>episode|step))?", str(text).strip())
+    words = given.strip() if isinstance(given, str) else ""
+    match = re.fullmatch(rf"(constant|tapered\((?P<n0>{NUMBER})\))(?: per (?P<per>episode|step))?", words)
     if not match:
-        raise must("'schedule'", "be 'constant', 'tapered(1000)' or 'tapered(1000) per step'", text)
+        raise must("'schedule'", "be 'constant', 'tapered(1000)' or 'tapered(1000) per step'", given)
     return tapered(float(match["n0"]), match["per"] or "episode") if match["n0"] else constant
 
 
@@ -89,12 +101,14 @@ def load_rule(place: str) -> Rule:
         raise must("A rule", "be given as FILE.py:NAME", place)
     if not path.is_file():
         raise must(f"{file!r}", "be a file that can be read", Words("no such file"))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    own_name = f"rule_file_{path.stem}_{digest(str(path.resolve()))[:8]}"  # never that of another module
+    spec = importlib.util.spec_from_file_location(own_name, path)
     module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
-    sys.modules[path.stem] = module
+    sys.modules[own_name] = module
     try:
         spec.loader.exec_module(module)  # type: ignore[union-attr]
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        del sys.modules[own_name]
         raise must(f"{file!r}", "be Python that runs", Words(f"{type(error).__name__}: {error}")) from None
     rule = getattr(module, name, None)
     if not isinstance(rule, Rule):

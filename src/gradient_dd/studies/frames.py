@@ -6,28 +6,22 @@ order; the others follow in the order in which the settings were stored.
 
 import json
 from collections.abc import Collection
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradient_dd.errors import extra
-from gradient_dd.studies.store import Store, pieces
+from gradient_dd.studies.checked import checked_results, checked_settings
+from gradient_dd.studies.inspection import DIVERGENCE, ERRORS, Keys
+from gradient_dd.studies.schema import SETTING_COLUMNS
+from gradient_dd.studies.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MEASURES = ("last100", "area")
-FACTS = {
-    "task": "task",
-    "size": "size",
-    "reading": "reading",
-    "learner": "learner",
-    "schedule": "schedule",
-    "episodes": "coalesce(episodes, steps)",
-    "rho_mode": "rho_mode",
-    "sampling": "sampling",
-    "seed": "seed",
-}
+MEASURES = ERRORS.columns
+FACTS = ("task", "size", "reading", "learner", "schedule", "episodes", "rho_mode", "sampling", "seed")
 COMMON_PARAMETERS = ("alpha", "zeta", "kappa", "reg")  # they are columns of every table, empty where nobody has them
 MEASURED = [f"{measure}_{what}" for measure in MEASURES for what in ("mean", "sem")]
 SUMMARY_COLUMNS = [
@@ -38,7 +32,7 @@ RUN_COLUMNS = [
     *("task", "size", "reading", "learner", "alpha", "zeta", "kappa", "rho_mode", "schedule", "episodes"),
     *("sampling", "seed", "run", *MEASURES, "diverged_step", "diverged_episode", "reg"),
 ]
-TAKEN = {*SUMMARY_COLUMNS, *RUN_COLUMNS} - {*COMMON_PARAMETERS}
+TAKEN = {*SUMMARY_COLUMNS, *RUN_COLUMNS, "exploded_runs"} - {*COMMON_PARAMETERS}
 
 
 def column_of(parameter: str) -> str:
@@ -51,19 +45,14 @@ def setting_frame(store: Store, chosen: Collection[int] | None = None) -> "pd.Da
     with extra("frames"):
         import pandas as pd
 
-    ids: list[int] = []
-    columns: dict[str, list[Any]] = {name: [] for name in FACTS}
-    values: list[dict[str, float]] = []
-    seen: dict[Any, Any] = {}  # equal texts are kept once
-    for row, text, *facts in store.each(f'SELECT id, "values", {", ".join(FACTS.values())} FROM setting ORDER BY id'):
-        if chosen is None or row in chosen:
-            ids.append(row)
-            values.append(json.loads(text))
-            for column, value in zip(columns.values(), facts, strict=True):
-                column.append(seen.setdefault(value, value) if isinstance(value, str) else value)
+    rows = checked_settings(store, chosen)
+    columns: Any = zip(*rows, strict=True) if rows else repeat(())
+    cells: dict[str, Any] = dict(zip(("id", *SETTING_COLUMNS), columns, strict=False))
+    cells["episodes"] = [e if e is not None else s for e, s in zip(cells["episodes"], cells["steps"], strict=True)]
+    values = [json.loads(text) for text in cells['"values"']]
     declared = dict.fromkeys([*COMMON_PARAMETERS, *(name for one in values for name in one)])
     parameters = {column_of(name): np.array([one.get(name, np.nan) for one in values], float) for name in declared}
-    return pd.DataFrame(columns | parameters, index=ids)
+    return pd.DataFrame({name: cells[name] for name in FACTS} | parameters, index=cells["id"])
 
 
 def other_columns(frame: "pd.DataFrame") -> list[str]:
@@ -71,43 +60,38 @@ def other_columns(frame: "pd.DataFrame") -> list[str]:
     return [name for name in frame.columns if name not in TAKEN and name not in COMMON_PARAMETERS]
 
 
-def summary_frame(store: Store, rows: Collection[int] | None = None, runs: range | None = None) -> "pd.DataFrame":
+def summary_frame(store: Store, keys: Keys | None = None, runs: range | None = None) -> "pd.DataFrame":
     """Return one row for each setting of a store: its parameters, runs done, means, standard errors, divergence.
 
-    Nothing is dropped: a setting that diverged has an infinite mean, one with no run done has none. `rows` chooses
-    settings, `runs` runs; the default is all. Memory is a few hundred bytes a setting.
+    Nothing is dropped: a setting that diverged has an infinite mean, one with no run done has none. `keys` chooses
+    settings, by their rows, and `runs` runs; the default is all. Memory is a few hundred bytes a setting.
     """
-    chosen = None if rows is None else set(rows)
-    frame = setting_frame(store, chosen)
+    with store.snapshot():
+        frame, folded = setting_frame(store, keys), fold_runs(store, keys, runs)
     others = other_columns(frame)
-    frame = frame.join(fold_runs(store, chosen, runs)).reset_index(drop=True)
+    frame = frame.join(folded).reset_index(drop=True)
     frame[["runs", "diverged_runs"]] = frame[["runs", "diverged_runs"]].fillna(0).astype(int)
     return frame[[*SUMMARY_COLUMNS, *others]]
 
 
-def fold_runs(store: Store, chosen: set[int] | None, runs: range | None) -> "pd.DataFrame":
+def fold_runs(store: Store, keys: Keys | None, runs: range | None) -> "pd.DataFrame":
     """Return runs, mean, standard error and divergence of every setting that has results, by its row."""
     with extra("frames"):
         import pandas as pd
 
-    bounds = (runs.start, runs.stop) if runs else (0, 2**62)
-    query = "SELECT setting, run, last100, area FROM result WHERE run >= ? AND run < ?"
-    wanted = [""] if chosen is None else [f" AND setting IN ({str(piece)[1:-1]})" for piece in pieces(sorted(chosen))]
-    found = (row for some in wanted for row in store.each(f"{query}{some} ORDER BY setting, run", bounds))
-    cells = np.fromiter((number for row in found for number in row), float).reshape(-1, 4)
-    settings, begin, count = np.unique(cells[:, 0], return_index=True, return_counts=True)
+    rows = checked_results(store, ERRORS, keys, runs)
+    settings, begin, count = np.unique(rows.setting, return_index=True, return_counts=True)
     columns: dict[str, Any] = {"runs": count, "diverged_runs": np.zeros(len(count), int)}
-    for i, measure in enumerate(MEASURES):
-        errors = cells[:, 2 + i]
+    for measure, errors in zip(MEASURES, rows[2:], strict=True):
         with np.errstate(invalid="ignore"):
-            mean = np.add.reduceat(errors, begin) / count if len(cells) else np.empty(0)
-            spread = np.add.reduceat((errors - np.repeat(mean, count)) ** 2, begin) if len(cells) else np.empty(0)
-        diverged = np.add.reduceat(~np.isfinite(errors), begin, dtype=int) if len(cells) else np.empty(0, int)
+            mean = np.add.reduceat(errors, begin) / count if len(errors) else np.empty(0)
+            spread = np.add.reduceat((errors - np.repeat(mean, count)) ** 2, begin) if len(errors) else np.empty(0)
+        diverged = np.add.reduceat(~np.isfinite(errors), begin, dtype=int) if len(errors) else np.empty(0, int)
         columns["diverged_runs"] = np.maximum(columns["diverged_runs"], diverged)
         sem = np.sqrt(spread / np.maximum(1, count - 1) / count)
         columns[f"{measure}_mean"] = mean
         columns[f"{measure}_sem"] = np.where(diverged > 0, np.inf, np.where(count > 1, sem, np.nan))
-    return pd.DataFrame(columns, index=settings.astype(int))
+    return pd.DataFrame(columns, index=settings)
 
 
 def run_frame(store: Store) -> "pd.DataFrame":
@@ -115,8 +99,10 @@ def run_frame(store: Store) -> "pd.DataFrame":
     with extra("frames"):
         import pandas as pd
 
-    names = ("run", *MEASURES, "diverged_step", "diverged_episode")
-    found = store.rows(f"SELECT setting, {', '.join(names)} FROM result ORDER BY setting, run")
-    results = pd.DataFrame([row[1:] for row in found], columns=names, index=[row[0] for row in found])
-    frame = setting_frame(store)
-    return results.join(frame, how="inner").reset_index(drop=True)[[*RUN_COLUMNS, *other_columns(frame)]]
+    with store.snapshot():
+        frame = setting_frame(store)
+        errors, divergence = checked_results(store, ERRORS), checked_results(store, DIVERGENCE)
+    of_setting = frame.loc[errors.setting].reset_index(drop=True)
+    names = ("run", *ERRORS.columns, *DIVERGENCE.columns)
+    results = pd.DataFrame(dict(zip(names, (*errors[1:], *divergence[2:]), strict=True)))
+    return pd.concat([of_setting, results], axis=1)[[*RUN_COLUMNS, *other_columns(frame)]]

@@ -1,17 +1,20 @@
 """Results: what a store holds, as arrays and frames. Reads only."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must
+from gradient_dd.errors import extra, must, one_of
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, statistics
-from gradient_dd.studies.frames import MEASURES, summary_frame
+from gradient_dd.studies.checked import check_orphans, checked_curves, checked_results, undamaged
+from gradient_dd.studies.frames import MEASURES, column_of, summary_frame
+from gradient_dd.studies.inspection import ERRORS, Damage
 from gradient_dd.studies.selection import tuned
-from gradient_dd.studies.store import Store, pieces
+from gradient_dd.studies.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,49 +28,83 @@ class Results:
         self.path = Path(path)
         self.tasks = {str(task): task for task in study.built_tasks()}
 
-    def _lanes(self, store: Store, task: str) -> tuple[list[Setting], list[int | None]]:
-        """Return the settings of a task, and their rows in the store."""
+    def _lanes(self, store: Store, task: str) -> tuple[list[Setting], list[int | None], dict[int, str]]:
+        """Return the settings of a task, their rows in the store, and the key of each row."""
         if task not in self.tasks:
             raise must(f"The tasks of study {self.study.name!r}", f"include {task!r}", list(self.tasks))
         lanes = [(key, setting) for key, setting, _ in self.study.lanes(self.tasks[task])]
         rows = store.setting_rows(key for key, _ in lanes)
-        return [setting for _, setting in lanes], [rows.get(key) for key, _ in lanes]
+        keys = {row: key for key, row in rows.items()}
+        if len(rows) < len(lanes):
+            check_orphans(store)
+        return [setting for _, setting in lanes], [rows.get(key) for key, _ in lanes], keys
 
     def errors(self, task: str, measure: str = "last100") -> tuple[list[Setting], Array]:
         """Return the settings of a task, and their errors (settings, runs); nan where a run is not done yet."""
-        if measure not in MEASURES:
-            raise must("'measure'", "be 'last100' or 'area'", measure)
-        first, last = self.study.first_run, self.study.first_run + self.study.runs
-        with Store(self.path) as store:
-            settings, rows = self._lanes(store, task)
-            place = {row: i for i, row in enumerate(rows) if row is not None}
-            table = np.full((len(rows), self.study.runs), np.nan)
-            for piece in pieces(list(place)):
-                marks = ", ".join("?" * len(piece))
-                query = (
-                    f"SELECT setting, run, {measure} FROM result WHERE setting IN ({marks}) AND run >= ? AND run < ?"
-                )
-                for setting, run, value in store.rows(query, [*piece, first, last]):
-                    table[place[setting], run - first] = value
+        one_of("'measure'", measure, MEASURES)
+        with Store(self.path) as store, store.snapshot():
+            settings, rows, keys = self._lanes(store, task)
+            found = checked_results(store, ERRORS, keys, self.study.run_numbers)
+        place = {row: i for i, row in enumerate(rows) if row is not None}
+        table = np.full((len(rows), self.study.runs), np.nan)
+        at = [place[row] for row in found.setting.tolist()]
+        table[at, found.run - self.study.first_run] = found[2 + MEASURES.index(measure)]
         return settings, table
 
     def curves(self, task: str, settings: list[Setting]) -> Array:
         """Return the learning curves of chosen settings, (settings, runs, bins); nan where a run is not done yet."""
-        bounds = self.study.first_run, self.study.first_run + self.study.runs
         curves = np.full((len(settings), self.study.runs, self.study.horizon.bins), np.nan)
-        with Store(self.path) as store:
-            known, rows = self._lanes(store, task)
-            for i, setting in enumerate(settings):
-                query = "SELECT run, points FROM curve WHERE setting = ? AND run >= ? AND run < ?"
-                for run, blob in store.rows(query, [rows[known.index(setting)], *bounds]):
-                    curves[i, run - bounds[0]] = np.frombuffer(blob, "<f8")
+        with Store(self.path) as store, store.snapshot():
+            known, rows, keys = self._lanes(store, task)
+            chosen = [rows[known.index(setting)] for setting in settings]
+            ours = {row: keys[row] for row in chosen if row is not None}
+            for setting, run, points in checked_curves(store, ours, self.study.run_numbers):
+                at = [i for i, row in enumerate(chosen) if row == setting]
+                if len(points) != curves.shape[2]:
+                    undamaged(store, None, [Damage(setting, run, "curve")])
+                curves[at, run - self.study.first_run] = points
         return curves
 
     def frame(self) -> "pd.DataFrame":
-        """Return one row for each task and setting of the study; see `summary_frame`."""
+        """Return one row for each task and setting of the study; see `summary_frame`.
+
+        `exploded_runs` counts the runs that ended, or were on average, far beyond the error of the first weights.
+        """
+        exploded: dict[int, int] = {}  # by the setting's row in the store
         with Store(self.path) as store:
-            rows = [row for task in self.tasks for row in self._lanes(store, task)[1] if row is not None]
-            return summary_frame(store, rows, self.study.run_numbers)
+            keys: dict[int, str] = {}
+            for name, task in self.tasks.items():
+                _, rows, found = self._lanes(store, name)
+                keys |= found
+                first = task.rmsve(task.initial_weights)
+                gone = [statistics.has_exploded(self.errors(name, measure)[1], first) for measure in MEASURES]
+                counts = np.logical_or(*gone).sum(axis=1).tolist()
+                exploded |= {row: count for row, count in zip(rows, counts, strict=True) if row is not None}
+            frame = summary_frame(store, keys, self.study.run_numbers)
+        place = frame.columns.get_loc("diverged_runs") + 1
+        frame.insert(place, "exploded_runs", [exploded[row] for row in sorted(exploded)])
+        return frame
+
+    def best_frame(self, measure: str = "last100") -> "pd.DataFrame":
+        """Return the tuned setting of each learner on each task, with every parameter that varies in the study."""
+        with extra("frames"):
+            import pandas as pd
+
+        parts = []
+        for task in self.tasks:
+            settings, errors = self.errors(task, measure)
+            with Store(self.path) as store:
+                _, rows, keys = self._lanes(store, task)
+                for kind in dict.fromkeys(map(learner_of, settings)):
+                    best = rows[tuned(settings, errors, lambda setting, kind=kind: learner_of(setting) == kind)]  # type: ignore[misc]
+                    if best is not None:
+                        parts.append(summary_frame(store, {best: keys[best]}, self.study.run_numbers))
+        frame = pd.concat(parts, ignore_index=True)
+        first, shown = (
+            ["task", "size", "reading", "learner"],
+            ["last100_mean", "last100_sem", "area_mean", "diverged_runs"],
+        )
+        return frame[[*first, *varying_columns(self.study.settings()), *shown]]
 
     def selected(self, task: str, learner: str, measure: str = "last100") -> Setting:
         """Return the setting of a learner with the smallest mean error."""
@@ -83,3 +120,17 @@ class Results:
         """Return left − right with its 95 % paired-bootstrap interval over common runs."""
         settings, errors = self.errors(task, measure)
         return statistics.paired_bootstrap(errors[settings.index(left)], errors[settings.index(right)], seed)
+
+
+def learner_of(setting: Setting) -> tuple[str, str]:
+    """Return the learner and the placement of its ratio: what a setting is tuned within."""
+    return setting.rule.name, setting.rho_mode
+
+
+def varying_columns(settings: Iterable[Setting]) -> list[str]:
+    """Return the column of alpha, and of every other parameter that has several values."""
+    values: dict[str, set[float]] = {}
+    for setting in settings:
+        for name, value in setting.values.items():
+            values.setdefault(name, set()).add(value)
+    return [column_of(name) for name, several in values.items() if name == "alpha" or len(several) > 1]

@@ -16,6 +16,7 @@ from gradient_dd.errors import must
 
 DRAWS = 10_000  # of the bootstrap
 LEVEL = 0.95
+EXPLODED = 10.0  # times the first error: beyond it a run counts as exploded, finite or not
 
 
 class Estimate(NamedTuple):
@@ -55,6 +56,11 @@ def estimate(errors: Array) -> Estimate:
     return Estimate(mean, sem, diverged)
 
 
+def has_exploded(errors: Array, first: float) -> NDArray[np.bool_]:
+    """Return whether each error is far beyond the error of the first weights, or not finite; any shape."""
+    return ~(errors <= EXPLODED * first) & ~np.isnan(errors)
+
+
 def select(errors: Array) -> int:
     """Return the setting with the smallest mean; errors: (settings, runs). Ties go to the first.
 
@@ -63,7 +69,7 @@ def select(errors: Array) -> int:
     """
     mean, _, diverged = estimate(errors)
     if np.isfinite(mean).any():
-        return int(np.argmin(mean))
+        return int(np.argmin(np.where(np.isfinite(mean), mean, np.inf)))  # a mean of runs not done yet is nan
     finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1) / np.maximum(1, errors.shape[1] - diverged)
     return int(np.lexsort((finite, diverged))[0])
 

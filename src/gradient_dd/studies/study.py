@@ -16,60 +16,20 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import must, one_of, whole_number
-from gradient_dd.fingerprint import code_of, digest, fingerprint
-from gradient_dd.learners import Rule, Setting, find
-from gradient_dd.tasks import Task, build
+from gradient_dd.errors import Words, must, one_of, text, whole_number
+from gradient_dd.fingerprint import code_of, digest, fingerprint, plain
+from gradient_dd.learners import Setting, find
+from gradient_dd.studies.grids import MOST_SETTINGS, Grid, TaskSpec
+from gradient_dd.tasks import Task
 
 ENGINE_VERSION = 2  # raised whenever a change of the engine could change a result
+BEYOND = 2**62  # runs and seeds are less: the sum of two is still a number that a results file can hold
 NS_PER_UPDATE = 0.9  # on one core, sampling and errors included: what estimates of time are made with
-
-
-@dataclass(frozen=True)
-class TaskSpec:
-    """A named task and its parameters, not yet built."""
-
-    name: str
-    parameters: tuple[tuple[str, Any], ...] = ()
-
-    def build(self) -> Task:
-        """Return the task."""
-        return build(self.name, **dict(self.parameters))
-
-
-def task(name: str, **parameters: Any) -> TaskSpec:
-    """Return a named task for a study."""
-    return TaskSpec(name, tuple(parameters.items()))
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A learner with values for its parameters: every combination of them is a setting."""
-
-    learner: str | Rule
-    values: tuple[tuple[str, tuple[float, ...]], ...] = ()
-    rho_mode: str = "R"
-
-    def settings(self) -> Iterator[Setting]:
-        """Yield every setting of the grid, checked."""
-        rule, names = find(self.learner), [name for name, _ in self.values]
-        for chosen in product(*(values for _, values in self.values)):
-            yield rule.setting(rho_mode=self.rho_mode, **dict(zip(names, chosen, strict=True)))
-
-
-def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
-    """Return a grid; each value is a number or several."""
-    several = {name: tuple(v) if isinstance(v, list | tuple) else (v,) for name, v in values.items()}
-    for name, chosen in several.items():
-        if not chosen:
-            raise must(f"{name!r} of a grid of {learner}", "have at least one value", chosen)
-    return Grid(learner, tuple(several.items()), rho_mode)
 
 
 @dataclass(frozen=True)
@@ -107,19 +67,37 @@ class Study:
         return "\n".join(lines)
 
     def __post_init__(self) -> None:
-        for name, value, least in (("runs", self.runs, 1), ("first_run", self.first_run, 0), ("seed", self.seed, 0)):
-            plain = whole_number(f"{name!r} of study {self.name!r}", value, least)
-            object.__setattr__(self, name, plain)
+        text("The name of a study", self.name)
+        for name, least in (("runs", 1), ("first_run", 0), ("seed", 0)):
+            whole = whole_number(f"{name!r} of study {self.name!r}", getattr(self, name), least)
+            if whole >= BEYOND:
+                raise must(f"{name!r} of study {self.name!r}", "be less than 2⁶²", whole)
+            object.__setattr__(self, name, whole)
         for name in ("episodes", "steps", "every"):
             object.__setattr__(self, name, getattr(self.horizon, name))
-        for name, values in (("tasks", self.tasks), ("grids", self.grids)):
-            if not values:
-                raise must(f"{name!r} of study {self.name!r}", "have at least one", values)
+        self._check_several("tasks", TaskSpec | Task, "task('random_walk', n_states=20)")
+        self._check_several("grids", Grid, "grid('td', alpha=0.1)")
         one_of("'sampling'", self.sampling, SAMPLINGS)
         check_schedule(self.schedule)
+        count = sum(one.size for one in self.grids)
+        if count > MOST_SETTINGS:
+            got = Words(f"{count:,}")
+            raise must(f"Study {self.name!r}", f"have at most {MOST_SETTINGS:,} settings", got, "Take coarser grids.")
         for one in self.built_tasks():
             self.horizon.check(one)
         _ = self.n_settings  # every setting is checked as it is made
+
+    def _check_several(self, name: str, kind: Any, example: str) -> None:
+        """Raise unless a field has one or more things of a kind; keep them as a tuple."""
+        values = getattr(self, name)
+        if not isinstance(values, tuple | list):
+            raise must(f"{name!r} of study {self.name!r}", f"be a tuple, e.g. ({example},)", values)
+        if not values:
+            raise must(f"{name!r} of study {self.name!r}", "have at least one", values)
+        for one in values:
+            if not isinstance(one, kind):
+                raise must(f"Each of the {name} of study {self.name!r}", f"be like {example}", one)
+        object.__setattr__(self, name, tuple(values))
 
     @property
     def horizon(self) -> Horizon:
@@ -161,8 +139,9 @@ class Study:
     def lanes(self, task: Task) -> Iterator[tuple[str, Setting, dict[str, Any]]]:
         """Yield (key, setting, facts) of every lane of a task.
 
-        The key names all that a result depends on but the run, definitions included; `said` among the facts names
-        what a reader sees of it. Equal `said` with different keys means that a definition has changed.
+        The key stands for all that a result depends on but the run, definitions included. The description, one of the
+        facts, stands for what a reader sees of it. An equal description with another key means that a definition has
+        changed.
         """
         common = {
             "task": task.name,
@@ -174,13 +153,13 @@ class Study:
             "sampling": self.sampling,
             "seed": self.seed,
         }
-        said_by = fingerprint(common, dict(task.parameters))
-        made_by = fingerprint(said_by, task.key, schedule_key(self.schedule), ENGINE_VERSION)
+        described_by = fingerprint(common, plain(dict(task.parameters)))
+        made_by = fingerprint(described_by, task.key, schedule_key(self.schedule), ENGINE_VERSION)
         for setting in self.settings():
             lane = {"learner": setting.rule.name, "values": dict(setting.values), "rho_mode": setting.rho_mode}
             text = json.dumps(lane)
-            facts = common | lane | {"reading": reading(task, setting, self.sampling), "said": digest(said_by + text)}
-            yield digest(made_by + setting.rule.key + text), setting, facts
+            seen = {"reading": reading(task, setting, self.sampling), "description": digest(described_by + text)}
+            yield digest(made_by + setting.rule.key + text), setting, common | lane | seen
 
     def estimate(self) -> dict[str, float]:
         """Return how much work it is: tasks, settings, runs, updates, core-seconds, bytes on disk."""
@@ -214,13 +193,13 @@ def shortened(values: tuple[float, ...]) -> str:
 
 def task_size(task: Task) -> int:
     """Return the number a task is known by: m of the walk, p of the Boyan chain, N of Baird."""
-    first = next(iter(task.parameters.values()), None)
-    return first if isinstance(first, int) else task.n_states
+    first = plain(next(iter(task.parameters.values()), None))
+    return first if isinstance(first, int) and not isinstance(first, bool) else task.n_states
 
 
 def reading(task: Task, setting: Setting, sampling: str) -> str:
     """Return how a task is read, in words: what differs from its plain form."""
-    parts = [f"{name}={value}" for name, value in list(task.parameters.items())[1:]]
+    parts = [f"{name}={plain(value)}" for name, value in list(task.parameters.items())[1:]]
     parts += ["iid"] if sampling == "iid" else []
     parts += ["rho_mode=T"] if setting.rho_mode == "T" else []
     return ", ".join(parts) or "default"

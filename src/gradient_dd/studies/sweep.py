@@ -1,84 +1,37 @@
 """Sweep: study -> units -> executor -> store. Only what the store lacks is run.
 
-A unit is (task, run): the missing settings of a task on the trajectory of a run, committed whole. A study with more
-than 8,192 settings has several units for each (task, run), so that memory stays bounded. Workers compute; this
-process alone writes.
+A unit is committed whole. Workers compute; this process alone writes.
 """
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from os import cpu_count
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
-from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import CHUNK, LaneRun
 from gradient_dd.engine.records import LaneResults
-from gradient_dd.engine.schedules import Schedule
 from gradient_dd.errors import GradientDDError, whole_number
-from gradient_dd.learners import Setting
 from gradient_dd.studies import Study
 from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store, Work
-from gradient_dd.tasks import Task
-
-MOST_SETTINGS = 8192  # of a unit
+from gradient_dd.studies.units import OnNotice, OnProgress, Progress, Unit, missing_units, prepare
 
 
 class StoppedError(GradientDDError):
     """A sweep was stopped; what was committed is kept."""
 
 
-@dataclass(frozen=True)
-class Unit:
-    """Settings of a task to run on one run's trajectory, and their rows in the store."""
-
-    task: Task
-    run: int
-    settings: list[Setting]
-    rows: list[int]
-    horizon: Horizon
-    schedule: Schedule
-    sampling: str
-    seed: int
-
-
-@dataclass
-class Progress:
-    """How far a sweep is: cells are settings × runs, of each task and in all."""
-
-    study: Study
-    total: dict[str, int]
-    done: dict[str, int] = field(default_factory=dict)
-    kept: int = 0  # cells that were in the store before
-    updates: float = 0.0
-    diverged: int = 0
-    core_seconds: float = 0.0  # summed over units; compiling is not among them
-    begin: float = field(default_factory=perf_counter)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the study began."""
-        return perf_counter() - self.begin
-
-    @property
-    def cells(self) -> tuple[int, int]:
-        """Cells done, and in all."""
-        return sum(self.done.values()), sum(self.total.values())
-
-
 def check_stop(stop: threading.Event | None) -> None:
-    """Raise if the sweep was told to stop."""
+    """Raise if the sweep is to stop."""
     if stop is not None and stop.is_set():
         raise StoppedError("stopped")
 
@@ -93,10 +46,6 @@ def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResul
         check()
         run.advance(piece)
     return run.results(), Work(perf_counter() - begin, run.costs())
-
-
-OnProgress = Callable[[Progress], None]
-OnNotice = Callable[[str], None]
 
 
 def run(
@@ -130,6 +79,7 @@ def run_all(
     count = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     stop = threading.Event()
     with Store(out, write=True) as store:
+        prepare(store, on_notice)
         given: set[tuple[int, int]] = set()
         lacking = [missing_units(study, store, given, on_progress, on_notice) for study in studies]
         if executor is not None:
@@ -142,40 +92,6 @@ def run_all(
                 finally:
                     stop.set()
     return [Results(study, out) for study in studies]
-
-
-def missing_units(
-    study: Study, store: Store, given: set[tuple[int, int]], on_progress: OnProgress, on_notice: OnNotice
-) -> Iterator[tuple[Unit, Progress]]:
-    """Yield what the store lacks of a study, and count what it has; cells `given` to another unit are left to it."""
-    store.add_study(study.name, str(study))
-    tasks = study.built_tasks()
-    state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
-    state.done = dict.fromkeys(state.total, 0)
-    redefined = 0
-    for task in tasks:
-        for lanes in sliced(study.lanes(task), MOST_SETTINGS):
-            rows = store.add_settings((key, facts) for key, _, facts in lanes)
-            others = store.count_other_definitions((facts["said"] for *_, facts in lanes), rows)
-            if others and not redefined:
-                on_notice(
-                    f"{store.path} has results of this study made by another definition of a task, a rule or the "
-                    "engine. They are kept, and not mixed with these."
-                )
-            redefined += others
-            for run in study.run_numbers:
-                done = store.done(rows.values(), run)
-                done |= {row for row in rows.values() if (row, run) in given}
-                lacking = [(rows[key], setting) for key, setting, _ in lanes if rows[key] not in done]
-                given |= {(row, run) for row, _ in lacking}
-                state.done[str(task)] += len(done)
-                state.kept += len(done)
-                if lacking:
-                    places, settings = map(list, zip(*lacking, strict=True))
-                    how = study.horizon, study.schedule, study.sampling, study.seed
-                    yield Unit(task, run, settings, places, *how), state
-    if state.kept == sum(state.total.values()):
-        on_progress(state)  # no unit will
 
 
 @contextmanager
@@ -196,7 +112,7 @@ def compiled_ahead(
     firsts = [list(islice(units, 1)) for units in lacking]
 
     def compile_kernels(unit: Unit) -> None:
-        with suppress(GradientDDError):  # stopped, or the unit itself will tell
+        with suppress(GradientDDError):  # it is to stop, or the unit itself will fail and say why
             LaneRun(unit.task, unit.settings, unit.horizon, check=partial(check_stop, stop))
 
     for first in firsts[1:]:
@@ -239,10 +155,3 @@ def run_units(
         for future in waiting:
             future.cancel()
         raise
-
-
-def sliced(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yield items in lists of at most `size`."""
-    remaining = iter(items)
-    while piece := list(islice(remaining, size)):
-        yield piece

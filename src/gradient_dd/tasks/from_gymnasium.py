@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, numbers, sparse_numbers
-from gradient_dd.errors import GradientDDError, Words, must, number, whole_number
+from gradient_dd.errors import GradientDDError, Words, boolean, must, number, whole_number
 from gradient_dd.tasks.from_tables import feature_rows
 from gradient_dd.tasks.task import Outcomes, Task
 
@@ -75,25 +75,31 @@ def from_gymnasium(
 
 def read_rows(table: Any) -> tuple[list[Row], int, int]:
     """Return the outcomes that can happen, those marked done leading to one state more, and the counts."""
-    rows = []
+    rows: list[Row] = []
     try:
         states, actions = len(table), len(table[0])
         for state in range(states):
             if len(table[state]) != actions:
                 raise must(f"State {state} of the table", f"have {actions} actions, as state 0 has", len(table[state]))
             for action in range(actions):
-                for probability, next_state, reward, done in table[state][action]:
-                    if probability > 0:
-                        entered = whole_number("A next state of the table", int(next_state), 0, states - 1)
-                        rows.append((state, action, states if done else entered, float(probability), float(reward)))
+                rows += [read_row(state, action, states, *entry) for entry in table[state][action]]
     except GradientDDError:
         raise
-    except (KeyError, IndexError, OverflowError, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError) as error:
         rule = "list (probability, next state, reward, done) for every state and action"
         raise must("The table of the environment", rule, Words(f"{type(error).__name__}: {error}")) from None
+    rows = [row for row in rows if row[3] > 0]
     if not rows:
         raise must("The table of the environment", "have an outcome with a probability above 0", Words("none"))
     return rows, states, actions
+
+
+def read_row(state: int, action: int, states: int, probability: Any, next_state: Any, reward: Any, done: Any) -> Row:
+    """Return one outcome, checked; one that is done leads to the state after all others."""
+    entered = whole_number("A next state of the table", next_state, 0, states - 1)
+    likely = number("A probability of the table", "be in [0, 1]", probability, low=0.0, high=1.0)
+    paid = number("A reward of the table", "be a finite number", reward)
+    return state, action, states if boolean("'done' in the table", done) else entered, likely, paid
 
 
 def merged(rows: list[Row]) -> tuple[Outcomes, int]:

@@ -128,6 +128,6 @@ _ENTRANCES: tuple[Callable[..., Any], ...] = (  # their arguments are checked wh
     *(generalised_eigenvalues, interpolation, kappa_of_mu, kkt, largest_safe_alpha, largest_stable_alpha),
     *(mean_square_radius, mu_of_kappa, natural_direction, natural_relation, one_step_map, penalised_step),
     *(plain_direction, prox_run, rate, recursion_eigenvalues, rest_point, sample_recursion, settled_direction),
-    *(spectral_radius, stability_over_kappa_alpha, stability_table),
+    *(spectral_radius, stability_over_kappa_alpha, stability_table, diverging_mdps, advise, advise_from_log),
 )
 globals().update({function.__name__: checked(function) for function in _ENTRANCES})

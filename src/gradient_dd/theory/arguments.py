@@ -12,16 +12,25 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, numbers
+from gradient_dd.engine.horizon import LONGEST, Horizon
 from gradient_dd.engine.schedules import check_schedule
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import Words, must, number, one_of
+from gradient_dd.errors import GradientDDError, Words, must, number, one_of, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import Moments
+from gradient_dd.theory.log import Log
 
 VECTORS = ("v", "w", "first", "second", "x", "x_next", "now", "before")
 MATRICES = ("T", "A_eff")
-SCALARS = ("alpha", "kappa", "zeta", "mu", "kappa_alpha", "reward", "discount", "rho", "factor")
+KINDS: dict[str, tuple[type, str]] = {
+    "task": (Task, "a Task, e.g. tasks.random_walk(20)"),
+    "setting": (Setting, "a setting, e.g. LEARNERS['td'].setting(alpha=0.1)"),
+    "horizon": (Horizon, "a Horizon, e.g. Horizon(steps=10_000)"),
+    "log": (Log, "a Log, made by log_of or read_log"),
+}
+COUNTS = {"steps": 0, "count": 1}  # and the least of each
+SCALARS = ("budget", "alpha", "kappa", "zeta", "mu", "kappa_alpha", "reward", "discount", "rho", "factor")
 SEVERAL = ("kappas", "kappa_alphas")
 
 
@@ -38,7 +47,9 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             with np.errstate(all="ignore"):
                 return function(*given.args, **given.kwargs)
-        except np.linalg.LinAlgError as error:
+        except GradientDDError:
+            raise
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
             rule = "be of sizes that floats can compute with"
             raise must(f"The numbers given to {function.__name__}", rule, Words(error)) from None
 
@@ -47,12 +58,14 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def checked_value(name: str, value: Any) -> Any:
     """Return a value that is of the kind its name stands for, or raise."""
-    if name == "task" and not isinstance(value, Task):
-        raise must("'task'", "be a Task, e.g. tasks.random_walk(20)", value)
-    if name == "setting" and not isinstance(value, Setting):
-        raise must("'setting'", "be a setting, e.g. LEARNERS['td'].setting(alpha=0.1)", value)
+    if name in KINDS and not isinstance(value, KINDS[name][0]):
+        raise must(f"{name!r}", f"be {KINDS[name][1]}", value)
+    if name == "learners":
+        return several_learners(value)
     if name == "sampling":
         return one_of("'sampling'", value, SAMPLINGS)
+    if name in COUNTS and not (name == "steps" and value is None):
+        return whole_number(f"{name!r}", value, at_least=COUNTS[name], at_most=LONGEST)
     if name == "schedule":
         return check_schedule(value)
     if name == "problem":
@@ -66,6 +79,14 @@ def checked_value(name: str, value: Any) -> Any:
             raise must(f"{name!r}", "be a matrix" if wanted == 2 else "be a vector", Words(f"shape {array.shape}"))
         return array
     return value
+
+
+def several_learners(value: Any) -> list[Any]:
+    """Return learners as a list, or raise; each of them is looked up where it is used."""
+    try:
+        return [value] if isinstance(value, str) else list(value)
+    except TypeError:
+        raise must("'learners'", "be names of learners, or rules", value) from None
 
 
 def checked_problem(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, check_memory
-from gradient_dd.errors import Words, must, number, whole_number
+from gradient_dd.errors import Words, must, number, show, whole_number
 from gradient_dd.online.feature_vector import checked_features
 from gradient_dd.online.learner import Learner
 from gradient_dd.tasks import Task
@@ -94,6 +94,8 @@ class Prox:
 def prox_run(task: Task, kappa: float, steps: int) -> Array:
     """Return w_0 … w_steps of the proximal step on the exact A, b, C of a task, shape (steps + 1, p)."""
     path = [np.array(task.initial_weights, dtype=float)]
-    for _ in range(whole_number("'steps'", steps, at_least=0)):
+    steps = whole_number("'steps'", steps, at_least=0)
+    check_memory(f"The weights of {show(steps)} steps", 8 * task.n_features * steps, "Make fewer.")
+    for _ in range(steps):
         path.append(penalised_step(task, path[-1], kappa))
     return np.array(path)

@@ -9,5 +9,6 @@ from gradient_dd.cli.commands.reproduce import plot, report, reproduce
 from gradient_dd.cli.commands.show import show
 from gradient_dd.cli.commands.status import status
 from gradient_dd.cli.commands.sweep import sweep
+from gradient_dd.cli.commands.verify import verify
 
-COMMANDS = (list_command, show, analyse, sweep, status, export, reproduce, report, plot, bench, cache)
+COMMANDS = (list_command, show, analyse, sweep, status, verify, export, reproduce, report, plot, bench, cache)

@@ -1,15 +1,19 @@
 """`gradient-dd reproduce`, `report` and `plot`: the paper."""
 
+import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradient_dd.cli.options import dask_address, results_folder, worker_count
+from gradient_dd.cli.options import dask_address, folder_at, own_rules, results_file, results_folder, worker_count
 from gradient_dd.cli.tables import as_json, json_text, table
 
 if TYPE_CHECKING:
     from gradient_dd.paper.reproduce import Reproduction
+
+COLOURS = {"does not hold": "red", "holds in part": "yellow", "not decided": "yellow", "holds": "green"}
 
 figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 
@@ -41,7 +45,7 @@ def reproduce(
     from gradient_dd.paper.scale import Scale
 
     scale = Scale(runs, episodes)
-    folder = Path(out or ("results-quick" if scale.is_smaller else "results"))
+    folder = Path("results-quick" if scale.is_smaller else "results") if out is None else folder_at(out)
     with watched(folder / "results.db", workers, dask) as how:
         made = reproduce(figures, folder, scale, on_stage=print_stage, **how)
     print_verdicts(made, as_json, whole=not figures)
@@ -49,13 +53,25 @@ def reproduce(
 
 @click.command()
 @figure_names
-@results_folder
+@results_file
+@own_rules
 @as_json
-def report(figures: tuple[str, ...], out: Path, as_json: bool) -> None:
-    """Write the report, figures, tables and claims anew from the results in a folder; runs nothing."""
-    from gradient_dd.paper.reproduce import rewrite_report
+def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_json: bool) -> None:
+    """Write the report of results that are there; runs nothing.
 
-    print_verdicts(rewrite_report(figures, out, print_stage), as_json, whole=not figures)
+    Of the paper: report, figures, tables and claims, anew. Of a sweep: a page with figures, the best settings and
+    tables, in NAME-report beside NAME.db; rules of your own are named as in the sweep.
+    """
+    from gradient_dd.paper.reproduce import rewrite_report
+    from gradient_dd.paper.scale import holds_the_paper
+    from gradient_dd.report.own_study import report_folder, report_stored
+    from gradient_dd.studies import load_rule
+
+    if figures or holds_the_paper(out):
+        print_verdicts(rewrite_report(figures, out.parent, print_stage), as_json, whole=not figures)
+    else:
+        own = {rule.name: rule for rule in map(load_rule, rules)}
+        click.echo(str(report_stored(out, report_folder(out), own)))
 
 
 @click.command()
@@ -67,6 +83,16 @@ def plot(figures: tuple[str, ...], out: Path) -> None:
 
     for path in plot(figures, out):
         click.echo(str(path))
+
+
+def style(text: str, **looks: Any) -> str:
+    """Return a text with colours for a terminal, unless NO_COLOR is set; `click.echo` drops them elsewhere."""
+    return text if os.environ.get("NO_COLOR") else click.style(text, **looks)
+
+
+def coloured(text: str) -> str:
+    """Return a table of verdicts with each verdict in its colour."""
+    return re.sub("|".join(COLOURS), lambda found: style(found[0], fg=COLOURS[found[0]]), text)
 
 
 def print_stage(sentence: str) -> None:
@@ -81,10 +107,14 @@ def print_verdicts(made: "Reproduction", as_json: bool, whole: bool) -> None:
 
         click.echo(json_text(as_data(made.verdicts) + [s._asdict() for s in made.statements]))
         return
+    from gradient_dd.paper.answer import headline
+
+    for sentence in headline(made.verdicts):
+        click.echo(style(sentence, bold=True) + "\n")
     if whole:
         exact = [(s.where, s.paper, s.ours, s.verdict) for s in made.statements]
         click.echo(table(exact, ("exact", "paper", "ours", "verdict")) + "\n")
     rows = [(v.where, v.statement, f"{v.verdict} ({v.fraction})", v.alike) for v in made.verdicts]
     if rows:
-        click.echo(table(rows, ("claim", "statement", "verdict", "tuned alike")) + "\n")
+        click.echo(coloured(table(rows, ("claim", "statement", "verdict", "tuned alike"))) + "\n")
     click.echo(f"The report, with figures and the numbers of every verdict: {made.page}")

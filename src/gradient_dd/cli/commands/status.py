@@ -6,6 +6,7 @@ import click
 
 from gradient_dd.cli.options import results_file
 from gradient_dd.cli.tables import as_json, json_text, table
+from gradient_dd.errors import one_line
 
 
 @click.command()
@@ -21,8 +22,19 @@ def status(out: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(facts))
         return
-    if facts["study"]:
-        click.echo(f"started {facts['study']['started']}\n{facts['study']['text']}\n")
-    rows = [tuple(map(str, row.values())) for row in facts["tasks"]]
+    studies = [
+        (
+            one_line(str(study["name"])),
+            one_line(str(study["started"])),
+            one_line(str(study["length"] or "?")),
+            str(study["runs"] or "?"),
+            f"{study['done']:,} of {study['total']:,}" if study["total"] is not None else "?",
+        )
+        for study in facts["studies"]
+    ]
+    click.echo(table(studies, ("study", "started", "length", "runs", "done")) + "\n")
+    rows = [tuple(one_line(str(cell)) for cell in row.values()) for row in facts["tasks"]]
     click.echo(table(rows, ("task", "size", "reading", "settings", "runs", "results", "diverged")))
     click.echo(f"{facts['units']} units, {facts['steps']:,} steps, {facts['worker_seconds']:.1f} seconds of work")
+    if facts["damaged"]:
+        click.echo(f"{facts['damaged']:,} results are damaged and not counted: see gradient-dd verify {out}")

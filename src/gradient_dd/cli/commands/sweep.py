@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.options import dask_address, new_results_file, worker_count
+from gradient_dd.cli.options import RUNS, dask_address, new_results_file, own_rules, worker_count
+from gradient_dd.cli.printable import printable
 from gradient_dd.cli.tables import as_json
 
 
@@ -13,52 +14,67 @@ from gradient_dd.cli.tables import as_json
 @click.argument("study_file", required=False, type=click.Path(), metavar="[STUDY.toml]")
 @click.option("--task", "tasks", multiple=True, metavar="NAME[:P=V,...]", help="A task, e.g. random_walk:n_states=40.")
 @click.option("--learner", "learners", multiple=True, metavar="NAME[:T]", help="A learner; ':T' for rho_mode T.")
-@click.option("--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="A rule of your own, as a learner.")
+@own_rules
 @click.option("--alpha", metavar="VALUES", help="Values 0.1,0.3 or, evenly in the logarithm, 1e-3..1:13.")
 @click.option("--zeta", metavar="VALUES", help="Step size of eta over that of w.")
 @click.option("--kappa", metavar="VALUES", help="For learners that have it.")
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUES", help="Any other parameter.")
-@click.option("--schedule", default="constant", show_default=True, help="'constant', 'tapered(1000)', '... per step'.")
+@click.option("--schedule", help="'constant', the default, 'tapered(1000)' or 'tapered(1000) per step'.")
 @click.option("--episodes", type=int, help="Length of a run, for tasks with episodes.")
 @click.option("--steps", type=int, help="Length of a run in steps.")
-@click.option("--every", type=int, default=1, show_default=True, help="Steps between two errors, with --steps.")
-@click.option("--runs", type=int, default=10, show_default=True, help="How many runs.")
-@click.option("--seed", type=int, default=0, show_default=True, help="All randomness comes from it.")
-@click.option("--sampling", default="trajectory", show_default=True, help="'trajectory' or 'iid'.")
+@click.option("--every", type=int, help="Steps between two errors, with --steps; default 1.")
+@click.option("--runs", type=int, help=f"How many runs; default {RUNS}.")
+@click.option("--seed", type=int, help="All randomness comes from it; default 0.")
+@click.option("--sampling", help="'trajectory', the default, or 'iid'.")
 @new_results_file
 @worker_count
 @dask_address
+@click.option("--report", is_flag=True, help="Also write a page with figures and tables, beside the results.")
 @click.option("--dry-run", is_flag=True, help="Only say what it would be.")
 @as_json
 def sweep(
-    study_file: str | None, out: Path, workers: int | None, dask: str | None, dry_run: bool, as_json: bool, **flags: Any
+    study_file: str | None,
+    out: Path,
+    workers: int | None,
+    dask: str | None,
+    report: bool,
+    dry_run: bool,
+    as_json: bool,
+    **flags: Any,
 ) -> None:
     """Run a study: from a TOML file, or from flags. Only what the results file lacks is run.
+
+    With a file, the flags for the length, the runs, the seed, the sampling and the schedule replace what it says.
 
     \b
     gradient-dd sweep --task random_walk:n_states=20 --learner td --learner gradient_dd \\
         --alpha 1e-3..1:13 --kappa 0.5,1,2 --schedule "tapered(1000)" --episodes 2000 --runs 10
     """
-    from gradient_dd.cli.flags import study_from_flags
-    from gradient_dd.cli.live import watched
-    from gradient_dd.studies import load_rule, read_study
+    from gradient_dd.cli.flags import study_from_file, study_from_flags
+    from gradient_dd.cli.live import print_notice, watched
+    from gradient_dd.studies import load_rule
     from gradient_dd.studies.sweep import run
 
     rules = {rule.name: rule for rule in map(load_rule, flags["rules"])}
-    study = read_study(study_file, rules) if study_file else study_from_flags(flags, rules)
-    click.echo(str(study), err=True)
+    if study_file is None:
+        study = study_from_flags(flags, rules)
+    else:
+        study, changes = study_from_file(study_file, flags, rules)
+        for sentence in changes:
+            print_notice(sentence)
+    click.echo(printable(str(study)), err=True)
     if dry_run:
         return
     with watched(out, workers, dask) as how:
         results = run(study, out, **how)
-    frame = results.frame()
+    if report:
+        from gradient_dd.report.own_study import report_folder, write_report
+
+        click.echo(f"The report: {write_report(results, report_folder(out))}", err=True)
     if as_json:
-        click.echo(frame.to_json(orient="records"))
+        click.echo(results.frame().to_json(orient="records"))
         return
-    best = frame.loc[frame.groupby(["task", "size", "reading", "learner"], sort=False)["last100_mean"].idxmin()]
-    shown = best[
-        ["task", "size", "reading", "learner", "alpha", "last100_mean", "last100_sem", "area_mean", "diverged_runs"]
-    ]
     click.echo("The best setting of each learner, by the mean of the last 100 errors:")
-    click.echo(shown.to_string(index=False))
-    click.echo(f"All {len(frame)} settings are in {out}: gradient-dd export --out {out} table.csv")
+    click.echo(printable(results.best_frame().to_string(index=False, na_rep="")))
+    total = study.n_settings * len(study.tasks)
+    click.echo(f"All {total} settings are in {out}: gradient-dd export --out {out} table.csv")

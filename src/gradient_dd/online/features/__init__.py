@@ -33,9 +33,11 @@ FEATURES: dict[str, type[Features]] = {
 
 def from_data(data: dict[str, Any]) -> Features:
     """Return the map that `as_data` described."""
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise must("The description of features", "be a dictionary by name", data)
     rest = dict(data)
     kind = rest.pop("kind", None)
-    if kind not in FEATURES:
+    if not isinstance(kind, str) or kind not in FEATURES:
         raise unknown("kind of features", kind, FEATURES)
     try:
         return FEATURES[kind](**rest)

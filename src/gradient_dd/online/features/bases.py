@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Integers
-from gradient_dd.errors import must, number, whole_number
+from gradient_dd.arrays import LARGEST, Array, Integers, numbers
+from gradient_dd.errors import boolean, must, number, whole_number
 from gradient_dd.online.features.kind import Box, Features, Rows, box, matrix
 
 MOST = 2**20  # features of a dense basis: more would be a matrix nobody wants
@@ -102,8 +102,8 @@ class RadialBasis(BoxFeatures):
     ) -> None:
         self.box = box(low, high, outside)
         self.per_dimension = whole_number("'per_dimension'", per_dimension, at_least=2)
-        self.width = number("'width'", "be a positive number", width, low=0.0, positive=True)
-        self.normalised = bool(normalised)
+        self.width = number("'width'", "be a number from 1e-06 to 1e+06", width, low=1e-6, high=1e6)
+        self.normalised = boolean("'normalised'", normalised)
         self.centres = exponents(self.per_dimension - 1, len(self.box.low), "radial") / (self.per_dimension - 1)
         self.n_features = self.nonzeros = len(self.centres)
         self.bound = 1.0 if self.normalised else float(self.n_features)
@@ -131,18 +131,25 @@ class Columns(Features):
     kind = "columns"
 
     def __init__(self, shift: Any, scale: Any, intercept: bool = True, largest: float = float("inf")) -> None:
-        self.shift, self.scale = (np.atleast_1d(np.asarray(one, dtype=float)) for one in (shift, scale))
-        if self.shift.shape != self.scale.shape or not (self.scale > 0).all():
+        self.shift, self.scale = (
+            np.atleast_1d(numbers(f"{name!r}", one, LARGEST)) for name, one in (("shift", shift), ("scale", scale))
+        )
+        if self.shift.ndim != 1 or self.shift.shape != self.scale.shape or not (self.scale >= 1 / LARGEST).all():
             raise must("'scale'", "be positive, with one number for each of 'shift'", self.scale)
-        self.intercept = bool(intercept)
+        self.intercept = boolean("'intercept'", intercept)
         self.n_features = self.nonzeros = len(self.shift) + self.intercept
-        self.bound = float(largest)
+        rule = "be a number that is zero or more, or infinite"
+        self.bound = (
+            np.inf if isinstance(largest, float) and largest == np.inf else number("'largest'", rule, largest, low=0.0)
+        )
 
     @classmethod
     def fitted(cls, observations: Any, intercept: bool = True) -> "Columns":
         """Return the map that gives these observations mean 0 and spread 1; constant columns keep their size."""
-        X = np.asarray(observations, dtype=float)
+        X = numbers("Observations", observations, LARGEST)
         X = matrix(X, X.shape[1] if X.ndim == 2 else 1)
+        if not X.size:
+            raise must("Observations", "have at least one row and one column", X.shape)
         spread = X.std(axis=0)
         scaled = cls(X.mean(axis=0), np.where(spread > 0, spread, 1.0), intercept)
         scaled.bound = float((scaled.rows(X).values ** 2).sum(axis=1).max())
@@ -150,7 +157,8 @@ class Columns(Features):
 
     def rows(self, observations: Any) -> Rows:
         """Return the scaled observations."""
-        X = (matrix(observations, len(self.shift)) - self.shift) / self.scale
+        with np.errstate(over="ignore"):
+            X = numbers("Scaled observations", (matrix(observations, len(self.shift)) - self.shift) / self.scale)
         return Rows(None, np.column_stack([X, np.ones(len(X))]) if self.intercept else X)
 
     def as_data(self) -> dict[str, Any]:

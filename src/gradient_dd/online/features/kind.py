@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Integers
+from gradient_dd.arrays import LARGEST, Array, Integers, as_floats
 from gradient_dd.errors import Words, must, one_of
 
 OUTSIDE = ("refuse", "clip")
@@ -62,7 +62,7 @@ class Features(ABC):
 
     def __call__(self, observation: Any) -> Any:
         """Return the features of one observation: (indices, values), or a dense vector."""
-        return self.rows(np.asarray(observation)[None]).one(0)
+        return self.rows(as_floats("An observation", observation)[None]).one(0)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.n_features} features, {self.nonzeros} of them at a time>"
@@ -91,21 +91,28 @@ class Box(NamedTuple):
 
 def box(low: Any, high: Any, outside: str) -> Box:
     """Return checked bounds."""
-    low, high = (np.atleast_1d(np.asarray(bound, dtype=float)) for bound in (low, high))
+    low, high = (np.atleast_1d(as_floats(f"{name!r}", one)) for name, one in (("low", low), ("high", high)))
     if low.ndim != 1 or low.shape != high.shape:
         raise must("'low' and 'high'", "have one number for each dimension", Words(f"{low.shape} and {high.shape}"))
-    if not np.isfinite([low, high]).all() or not (low < high).all():
+    if not low.size:
+        raise must("'low' and 'high'", "have at least one dimension", Words("none"))
+    if not (np.abs([low, high]) <= LARGEST).all() or not (low < high).all():
         hint = "Give bounds yourself where a space has none."
         raise must("'low' and 'high'", "be finite, and low below high", Words(f"{low} and {high}"), hint)
     return Box(low, high, one_of("'outside'", outside, OUTSIDE))
 
 
+def for_each(what: str, value: Any, dimensions: int) -> list[Any]:
+    """Return one value for each dimension: the one given, or as many as there are."""
+    try:
+        return list(np.broadcast_to(np.asarray(value), dimensions).tolist())
+    except (TypeError, ValueError):
+        raise must(what, f"be one value, or one for each of {dimensions} dimensions", value) from None
+
+
 def matrix(observations: Any, dimensions: int) -> Array:
     """Return observations as finite numbers (n, dimensions), or raise with the first that is not."""
-    try:
-        X = np.asarray(observations, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise must("Observations", "be numbers", observations) from None
+    X = as_floats("Observations", observations)
     X = X[:, None] if X.ndim == 1 and dimensions == 1 else X
     if X.ndim != 2 or X.shape[1] != dimensions:
         raise must("The shape of observations", f"be (n, {dimensions})", X.shape)

@@ -19,9 +19,11 @@ class OneHot(Features):
     kind = "one_hot"
 
     def __init__(self, sizes: Any) -> None:
-        self.sizes: Integers = np.array(
-            [whole_number("'sizes'", one) for one in np.atleast_1d(np.asarray(sizes)).tolist()], dtype=np.int64
-        )
+        several = sizes if isinstance(sizes, list | tuple) else np.ravel(np.asarray(sizes)).tolist()
+        counts = [whole_number("'sizes'", one, at_most=2**31) for one in several]
+        if not counts:
+            raise must("'sizes'", "have at least one dimension", sizes)
+        self.sizes: Integers = np.array(counts, dtype=np.int64)
         self.n_features = int(np.prod(self.sizes, dtype=object))
         if self.n_features > 2**31:
             raise must("The number of one-hot features", "be at most 2³¹", self.n_features)

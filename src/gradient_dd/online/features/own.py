@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
-from gradient_dd.errors import must
+from gradient_dd.arrays import as_floats
+from gradient_dd.errors import must, whole_number
 from gradient_dd.online.features.kind import Features, Rows, matrix
 
 
@@ -20,7 +19,7 @@ class Own(Features):
         if not callable(function) and not hasattr(function, "transform"):
             raise must("A feature map of your own", "be a function, or have 'transform'", function)
         self.function, self.bound = function, 0.0
-        self.n_features = self.nonzeros = n_features or 0
+        self.n_features = self.nonzeros = 0 if n_features is None else whole_number("'n_features'", n_features)
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations, dense."""
@@ -28,11 +27,15 @@ class Own(Features):
             found = self.function.transform(observations)
         else:
             found = [self.function(observation) for observation in observations]
-        dense = np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=float)
+        dense = as_floats("Features of your own", found.toarray() if hasattr(found, "toarray") else found)
         values = matrix(dense, self.n_features or (dense.shape[1] if dense.ndim == 2 else 1))
         self.n_features = self.nonzeros = values.shape[1]
         self.bound = max(self.bound, float((values**2).sum(axis=1).max(initial=0.0)))
         return Rows(None, values)
+
+    def __call__(self, observation: Any) -> Any:
+        """Return the features of one observation, which may be anything that the function takes."""
+        return self.rows([observation]).one(0)
 
     def as_data(self) -> dict[str, Any]:
         """Refuse: a function is not plain data."""

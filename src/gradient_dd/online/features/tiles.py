@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.errors import must, whole_number
-from gradient_dd.online.features.kind import Features, Rows, box
+from gradient_dd.errors import boolean, must, whole_number
+from gradient_dd.online.features.kind import Features, Rows, box, for_each
 
+MOST_TILINGS = 2**12
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, from the golden ratio: neighbouring tiles fall far apart
 
 
@@ -46,10 +47,10 @@ class TileCoder(Features):
     ) -> None:
         self.box = box(low, high, outside)
         dimensions = len(self.box.low)
-        self.tilings = whole_number("'tilings'", tilings)
-        counts = np.broadcast_to(np.asarray(tiles), dimensions)
-        self.tiles: Integers = np.array([whole_number("'tiles'", one) for one in counts.tolist()], dtype=np.int64)
-        self.wrap = np.broadcast_to(np.asarray(wrap, dtype=bool), dimensions).copy()
+        self.tilings = whole_number("'tilings'", tilings, at_most=MOST_TILINGS)
+        counts = [whole_number("'tiles'", one, at_most=2**31) for one in for_each("'tiles'", tiles, dimensions)]
+        self.tiles: Integers = np.array(counts, dtype=np.int64)
+        self.wrap = np.array([boolean("'wrap'", one) for one in for_each("'wrap'", wrap, dimensions)])
         self.columns = self.tiles + ~self.wrap  # a shifted grid needs one tile more, unless it wraps around
         whole = self.tilings * int(np.prod(self.columns, dtype=object))
         self.size = None if size is None else whole_number("'size'", size, at_least=self.tilings)

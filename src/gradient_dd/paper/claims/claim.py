@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gradient_dd.paper.claims.evidence import Evidence
 from gradient_dd.paper.claims.findings import finding
-from gradient_dd.paper.claims.verdict import ALIKE, PAPER, Ask, Question, Verdict, in_words, judged
+from gradient_dd.paper.claims.verdict import ALIKE, PAPER, Ask, Question, Verdict, judged, over_all
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,19 @@ class Claim:
     def judge(self, questions: list[Question]) -> Verdict:
         """Return the verdict, from the fresh runs of the settings in the questions."""
         judgements = judged(questions, self.needed)
-        main = [one for judgement in judgements if judgement.tuning == PAPER for one in judgement.comparisons]
-        alike = [one for judgement in judgements if judgement.tuning == ALIKE for one in judgement.comparisons]
-        held, also = sum(one.holds for one in main), sum(one.holds for one in alike)
+        main, alike = ([one for one in judgements if one.tuning == tuning] for tuning in (PAPER, ALIKE))
         return Verdict(
             claim=self.name,
             source=self.source,
             where=self.where,
             statement=self.statement,
             criterion=self.criterion,
-            verdict=in_words(main, self.needed),
-            held=held,
-            of=len(main),
-            alike=f"{in_words(alike, self.needed)} ({also} of {len(alike)})" if alike else "",
+            verdict=over_all(main, self.needed),
+            held=sum(one.held for one in main),
+            of=sum(one.of for one in main),
+            alike=f"{over_all(alike, self.needed)} ({sum(one.held for one in alike)} of {sum(one.of for one in alike)})"
+            if alike
+            else "",
             finding=finding(judgements),
             studies=list(self.studies),
             needed=self.needed,

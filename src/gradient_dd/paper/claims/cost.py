@@ -7,6 +7,7 @@ import numpy as np
 
 from gradient_dd.paper.claims.evidence import Evidence
 from gradient_dd.paper.claims.verdict import Ask, Question
+from gradient_dd.studies.checked import checked_costs
 from gradient_dd.studies.statistics import Interval, ratio_interval
 from gradient_dd.studies.store import Store
 
@@ -51,14 +52,8 @@ def cost(found: Evidence) -> Question | None:
 
 def nanoseconds(found: Evidence, case: str) -> dict[str, dict[int, float]]:
     """Return what an update of each learner took in each unit of a study on a task, errors included."""
-    query = """
-        SELECT learner, unit, cost.seconds / updates * 1e9 FROM cost JOIN unit ON unit = id
-        WHERE task = ? AND run >= ? AND run < ?
-    """
-    runs = found.study.run_numbers
     times: dict[str, dict[int, float]] = {}
     with Store(found.results.path) as store:
-        if store.rows("SELECT 1 FROM sqlite_master WHERE name = 'cost'"):
-            for learner, unit, value in store.rows(query, [case, runs.start, runs.stop]):
-                times.setdefault(learner, {})[unit] = value
+        for learner, unit, seconds, updates in checked_costs(store, case, found.study.run_numbers):
+            times.setdefault(learner, {})[unit] = seconds / updates * 1e9
     return times

@@ -223,6 +223,14 @@ def in_words(comparisons: list[Comparison], needed: int | None = None) -> str:
     return "not decided" if all(one.outcome == "open" for one in comparisons) else "does not hold"
 
 
+def over_all(judgements: list[Judgement], needed: int | None = None) -> str:
+    """Return the verdict of several judgements; where `needed` comparisons must hold, they must in each of them."""
+    held = [judgement.verdict == "holds" for judgement in judgements]
+    if needed is not None and any(held):
+        return "holds" if all(held) else "holds in part"
+    return in_words([one for judgement in judgements for one in judgement.comparisons], needed)
+
+
 def judged(questions: list[Question], needed: int | None) -> list[Judgement]:
     """Return a judgement for each reading and way of tuning, in the order of the questions."""
     groups: dict[tuple[str, str, str], list[Question]] = {}

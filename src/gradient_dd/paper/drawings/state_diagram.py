@@ -58,9 +58,10 @@ def value_text(row: np.ndarray) -> str:
 
 
 def action_text(task: Task, action: int, name: str) -> str:
-    """Return an action with its probability under the behaviour and the target policy."""
+    """Return an action with its probability under the behaviour and the target policy, and its ratio."""
     behaviour, target = task.behaviour[0, action], task.target[0, action]
-    return f"{name}: behaviour {behaviour:.3g}, target {target:g}"
+    ratio = target / behaviour if task.ratios is None else task.ratios[0, action]
+    return f"{name}: behaviour {behaviour:.3g}, target {target:g}, ratio {ratio:.3g}"
 
 
 def look(style: str) -> dict[str, Any]:

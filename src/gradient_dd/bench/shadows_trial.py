@@ -1,0 +1,251 @@
+"""The trial of the learner that chooses, as docs/shadows.md fixes it:  python -m gradient_dd.bench.shadows_trial
+
+Every learner is tuned on some runs of each task and shown on others, for every task alone. The measure of a learner on
+a task is the mean over all steps of ‖X(w − w*)‖_D, w* being the TD fixed point, and its ratio to the smallest measure
+of the rivals there.
+"""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import chain, count, islice
+from os import cpu_count
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.engine.choosing import run_shadow_learner
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.schedules import Schedule, constant, tapered
+from gradient_dd.learners import LEARNERS, Setting
+from gradient_dd.tasks import Task, baird, boyan_chain, random_mdp, random_walk
+
+STEPS, EVERY, TUNED, SHOWN = 20_000, 100, 3, 5
+SEED = 2026
+SIZES = ((8, 3, 4, 0.9), (20, 3, 8, 0.95), (12, 2, 6, 0.99), (30, 3, 8, 0.9))  # states, actions, features, discount
+ALPHAS: Array = np.power(10.0, 0.2 - 0.3 * np.arange(15))  # over the mean of ‖x‖²
+ZETAS = (0.25, 1.0, 4.0, 16.0)
+KAPPAS = (0.25, 1.0, 4.0, 16.0)
+CAP = 1000.0  # ratios beyond it, divergence included, count as this
+CHOOSERS = ("shadows, alpha tuned", "shadows, nothing tuned")
+
+
+class Case(NamedTuple):
+    """A task of the trial, and the group it is counted in."""
+
+    group: str
+    name: str
+    task: Task
+
+
+def aimed_at_the_fixed_point(task: Task) -> Task:
+    """Return the same task with the values of the TD fixed point for true values: errors are then distances to it."""
+    aimed = replace(task)
+    aimed.__dict__["true_values"] = task.features @ task.fixed_point
+    return aimed
+
+
+def td_is_stable(task: Task) -> bool:
+    """Return whether no eigenvalue of A has a negative real part, up to rounding."""
+    return bool(np.linalg.eigvals(task.moments.A).real.min() > -1e-10)
+
+
+def with_random_start(task: Task, draw: int) -> Task:
+    """Return the task with initial weights drawn from the standard normal distribution."""
+    return replace(task, initial_weights=np.random.default_rng(SEED + draw).standard_normal(task.n_features))
+
+
+def paper_cases() -> Iterator[Case]:
+    """The paper's tasks, Baird's counterexample in both readings with random initial weights."""
+    for n in (10, 20, 40):
+        yield Case("paper", f"walk {n}", random_walk(n))
+    yield Case("paper", "walk 20, linear", random_walk(20, features="linear"))
+    for n in (20, 50, 100):
+        yield Case("paper", f"Boyan {n}", boyan_chain(n))
+    for n in (7, 20):
+        for reading in ("standard", "paper"):
+            for draw in range(3):
+                task = with_random_start(baird(n, ratios=reading), draw)
+                yield Case("Baird", f"Baird {n}, {reading} ratios, start {draw}", task)
+
+
+def random_cases(target: str, number: int, first: int = 15_000_000) -> Iterator[Case]:
+    """Random MDPs of four sizes in turn; on policy the target is the behaviour policy."""
+    for i in range(number):
+        n, actions, p, discount = SIZES[i % len(SIZES)]
+        seed = first + i + (1_000_000 if target == "off" else 0)
+        task = random_mdp(n, actions, p, discount, seed=seed)
+        if target == "on":
+            task = replace(task, target=np.array(task.behaviour))
+        yield Case(
+            f"random, {target} policy", f"random_mdp({n}, {actions}, {p}, {discount}, seed={seed}), {target}", task
+        )
+
+
+def diverging_cases(number: int, first: int = 17_000_000) -> Iterator[Case]:
+    """Random MDPs of 3 states and 2 features on which TD diverges, from seeds that nothing else uses."""
+    made = ((seed, random_mdp(3, 2, 2, 0.99, seed=seed)) for seed in count(first))
+    diverging = ((seed, task) for seed, task in made if not td_is_stable(task))
+    for seed, task in islice(diverging, number):
+        yield Case("diverging", f"random_mdp(3, 2, 2, 0.99, seed={seed})", task)
+
+
+def rivals(task: Task, alphas: Array) -> dict[str, list[Setting]]:
+    """Return 60 settings of each rival, or nearly so, alphas being in units of one over the mean of ‖x‖²."""
+    scale = 1 / float(task.visits @ (task.features**2).sum(axis=1))
+
+    def grid(name: str, parameter: str, values: Iterable[float], **fixed: Any) -> list[Setting]:
+        rule = LEARNERS[name]
+        chosen: list[dict[str, Any]] = [{"alpha": a * scale, parameter: v} for a in alphas for v in values]
+        return [rule.setting(**values, **fixed) for values in chosen]
+
+    fine = np.geomspace(alphas[0], alphas[-1], 4 * len(alphas))
+    return {
+        "TD": [LEARNERS["td"].setting(alpha=a * scale) for a in fine],
+        "TDC": grid("tdc", "zeta", ZETAS),
+        "TDRC": grid("tdrc", "zeta", ZETAS),
+        "GTD2": grid("gtd2", "zeta", ZETAS),
+        "Gradient-DD": grid("gradient_dd", "kappa", KAPPAS),
+        "c = 0.3": grid("gtd2_to_td", "zeta", ZETAS, c=0.3),
+        "c = 0.6": grid("gtd2_to_td", "zeta", ZETAS, c=0.6),
+        "c = 1": grid("gtd2_to_td", "zeta", ZETAS, c=1.0),
+    }
+
+
+def measured(task: Task, schedule: Schedule, alphas: Array, steps: int, run: int) -> dict[str, Array]:
+    """Return the mean error of every setting of every learner in one run, diverged ones as inf."""
+    settings = rivals(task, alphas)
+    every_setting = chain.from_iterable(settings.values())
+    lanes = LaneRun(task, every_setting, Horizon(steps=steps, every=EVERY), schedule, seed=SEED, run=run)
+    lanes.advance()
+    cuts = np.cumsum([len(part) for part in settings.values()])[:-1]
+    areas = dict(zip(settings, np.split(lanes.results().area[0], cuts), strict=True))
+    common: dict[str, Any] = {"steps": steps, "every": EVERY, "seed": SEED, "run": run, "shadow_seed": run}
+    scale = 1 / float(task.visits @ (task.features**2).sum(axis=1))
+    for name, chosen in zip(CHOOSERS, ([a * scale for a in alphas], [None]), strict=True):
+        runs = [run_shadow_learner(task, alpha, schedule=schedule, **common).errors.mean() for alpha in chosen]
+        areas[name] = np.nan_to_num(np.array(runs), nan=np.inf, posinf=np.inf)
+    return areas
+
+
+def shown(case: Case, schedule: Schedule, alphas: Array, steps: int, tuned: int, total: int) -> dict[str, Any]:
+    """Return the measure of every learner on a task: its best setting of the first runs, on the others."""
+    task = aimed_at_the_fixed_point(case.task)
+    runs = [measured(task, schedule, alphas, steps, run) for run in range(total)]
+    measures, tails, places = {}, {}, {}
+    for name in runs[0]:
+        areas = np.array([areas[name] for areas in runs])
+        best = int(np.minimum(areas[:tuned], 1e100).mean(axis=0).argmin())
+        measures[name], tails[name] = float(areas[tuned:, best].mean()), float(areas[tuned:, best].max())
+        places[name] = best
+    start = float(np.linalg.norm(np.sqrt(task.visits) * (task.features @ task.initial_weights - task.true_values)))
+    return {
+        "group": case.group,
+        "task": case.name,
+        "td_stable": td_is_stable(task),
+        "start": start,
+        "measure": measures,
+        "worst_run": tails,
+        "setting": places,
+    }
+
+
+def ratios(rows: list[dict[str, Any]], names: list[str]) -> Array:
+    """Return each learner's measure over that of the best rival, (tasks, learners), at most CAP."""
+    measures = np.array([[row["measure"][name] for name in names] for row in rows])
+    best = measures[:, [name not in CHOOSERS for name in names]].min(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.minimum(np.nan_to_num(measures / best, nan=CAP, posinf=CAP), CAP)
+
+
+def summary(values: Array, resamples: int = 2000) -> dict[str, Any]:
+    """Return geometric mean, 95th percentile, both with 95 % bootstrap intervals over tasks, and the worst."""
+    draws = np.random.default_rng(0).integers(len(values), size=(resamples, len(values)))
+    means = np.exp(np.log(values)[draws].mean(axis=1))
+    tails = np.quantile(values[draws], 0.95, axis=1)
+    return {
+        "geometric_mean": float(np.exp(np.log(values).mean())),
+        "interval": np.quantile(means, [0.025, 0.975]).tolist(),
+        "percentile_95": float(np.quantile(values, 0.95)),
+        "percentile_95_interval": np.quantile(tails, [0.025, 0.975]).tolist(),
+        "worst": float(values.max()),
+    }
+
+
+def tables(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the summary of every learner, over all tasks, by regime of TD, and by group."""
+    names = list(rows[0]["measure"])
+    table = ratios(rows, names)
+    stable = np.array([row["td_stable"] for row in rows])
+    groups = {"all tasks": np.ones(len(rows), bool), "TD stable": stable, "TD unstable": ~stable}
+    groups |= {group: np.array([row["group"] == group for row in rows]) for group in {row["group"]: 0 for row in rows}}
+    return {
+        group: {name: summary(table[chosen, i]) | {"tasks": int(chosen.sum())} for i, name in enumerate(names)}
+        for group, chosen in groups.items()
+        if chosen.any()
+    }
+
+
+def run_trial(
+    cases: list[Case],
+    schedule: Schedule = constant,
+    alphas: Array = ALPHAS,
+    steps: int = STEPS,
+    tuned: int = TUNED,
+    total: int = TUNED + SHOWN,
+    on_progress: Callable[[str], None] = lambda message: None,
+) -> dict[str, Any]:
+    """Run all cases and return rows and tables, ready for a file."""
+    begin = perf_counter()
+
+    def work(case: Case) -> dict[str, Any]:
+        row = shown(case, schedule, alphas, steps, tuned, total)
+        on_progress(f"{perf_counter() - begin:6.0f} s  {case.name}")
+        return row
+
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        rows = list(pool.map(work, cases))
+    return {"schedule": str(schedule), "steps": steps, "rows": rows, "tables": tables(rows)}
+
+
+def lines(trial: dict[str, Any]) -> Iterator[str]:
+    """Yield the tables as text."""
+    for group, table in trial["tables"].items():
+        yield f"\n{group}: {next(iter(table.values()))['tasks']} tasks"
+        for name, row in table.items():
+            low, high = row["interval"]
+            yield (
+                f"  {name:24} geometric mean {row['geometric_mean']:7.3f} [{low:.3f}, {high:.3f}]"
+                f"   95 % {row['percentile_95']:8.2f}   worst {row['worst']:8.2f}"
+            )
+
+
+def main() -> None:
+    """Run the trial, or a small one, and write what it saw."""
+    parser = ArgumentParser(description="The trial of the learner that chooses, see docs/shadows.md.")
+    parser.add_argument("--quick", action="store_true", help="four tasks, four step sizes, 2,000 steps")
+    parser.add_argument("--schedule", choices=("constant", "tapered"), default="constant")
+    parser.add_argument("--out", type=Path, default=Path("shadows_trial.json"))
+    chosen = parser.parse_args()
+    schedule = constant if chosen.schedule == "constant" else tapered(STEPS // 10, per="step")
+    if chosen.quick:  # other tasks than those of the trial
+        first = 5_000_000
+        cases = [Case("paper", "walk 5", random_walk(5)), *random_cases("on", 1, first), *random_cases("off", 1, first)]
+        cases += diverging_cases(1, first)
+        options: dict[str, Any] = {"alphas": ALPHAS[2::4], "steps": 2000, "tuned": 1, "total": 2}
+    else:
+        cases = [*paper_cases(), *random_cases("on", 100), *random_cases("off", 100), *diverging_cases(50)]
+        options = {}
+    trial = run_trial(cases, schedule, on_progress=lambda message: print(message, flush=True), **options)
+    chosen.out.write_text(json.dumps(trial, indent=1))
+    print("\n".join(lines(trial)))
+
+
+if __name__ == "__main__":
+    main()

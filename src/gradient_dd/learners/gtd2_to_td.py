@@ -1,0 +1,38 @@
+"""GTD2 to TD: GTD2 with a share c of its bootstrapped half left out.
+
+    δ = r + γ x'·w − x·w
+    η ← η + β (ρ δ − x·η) x
+    w ← w + α ρ (x·η) (x − (1 − c) γ x')
+
+On average  Δη = β (b − A w − C η),  Δw = α (Aᵀ + c B) η,  B = C − Aᵀ.  c = 0 is GTD2. At c = 1, with a quick η, which
+is then C⁻¹(b − A w), it is TD. The fixed point is the same for every c, because η is 0 there. Gradient-DD does nearly
+this along trajectories, with c = κα. How large c may be before the mean diverges depends on the task: on Baird's
+counterexample most of the way, on `diverging_mdps` hardly at all.
+"""
+
+from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
+
+SHARE = Parameter("c", "share of the bootstrapped half that is left out: 0 none, 1 all", default=0.5, high=1.0)
+
+
+def step(alpha, beta, c, rho, rho_x, discount, delta, x_eta):
+    w_x = alpha * (rho_x * x_eta)
+    w_next = -alpha * rho * ((1.0 - c) * discount) * x_eta
+    eta_x = beta * (rho * delta - x_eta)
+    return w_x, w_next, eta_x
+
+
+def expected(alpha, beta, c, A, b, B, C, w, eta):
+    return alpha * (A.T @ eta + c * (B @ eta)), beta * (b - A @ w - C @ eta)
+
+
+GTD2_TO_TD = Rule(
+    name="gtd2_to_td",
+    label="GTD2 to TD",
+    step=step,
+    expected=expected,
+    moves=("w_x", "w_next", "eta_x"),
+    parameters=(ALPHA, ZETA, SHARE),
+    reference="This project (docs/shadows.md).",
+    module=__name__,
+)

@@ -1,0 +1,35 @@
+"""TDC to TD: TDC with a share c of its correction left out.
+
+    δ = r + γ x'·w − x·w
+    η ← η + β (ρ δ − x·η) x
+    w ← w + α ρ (δ x − (1 − c) γ (x·η) x')
+
+On average  Δη = β (b − A w − C η),  Δw = α (b − A w − (1 − c) B η).  c = 0 is TDC, c = 1 is TD, whatever η does. The
+fixed point is the same for every c. The sibling of `gtd2_to_td`, which moves w by x·η in place of δ.
+"""
+
+from gradient_dd.learners.gtd2_to_td import SHARE
+from gradient_dd.learners.rule import ALPHA, ZETA, Rule
+
+
+def step(alpha, beta, c, rho, discount, delta, x_eta):
+    w_x = alpha * rho * delta
+    w_next = -alpha * rho * ((1.0 - c) * discount) * x_eta
+    eta_x = beta * (rho * delta - x_eta)
+    return w_x, w_next, eta_x
+
+
+def expected(alpha, beta, c, A, b, B, C, w, eta):
+    return alpha * (b - A @ w - (1 - c) * (B @ eta)), beta * (b - A @ w - C @ eta)
+
+
+TDC_TO_TD = Rule(
+    name="tdc_to_td",
+    label="TDC to TD",
+    step=step,
+    expected=expected,
+    moves=("w_x", "w_next", "eta_x"),
+    parameters=(ALPHA, ZETA, SHARE),
+    reference="This project (docs/shadows.md).",
+    module=__name__,
+)

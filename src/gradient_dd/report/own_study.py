@@ -1,0 +1,124 @@
+"""The report of any study: which learner was best where, figures, divergence, tables, provenance."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.errors import Words, must
+from gradient_dd.learners import Rule
+from gradient_dd.report.figure import BLACK, BLUE, GREEN, NAMES, ORANGE, PURPLE, RED, SKY, YELLOW, Figure, Line
+from gradient_dd.report.page import Shown, figure_facts, render, setting_text
+from gradient_dd.report.panels import panels_of
+from gradient_dd.report.stored_study import stored_results
+from gradient_dd.report.study_figure import draw, scale, title_of
+from gradient_dd.studies import Study, statistics
+from gradient_dd.studies.results import Results
+from gradient_dd.studies.selection import places, tuned
+
+COLOURS = {"td": BLACK, "tdrc": SKY, "gtd2": ORANGE, "tdc": GREEN, "gradient_dd": RED}
+OTHERS = (PURPLE, BLUE, YELLOW)
+MEASURES = {"last100": "the last 100 errors", "area": "all errors"}
+
+
+def write_report(results: Results, folder: Path) -> Path:
+    """Write report.html, figures and the table of a study into a folder, and return the path of the page."""
+    check_complete(results)
+    study = results.study
+    figures = [Figure(name, f"Mean of {words}", study.name, lines_of(study), name) for name, words in MEASURES.items()]
+    for inside in ("figures", "tables"):
+        (folder / inside).mkdir(parents=True, exist_ok=True)
+    results.frame().to_csv(folder / "tables" / "settings.csv", index=False)
+    shown = [Shown(figure, panels_of(figure, results), study, "settings") for figure in figures]
+    for one in shown:
+        draw(one.figure, one.panels, study, folder / "figures")
+    compared = {
+        words: [compare(results, task, measure) for task in results.tasks] for measure, words in MEASURES.items()
+    }
+    page = render(
+        "report",
+        "own_study.html",
+        {study.name: results},
+        name=study.name,
+        scale=scale(study),
+        headline=[sentence(task, words) for words, tasks in compared.items() for task in tasks],
+        compared=compared,
+        figures=[figure_facts(one, folder / "figures") for one in shown],
+    )
+    target = folder / "report.html"
+    target.write_text(page, encoding="utf-8")
+    return target
+
+
+def report_stored(results: Path, folder: Path, rules: dict[str, Rule]) -> Path:
+    """Write the report of what a results file holds; `rules` are the user's own, by name."""
+    return write_report(stored_results(results, rules), folder)
+
+
+def report_folder(results: Path) -> Path:
+    """Return the folder for the report of a results file: NAME-report beside NAME.db."""
+    return results.with_name(f"{results.stem}-report")
+
+
+def check_complete(results: Results) -> None:
+    """Raise unless every setting has all runs of the study."""
+    for task in results.tasks:
+        missing = int(np.isnan(results.errors(task)[1]).sum())
+        if missing:
+            got, hint = Words(f"{missing:,} missing for {task}"), "gradient-dd sweep runs what is missing."
+            raise must(f"The results of study {results.study.name!r} in {results.path}", "be complete", got, hint)
+
+
+def lines_of(study: Study) -> tuple[Line, ...]:
+    """Return a line for each learner and place of ρ, tuned over everything but alpha."""
+    kinds = list(dict.fromkeys((setting.rule.name, setting.rho_mode) for setting in study.settings()))
+    others = [name for name, _ in kinds if name not in COLOURS]
+    colours = COLOURS | {name: OTHERS[place % len(OTHERS)] for place, name in enumerate(dict.fromkeys(others))}
+    return tuple(
+        Line(label(name, mode), name, rho_mode=mode, colour=colours[name], dashed=mode == "T") for name, mode in kinds
+    )
+
+
+def label(learner: str, mode: str) -> str:
+    """Return the name of a line."""
+    return NAMES.get(learner, learner) + (", ρ placed T" if mode == "T" else "")
+
+
+def compare(results: Results, task: str, measure: str) -> dict[str, Any]:
+    """Return the best setting of each learner on a task, best first, with its ratio to the best."""
+    settings, errors = results.errors(task, measure)
+    first = results.tasks[task].rmsve(results.tasks[task].initial_weights)
+    rows = []
+    for line in lines_of(results.study):
+        ours = places(settings, line.has)
+        place = tuned(settings, errors, line.has)
+        exploded = statistics.has_exploded(errors[ours], first).any(axis=1)
+        estimate = statistics.estimate(errors[[place]])
+        rows.append(
+            {
+                "line": line.label,
+                "setting": setting_text(settings[place]),
+                "errors": errors[place],
+                "mean": float(estimate.mean[0]),
+                "sem": float(estimate.sem[0]),
+                "settings": len(ours),
+                "exploded": int(exploded.sum()),
+            }
+        )
+    rows.sort(key=lambda row: row["mean"])
+    for row in rows[1:]:
+        row["ratio"] = statistics.ratio_interval((row["errors"], rows[0]["errors"]))
+    return {"task": f"{results.tasks[task].name}, {title_of(results.tasks[task])}", "rows": rows}
+
+
+def sentence(compared: dict[str, Any], words: str) -> str:
+    """Return which learner is lowest on a task, and which of the others cannot be told apart from it."""
+    best, *others = compared["rows"]
+    lead = f"{compared['task']}, mean of {words}: {best['line']} is lowest, {best['mean']:.3g}"
+    if not others:
+        return f"{lead}."
+    told = [f"{row['line']} has {row['ratio'].estimate:.3g} ×" for row in others if row["ratio"].low > 1]
+    same = [row["line"] for row in others if not row["ratio"].low > 1]
+    parts = [", ".join(told)] if told else []
+    parts += [f"{', '.join(same)} cannot be told apart from it"] if same else []
+    return f"{lead}; {'; '.join(parts)}."

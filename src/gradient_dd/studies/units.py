@@ -1,0 +1,130 @@
+"""Units: what a store lacks of a study, cut into pieces of work.
+
+A unit is (task, run): the missing settings of a task on the trajectory of a run. A study with more than 8,192 settings
+has several units for each (task, run), so that memory stays bounded. What is damaged counts as missing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from time import perf_counter
+from typing import Any
+
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.schedules import Schedule
+from gradient_dd.learners import Setting
+from gradient_dd.studies import Study
+from gradient_dd.studies.inspection import inspect_cells
+from gradient_dd.studies.repair import drop_cells, drop_records, drop_strays
+from gradient_dd.studies.store import Store
+from gradient_dd.tasks import Task
+
+MOST_SETTINGS = 8192  # of a unit
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Settings of a task to run on one run's trajectory, and their rows in the store."""
+
+    task: Task
+    run: int
+    settings: list[Setting]
+    rows: list[int]
+    horizon: Horizon
+    schedule: Schedule
+    sampling: str
+    seed: int
+
+
+@dataclass
+class Progress:
+    """How far a sweep is: cells are settings × runs, of each task and in all."""
+
+    study: Study
+    total: dict[str, int]
+    done: dict[str, int] = field(default_factory=dict)
+    kept: int = 0  # cells that were in the store before
+    updates: float = 0.0
+    diverged: int = 0
+    core_seconds: float = 0.0  # summed over units; compiling is not among them
+    begin: float = field(default_factory=perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the study began."""
+        return perf_counter() - self.begin
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """Cells done, and in all."""
+        return sum(self.done.values()), sum(self.total.values())
+
+
+OnProgress = Callable[[Progress], None]
+OnNotice = Callable[[str], None]
+
+
+def missing_units(
+    study: Study, store: Store, given: set[tuple[int, int]], on_progress: OnProgress, on_notice: OnNotice
+) -> Iterator[tuple[Unit, Progress]]:
+    """Yield what the store lacks of a study, and count what it has; cells `given` to another unit are left to it."""
+    tasks = study.built_tasks()
+    state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
+    started = store.add_study(study.name, str(study), study.run_numbers, sum(state.total.values()))
+    state.done = dict.fromkeys(state.total, 0)
+    redefined = replaced = 0
+    for task in tasks:
+        for lanes in sliced(study.lanes(task), MOST_SETTINGS):
+            rows = store.add_settings((key, facts) for key, _, facts in lanes)
+            store.add_to_study(started, rows.values())
+            others = store.count_other_definitions((facts["description"] for *_, facts in lanes), rows)
+            if others and not redefined:
+                on_notice(
+                    f"{store.path} has results of this study made by another definition of a task, a rule or the "
+                    "engine. They are kept, and not mixed with these."
+                )
+            redefined += others
+            for run, done, damaged in inspected(study, store, rows):
+                if damaged and not replaced:
+                    first = f"of {task}, run {run} first"
+                    on_notice(f"{store.path} has damaged results of this study, {first}. They are run again.")
+                    drop_strays(store)
+                if damaged:
+                    drop_cells(store, [(row, run) for row in damaged])
+                    replaced += len(damaged)
+                done |= {row for row in rows.values() if (row, run) in given}
+                lacking = [(rows[key], setting) for key, setting, _ in lanes if rows[key] not in done]
+                given |= {(row, run) for row, _ in lacking}
+                state.done[str(task)] += len(done)
+                state.kept += len(done)
+                if lacking:
+                    places, settings = map(list, zip(*lacking, strict=True))
+                    how = study.horizon, study.schedule, study.sampling, study.seed
+                    yield Unit(task, run, settings, places, *how), state
+    if state.kept == sum(state.total.values()):
+        on_progress(state)  # no unit will
+
+
+def prepare(store: Store, on_notice: OnNotice) -> None:
+    """Say what opening a store has changed, and remove from it what is damaged and belongs to no study."""
+    for sentence in store.notices:
+        on_notice(sentence)
+    if not store.is_sound:
+        drop_strays(store)
+    if count := drop_records(store):
+        on_notice(f"{store.path} had {count} damaged records of the time that a unit took. They have been removed.")
+
+
+def inspected(study: Study, store: Store, rows: dict[str, int]) -> Iterator[tuple[int, set[int], set[int]]]:
+    """Yield each run of a study, the settings that the store has of it, and those of which something is damaged."""
+    keys = {row: key for key, row in rows.items()}
+    for runs in sliced(study.run_numbers, max(1, MOST_SETTINGS // len(keys))):
+        done, damaged = inspect_cells(store, keys, range(runs[0], runs[-1] + 1))
+        yield from ((run, done[run], damaged[run]) for run in runs)
+
+
+def sliced(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yield items in lists of at most `size`."""
+    remaining = iter(items)
+    while piece := list(islice(remaining, size)):
+        yield piece

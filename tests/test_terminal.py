@@ -1,0 +1,51 @@
+"""What a long command shows: something at once, a plain line now and then, the finding before the table."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import click
+import pytest
+
+from gradient_dd.cli import live
+from gradient_dd.cli.commands.reproduce import coloured
+
+
+def progress(name, done, total):
+    study = SimpleNamespace(name=name)
+    return SimpleNamespace(study=study, cells=(done, total), updates=1.0, done={"t": done}, total={"t": total},
+                           seconds=1.0, diverged=0, core_seconds=1.0)  # fmt: skip
+
+
+def test_without_a_terminal_a_plain_line_tells_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(live, "EVERY", 0.05)
+    with live.LiveView() as view:
+        view(progress("walk", 3, 1200))
+        view(progress("walk-fresh", 1, 2))
+        view(progress("boyan", 5, 5))
+        view.closed.wait(0.3)
+    lines = capsys.readouterr().err.splitlines()
+    wanted = "Settings × runs done: walk 3 of 1,200; walk, selected settings on fresh runs 1 of 2"
+    assert lines.count(wanted) >= 2
+    assert set(lines) == {wanted}
+
+
+def test_verdicts_have_colours_unless_they_are_not_wanted(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shown = coloured("a  holds (1 of 1)\nb  does not hold (0 of 1)\nc  holds in part (1 of 2)")
+    for word, colour in (("holds", "green"), ("does not hold", "red"), ("holds in part", "yellow")):
+        assert click.style(word, fg=colour) in shown
+    assert click.unstyle(shown) == "a  holds (1 of 1)\nb  does not hold (0 of 1)\nc  holds in part (1 of 2)"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert coloured("a  holds") == "a  holds"
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_a_command_says_at_once_where_its_results_go(tmp_path):
+    flags = ["--task", "random_walk:n_states=3", "--learner", "td", "--alpha", "0.1", "--episodes", "5", "--runs", "1"]
+    call = [sys.executable, "-m", "gradient_dd.cli", "sweep", *flags, "--out", str(tmp_path / "r.db")]
+    done = subprocess.run(call, capture_output=True, text=True, check=True, env={**os.environ, "NO_COLOR": "1"})
+    said = done.stderr.splitlines()
+    assert any(line.startswith("Results go to ") for line in said)
+    assert "\x1b" not in done.stdout + done.stderr
