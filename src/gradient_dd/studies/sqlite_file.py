@@ -70,7 +70,11 @@ def open_to_write(file: Path) -> tuple[sqlite3.Connection, int, bool]:
         is_sound = db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
         if not is_sound and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             raise sqlite3.DatabaseError("malformed")
+        db.execute(
+            "PRAGMA busy_timeout = 120000"
+        )  # whoever is reading now may finish; later readers are not waited for
         db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA busy_timeout = 20000")
         db.execute("PRAGMA synchronous = FULL")
         if not is_sound:
             db.execute("REINDEX")  # an index differs from its table, and things would not be found by it
@@ -131,7 +135,7 @@ def explained(message: str) -> str:
         ("not a database", "must be a results file. Got another kind of file: nothing was changed."),
         ("unable to open", "must be in a folder that exists and can be written. Got one that does not, or cannot."),
         ("readonly", "must be writable. Got a file or folder that is read-only."),
-        ("locked", "must be free. Got one that another program is writing to: try again when it is done."),
+        ("locked", "must be free. Got one that another program is reading or writing: try again when it is done."),
     ):
         if sign in message:
             return text

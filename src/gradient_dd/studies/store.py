@@ -163,15 +163,17 @@ class Store:
             )
             return int(made.lastrowid or 0)
 
-    def add_to_study(self, study: int, settings: Iterable[int]) -> None:
+    def _add_to_study(self, study: int, settings: Iterable[int]) -> None:
         """Note which settings belong to a study, by their rows; those noted before stay."""
-        with self.transaction():
-            ((before,),) = self.rows("SELECT settings FROM study WHERE id = ?", (study,))
-            known = {row for first, last in ranges_of(before) for row in range(first, last + 1)}
-            self.db.execute("UPDATE study SET settings = ? WHERE id = ?", (as_ranges(known.union(settings)), study))
+        ((before,),) = self.rows("SELECT settings FROM study WHERE id = ?", (study,))
+        known = {row for first, last in ranges_of(before) for row in range(first, last + 1)}
+        self.db.execute("UPDATE study SET settings = ? WHERE id = ?", (as_ranges(known.union(settings)), study))
 
-    def add_settings(self, lanes: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, int]:
-        """Make sure that each (key, facts) has a row, as it should be; return the row of each key."""
+    def add_settings(self, lanes: Iterable[tuple[str, dict[str, Any]]], study: int | None = None) -> dict[str, int]:
+        """Make sure that each (key, facts) has a row, as it should be; return the row of each key.
+
+        `study` is the row of the study that the settings belong to, if that is to be noted.
+        """
         wanted = {key: setting_cells(key, facts) for key, facts in lanes}
         columns = (*SETTING_COLUMNS, "checksum")
         names, marks = ", ".join(columns), ", ".join("?" * len(columns))
@@ -190,7 +192,10 @@ class Store:
                             self.db.execute(f"UPDATE setting SET {changed} WHERE id = ?", (*wanted[key], row))
                 new = (wanted[key] for key in piece if key not in stored)
                 self.db.executemany(f"INSERT INTO setting ({names}) VALUES ({marks})", new)
-        return self.setting_rows(wanted)
+            rows = self.setting_rows(wanted)
+            if study is not None:
+                self._add_to_study(study, rows.values())
+        return rows
 
     def add_unit(
         self, task: str, run: int, settings: list[int], results: LaneResults, work: Work, facts: dict[str, Any]

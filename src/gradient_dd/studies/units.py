@@ -75,8 +75,7 @@ def missing_units(
     redefined = replaced = 0
     for task in tasks:
         for lanes in sliced(study.lanes(task), MOST_SETTINGS):
-            rows = store.add_settings((key, facts) for key, _, facts in lanes)
-            store.add_to_study(started, rows.values())
+            rows = store.add_settings(((key, facts) for key, _, facts in lanes), started)
             others = store.count_other_definitions((facts["description"] for *_, facts in lanes), rows)
             if others and not redefined:
                 on_notice(
