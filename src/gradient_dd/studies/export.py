@@ -29,12 +29,17 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
 
 def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Return a frame whose texts and column names no spreadsheet takes for formulas."""
-    texts = {name: frame[name].map(harmless) for name in frame.columns if frame[name].dtype.kind not in "ifub"}
-    return frame.assign(**texts).rename(columns=harmless)
+    changed = {}
+    for name in frame.columns:
+        if frame[name].dtype.kind not in "ifub":  # texts are many, but few of them differ
+            known = {cell: harmless(cell) for cell in frame[name].unique()}
+            if any(cell != shown for cell, shown in known.items() if isinstance(cell, str)):
+                changed[name] = frame[name].map(known)
+    return frame.assign(**changed).rename(columns=harmless)
 
 
 def harmless(cell: Any) -> Any:
-    """Return a cell: a text on one line, and with an apostrophe in front if it begins as a formula and is no number."""
+    """Return a cell. A text is put on one line, and gets an apostrophe in front if it looks like a formula."""
     if not isinstance(cell, str):
         return cell
     cell = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in cell)
