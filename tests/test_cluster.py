@@ -1,6 +1,7 @@
 """A Dask cluster that is not there, or goes away: one sentence, soon, and what was committed is kept."""
 
 import ast
+import logging
 import os
 import re
 import socket
@@ -66,6 +67,12 @@ def test_tls_without_certificates_is_refused():
         address = f"tls://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(BadRequestError, match="must be the address of a Dask scheduler"), dask_executor(address):
             pass
+
+
+def test_dask_prints_no_tracebacks_of_its_own():
+    with pytest.raises(BadRequestError), dask_executor("nowhere"):
+        pass
+    assert not logging.getLogger("distributed.batched").isEnabledFor(logging.CRITICAL)
 
 
 def test_the_page_calls_what_there_is():

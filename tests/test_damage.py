@@ -215,6 +215,47 @@ def test_a_damaged_record_of_time_is_named_and_removed(copy, statement):
     assert verify(copy).is_whole
 
 
+def test_a_result_under_another_number_is_removed(original, copy):
+    """A run that nobody made stands where run 1 was lost: the sweep runs run 1 again, and removes the stray."""
+    change(copy, "UPDATE result SET run = 77 WHERE setting = 2 AND run = 1")
+    assert {number for _, number, _ in verify(copy).damaged} == {1, 77}
+    run(STUDY, copy)
+    assert verify(copy).is_whole
+    assert content(copy) == content(original)
+
+
+def test_a_lost_setting_is_noticed_and_run_again(copy):
+    right = everything_read(copy)
+    change(copy, "DELETE FROM setting WHERE id = 2")
+    for read in (lambda: Results(STUDY, copy).frame(), lambda: Results(STUDY, copy).errors("random_walk(n_states=3)")):
+        with pytest.raises(DamagedError, match="Got damage to a setting that is missing"):
+            read()
+    assert not verify(copy).is_whole
+    notices = []
+    run(STUDY, copy, on_notice=notices.append)
+    assert any("had lost 1 settings" in sentence for sentence in notices)
+    assert verify(copy).is_whole
+    assert Results(STUDY, copy).errors("random_walk(n_states=3)")[1].tobytes().hex() == right[3]
+
+
+def test_a_setting_that_its_index_has_lost_is_still_found(copy):
+    """The index says another key than the table: readers look into the table, and the next sweep mends the index."""
+    right = everything_read(copy)
+    with closing(sqlite3.connect(copy)) as db:
+        (key,) = db.execute("SELECT key FROM setting WHERE id = 2").fetchone()
+        (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_setting_1'").fetchone()
+    content = copy.read_bytes()
+    begin = 16384 * (page - 1)
+    place = content.index(key.encode(), begin, begin + 16384)
+    other = chr(ord(key[-1]) ^ 1)  # the order of the index stays
+    copy.write_bytes(content[: place + 23] + other.encode() + content[place + 24 :])
+    assert verify(copy).structure
+    assert everything_read(copy) == right
+    run(STUDY, copy)
+    assert verify(copy).is_whole
+    assert (count(copy, "unit"), everything_read(copy)) == (6, right), "nothing was run again"
+
+
 def test_what_no_sweep_can_name_is_removed_on_request(copy):
     """A setting that has lost all its names is nobody's; the other results are readable once it is gone."""
     change(copy, "UPDATE setting SET key = 'x', description = 'y' WHERE id = 2")

@@ -52,6 +52,8 @@ def test_a_sweep_and_a_reader_leave_the_results_file_alone(copy):
     assert files(copy.parent) == ["a.db"]
     run(STUDY, copy)
     assert files(copy.parent) == ["a.db"]
+    with closing(sqlite3.connect(f"file:{copy}?mode=ro", uri=True)) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",), "any tool can read it without a log"
     Results(STUDY, copy).errors(NAME)
     verify(copy)
     assert files(copy.parent) == ["a.db"]

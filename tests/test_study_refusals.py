@@ -179,9 +179,9 @@ def test_the_command_says_one_sentence_and_makes_nothing(tmp_path, arguments, co
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_folder_is_where_the_results_file_is_looked_for(tmp_path):
+def test_a_file_where_a_folder_is_meant(tmp_path):
     (tmp_path / "file").touch()
-    for command in ("report", "plot", "reproduce"):
+    for command in ("plot", "reproduce"):
         result = subprocess.run(
             [COMMAND, command, "--out", "file"], capture_output=True, text=True, check=False, cwd=tmp_path
         )

@@ -36,6 +36,12 @@ def inspect_settings(store: Store, chosen: Collection[int] | None = None) -> tup
     return whole, damaged
 
 
+def lost_settings(store: Store) -> list[Damage]:
+    """Return the settings that have results but no row any more."""
+    query = "SELECT DISTINCT setting FROM result WHERE setting NOT IN (SELECT id FROM setting)"
+    return [Damage(setting, None, "missing setting") for (setting,) in store.rows(query)]
+
+
 def has_values(text: Any) -> bool:
     """Return whether a text is the JSON of a setting's values."""
     try:
@@ -99,12 +105,6 @@ def undamaged(store: Store, found: Any, damaged: list[Damage]) -> Any:
             "Run the same sweep again: it replaces what is damaged. gradient-dd verify names all of it."
         )
     return found
-
-
-def check_orphans(store: Store) -> None:
-    """Raise if there are results whose setting is missing: what is not in the file may have been in it."""
-    query = "SELECT DISTINCT setting FROM result WHERE setting NOT IN (SELECT id FROM setting)"
-    undamaged(store, None, [Damage(setting, None, "setting") for (setting,) in store.rows(query)])
 
 
 def damaged_units(store: Store, damaged: Iterable[Damage]) -> dict[tuple[str, Any], list[str]]:

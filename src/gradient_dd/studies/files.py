@@ -95,7 +95,7 @@ def parse_schedule(given: str) -> Schedule:
 
 def load_rule(place: str) -> Rule:
     """Return the rule at "my_rule.py:MY_RULE"."""
-    file, colon, name = place.rpartition(":")
+    file, colon, name = text("A rule", place).rpartition(":")
     path = Path(file)
     if not colon or path.suffix != ".py":
         raise must("A rule", "be given as FILE.py:NAME", place)

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from gradient_dd.studies.checked import inspect_settings, inspect_units
+from gradient_dd.studies.checked import inspect_settings, inspect_units, lost_settings
 from gradient_dd.studies.columns import columns_of
 from gradient_dd.studies.inspection import DIVERGENCE, ERRORS, inspect_curves, inspect_results
 from gradient_dd.studies.seals import COLUMNS, INSERT, is_whole, joined_seals, seal_row
@@ -46,6 +46,14 @@ def drop_strays(store: Store) -> None:
             store.db.executemany(f"DELETE FROM {table} WHERE setting = ? AND run = ?", strays)
 
 
+def drop_orphans(store: Store) -> int:
+    """Remove the results of settings that are lost, and return how many settings that were."""
+    lost = [(one.setting,) for one in lost_settings(store)]
+    for row in lost:
+        drop_cells(store, store.rows("SELECT setting, run FROM result WHERE setting = ?", row))
+    return len(lost)
+
+
 def drop_records(store: Store) -> int:
     """Remove damaged records of the time that units took, and return how many there were. Results are not touched."""
     damaged = [(unit,) for unit in inspect_units(store)]
@@ -59,6 +67,7 @@ def drop_records(store: Store) -> int:
 def drop_damage(store: Store) -> None:
     """Remove all that is damaged: results and curves, records, and settings with all that belongs to them."""
     drop_records(store)
+    drop_orphans(store)
     drop_strays(store)
     settings = [(one.setting,) for one in inspect_settings(store)[1]]
     query = "SELECT setting, run FROM result WHERE setting = ?"

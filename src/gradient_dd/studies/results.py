@@ -10,7 +10,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import extra, must, one_of
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, statistics
-from gradient_dd.studies.checked import check_orphans, checked_curves, checked_results, undamaged
+from gradient_dd.studies.checked import checked_curves, checked_results, lost_settings, undamaged
 from gradient_dd.studies.frames import MEASURES, column_of, summary_frame
 from gradient_dd.studies.inspection import ERRORS, Damage
 from gradient_dd.studies.selection import tuned
@@ -35,8 +35,8 @@ class Results:
         lanes = [(key, setting) for key, setting, _ in self.study.lanes(self.tasks[task])]
         rows = store.setting_rows(key for key, _ in lanes)
         keys = {row: key for key, row in rows.items()}
-        if len(rows) < len(lanes):
-            check_orphans(store)
+        if len(rows) < len(lanes):  # some are not run yet, or lost
+            undamaged(store, None, lost_settings(store))
         return [setting for _, setting in lanes], [rows.get(key) for key, _ in lanes], keys
 
     def errors(self, task: str, measure: str = "last100") -> tuple[list[Setting], Array]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.engine.records import LaneResults
-from gradient_dd.errors import show
+from gradient_dd.errors import must, show
 from gradient_dd.studies.lock import Lock
 from gradient_dd.studies.ranges import as_ranges, ranges_of
 from gradient_dd.studies.schema import SETTING_COLUMNS, UNIT_COLUMNS, VERSION
@@ -42,6 +42,8 @@ class Store:
     """
 
     def __init__(self, path: str | Path, write: bool = False) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise must("The results file", "be the path of a file", path)
         self.path = Path(path)
         self.notices: list[str] = []
         self.is_sound = True

@@ -15,7 +15,7 @@ from gradient_dd.engine.schedules import Schedule
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study
 from gradient_dd.studies.inspection import inspect_cells
-from gradient_dd.studies.repair import drop_cells, drop_records, drop_strays
+from gradient_dd.studies.repair import drop_cells, drop_orphans, drop_records, drop_strays
 from gradient_dd.studies.store import Store
 from gradient_dd.tasks import Task
 
@@ -111,6 +111,8 @@ def prepare(store: Store, on_notice: OnNotice) -> None:
         on_notice(sentence)
     if not store.is_sound:
         drop_strays(store)
+    if count := drop_orphans(store):
+        on_notice(f"{store.path} had lost {count} settings. Their results have been removed.")
     if count := drop_records(store):
         on_notice(f"{store.path} had {count} damaged records of the time that a unit took. They have been removed.")
 
