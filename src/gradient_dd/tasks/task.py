@@ -151,9 +151,7 @@ class Task:
     @cached_property
     def active(self) -> Booleans:
         """(outcomes,) whether a learner sees the outcome: whether its state is of interest."""
-        return frozen(
-            np.ones(len(self.outcomes.state), bool) if self.interest is None else self._asked[self.transitions.row]
-        )
+        return self._asked[self.row[self.outcomes.state]]
 
     @cached_property
     def action_probabilities(self) -> tuple[Array, Array]:
