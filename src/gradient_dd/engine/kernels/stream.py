@@ -15,7 +15,8 @@ from numba import types
 
 from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
 from gradient_dd.engine.kernels.intrinsics import typed_as_any
-from gradient_dd.learners import MOVES, Rule
+from gradient_dd.learners import PLAIN_MOVES as MOVES
+from gradient_dd.learners import Rule
 
 AHEAD = 6  # rows by which features are fetched ahead
 LIMIT = 1e150  # of a move: `Learner` decides what to do with a larger one

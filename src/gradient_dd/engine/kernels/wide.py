@@ -23,7 +23,8 @@ from gradient_dd.engine.kernels.lane_state import (
 )
 from gradient_dd.engine.kernels.row_table import Shape
 from gradient_dd.engine.kernels.vectors import use_widest_vectors
-from gradient_dd.learners import MOVES, Rule
+from gradient_dd.learners import PLAIN_MOVES as MOVES
+from gradient_dd.learners import Rule
 
 
 class Scratch(NamedTuple):
