@@ -106,7 +106,7 @@ def rests_at_the_fixed_point(rule: Rule) -> None:
     With a trace w* solves E[δ z] = 0, or E[ρ δ z] = 0 where the trace leaves out the present ρ.
     """
     for seed in range(3) if rule.td_fixed_point else ():
-        task = tasks.random_mdp(seed=seed, episodic=seed == 1)
+        task = tasks.random_mdp(5, 2, 3, seed=seed, episodic=seed == 1)
         for rho_mode in modes(rule):
             setting = rule.setting(rho_mode, **away_from_zero(rule))
             w, zero = fixed_point(task, setting), np.zeros(task.n_features)

@@ -1,6 +1,7 @@
 """Contracts about the step itself: a function of scalars that uses what it declares, and nothing else."""
 
 from collections.abc import Iterable
+from math import inf
 
 import numpy as np
 
@@ -15,11 +16,14 @@ SIGNED = ("delta", "x_eta", "x_change", "z_eta", "b_eta", "x_next", "x_z", "x_tr
 
 
 def random_signals(rule: Rule, arguments: Iterable[str] | None = None) -> list[dict[str, float]]:
-    """Return a value for each argument of the step, or those given, DRAWS times. Only ratios are above 1."""
+    """Return a value for each argument of the step, or those given, DRAWS times. Only ratios and parameters are above 1."""
     rng = np.random.default_rng(0)
 
+    free = {parameter.name for parameter in rule.parameters if parameter.high == inf} - {"alpha", "zeta"}
+
     def draw(name: str) -> float:
-        return rng.normal() if name in SIGNED else rng.uniform(0.1, 2.0 if name.startswith("rho") else 0.9)
+        high = 2.0 if name.startswith("rho") or name in free else 0.9
+        return rng.normal() if name in SIGNED else rng.uniform(0.1, high)
 
     wanted = rule.arguments if arguments is None else arguments
     return [{name: float(draw(name)) for name in wanted} for _ in range(DRAWS)]
