@@ -36,7 +36,15 @@ from typing import Any
 from gradient_dd.errors import BadRequestError, Words, boolean, must, number, one_of, show, text, unknown
 from gradient_dd.fingerprint import code_of, fingerprint
 from gradient_dd.learners.trace import AlongTrace, Trace
-from gradient_dd.learners.vocabulary import MOVES, RHO_MODES, SIGNALS, TERMS, TRACE_SIGNALS
+from gradient_dd.learners.vocabulary import (
+    MOVES,
+    PLAIN_MOVES,
+    PLAIN_SIGNALS,
+    RHO_MODES,
+    SIGNALS,
+    TERMS,
+    TRACE_SIGNALS,
+)
 
 
 @dataclass(frozen=True)
@@ -265,6 +273,12 @@ class Rule:
     def has_eta(self) -> bool:
         """Whether it keeps secondary weights η."""
         return any(move.startswith("eta_") for move in self.moves)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it moves along x and x' alone, by the signals of PLAIN_SIGNALS: most readers know such rules."""
+        asked = set(self.arguments) - set(self.defaults)
+        return asked <= set(PLAIN_SIGNALS) and set(self.moves) <= set(PLAIN_MOVES) and not self.traces
 
     @property
     def has_rho_mode(self) -> bool:

@@ -2,7 +2,8 @@
 
 Features may be dense or sparse, (indices, values). A sparse update costs O(non-zeros) for every learner that is
 linear in time, whatever n_features: the shrinking of η (GTD, TDRC) is one scale for all of it, and Gradient-DD's
-w − w_prev is kept as a vector of which only the last step's non-zeros are ever touched.
+w − w_prev is kept as a vector of which only the last step's non-zeros are ever touched. With a trace it costs O(non-zeros
+of the trace); with momentum O(n_features).
 """
 
 from os import PathLike
@@ -11,21 +12,28 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import Array, check_memory, numbers, sparse_numbers
+from gradient_dd.arrays import Array, Integers, check_memory, numbers, sparse_numbers
 from gradient_dd.engine.metric import Metric
-from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.stream import Transitions, advance
+from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
+from gradient_dd.engine.stream import NO_INDICES, QuickStep, Transitions, advance, blank_memory
+from gradient_dd.engine.traces import Before
 from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
 from gradient_dd.learners import Rule, find
 from gradient_dd.online.feature_vector import NONE, Features, checked_features
 from gradient_dd.online.learner_file import Counts, read_learner, write_learner
-from gradient_dd.online.many import checked_transitions, places
+from gradient_dd.online.many import checked_probability_columns, checked_transitions, places
+from gradient_dd.online.trace_state import checked_probabilities, no_traces, product, saved_traces
 
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
-PARTS = 4  # numbers of memory for a feature: w, η, w − w_prev, and one so that no cache line is cut
-KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
-KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
+PRODUCTS = ("x_x", "x_next", "next_next", "x_z", "z_z")
+KNOWN_SIGNALS = (
+    *("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change"),
+    *("z_eta", "b_eta", *PRODUCTS),
+)
+KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z", "eta_eta")
+NO_FEATURES = np.empty(0, np.int64), np.empty(0)  # a feature vector without non-zeros
+PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine and gives the same bits
 REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
 
 
@@ -62,22 +70,34 @@ class Learner:
         check_memory(f"A {self.rule.name} learner of {show(p)} features", size, "Use fewer features.")
         self.rule.check_known("`Learner`", KNOWN_SIGNALS, KNOWN_MOVES)
         self.schedule = check_schedule(schedule)
+        self._quick: QuickStep | None = None
         self._initial_w = self._start_weights(initial_w)
         self.reset()
 
     def __repr__(self) -> str:
         return f"<Learner {self.setting}, {self.n_features} features, {self.updates} updates>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: not the compiled step, and the memory once."""
+        return self.__dict__ | {"_quick": None, "_w": None, "_eta": None, "_change": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._memory = blank_memory(self.n_features)
+        self._memory[:] = state["_memory"]
+        self._w, self._eta, self._change = self._memory.T[:3]
+
     def reset(self) -> None:
         """Forget everything learnt."""
         p = self.n_features
-        memory = np.zeros((p, PARTS))  # what one feature needs stands together
+        memory = blank_memory(p)  # what one feature needs stands together
         self._memory, self._w, self._eta, self._change = memory, *memory.T[:3]
         self._w[:] = self._initial_w
         self._scale = 1.0  # η is this times self._eta; self._change is w − w_prev
         self._touched: list[Any] = []  # where η moved since it last was zero; REMEMBERED + 1 entries mean anywhere
         self._changed: tuple[Any, ...] = ()  # where self._change is not zero
         self._metric = Metric(p, self.setting.values["ridge"]) if self.rule.natural else None
+        self._traces = no_traces(self.rule)
         self.updates = 0
         self.episodes = 0
 
@@ -115,12 +135,22 @@ class Learner:
         return float(values) if np.ndim(values) == 0 else values
 
     def update(
-        self, x: Any, reward: float, discount: float, x_next: Any, rho: float = 1.0, *, ended: bool | None = None
+        self,
+        x: Any,
+        reward: float,
+        discount: float,
+        x_next: Any,
+        rho: float = 1.0,
+        pi: float | None = None,
+        mu: float | None = None,
+        *,
+        ended: bool | None = None,
     ) -> float:
         """Learn from one transition, and return its TD error.
 
         `discount` is the continuation discount into the next state, 0 where the episode ended; x_next is then
-        not used and may be None. `rho` is π(a|s) / μ(a|s) of the action taken. `ended` says whether an episode
+        not used and may be None. `rho` is π(a|s) / μ(a|s) of the action taken; `pi` and `mu` are the two
+        probabilities, for learners that need them (tree_backup, abtd). `ended` says whether an episode
         ended, for schedules that count them; default: where discount is 0. Nothing changes if an argument is
         refused, or if the step would diverge (DivergedError).
         """
@@ -128,11 +158,21 @@ class Learner:
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
         ends = discount == 0 if ended is None else boolean("'ended'", ended)
+        probabilities = checked_probabilities(self.rule, rho, pi, mu)
+        delta = self._quick_update(x, reward, discount, x_next, rho)
+        if delta is None:
+            delta = self._plain_update(x, reward, discount, x_next, rho, *probabilities)
+        self.updates += 1
+        self.episodes += ends
+        return delta
+
+    def _plain_update(
+        self, x: Any, reward: float, discount: float, x_next: Any, rho: float, pi: float, mu: float
+    ) -> float:
+        """Make a step with NumPy and return its TD error; whatever is wrong with it is found here."""
         here = checked_features("x", x, self.n_features)
         there = NONE if discount == 0 else checked_features("x_next", x_next, self.n_features)
-
-        n = self.updates if self.schedule.per == "step" else self.episodes
-        signals = self.setting.signals(self.schedule.factor(n + 1), rho)
+        signals = self.setting.signals(self._factor(), rho)
         with np.errstate(all="ignore"):
             signals["discount"] = discount
             bootstrap = discount * total(there.values * self._w[there.where]) if discount else 0.0
@@ -140,63 +180,110 @@ class Learner:
             signals["delta"] = delta
             signals["x_eta"] = self._scale * total(here.values * self._eta[here.where])
             signals["x_change"] = total(here.values * self._change[here.where])
+            traces = self._traces.advanced(self.rule, signals, here, Before(discount, rho, pi, mu))
+            z, b = (traces.vectors.get(name, NONE) for name in ("z", "b"))
+            if traces.vectors:
+                for name, along in (("z_eta", z), ("b_eta", b)):
+                    signals[name] = self._scale * total(along.values * self._eta[along.where])
+                pairs = (here, here), (here, there), (there, there), (here, z), (z, z)
+                signals |= {name: product(*pair) for name, pair in zip(PRODUCTS, pairs, strict=True)}
             move = self.rule.coefficients(signals)
             metric, along, along_next = self._metric, here, there
             if metric:
                 x, x_next = self._dense(here), self._dense(there)
                 metric = metric.observed(x)
                 along, along_next = (Features(slice(None), metric.direction(one)) for one in (x, x_next))
-            self._check_finite({"w_x": along, "w_next": along_next, "eta_x": here}, move)
+            reach = {"w_x": along, "w_next": along_next, "w_z": z, "eta_x": here, "eta_next": there, "eta_z": z}
+            if move["w_change"]:
+                reach["w_change"] = Features(slice(None), self._change.copy())
+            self._check_finite(reach, move)
         # Nothing is refused from here on.
-        self._metric = metric
-        self._move_w(along, along_next, move["w_x"], move["w_next"])
-        self._move_eta(here, move["eta_x"], move["eta_eta"])
-        self.updates += 1
-        self.episodes += ends
+        self._metric, self._traces = metric, traces
+        self._move_w([(reach[name], move[name]) for name in reach if name.startswith("w_")])
+        self._move_eta([(reach[name], move[name]) for name in reach if name.startswith("eta_")], move["eta_eta"])
         return delta
 
-    def update_many(self, x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = None) -> Array:
+    def _quick_update(self, x: Any, reward: float, discount: float, x_next: Any, rho: float) -> float | None:
+        """Make a compiled step and return its TD error; or None, changing nothing, where that cannot be done."""
+        if self.updates < PLAIN_UPDATES or not self._compiles:
+            return None
+        quick = self._quick = self._quick or QuickStep(self.setting, self.n_features)
+        here = quick.row(x)
+        there = here if discount == 0 else quick.row(x_next)
+        if here is None or there is None or isinstance(x, tuple) != (isinstance(x_next, tuple) or discount == 0):
+            return None
+        numbers = self._scale, reward, discount, rho, self._factor()
+        made = quick.step(self._memory, here, there, numbers, self._previous())
+        if made is None:
+            return None
+        delta, self._scale = made
+        self._touched = [slice(None)]
+        self._changed = (slice(None),) if here.indices is NO_INDICES else (here.indices.copy(), there.indices.copy())
+        return delta
+
+    @property
+    def _compiles(self) -> bool:
+        """Whether the compiled step knows the rule."""
+        return self.rule.is_plain and not self.rule.natural
+
+    def update_many(
+        self, x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = None, pi: Any = None, mu: Any = None
+    ) -> Array:
         """Learn from n transitions, one after the other, and return their TD errors (n,); compiled.
 
         The result is that of `update` for each of them, to the bit. x and x_next are dense (n, p), pairs (indices,
-        values) of shape (n, k) each, or the rows of a SciPy sparse matrix; reward, discount and rho are numbers or
-        (n,), rho 1 by default. Nothing changes if an argument is refused. Where a step would diverge, the transitions
+        values) of shape (n, k) each, or the rows of a SciPy sparse matrix; reward, discount, rho, pi and mu are numbers
+        or (n,), rho 1 by default. Learners with a trace or with momentum are not compiled here. Nothing changes if an argument is refused. Where a step would diverge, the transitions
         before it have been learnt, and DivergedError says which one it was.
         """
         p = self.n_features
         data = checked_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, p)
-        n, ends = len(data.reward), data.discount == 0
-        counts = self.updates + np.arange(n) if self.schedule.per == "step" else self.episodes + np.cumsum(ends) - ends
-        factor, deltas, done = self.schedule.factors(counts + 1), np.empty(n), 0
+        n = len(data.reward)
+        probabilities = checked_probability_columns(self.rule, data.rho, pi, mu)
+        factor, deltas, done = self._factors(data.discount), np.empty(n), 0
         while done < n:
-            if not self.rule.natural:
+            if self._compiles:
                 done = self._advance(data, factor, deltas, done)
-            if done < n:  # a natural rule, a step out of bounds, or η to forget: one step the plain way
-                deltas[done] = self.update(*self._row(data, done))
+            if done < n:  # a rule that is not compiled, a step out of bounds, or η to forget: one step the plain way
+                deltas[done] = self.update(*self._row(data, done), *(None if c is None else c[done] for c in probabilities))
                 done += 1
         return deltas
+
+    def _previous(self) -> Integers:
+        """Return the features at which w changed in the last step; some may stand twice."""
+        if not self._changed or "x_change" not in self.rule.arguments:
+            return NO_INDICES
+        return np.concatenate([places(where, self.n_features) for where in self._changed])
+
+    def _factor(self) -> float:
+        """Return the factor of the schedule for the coming update."""
+        return self.schedule.factor(1 + (self.updates if self.schedule.per == "step" else self.episodes))
+
+    def _factors(self, discount: Array) -> Array:
+        """Return the factor of the schedule for each coming update, or one for all of them."""
+        if isinstance(self.schedule.function, Constant):
+            return np.ones(1)
+        if self.schedule.per == "step":
+            return self.schedule.factors(self.updates + np.arange(1, len(discount) + 1))
+        ends = discount == 0
+        return self.schedule.factors(self.episodes + np.cumsum(ends) - ends + 1)
 
     def _advance(self, data: Transitions, factor: Array, deltas: Array, first: int) -> int:
         """Make compiled steps from a row on, and return the row at which they stopped."""
         scale = np.array([self._scale])
-        previous = np.concatenate([places(where, self.n_features) for where in (*self._changed, NONE.where)])
-        with np.errstate(all="ignore"):
-            done = advance(self._memory, scale, self.setting, data, factor, previous, deltas, first)
+        done = advance(self._memory, scale, self.setting, data, factor, self._previous(), deltas, first)
         if done > first:
             self._scale, self._touched = float(scale[0]), [slice(None)]
-            self._changed = tuple(self._row(data, done - 1)[i][0] for i in (0, 3))
+            self._changed = tuple(where for where, _ in self._row(data, done - 1)[::3])
             self.updates += done - first
-            self.episodes += int((data.discount[first:done] == 0).sum())
+            self.episodes += int(np.count_nonzero(data.discount[first:done] == 0))
         return done
 
     def _row(self, data: Transitions, t: int) -> tuple[Any, ...]:
-        """Return one transition as `update` takes it, its features as pairs."""
-        pairs = []
-        for rows in (data.x, data.x_next):
-            begin, end = rows.begin[t : t + 2]
-            where = np.arange(end - begin) if data.dense else rows.indices[begin:end]
-            pairs.append((where, rows.values[begin:end]))
-        return pairs[0], data.reward[t], data.discount[t], pairs[1], data.rho[t]
+        """Return one transition as `update` takes it, its features as pairs without zeros."""
+        dense, goes_on = data.layout == "dense", data.discount[t] != 0
+        x, x_next = data.x.row(t, dense), data.x_next.row(t, dense) if goes_on else NO_FEATURES
+        return x, data.reward[t], data.discount[t], x_next, data.rho[t]
 
     def _check_finite(self, reach: dict[str, Features], move: dict[str, float]) -> None:
         """Raise if a step would move a weight by more than LIMIT, or scale η beyond it; moves go along `reach`."""
@@ -213,16 +300,16 @@ class Learner:
                     "The last finite weights are kept. Try a smaller alpha."
                 )
 
-    def _move_w(self, here: Features, there: Features, w_x: float, w_next: float) -> None:
+    def _move_w(self, moves: list[tuple[Features, float]]) -> None:
         for where in self._changed:
             self._change[where] = 0.0
-        for (where, values), coefficient in ((here, w_x), (there, w_next)):
+        for (where, values), coefficient in moves:
             if coefficient:
                 self._w[where] += coefficient * values
                 self._change[where] += coefficient * values
-        self._changed = (here.where, there.where)
+        self._changed = tuple(where for (where, _), _ in moves)
 
-    def _move_eta(self, here: Features, eta_x: float, eta_eta: float) -> None:
+    def _move_eta(self, moves: list[tuple[Features, float]], eta_eta: float) -> None:
         shrink = 1.0 + eta_eta
         self._scale *= shrink
         if shrink == 0:
@@ -230,10 +317,11 @@ class Learner:
         elif not SCALE_RANGE[0] < abs(self._scale) < SCALE_RANGE[1]:
             self._eta *= self._scale
             self._scale = 1.0
-        if eta_x:
-            self._eta[here.where] += (eta_x / self._scale) * here.values
-            self._touched.append(here.where)
-            del self._touched[REMEMBERED + 1 :]
+        for (where, values), coefficient in moves:
+            if coefficient:
+                self._eta[where] += (coefficient / self._scale) * values
+                self._touched.append(where)
+                del self._touched[REMEMBERED + 1 :]
 
     def _clear_eta(self) -> None:
         """Set η to zero; where few updates touched it since it last was, those places alone."""
@@ -258,6 +346,8 @@ class Learner:
         state = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
         if self._metric:
             state["metric"] = self._metric.inverse
+        if self.rule.traces:
+            state |= self._traces.arrays(self.n_features)
         counts = Counts(self.updates, self.episodes, self._scale)
         write_learner(path, self.setting, self.n_features, self.schedule, counts, state)
 
@@ -281,6 +371,8 @@ class Learner:
         agent._changed = (np.flatnonzero(agent._change),)
         agent.updates, agent.episodes, agent._scale = saved.counts
         agent._touched = [slice(None)]
+        if agent.rule.traces:
+            agent._traces = saved_traces(agent.rule, saved.state)
         if agent._metric:
             agent._metric.inverse, agent._metric.count = saved.state["metric"], agent.updates
         return agent
