@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Booleans, check_memory
+from gradient_dd.arrays import Array, Booleans, Integers, check_memory
 from gradient_dd.engine.traces import START, Before, trace_numbers
 from gradient_dd.errors import Words, must
 from gradient_dd.learners import Setting
@@ -27,8 +27,8 @@ from gradient_dd.tasks import Task
 class Pairs(NamedTuple):
     """Outcomes that may follow each other: `earlier` and `later` of each pair, and P(earlier | later)."""
 
-    earlier: Array
-    later: Array
+    earlier: Integers
+    later: Integers
     share: Array
 
 
@@ -72,7 +72,7 @@ def mean_trace(task: Task, setting: Setting, trace: Trace, weight: Array, pairs:
 
     seen = np.flatnonzero(weight > 0)
     first = np.zeros((count, 3))
-    first[seen] = [numbers(START, o, 0.0) for o in seen]
+    first[seen] = [numbers(START, int(o), 0.0) for o in seen]
     befores = [Before(discount[o], rho[o], pi[o], mu[o]) for o in range(count)]
     ends = list(zip(pairs.earlier, pairs.later, strict=True))
     low, high = (np.array([numbers(befores[a], b, memory) for a, b in ends]).reshape(-1, 3) for memory in (0.0, 1.0))

@@ -83,7 +83,7 @@ class Weights:
         signals["x_change"] = x @ self.change
         signals["z_eta"], signals["b_eta"] = z @ eta, b @ eta
         x_end = x_next if discount else none  # x' of a terminal is never looked at
-        signals |= dict(zip(PRODUCTS, (x @ x, x @ x_end, x_end @ x_end, x @ z, z @ z), strict=True))
+        signals |= dict(zip(PRODUCTS, map(float, (x @ x, x @ x_end, x_end @ x_end, x @ z, z @ z)), strict=True))
         move = setting.rule.coefficients(signals)
 
         along, along_next = x, x_next

@@ -2,8 +2,8 @@
 
 Features may be dense or sparse, (indices, values). A sparse update costs O(non-zeros) for every learner that is
 linear in time, whatever n_features: the shrinking of η (GTD, TDRC) is one scale for all of it, and Gradient-DD's
-w − w_prev is kept as a vector of which only the last step's non-zeros are ever touched. With a trace it costs O(non-zeros
-of the trace); with momentum O(n_features).
+w − w_prev is kept as a vector of which only the last step's non-zeros are ever touched. With a trace it costs
+O(non-zeros of the trace); with momentum O(n_features).
 """
 
 from os import PathLike
@@ -233,8 +233,9 @@ class Learner:
 
         The result is that of `update` for each of them, to the bit. x and x_next are dense (n, p), pairs (indices,
         values) of shape (n, k) each, or the rows of a SciPy sparse matrix; reward, discount, rho, pi and mu are numbers
-        or (n,), rho 1 by default. Learners with a trace or with momentum are not compiled here. Nothing changes if an argument is refused. Where a step would diverge, the transitions
-        before it have been learnt, and DivergedError says which one it was.
+        or (n,), rho 1 by default. Learners with a trace or with momentum are not compiled here. Nothing changes if an
+        argument is refused. Where a step would diverge, the transitions before it have been learnt, and DivergedError
+        says which one it was.
         """
         p = self.n_features
         data = checked_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, p)
@@ -245,7 +246,8 @@ class Learner:
             if self._compiles:
                 done = self._advance(data, factor, deltas, done)
             if done < n:  # a rule that is not compiled, a step out of bounds, or η to forget: one step the plain way
-                deltas[done] = self.update(*self._row(data, done), *(None if c is None else c[done] for c in probabilities))
+                pair = (None if column is None else column[done] for column in probabilities)
+                deltas[done] = self.update(*self._row(data, done), *pair)
                 done += 1
         return deltas
 

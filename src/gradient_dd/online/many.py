@@ -55,7 +55,7 @@ def checked_transitions(x: Any, reward: Any, discount: Any, x_next: Any, rho: An
 
 
 def checked_probability_columns(rule: Rule, rho: Array, pi: Any, mu: Any) -> list[Array | None]:
-    """Return π and μ of every action, (n,) each, or None where they are not given; raise with the first that is wrong."""
+    """Return π and μ of every action, (n,) each, None where not given; or raise with the first that is wrong."""
     columns = [None if one is None else column(name, one, len(rho)) for name, one in (("pi", pi), ("mu", mu))]
     for t in range(len(rho)) if any(one is not None for one in columns) else range(min(1, len(rho))):
         checked_probabilities(rule, float(rho[t]), *(None if one is None else one[t] for one in columns))

@@ -67,7 +67,7 @@ def array_shapes(rule: Rule, p: int) -> dict[str, tuple[int, ...]]:
 
 def combined(decay: float, z: Features, gain: float, x: Features) -> Features:
     """Return decay z + gain x; of a sparse sum, entries below SMALLEST of the largest are dropped."""
-    if isinstance(x.where, slice) or isinstance(z.where, slice) and z.values.size:
+    if isinstance(x.where, slice) or (isinstance(z.where, slice) and z.values.size):
         total = np.zeros(max(len(x.values) if isinstance(x.where, slice) else 0, len(z.values), 1 + highest(z, x)))
         total[z.where] = decay * z.values
         total[x.where] += gain * x.values

@@ -120,7 +120,7 @@ def fixed_point(task: Task, setting: Setting) -> Array:
         return task.fixed_point
     matrices = task_matrices(task, setting)
     own = "_rho" if Z not in setting.rule.traces and "rho" in setting.rule.arguments else ""
-    return np.linalg.solve(matrices[f"A{own}"], matrices[f"b{own}"])
+    return np.asarray(np.linalg.solve(matrices[f"A{own}"], matrices[f"b{own}"]), dtype=float)
 
 
 @for_each_form

@@ -144,7 +144,7 @@ def task_matrices(task: Task, setting: Setting) -> dict[str, Array]:
 def mean_matrices(weighted: list[tuple[float, Sample]], lam: float) -> dict[str, Array]:
     """Return the matrices of TERMS averaged over samples."""
     parts = [(weight, sample_matrices(sample, lam)) for weight, sample in weighted]
-    return {name: sum(weight * part[name] for weight, part in parts) for name in parts[0][1]}
+    return {name: np.sum([weight * part[name] for weight, part in parts], axis=0) for name in parts[0][1]}
 
 
 def sample_matrices(sample: Sample, lam: float) -> dict[str, Array]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ SIGNED = ("delta", "x_eta", "x_change", "z_eta", "b_eta", "x_next", "x_z", "x_tr
 
 
 def random_signals(rule: Rule, arguments: Iterable[str] | None = None) -> list[dict[str, float]]:
-    """Return a value for each argument of the step, or those given, DRAWS times. Only ratios and parameters are above 1."""
+    """Return a value for each argument of the step, or those given, DRAWS times; only ratios and parameters above 1."""
     rng = np.random.default_rng(0)
 
     free = {parameter.name for parameter in rule.parameters if parameter.high == inf} - {"alpha", "zeta"}
@@ -87,6 +88,7 @@ def stands_still_with_step_size_zero(rule: Rule) -> None:
     """With a schedule that is zero nothing changes, whatever the data."""
     task = tasks.random_mdp(seed=4)
     still = schedules.Schedule(lambda n: 0.0)
-    trace = reference.run(task, rule, steps=50, schedule=still, **away_from_zero(rule))
+    values: dict[str, Any] = {**away_from_zero(rule)}
+    trace = reference.run(task, rule, steps=50, schedule=still, **values)
     assert np.array_equal(trace.w, task.initial_weights), f"{rule.name} moves w with step size zero"
     assert not trace.eta.any(), f"{rule.name} moves η with step size zero"

@@ -51,6 +51,48 @@ def term_source(k: int) -> str:
     return "\n".join(lines)
 
 
+@numba.njit(**INLINE)
+def fold(errors, B, segments, s):
+    """Turn the sums of squares of all lanes into errors, and add them to what they belong to."""
+    use_widest_vectors()
+    now, diverged = errors.now, errors.diverged
+    for lane in range(B):
+        error = np.sqrt(now[lane])
+        if not error <= DIVERGED and diverged[lane] == 0:  # written so that NaN counts as divergence
+            diverged[lane] = segments.step[s]
+            diverged[B + lane] = segments.episode[s]
+        now[lane] = error if diverged[lane] == 0 else np.inf
+    if segments.point[s] >= 0:
+        first = np.uintp(segments.point[s]) * B
+        for lane in range(B):
+            errors.total[lane] += now[lane]
+            errors.curve[first + lane] += now[lane]
+    if segments.last[s]:
+        for lane in range(B):
+            errors.last[lane] += now[lane]
+
+
+@numba.njit(**INNER)
+def take_any_errors(w, measure, errors, gap, B, segments, s):
+    """Take the errors of all lanes, whatever the number of non-zeros of a row; `gap` (B,) is scratch."""
+    use_widest_vectors()
+    now, terms = errors.now, np.uintp(measure.targets.size)
+    K = np.uintp(measure.rows.size) // terms
+    for lane in range(B):
+        now[lane] = measure.rest
+    for m in range(terms):
+        for lane in range(B):
+            gap[lane] = 0.0
+        for j in range(m * K, (m + np.uintp(1)) * K):
+            begin, value = measure.rows[j] * B, measure.values[j]
+            for lane in range(B):
+                gap[lane] += w[begin + lane] * value
+        for lane in range(B):
+            off = gap[lane] - measure.targets[m]
+            now[lane] += off * off
+    fold(errors, B, segments, s)
+
+
 @cache
 def make_take_errors(k: int) -> Any:
     """Compile `take_errors` for measures with k non-zeros a row."""
@@ -65,24 +107,11 @@ def make_take_errors(k: int) -> Any:
     @named(f"measures of {k}")
     def take_errors(w, measure, errors, B, segments, s):
         use_widest_vectors()
-        now, diverged = errors.now, errors.diverged
+        now = errors.now
         for lane in range(B):
             now[lane] = measure.rest
         for m in range(np.uintp(measure.targets.size)):
             add_term(w, now, measure.rows, measure.values, measure.targets[m], m * K, B)
-        for lane in range(B):
-            error = np.sqrt(now[lane])
-            if not error <= DIVERGED and diverged[lane] == 0:  # written so that NaN counts as divergence
-                diverged[lane] = segments.step[s]
-                diverged[B + lane] = segments.episode[s]
-            now[lane] = error if diverged[lane] == 0 else np.inf
-        if segments.point[s] >= 0:
-            first = np.uintp(segments.point[s]) * B
-            for lane in range(B):
-                errors.total[lane] += now[lane]
-                errors.curve[first + lane] += now[lane]
-        if segments.last[s]:
-            for lane in range(B):
-                errors.last[lane] += now[lane]
+        fold(errors, B, segments, s)
 
     return take_errors
