@@ -109,7 +109,9 @@ class Block:
         """Return the table of the task and fresh lanes, as the kernel of the rule wants them."""
         if settings[0].rule.is_plain:
             return table, new_lanes(list(settings), lanes, self.stride, shape, task.initial_weights, diagonal=fused)
-        return traced_table(task), new_traced_lanes(settings, lanes, shape.width, task.initial_weights)
+        return traced_table(task, settings[0].rho_mode), new_traced_lanes(
+            settings, lanes, shape.width, task.initial_weights
+        )
 
     def advance(self, column: NDArray[np.int32], segments: Any) -> None:
         """Advance all lanes over a piece of the trajectory."""

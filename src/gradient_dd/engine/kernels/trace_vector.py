@@ -60,17 +60,18 @@ class TracedTable(NamedTuple):
     u: Array
     reward: Array
     rho: Array
+    rho_x: Array
     discount: Array
     pi: Array
     mu: Array
 
 
-def traced_table(task: Task) -> TracedTable:
+def traced_table(task: Task, rho_mode: str) -> TracedTable:
     """Return the table of a task."""
-    table, _ = touches(task, "R")
+    table, _ = touches(task, rho_mode)
     pi, mu = task.action_probabilities
     return TracedTable(
-        *(table.rows, table.x, table.x_next, table.u, table.reward, table.rho, table.discount),
+        *(table.rows, table.x, table.x_next, table.u, table.reward, table.rho, table.rho_x, table.discount),
         *(np.array(pi), np.array(mu)),
     )
 

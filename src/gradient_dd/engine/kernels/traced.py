@@ -91,9 +91,9 @@ def rule_source(rule: Rule) -> str:
     loop += [f"store_{move}(scratch.{move}, lane, {move})" for move in rule.moves if move != "eta_eta"]
     return "\n".join(
         [
-            f"def call_rule(fields, scratch, B, rho, discount, {', '.join(PRODUCTS)}):",
+            f"def call_rule(fields, scratch, B, rho, rho_x, discount, {', '.join(PRODUCTS)}):",
             "    use_widest_vectors()",
-            "    rho_x, outside = rho, 0",
+            "    outside = 0",
             "    for lane in range(B):",
             *(f"        {line}" for line in loop),
             "    return outside",
@@ -311,8 +311,8 @@ def make_take_step(rule: Rule) -> Any:
         x_x, x_next, next_next, x_z, z_z = 0.0, 0.0, 0.0, 0.0, 0.0
         if needs_products:
             x_x, x_next, next_next, x_z, z_z = products(lanes, table, first, width)
-        rho, discount = table.rho[outcome], table.discount[outcome]
-        outside = call_rule(lanes.fields, scratch, B, rho, discount, x_x, x_next, next_next, x_z, z_z)
+        rho, rho_x, discount = table.rho[outcome], table.rho_x[outcome], table.discount[outcome]
+        outside = call_rule(lanes.fields, scratch, B, rho, rho_x, discount, x_x, x_next, next_next, x_z, z_z)
         move_weights(lanes, table, first, width, B, scratch)
         if asks_change:
             keep_change(lanes, table, first, coming * width, width, B, scratch)
