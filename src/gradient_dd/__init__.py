@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gradient_dd.engine import reference, schedules
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
     from gradient_dd.learners import LEARNERS, Parameter, Rule
-    from gradient_dd.online import Learner
+    from gradient_dd.online import Learner, features
     from gradient_dd.online.shadows import ShadowLearner
     from gradient_dd.studies.results import Results
     from gradient_dd.studies.study import Study
@@ -40,6 +40,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "ShadowLearner": "online.shadows",
     "Study": "studies.study",
     "exact": "tasks.exact",
+    "features": "online.features",
     "reference": "engine.reference",
     "run": "studies.sweep",
     "schedules": "engine.schedules",
@@ -61,6 +62,7 @@ __all__ = [
     "ShadowLearner",
     "Study",
     "exact",
+    "features",
     "reference",
     "run",
     "schedules",
