@@ -193,7 +193,5 @@ def test_a_parameter_that_is_nested_without_end_is_refused():
     nested: list = []
     for _ in range(100_000):
         nested = [nested]
-    with pytest.raises(
-        ValueError, match="must have at most 50 lists inside one another. Got list that cannot be shown"
-    ):
+    with pytest.raises(ValueError, match="must have at most 50 lists inside one another"):
         task("random_mdp", n_states=nested)
