@@ -1,4 +1,4 @@
-"""Many settings of one rule on one stream of transitions, compiled. `online.StreamLanes` checks what a user gives it."""
+"""Many settings of one rule on one stream, compiled. `online.StreamLanes` checks what a user gives."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -7,6 +7,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Booleans
 from gradient_dd.evaluation.moments import MOST_FEATURES
 from gradient_dd.evaluation.transitions import Transitions
+from gradient_dd.online.features import Rows
 
 FEWEST_VALUES = 10  # a feature with so many different values is taken for a number, not for a kind
 
@@ -77,9 +78,9 @@ class Diagnosis:
         return None
 
 
-def key_of(rows: object) -> Array:
+def key_of(rows: Rows) -> Array:
     """Return one number for each feature row; equal rows have equal ones."""
-    indices, values = rows  # type: ignore[misc]
+    indices, values = rows
     rng = np.random.default_rng(7)
     if indices is None:
         return np.asarray(values @ rng.standard_normal(values.shape[1]))

@@ -27,7 +27,7 @@ def default_settings(unit: float, n_features: int, rules: Sequence[Rule] | None 
     """Return the settings to try: step sizes over two and a half decades below `unit`; fewer where memory is short."""
     chosen = [LEARNERS[name] for name in TRIED] if rules is None else list(rules)
     most = max(2, int(MOST_NUMBERS / n_features / 3 / (1 + COPIES)))
-    multiples = MULTIPLES
+    multiples: tuple[float, ...] = MULTIPLES
     while len(chosen) * len(multiples) > most and len(multiples) > 2:
         multiples = multiples[1::2] if len(multiples) > 3 else multiples[1:]
     return [rule.setting(alpha=unit * multiple) for rule in chosen[:most] for multiple in multiples][:most]
@@ -61,7 +61,7 @@ class Portfolio:
             p, k = self.lanes[0].memory.shape[0], max(1, batch.x.values.shape[1])
             self.every = int(np.clip(p // k, 4, 200_000))
             self._average_anew()
-        columns = tuple(column[:, None] for column in (batch.reward, batch.discount, batch.rho))
+        columns = batch.reward[:, None], batch.discount[:, None], batch.rho[:, None]
         ones = np.ones(len(batch))
         for lanes, table in zip(self.lanes, self.table, strict=True):
             lanes.advance(here, there, batch.x.indices is None, columns, ones, group, table)
@@ -94,7 +94,7 @@ class Portfolio:
         for places, lanes in zip(self.places, self.lanes, strict=True):
             steps = lanes.stopped[: lanes.count].reshape(len(places), -1) + 1
             for k, row in zip(places, steps, strict=True):
-                found[k] = int(row[row > 0].min(initial=0)) if not (row > 0).any() else int(row[row > 0].min())
+                found[k] = int(row[row > 0].min()) if (row > 0).any() else 0
         return found
 
     def _mean(self, i: int) -> Array:

@@ -143,7 +143,7 @@ class Evaluator:
         if "alpha" in self.parameters:
             return [self.rule.setting(**self.parameters)]
         tried = default_settings(unit, self.n_features, [self.rule])
-        return [self.rule.setting(**one.values | self.parameters) for one in tried]
+        return [self.rule.setting(**{**one.values, **self.parameters}) for one in tried]
 
     def _replayed(self) -> tuple[Portfolio, TdShadows, int]:
         """Return what has learnt from a stream that was kept whole, and how often it was replayed."""

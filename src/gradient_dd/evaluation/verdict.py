@@ -85,8 +85,8 @@ def episodes(diagnosis: Diagnosis) -> list[Finding]:
             Finding(
                 "with care",
                 "time limit",
-                f"{share:.0%} of the episodes end after exactly {length} steps, the longest there is. If that is a time "
-                "limit, it must be recorded as truncated, not as terminated: values are too small otherwise.",
+                f"{share:.0%} of the episodes end after exactly {length} steps, the longest there is. If that is a "
+                "time limit, it must be recorded as truncated, not as terminated: values are wrong otherwise.",
             )
         )
     return found
@@ -137,15 +137,15 @@ def ratios(diagnosis: Diagnosis, sums: GroupSums) -> list[Finding]:
 
 
 def mean_ratio(sums: GroupSums) -> list[Finding]:
-    """Return whether ρ averages to 1, over all rows and along each feature: both must hold if propensities are right."""
+    """Return whether ρ averages to 1 over all rows and along each feature, as it does if propensities are right."""
     used = sums.rows > 0
     rows = sums.rows[used]
     mean, error = ratio_of_sums(sums.ratio[used], rows)
     if abs(mean - 1) > OFF and abs(mean - 1) > SURE * error:
         level = "not" if abs(mean - 1) > FAR_OFF else "with care"
         why = (
-            "The behaviour never takes some actions of the target, or the propensities are not those of the policy that "
-            "made the data."
+            "The behaviour never takes some actions of the target, or the propensities are not those of the policy "
+            "that made the data."
             if mean < 1
             else "The propensities are not those of the policy that made the data, or the two columns are swapped."
         )
@@ -161,8 +161,8 @@ def mean_ratio(sums: GroupSums) -> list[Finding]:
         level = "not" if abs(offs[worst]) > FAR_OFF else "with care"
         where = f"feature {worst}" if sums.small else "some features"
         sentence = (
-            f"The ratios average to {mean:.3f}, but along {where} they are off by {offs[worst]:+.2f}: the propensities are "
-            "wrong there, an action of the target is missing there, or the feature knows the action that follows."
+            f"The ratios average to {mean:.3f}, but along {where} they are off by {offs[worst]:+.2f}: the propensities "
+            "are wrong there, an action of the target is missing there, or the feature knows the action that follows."
         )
         return [Finding(level, "mean ratio", sentence)]
     return [Finding("fine", "mean ratio", f"The ratios average to {mean:.3f} ± {error:.3f}, as they should to 1.")]
@@ -189,8 +189,8 @@ def features(diagnosis: Diagnosis) -> list[Finding]:
         found.append(Finding("fine", "duplicated features", sentence))
     for leak in diagnosis.leaks:
         sentence = (
-            f"Feature {leak.feature} tells {leak.what} almost exactly ({leak.share:.0%} of what the other features leave "
-            "open). If it was computed from what came later, leave it out."
+            f"Feature {leak.feature} tells {leak.what} almost exactly ({leak.share:.0%} of what the other features "
+            "leave open). If it was computed from what came later, leave it out."
         )
         found.append(Finding("with care", "leaked future", sentence))
     return found
@@ -220,7 +220,7 @@ def findings_after(
         found.append(Finding("not", "held-out error", sentence))
     elif not chosen.error < still.error and still.error > 0:
         sentence = (
-            f"The held-out error is {chosen.error:.3g}, not below that of the initial weights, {still.error:.3g}."
+            f"The held-out error, {chosen.error:.3g}, is not below that of the initial weights, {still.error:.3g}."
         )
         found.append(Finding("not", "held-out error", sentence))
     else:
@@ -240,7 +240,8 @@ def findings_after(
         found.append(Finding(level, "LSTD", f"The exact solution of the sample, LSTD, differs by {apart:+.3g}."))
     scale = max(abs(value), float(np.abs(evaluation.values).max(initial=0.0)))
     level = "with care" if half > 0.5 * scale else "fine"
-    sentence = f"The value where episodes begin is {value:.4g}, from {low:.4g} to {high:.4g} at {evaluation.spread.confidence:.0%}."
+    bounds = f"from {low:.4g} to {high:.4g} at {evaluation.spread.confidence:.0%}"
+    sentence = f"The value where episodes begin is {value:.4g}, {bounds}."
     found.append(Finding(level, "interval", sentence))
     return found
 

@@ -197,8 +197,8 @@ def lanes_kernel(rule: Rule, dense: bool, per_lane: bool) -> Any:
                 if shrinks:
                     shrink[lane] = shrunk if live else 0.0
                     size = abs(scale[lane] * (1.0 + shrunk))
-                    fine = fine & (SMALLEST_SCALE < size) & (size < LARGEST_SCALE)
-                outside += np.int64(live) & np.int64(not fine)
+                    fine = fine & (size > SMALLEST_SCALE) & (size < LARGEST_SCALE)
+                outside += 1 if live & (not fine) else 0
             if outside == 0:
                 if shrinks:
                     for lane in range(lanes):
