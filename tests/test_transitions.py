@@ -1,10 +1,10 @@
-"""Batches of transitions: what is refused, what is derived, and that a stream of them is what `update_many` learns."""
+"""Batches of transitions: what is refused, and what is derived."""
 
 import numpy as np
 import pytest
 
-from gradient_dd import BadRequestError, Learner
-from gradient_dd.evaluation import evaluate_stream, transitions_of
+from gradient_dd import BadRequestError
+from gradient_dd.evaluation import transitions_of
 from gradient_dd.evaluation.transitions import joined
 
 P, N = 3, 40
@@ -32,16 +32,6 @@ def test_parts_joined_are_the_whole():
     for name in ("reward", "discount", "rho", "episode", "cut"):
         assert np.array_equal(getattr(again, name), getattr(whole, name))
     assert np.array_equal(again.x_next.values, whole.x_next.values)
-
-
-def test_a_stream_is_learnt_as_update_many_learns_it():
-    whole = transitions_of(*arrays())
-    agent = Learner("gradient_dd", P, alpha=0.05)
-    agent.update_many(*arrays())
-    batches = [whole.part(slice(begin, begin + 7)) for begin in range(0, N, 7)]
-    found = evaluate_stream(batches, P, learner="gradient_dd", alpha=0.05)
-    assert np.array_equal(found.w, agent.w)
-    assert np.array_equal(found.predict(np.eye(P)), agent.w)
 
 
 @pytest.mark.parametrize(

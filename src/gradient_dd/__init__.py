@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from gradient_dd.engine import reference, schedules
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
     from gradient_dd.learners import LEARNERS, Parameter, Rule
-    from gradient_dd.online import Learner
+    from gradient_dd.online import Learner, features
+    from gradient_dd.online.lanes import StreamLanes
     from gradient_dd.online.shadows import ShadowLearner
     from gradient_dd.studies.results import Results
     from gradient_dd.studies.study import Study
@@ -38,8 +39,10 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Results": "studies.results",
     "Rule": "learners",
     "ShadowLearner": "online.shadows",
+    "StreamLanes": "online.lanes",
     "Study": "studies.study",
     "exact": "tasks.exact",
+    "features": "online.features",
     "reference": "engine.reference",
     "run": "studies.sweep",
     "schedules": "engine.schedules",
@@ -59,8 +62,10 @@ __all__ = [
     "Results",
     "Rule",
     "ShadowLearner",
+    "StreamLanes",
     "Study",
     "exact",
+    "features",
     "reference",
     "run",
     "schedules",
