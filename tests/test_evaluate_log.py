@@ -137,10 +137,11 @@ def spoilt(name, row, value):
     return frame
 
 
+RENAMED = FRAME.rename(columns={"reward": "rewrad"})
 NEVER = FRAME.drop(columns="rho").assign(propensity=0.0, target_prob=1.0)
 BAD = [
-    (FRAME.rename(columns={"reward": "rewrad"}), {}, "A column of rewards must be in the log. Got none of that name. Did you mean"),
-    (FRAME, {"columns": {"reward": "rewards"}}, "The column 'rewards' for 'reward' must be in the log. Got none of that name."),
+    (RENAMED, {}, "A column of rewards must be in the log. Got none of that name. Did you mean"),
+    (FRAME, {"columns": {"reward": "rewards"}}, "The column 'rewards' for 'reward' must be in the log."),
     (FRAME, {"columns": {"rewrad": "reward"}}, "Unknown role of a column: 'rewrad'. Did you mean 'reward'?"),
     (FRAME[["reward", "rho"]], {}, "A log must have observations, such as obs_0, obs_1, …. Got 'reward', 'rho'."),
     (spoilt("x2", 17, np.nan), {}, "Column 'x2' in row 17 must be a finite number. Got nan."),

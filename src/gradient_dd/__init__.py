@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
     from gradient_dd.evaluation import evaluate_log
     from gradient_dd.learners import LEARNERS, Parameter, Rule
-    from gradient_dd.online import Learner
+    from gradient_dd.online import Learner, features
     from gradient_dd.online.lanes import StreamLanes
     from gradient_dd.online.shadows import ShadowLearner
     from gradient_dd.studies.results import Results
@@ -44,6 +44,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Study": "studies.study",
     "evaluate_log": "evaluation",
     "exact": "tasks.exact",
+    "features": "online.features",
     "reference": "engine.reference",
     "run": "studies.sweep",
     "schedules": "engine.schedules",
@@ -67,6 +68,7 @@ __all__ = [
     "Study",
     "evaluate_log",
     "exact",
+    "features",
     "reference",
     "run",
     "schedules",
