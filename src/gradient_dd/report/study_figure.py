@@ -44,7 +44,7 @@ def draw(
     with styled():
         handles = [key(place, line.line) for place, line in enumerate(panels[0].lines)]
         across = 2 if len(panels) == 1 else 5 if len(handles) == 5 else 4
-        heights = (1.5, 2.3, 2.3) if header else (2.6, 2.6)
+        heights = (1.8, 2.3, 2.3) if header else (2.6, 2.6)
         strip = strip_height(panels)
         room = {"gap": 0.7 + strip} if header else {"gap": 0.7, "top": TOP + strip}
         sheet = Sheet(len(panels), heights, width_of(panels), -(-len(handles) // across), **room)
@@ -61,7 +61,7 @@ def draw(
             draw_column(part, 0, panels, place, figure, study)
             part.save_svg(column_file(folder, figure.name, place))
         for place, panel in enumerate(smallest(panels) if header else []):
-            part = Sheet(1, (1.9,), 5.2, top=0.25)
+            part = Sheet(1, (2.1,), 5.2, top=0.25)
             axes = part.axes(0, 0)
             header(axes, panel.task)  # type: ignore[misc]
             axes.set_title(title_of(panel.task))

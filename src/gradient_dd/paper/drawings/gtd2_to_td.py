@@ -40,20 +40,22 @@ def draw(folder: Path) -> None:
     ]
     with styled():
         sheet = Sheet(len(columns), (3.2,), legend_rows=2)
+        heights, depths = [1.0], list[float]()
         for place, column in enumerate(columns):
             axes = sheet.axes(0, place)
-            high = max(exact_line(axes, column, alpha, number) for number, alpha in enumerate(ALPHAS))
-            low = flow_lines(axes, column.task)
+            heights.append(max(exact_line(axes, column, alpha, number) for number, alpha in enumerate(ALPHAS)))
+            depths.append(flow_lines(axes, column.task))
             axes.set(
                 title=column.title,
                 xlabel="κα",
                 yscale="log",
                 xlim=(0, column.largest),
-                ylim=(low / 6, 1.3 * max(high, 1)),
             )
-            plain_numbers(axes.yaxis)
             if place == 0:
                 axes.set_ylabel("rate, relative to that of TD")
+        for axes in sheet.canvas.axes:
+            axes.set_ylim(min(depths) / 6, 1.3 * max(heights))
+            plain_numbers(axes.yaxis)
         sheet.say(DRAWINGS["gtd2-to-td"].title, "exact along trajectories, ζ = 1; all rates at the same step size")
         sheet.legend(keys(), 4)
         sheet.save(folder, "gtd2-to-td")

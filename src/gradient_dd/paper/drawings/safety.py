@@ -92,7 +92,7 @@ def frame(axes: Any, column: Column, named: list[tasks.Task]) -> None:
 
 def name_of(task: tasks.Task) -> str:
     """Return a short name for a row."""
-    return "Baird, N = 7" if task.name == "baird" else f"seed {task.parameters['seed']}"
+    return "Baird" if task.name == "baird" else f"seed {task.parameters['seed']}"
 
 
 def keys() -> list[Any]:

@@ -19,7 +19,7 @@ SAMPLINGS = {"iid": "independent draws", "trajectory": "trajectories"}
 SYMBOLS = {"kappa": "κ", "zeta": "ζ"}
 ROWS = 19  # values of the parameter
 SQUARES = 10  # of them, at which the mean square is looked at
-HATCHED: dict[str, Any] = {"facecolor": "#dddddd", "edgecolor": "#aaaaaa", "hatch": "////", "linewidth": 0}
+HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#999999", "hatch": "////", "linewidth": 0}
 DECADES = 3.0  # of the rate, shown in colours
 
 

@@ -27,16 +27,16 @@ def state_diagram(axes: Any, task: Task) -> None:
     right, height = places[loop][0] + 0.43, places[loop][1]
     ends = (right, height - 0.2), (right, height + 0.2)
     axes.add_patch(FancyArrowPatch(*ends, connectionstyle="arc3,rad=2", shrinkA=0, shrinkB=0, **look("-"), zorder=5))
-    axes.text(right + 0.75, height, action_text(task, 1, "solid"), va="center")
+    axes.text(right + 0.75, height, action_text(task, 1, "solid").replace(", r", ",\nr"), va="center")
     top = -0.75, 1.75, 1.45 * (n - 2) + 0.75
     axes.plot([top[0], top[2]], [top[1], top[1]], "--", color="black", linewidth=0.9)
     axes.annotate(
         "", (top[0], 1.0), (top[0], top[1]), arrowprops={"arrowstyle": "-", "linestyle": "--", "linewidth": 0.9}
     )
     named = ", ".join(str(aim + 1) for aim in dashed[:2]) + f" … {dashed[-1] + 1}"
-    words = f"{action_text(task, 0, 'dashed')}: from every state to one of {named}, each with the same probability"
+    words = f"{action_text(task, 0, 'dashed')}:\nfrom every state to one of {named}, each with the same probability"
     axes.text((top[0] + top[2]) / 2, 1.85, words, ha="center", va="bottom")
-    axes.set(xlim=(-1.2, 1.45 * (n - 2) + 1.2), ylim=(-1.3, 2.4), aspect="equal")
+    axes.set(xlim=(-1.2, 1.45 * (n - 2) + 1.2), ylim=(-1.3, 2.9), aspect="equal")
     axes.axis("off")
 
 
