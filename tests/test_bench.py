@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from gradient_dd import bench
-from gradient_dd.bench import paper
+from gradient_dd import Learner, bench
+from gradient_dd.bench import paper, stream
 from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
 from gradient_dd.bench.plain_baseline import plain_call
 from gradient_dd.cli.group import cli
@@ -97,3 +97,31 @@ def test_the_paper_bench_compares_studies_with_c(monkeypatch):
         )
     shown = CliRunner().invoke(cli, ["bench", "--paper"], catch_exceptions=False).stdout
     assert "all" in shown
+
+
+@pytest.mark.parametrize("k", [8, 1])
+def test_the_c_of_a_stream_does_the_same_work(k):
+    log = stream.shuffled_log(3000, k, 50)
+    call = stream.c_call(log, 50)
+    if call is None:
+        pytest.skip("no C compiler on this machine")
+    agent = Learner("gradient_dd", 50, alpha=stream.ALPHA)
+    agent.update_many(*log.arguments)
+    assert np.allclose(call(), agent.w, rtol=1e-9, atol=1e-12)
+    assert np.abs(agent.w).max() > 1e-3
+
+
+def test_the_stream_table_names_what_is_missing(monkeypatch):
+    def none_here(log, p):
+        raise ImportError
+
+    monkeypatch.setattr(stream, "CASES", {8: 200})
+    monkeypatch.setattr(stream, "SINGLE", 20)
+    monkeypatch.setattr(stream, "REPEATS", 1)
+    monkeypatch.setattr(stream, "FEATURES", 100)
+    monkeypatch.setattr(stream, "OTHERS", {"another learn": ("another", none_here, True)})
+    result = CliRunner().invoke(cli, ["bench", "--stream"])
+    assert result.exit_code == 0
+    assert "another is not installed" in result.stdout
+    found = json.loads(CliRunner().invoke(cli, ["bench", "--stream", "--json"]).stdout)
+    assert {"update_many", "update"} <= {row["what"] for row in found if row.get("ns_per_update", 0) > 0}

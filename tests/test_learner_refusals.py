@@ -133,7 +133,7 @@ def test_a_matrix_with_equal_indices_stays_the_user_s_own():
     [
         (([[0], [1, 2]], [[1.0], [1.0]]), "Sparse 'x' must be whole indices and values of the same shape (n, k)."),
         ((np.ma.masked_array([[0]], [[1]]), [[1.0]]), "Sparse 'x' must be whole indices and values of the same shape"),
-        (([[0, 0]], [[1.5e308, 1.5e308]]), "The sums of equal indices of 'x' must be finite. Got inf."),
+        (([[0, 0]], [[1.5e308, 1.5e308]]), "The largest value of 'x' times the length of a row must be finite."),
         ((np.ones((1, 1)), [[1.0]]), "Sparse 'x' must be whole indices and values of the same shape"),
         (np.ma.masked_array(np.ones((2, 3)), np.eye(2, 3)), "'x' must be plain numbers. Got a masked array."),
         (sp.csr_matrix([[np.nan, 0, 0]]), "'x' must be finite. Got nan."),

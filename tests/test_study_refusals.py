@@ -186,3 +186,12 @@ def test_a_file_where_a_folder_is_meant(tmp_path):
             [COMMAND, command, "--out", "file"], capture_output=True, text=True, check=False, cwd=tmp_path
         )
         assert (result.returncode, result.stderr) == (2, "Error: '--out' must be a folder. Got a file.\n"), command
+
+
+def test_a_parameter_that_is_nested_without_end_is_refused():
+    """Python's own limit would end in a RecursionError."""
+    nested: list = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(ValueError, match="must have at most 50 lists inside one another"):
+        task("random_mdp", n_states=nested)

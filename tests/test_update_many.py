@@ -1,5 +1,8 @@
 """`update_many` is `update` for each transition, to the bit; what it refuses changes nothing."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -165,3 +168,86 @@ def test_an_empty_batch_changes_nothing():
     agent = Learner("gradient_dd", P)
     assert agent.update_many(np.empty((0, P)), [], [], np.empty((0, P))).shape == (0,)
     assert agent.updates == 0
+
+
+@pytest.mark.parametrize("form", ["dense", "pairs"])
+@pytest.mark.parametrize("learner", [name for name in LEARNERS if not LEARNERS[name].natural])
+def test_a_compiled_single_update_has_the_bits_of_a_plain_one(learner, form, monkeypatch):
+    single = FORMS[form][1]
+    x, reward, discount, x_next, rho = transitions(n=150)
+    rows = single(x), reward, discount, single(x_next), rho
+    agents = {}
+    for count in (0, 10**9):
+        monkeypatch.setattr("gradient_dd.online.learner.PLAIN_UPDATES", count)
+        agents[count] = agent = Learner(learner, P, alpha=0.02, schedule=tapered(5))
+        agent.deltas = one_by_one(agent, *rows)
+    quick, plain = agents.values()
+    assert plain._quick is None
+    assert quick._quick is not None
+    assert np.array_equal(quick.deltas, plain.deltas)
+    assert np.array_equal(quick.w, plain.w)
+    assert np.array_equal(quick.eta, plain.eta)
+
+
+def test_what_a_compiled_update_does_not_take_goes_the_plain_way(monkeypatch):
+    """Lists, single precision and a mixture of dense and sparse; and what is refused is refused in the same words."""
+    monkeypatch.setattr("gradient_dd.online.learner.PLAIN_UPDATES", 0)
+    agent = Learner("gradient_dd", 3, alpha=0.5)
+    first = agent.update([1, 0, 0], 1, 0.5, (np.array([2]), np.array([1.0])))
+    again = Learner("gradient_dd", 3, alpha=0.5)
+    assert again.update(np.eye(3)[0], 1.0, 0.5, np.eye(3)[2]) == first
+    assert np.array_equal(agent.eta, again.eta)
+    for bad, sentence in (
+        (np.array([1.0, np.nan, 0.0]), "'x' must be finite"),
+        ((np.array([0, 0]), np.ones(2)), "The indices of 'x' must differ"),
+        ((np.array([3]), np.ones(1)), "The indices of 'x' must be from 0 to 2"),
+        (np.ones(2), "The shape of 'x' must be"),
+    ):
+        with pytest.raises(BadRequestError, match=sentence):
+            agent.update(bad, 1.0, 0.0, None)
+    assert agent.updates == 1
+
+
+def test_what_stands_after_an_end_may_be_anything():
+    x, reward, discount, x_next, rho = transitions()
+    indices, values = as_pairs(x_next)
+    ended = discount[:, None] == 0
+    wild = np.where(ended, 10**9, indices), np.where(ended, np.nan, values)
+    left, right, dense = (Learner("gradient_dd", P, alpha=0.05) for _ in range(3))
+    left.update_many(as_pairs(x), reward, discount, (indices, values), rho)
+    right.update_many(as_pairs(x), reward, discount, wild, rho)
+    assert np.array_equal(left.w, right.w)
+    dense.update_many(x, reward, discount, np.where(ended, np.nan, x_next), rho)
+    assert np.allclose(dense.w, left.w)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint8, np.uint64])
+def test_indices_of_any_whole_kind(kind):
+    x, reward, discount, x_next, rho = transitions(n=50)
+    left, right = (Learner("td", P, alpha=0.05) for _ in range(2))
+    (i, v), (j, u) = as_pairs(x), as_pairs(x_next)
+    left.update_many((i, v), reward, discount, (j, u), rho)
+    right.update_many((i.astype(kind), v), reward, discount, (j.astype(kind), u), rho)
+    assert np.array_equal(left.w, right.w)
+
+
+def test_rows_of_one_feature_and_rows_of_other_lengths_mix():
+    x, reward, discount, _, rho = transitions(n=50)
+    single = np.arange(50)[:, None] % P, np.ones((50, 1))
+    left, right = (Learner("gradient_dd", P, alpha=0.05) for _ in range(2))
+    wanted = one_by_one(left, zip(*single, strict=True), reward, discount, zip(*as_pairs(x), strict=True), rho)
+    assert np.array_equal(right.update_many(single, reward, discount, as_pairs(x), rho), wanted)
+    assert np.array_equal(left.w, right.w)
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+def test_a_copy_of_a_learner_goes_on_alone(how):
+    x, reward, discount, x_next, rho = transitions(n=200)
+    agent = Learner("gradient_dd", P, alpha=0.05)
+    one_by_one(agent, x, reward, discount, x_next, rho)
+    before, again = agent.w.copy(), how(agent)
+    again.update_many(x, reward, discount, x_next, rho)
+    assert np.array_equal(agent.w, before)
+    assert not np.array_equal(again.w, before)
+    one_by_one(agent, x, reward, discount, x_next, rho)
+    assert np.array_equal(agent.w, again.w)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
     from gradient_dd.learners import LEARNERS, Parameter, Rule
     from gradient_dd.online import Learner
+    from gradient_dd.online.lanes import StreamLanes
     from gradient_dd.online.shadows import ShadowLearner
     from gradient_dd.studies.results import Results
     from gradient_dd.studies.study import Study
@@ -38,6 +39,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Results": "studies.results",
     "Rule": "learners",
     "ShadowLearner": "online.shadows",
+    "StreamLanes": "online.lanes",
     "Study": "studies.study",
     "exact": "tasks.exact",
     "reference": "engine.reference",
@@ -59,6 +61,7 @@ __all__ = [
     "Results",
     "Rule",
     "ShadowLearner",
+    "StreamLanes",
     "Study",
     "exact",
     "reference",

@@ -68,8 +68,8 @@ def must(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
 
 def number(what: str, rule: str, value: Any, low: float = -inf, high: float = inf, positive: bool = False) -> float:
     """Return `value` as a float if it is one finite real number within the bounds, else raise."""
-    if type(value) is float and isfinite(value) and low <= value <= high and not (positive and value == 0):
-        return value  # the common case, a million times
+    if isinstance(value, float) and isfinite(value) and low <= value <= high and not (positive and value == 0):
+        return float(value)  # the common case, a million times; NumPy's doubles are floats too
     try:
         plain: Any = value.item() if hasattr(value, "item") and not hasattr(value, "mask") else value
         real = nan if isinstance(plain, bool) or not isinstance(plain, Real) else float(plain)

@@ -8,20 +8,26 @@ from inspect import getsource
 from textwrap import dedent
 from typing import Any
 
+from gradient_dd.errors import must
+
+DEEPEST = 50  # lists inside one another: far more than any parameter has, far less than Python's own limit
+
 
 def fingerprint(*parts: Any) -> str:
     """Return a short name for JSON-like values; equal values have equal names on every machine."""
     return digest(json.dumps(plain(parts), sort_keys=True, ensure_ascii=False, default=str))
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, depth: int = 0) -> Any:
     """Return the same data with Python's own numbers and texts in place of those of NumPy."""
+    if depth > DEEPEST:
+        raise must("A value", f"have at most {DEEPEST} lists inside one another", value)
     if isinstance(value, dict):
-        return {plain(name): plain(one) for name, one in value.items()}
+        return {plain(name): plain(one, depth + 1) for name, one in value.items()}
     if isinstance(value, list):
-        return [plain(one) for one in value]
+        return [plain(one, depth + 1) for one in value]
     if isinstance(value, tuple):
-        return tuple(plain(one) for one in value)
+        return tuple(plain(one, depth + 1) for one in value)
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
 
 

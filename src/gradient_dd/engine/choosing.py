@@ -43,6 +43,7 @@ def run_shadow_learner(
     from gradient_dd.engine.kernels.shadows import run as run_compiled
 
     Horizon(steps=steps, every=every).check(task)
+    task.check_asked_everywhere("a ShadowLearner")
     column = Stream(task, seed, run, sampling).take(steps)
     row, next_row, reward, discount, rho, ends = task.transitions
     outcomes = tuple(np.ascontiguousarray(array) for array in (row, next_row, reward, discount, rho))

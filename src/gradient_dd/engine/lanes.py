@@ -126,7 +126,7 @@ class LaneRun:
         self.sampling, self.seed, self.run = sampling, seed, run
         self._ends = task.transitions.ends
         self._stream = Stream(task, seed, run, sampling)
-        self._ahead = self._stream.take(1)  # the outcome of the coming step
+        self._ahead = self._stream.take(1)  # outcomes drawn and not made: that of the coming step, or more
         self.steps = self.episodes = 0
         self.places, self.blocks = self._make_blocks(check)
 
@@ -165,15 +165,26 @@ class LaneRun:
             self._advance_piece(CHUNK if stop is None else min(CHUNK, stop - self.steps))
 
     def _advance_piece(self, length: int) -> None:
-        column = np.concatenate([self._ahead, self._stream.take(length)])
-        ends = np.flatnonzero(self._ends[column[:-1]]) + 1
+        column = self._draw(length)
+        ends = np.flatnonzero(self._ends[column[:length]]) + 1
         segments = self.horizon.cut(ends, length, self.steps, self.episodes, self.schedule)
+        seen, visible = column, segments
+        if self.task.interest is not None:  # learners do not see steps from states without interest
+            active = self.task.active[column]
+            seen, visible = column[active], segments._replace(end=np.cumsum([0, *active])[segments.end])
         for block in self.blocks:
-            block.advance(column, segments)
+            block.advance(seen, visible)
         made = int(segments.end[-1])
         self.steps += made
         self.episodes += int(np.searchsorted(ends, made, side="right"))
-        self._ahead = column[made : made + 1]
+        self._ahead = column[made:]
+
+    def _draw(self, length: int) -> NDArray[np.int32]:
+        """Return the outcomes of the next `length` steps, and those up to the first one after them that is seen."""
+        column = np.concatenate([self._ahead, self._stream.take(max(0, length + 1 - len(self._ahead)))])
+        while not self.task.active[column[length:]].any():
+            column = np.concatenate([column, self._stream.take(CHUNK // 1024)])
+        return column
 
     def results(self) -> LaneResults:
         """Return the folded errors of a finished run, with one row for the run."""
@@ -210,8 +221,8 @@ class LaneRun:
     def state(self) -> dict[str, Any]:
         """Return copies of all that changes, as plain arrays: a checkpoint."""
         words, group = self._stream.position
-        counts = np.array([self.steps, self.episodes, words, group, self._ahead[0]], np.int64)
-        own = {"run": np.array(self.key), "counts": counts}
+        counts = np.array([self.steps, self.episodes, words, group], np.int64)
+        own = {"run": np.array(self.key), "counts": counts, "ahead": self._ahead.copy()}
         return own | {name: array.copy() for name, array in self._arrays().items()}
 
     def _arrays(self) -> dict[str, Any]:
@@ -231,9 +242,9 @@ class LaneRun:
             raise must("A state", "be put back into a run like the one it was taken from", got)
         for name, array in self._arrays().items():
             array[:] = state[name]
-        self.steps, self.episodes, words, group, ahead = map(int, state["counts"])
+        self.steps, self.episodes, words, group = map(int, state["counts"])
         self._stream = Stream(self.task, self.seed, self.run, self.sampling, Position(words, group))
-        self._ahead = np.array([ahead], np.int32)
+        self._ahead = np.array(state["ahead"], np.int32)
 
 
 def run_lanes(

@@ -126,7 +126,8 @@ def run(
                 step += 1
                 factor = schedule.factor(step if schedule.per == "step" else episode)
                 x, x_next = rows[row[o]], rows[next_row[o]]
-                weights.advance(setting, factor, x, reward[o], discount[o], x_next, rho[o])
+                if task.active[o]:
+                    weights.advance(setting, factor, x, reward[o], discount[o], x_next, rho[o])
                 episode += bool(ends[o])
                 if ends[o] if episodes else step % every == 0:
                     error = task.rmsve(weights.w)

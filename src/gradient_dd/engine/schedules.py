@@ -10,6 +10,7 @@ both GTD2 and Gradient-DD stall far from the solution. `per="step"` stays availa
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,10 @@ class Schedule:
 
     def factor(self, n: int) -> float:
         """Return the checked factor for the n-th episode or step."""
-        rule = "be a finite number, zero or more"
-        return number(f"The schedule {self} at n = {n}", rule, self.function(n), low=0.0)
+        factor = self.function(n)
+        if type(factor) is float and 0 <= factor < inf:
+            return factor  # the common case, without writing the sentence
+        return number(f"The schedule {self} at n = {n}", "be a finite number, zero or more", factor, low=0.0)
 
     def factors(self, numbers: Any) -> Any:
         """Return the factors for an array of numbers n, calling a function of your own once for each n."""

@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import Array, check_memory, numbers, sparse_numbers
+from gradient_dd.arrays import Array, Integers, check_memory, numbers, sparse_numbers
 from gradient_dd.engine.metric import Metric
-from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.stream import Transitions, advance
+from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
+from gradient_dd.engine.stream import NO_INDICES, QuickStep, Transitions, advance, blank_memory
 from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
 from gradient_dd.learners import Rule, find
 from gradient_dd.online.feature_vector import NONE, Features, checked_features
@@ -23,9 +23,10 @@ from gradient_dd.online.many import checked_transitions, places
 
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
-PARTS = 4  # numbers of memory for a feature: w, η, w − w_prev, and one so that no cache line is cut
 KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
 KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
+NO_FEATURES = np.empty(0, np.int64), np.empty(0)  # a feature vector without non-zeros
+PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine and gives the same bits
 REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
 
 
@@ -62,16 +63,27 @@ class Learner:
         check_memory(f"A {self.rule.name} learner of {show(p)} features", size, "Use fewer features.")
         self.rule.check_known("`Learner`", KNOWN_SIGNALS, KNOWN_MOVES)
         self.schedule = check_schedule(schedule)
+        self._quick: QuickStep | None = None
         self._initial_w = self._start_weights(initial_w)
         self.reset()
 
     def __repr__(self) -> str:
         return f"<Learner {self.setting}, {self.n_features} features, {self.updates} updates>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: not the compiled step, and the memory once."""
+        return self.__dict__ | {"_quick": None, "_w": None, "_eta": None, "_change": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._memory = blank_memory(self.n_features)
+        self._memory[:] = state["_memory"]
+        self._w, self._eta, self._change = self._memory.T[:3]
+
     def reset(self) -> None:
         """Forget everything learnt."""
         p = self.n_features
-        memory = np.zeros((p, PARTS))  # what one feature needs stands together
+        memory = blank_memory(p)  # what one feature needs stands together
         self._memory, self._w, self._eta, self._change = memory, *memory.T[:3]
         self._w[:] = self._initial_w
         self._scale = 1.0  # η is this times self._eta; self._change is w − w_prev
@@ -128,11 +140,18 @@ class Learner:
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
         ends = discount == 0 if ended is None else boolean("'ended'", ended)
+        delta = self._quick_update(x, reward, discount, x_next, rho)
+        if delta is None:
+            delta = self._plain_update(x, reward, discount, x_next, rho)
+        self.updates += 1
+        self.episodes += ends
+        return delta
+
+    def _plain_update(self, x: Any, reward: float, discount: float, x_next: Any, rho: float) -> float:
+        """Make a step with NumPy and return its TD error; whatever is wrong with it is found here."""
         here = checked_features("x", x, self.n_features)
         there = NONE if discount == 0 else checked_features("x_next", x_next, self.n_features)
-
-        n = self.updates if self.schedule.per == "step" else self.episodes
-        signals = self.setting.signals(self.schedule.factor(n + 1), rho)
+        signals = self.setting.signals(self._factor(), rho)
         with np.errstate(all="ignore"):
             signals["discount"] = discount
             bootstrap = discount * total(there.values * self._w[there.where]) if discount else 0.0
@@ -151,8 +170,24 @@ class Learner:
         self._metric = metric
         self._move_w(along, along_next, move["w_x"], move["w_next"])
         self._move_eta(here, move["eta_x"], move["eta_eta"])
-        self.updates += 1
-        self.episodes += ends
+        return delta
+
+    def _quick_update(self, x: Any, reward: float, discount: float, x_next: Any, rho: float) -> float | None:
+        """Make a compiled step and return its TD error; or None, changing nothing, where that cannot be done."""
+        if self.updates < PLAIN_UPDATES or self.rule.natural:
+            return None
+        quick = self._quick = self._quick or QuickStep(self.setting, self.n_features)
+        here = quick.row(x)
+        there = here if discount == 0 else quick.row(x_next)
+        if here is None or there is None or isinstance(x, tuple) != (isinstance(x_next, tuple) or discount == 0):
+            return None
+        numbers = self._scale, reward, discount, rho, self._factor()
+        made = quick.step(self._memory, here, there, numbers, self._previous())
+        if made is None:
+            return None
+        delta, self._scale = made
+        self._touched = [slice(None)]
+        self._changed = (slice(None),) if here.indices is NO_INDICES else (here.indices.copy(), there.indices.copy())
         return delta
 
     def update_many(self, x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = None) -> Array:
@@ -165,9 +200,8 @@ class Learner:
         """
         p = self.n_features
         data = checked_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, p)
-        n, ends = len(data.reward), data.discount == 0
-        counts = self.updates + np.arange(n) if self.schedule.per == "step" else self.episodes + np.cumsum(ends) - ends
-        factor, deltas, done = self.schedule.factors(counts + 1), np.empty(n), 0
+        n = len(data.reward)
+        factor, deltas, done = self._factors(data.discount), np.empty(n), 0
         while done < n:
             if not self.rule.natural:
                 done = self._advance(data, factor, deltas, done)
@@ -176,27 +210,41 @@ class Learner:
                 done += 1
         return deltas
 
+    def _previous(self) -> Integers:
+        """Return the features at which w changed in the last step; some may stand twice."""
+        if not self._changed or "x_change" not in self.rule.arguments:
+            return NO_INDICES
+        return np.concatenate([places(where, self.n_features) for where in self._changed])
+
+    def _factor(self) -> float:
+        """Return the factor of the schedule for the coming update."""
+        return self.schedule.factor(1 + (self.updates if self.schedule.per == "step" else self.episodes))
+
+    def _factors(self, discount: Array) -> Array:
+        """Return the factor of the schedule for each coming update, or one for all of them."""
+        if isinstance(self.schedule.function, Constant):
+            return np.ones(1)
+        if self.schedule.per == "step":
+            return self.schedule.factors(self.updates + np.arange(1, len(discount) + 1))
+        ends = discount == 0
+        return self.schedule.factors(self.episodes + np.cumsum(ends) - ends + 1)
+
     def _advance(self, data: Transitions, factor: Array, deltas: Array, first: int) -> int:
         """Make compiled steps from a row on, and return the row at which they stopped."""
         scale = np.array([self._scale])
-        previous = np.concatenate([places(where, self.n_features) for where in (*self._changed, NONE.where)])
-        with np.errstate(all="ignore"):
-            done = advance(self._memory, scale, self.setting, data, factor, previous, deltas, first)
+        done = advance(self._memory, scale, self.setting, data, factor, self._previous(), deltas, first)
         if done > first:
             self._scale, self._touched = float(scale[0]), [slice(None)]
-            self._changed = tuple(self._row(data, done - 1)[i][0] for i in (0, 3))
+            self._changed = tuple(where for where, _ in self._row(data, done - 1)[::3])
             self.updates += done - first
-            self.episodes += int((data.discount[first:done] == 0).sum())
+            self.episodes += int(np.count_nonzero(data.discount[first:done] == 0))
         return done
 
     def _row(self, data: Transitions, t: int) -> tuple[Any, ...]:
-        """Return one transition as `update` takes it, its features as pairs."""
-        pairs = []
-        for rows in (data.x, data.x_next):
-            begin, end = rows.begin[t : t + 2]
-            where = np.arange(end - begin) if data.dense else rows.indices[begin:end]
-            pairs.append((where, rows.values[begin:end]))
-        return pairs[0], data.reward[t], data.discount[t], pairs[1], data.rho[t]
+        """Return one transition as `update` takes it, its features as pairs without zeros."""
+        dense, goes_on = data.layout == "dense", data.discount[t] != 0
+        x, x_next = data.x.row(t, dense), data.x_next.row(t, dense) if goes_on else NO_FEATURES
+        return x, data.reward[t], data.discount[t], x_next, data.rho[t]
 
     def _check_finite(self, reach: dict[str, Features], move: dict[str, float]) -> None:
         """Raise if a step would move a weight by more than LIMIT, or scale η beyond it; moves go along `reach`."""

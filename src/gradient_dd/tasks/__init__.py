@@ -7,10 +7,15 @@ from typing import Any
 from gradient_dd.errors import unknown
 from gradient_dd.tasks.baird import baird
 from gradient_dd.tasks.boyan_chain import boyan_chain
+from gradient_dd.tasks.collision import collision
+from gradient_dd.tasks.dann_mdp import dann_mdp
+from gradient_dd.tasks.five_state_walk import five_state_walk
 from gradient_dd.tasks.from_gymnasium import from_gymnasium
 from gradient_dd.tasks.from_tables import from_tables
+from gradient_dd.tasks.nineteen_state_walk import nineteen_state_walk
 from gradient_dd.tasks.random_mdp import random_mdp
 from gradient_dd.tasks.random_walk import random_walk
+from gradient_dd.tasks.rooms import rooms
 from gradient_dd.tasks.task import Outcomes, Task
 
 __all__ = [
@@ -20,10 +25,15 @@ __all__ = [
     "baird",
     "boyan_chain",
     "build",
+    "collision",
+    "dann_mdp",
+    "five_state_walk",
     "from_gymnasium",
     "from_tables",
+    "nineteen_state_walk",
     "random_mdp",
     "random_walk",
+    "rooms",
 ]
 
 TASKS: dict[str, Callable[..., Task]] = {
@@ -33,6 +43,11 @@ TASKS: dict[str, Callable[..., Task]] = {
         boyan_chain,
         baird,
         random_mdp,
+        collision,
+        rooms,
+        five_state_walk,
+        nineteen_state_walk,
+        dann_mdp,
     )
 }
 

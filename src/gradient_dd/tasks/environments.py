@@ -73,7 +73,7 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
         rho = float(self.task.rho[self._state, int(action)])
         self._state = int(outcome.next_state[chosen])
         self._ended = bool(self.task.terminal[self._state])
-        return np.int64(self._state), float(outcome.reward[chosen]), self._ended, False, self._info(rho)
+        return np.int64(self._state), float(self.task.rewards[chosen]), self._ended, False, self._info(rho)
 
     def render(self) -> str | None:
         """Return the present state in words, with render_mode "ansi"."""

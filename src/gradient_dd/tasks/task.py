@@ -3,6 +3,10 @@
 A task is a table of outcomes with two policies over it and features on its states. The sampler, the
 Gymnasium environment, the true values, the visits, the matrices and every error measure are derived from
 that one table; nothing is typed in twice.
+
+Several tasks may ask several questions about one stream. They then share the table and the behaviour policy, and each
+has a target policy, a discount, a cumulant and an interest of its own. Steps from states without interest are skipped:
+a learner does not see them. The discount into such a state must be 0, so nothing is lost between two visits.
 """
 
 from collections.abc import Mapping
@@ -15,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import Array, Booleans, Integers, check_memory
+from gradient_dd.errors import Words, must
 from gradient_dd.fingerprint import fingerprint
 from gradient_dd.tasks import exact
 from gradient_dd.tasks.validation import check_chains, check_steps, check_table
@@ -53,6 +58,8 @@ class Task:
     feature_rows     (states, p) sparse; rows of terminals are never used
     initial_weights  (p,) w at the first step
     ratios           (states, actions) importance ratios given outright, or None for target / behaviour
+    cumulant         (outcomes,) what is summed up in place of the rewards, or None
+    interest         (states,) 1 where the question is asked and 0 elsewhere, or None for everywhere
     parameters       what the builder of a named task was given
     notes            a sentence for each thing that was changed or left out when the table was made
     """
@@ -66,6 +73,8 @@ class Task:
     feature_rows: sp.csr_matrix = field(repr=False)
     initial_weights: Array
     ratios: Array | None = None
+    cumulant: Array | None = None
+    interest: Array | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -74,7 +83,8 @@ class Task:
         object.__setattr__(self, "discount", np.where(self.terminal, 0.0, self.discount))
         check_chains(self)
         given = (*self.outcomes, self.discount, self.start, self.behaviour, self.target, self.initial_weights)
-        for array in (*given, self.feature_rows.data, *([] if self.ratios is None else [self.ratios])):
+        options = [array for array in (self.ratios, self.cumulant, self.interest) if array is not None]
+        for array in (*given, self.feature_rows.data, *options):
             frozen(array)
 
     def __repr__(self) -> str:
@@ -133,6 +143,27 @@ class Task:
             return self.ratios
         return np.divide(self.target, self.behaviour, out=np.zeros_like(self.target), where=self.behaviour > 0)
 
+    @property
+    def rewards(self) -> Array:
+        """(outcomes,) what a learner is paid: the cumulant, or the rewards of the table."""
+        return self.outcomes.reward if self.cumulant is None else self.cumulant
+
+    @cached_property
+    def active(self) -> Booleans:
+        """(outcomes,) whether a learner sees the outcome: whether its state is of interest."""
+        return self._asked[self.row[self.outcomes.state]]
+
+    @cached_property
+    def action_probabilities(self) -> tuple[Array, Array]:
+        """π and μ of the action of each outcome, (outcomes,) each."""
+        taken = self.outcomes.state, self.outcomes.action
+        return frozen(self.target[taken]), frozen(self.behaviour[taken])
+
+    @property
+    def _asked(self) -> Booleans:
+        """(n,) which non-terminal states are of interest."""
+        return np.ones(self.n_states, bool) if self.interest is None else self.interest[self.states] > 0
+
     @cached_property
     def transitions(self) -> Transitions:
         """The columns a learner sees, one entry per outcome."""
@@ -140,7 +171,7 @@ class Task:
         return Transitions(
             row=self.row[outcome.state],
             next_row=self.row[outcome.next_state],
-            reward=outcome.reward,
+            reward=self.rewards,
             discount=self.discount[outcome.next_state],
             rho=self.rho[outcome.state, outcome.action],
             ends=self.terminal[outcome.next_state],
@@ -150,8 +181,8 @@ class Task:
     def digest(self) -> str:
         """Fingerprint of the dynamics: tasks that share it share their trajectories.
 
-        Features, ratios, discount, target policy and initial weights are left out, so that two readings of a task,
-        or two feature sets, are compared on the same transitions.
+        Features, ratios, discount, target policy, cumulant, interest and initial weights are left out, so that two
+        readings of a task, two feature sets, or two questions are compared on the same transitions.
         """
         code = sha256()
         for array in (*self.outcomes, self.start, self.behaviour):
@@ -163,7 +194,10 @@ class Task:
         """Fingerprint of all of its tables: two tasks that share it give the same results."""
         features, ratios = self.feature_rows, [] if self.ratios is None else [self.ratios]
         arrays = [self.discount, self.target, self.initial_weights, features.data, features.indices, features.indptr]
-        return fingerprint(self.digest, [sha256(array.tobytes()).hexdigest() for array in (*arrays, *ratios)])
+        question = {"cumulant": self.cumulant, "interest": self.interest}
+        asked = {name: sha256(array.tobytes()).hexdigest() for name, array in question.items() if array is not None}
+        tables = [sha256(array.tobytes()).hexdigest() for array in (*arrays, *ratios)]
+        return fingerprint(self.digest, tables, *([asked] if asked else []))
 
     # Exact quantities ------------------------------------------------------------------------------------
 
@@ -174,7 +208,7 @@ class Task:
         here, there = self.row[outcome.state], self.row[outcome.next_state]
         P = sp.csr_matrix((weight, (here, there)), shape=(n, n + 1))[:, :n]
         P.eliminate_zeros()
-        return P, np.bincount(here, weight * outcome.reward, minlength=n).astype(float)
+        return P, np.bincount(here, weight * self.rewards, minlength=n).astype(float)
 
     @cached_property
     def P(self) -> Array:
@@ -196,8 +230,9 @@ class Task:
 
     @cached_property
     def visits(self) -> Array:
-        """(n,) d: how often the behaviour policy is in each state; sums to 1."""
+        """(n,) d: how often the behaviour policy is in each state; sums to 1. States without interest have 0."""
         d = self._episode_visits if self.episodic else self._stationary_distribution
+        d = d if self.interest is None else d * self._asked
         return frozen(d / d.sum())
 
     @cached_property
@@ -252,6 +287,13 @@ class Task:
     def fixed_point(self) -> Array:
         """(p,) the TD fixed point w*, of least norm where it is not unique."""
         return frozen(exact.fixed_point(self.moments.A, self.moments.b))
+
+    def check_asked_everywhere(self, reader: str) -> None:
+        """Raise if the task has an interest, for a reader that would take its skipped steps for steps."""
+        if self.interest is not None:
+            raise must(
+                f"The task of {reader}", "ask its question in every state", Words(f"{self}, which has an interest")
+            )
 
     def rmsve(self, w: Array) -> float:
         """Return the root mean squared error of the values of w."""

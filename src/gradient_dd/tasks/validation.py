@@ -40,6 +40,8 @@ def check_table(task: "Task") -> None:
         ("features", task.feature_rows, (states, features)),
         ("initial_weights", task.initial_weights, (features,)),
         ("ratios", task.ratios if task.ratios is not None else task.behaviour, (states, actions)),
+        ("cumulant", task.cumulant if task.cumulant is not None else task.outcomes.state, task.outcomes.state.shape),
+        ("interest", task.interest if task.interest is not None else task.start, (states,)),
     ):
         if array.shape != shape:
             raise must(f"Task {task.name!r}: the shape of {name!r}", f"be {shape}", array.shape)
@@ -56,6 +58,7 @@ def check_table(task: "Task") -> None:
     check_probabilities(task)
     if task.ratios is not None and (task.ratios < 0).any():
         raise must(f"Task {task.name!r}: 'ratios'", "be zero or more", task.ratios.min())
+    check_interest(task)
     uncovered = (task.target > 0) & (task.behaviour == 0) & ~task.terminal[:, None]
     if uncovered.any() and task.ratios is None:
         state, action = np.argwhere(uncovered)[0]
@@ -69,17 +72,37 @@ def check_table(task: "Task") -> None:
 def check_arrays(task: "Task") -> None:
     """Raise unless every table is an array of the right kind, with finite numbers that are not too large."""
     text("The name of a task", task.name)
-    outcome, ratios = task.outcomes, {} if task.ratios is None else {"ratios": task.ratios}
+    outcome, options = task.outcomes, {name: getattr(task, name) for name in ("ratios", "cumulant", "interest")}
+    options = {name: array for name, array in options.items() if array is not None}
     if not hasattr(outcome, "_asdict"):
         raise must(f"Task {task.name!r}: 'outcomes'", "be Outcomes", outcome)
     if not (sp.issparse(task.feature_rows) and task.feature_rows.format == "csr"):
         raise must(f"Task {task.name!r}: 'feature_rows'", "be a SciPy csr matrix", Words("another kind"))
     tables = {name: getattr(task, name) for name in ("start", "discount", "behaviour", "target", "initial_weights")}
-    for name, array in (tables | outcome._asdict() | ratios | {"features": task.feature_rows.data}).items():
+    for name, array in (tables | outcome._asdict() | options | {"features": task.feature_rows.data}).items():
         kind, words = ("iu", "whole numbers") if name in WHOLE else ("f", "floats")
         if not isinstance(array, np.ndarray) or array.dtype.kind not in kind:
             raise must(f"Task {task.name!r}: {name!r}", f"be an array of {words}", array)
         numbers(f"Task {task.name!r}: {name!r}", array, np.inf if name in WHOLE else LARGEST)
+
+
+def check_interest(task: "Task") -> None:
+    """Raise unless interest is 0 or 1, somewhere 1, and nothing is bootstrapped from where it is 0."""
+    if task.interest is None:
+        return
+    wrong = (task.interest != 0) & (task.interest != 1)
+    if wrong.any():
+        raise must(f"Task {task.name!r}: 'interest'", "be 0 or 1", task.interest[wrong][0])
+    if not (task.interest[task.states] > 0).any():
+        raise must(f"Task {task.name!r}: 'interest'", "be 1 in a state that is not terminal", Words("0 in all"))
+    across = (task.interest == 0) & (task.discount != 0) & ~task.terminal
+    if across.any():
+        raise must(
+            f"Task {task.name!r}: the discount into a state without interest",
+            "be 0",
+            task.discount[across][0],
+            f"State {np.flatnonzero(across)[0]} has interest 0.",
+        )
 
 
 def check_outcomes(task: "Task") -> None:

@@ -60,6 +60,8 @@ def checked_value(name: str, value: Any) -> Any:
     """Return a value that is of the kind its name stands for, or raise."""
     if name in KINDS and not isinstance(value, KINDS[name][0]):
         raise must(f"{name!r}", f"be {KINDS[name][1]}", value)
+    if isinstance(value, Task):
+        value.check_asked_everywhere("the theory")
     if name == "learners":
         return several_learners(value)
     if name == "sampling":

@@ -61,6 +61,7 @@ class SampleMaps:
     def __init__(self, task: Task, setting: Setting) -> None:
         self.task, self.setting = task, setting
         rule = setting.rule
+        task.check_asked_everywhere("the theory")
         rule.check_known("The theory", KNOWN_SIGNALS, (*DIRECTED_MOVES, "eta_eta"))
         has = {"eta": rule.has_eta, "w": True, "w_prev": "x_change" in rule.arguments}
         self.parts = tuple(part for part in has if has[part])

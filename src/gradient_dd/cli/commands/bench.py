@@ -12,8 +12,9 @@ from gradient_dd.errors import unknown
     "--scaling", is_flag=True, help="Measure how it scales instead: features, age of weights, threads, memory."
 )
 @click.option("--paper", is_flag=True, help="Measure the studies of the paper instead, against C for the same work.")
+@click.option("--stream", is_flag=True, help="Measure `Learner` with a million features instead, against C and others.")
 @as_json
-def bench(task: str | None, scaling: bool, paper: bool, as_json: bool) -> None:
+def bench(task: str | None, scaling: bool, paper: bool, stream: bool, as_json: bool) -> None:
     """Measure the lane engine against C, a plain NumPy loop and JAX, in one run on one core.
 
     C is compiled on the spot where there is a C compiler; JAX is measured where it is installed. Times are nanoseconds
@@ -26,6 +27,12 @@ def bench(task: str | None, scaling: bool, paper: bool, as_json: bool) -> None:
 
         for title, head, rows in scaling_tables():
             click.echo(f"{title}\n{table(rows, head)}\n")
+        return
+    if stream:
+        from gradient_dd.bench import stream as stream_bench
+
+        found = stream_bench.run_stream_bench(lambda what: click.echo(f"measuring {what}", err=True))
+        click.echo(json_text(found) if as_json else table(stream_bench.stream_table(found), stream_bench.HEAD))
         return
     if paper:
         from gradient_dd.bench import paper as paper_bench

@@ -10,7 +10,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import one_of
+from gradient_dd.errors import must, one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.advice.extrapolation import Changes, changes
@@ -115,6 +115,10 @@ def advise_with(pilot: Pilot, measure: str, budget: float, on_progress: OnProgre
     horizon, longer = pilot.horizon, pilot.core_seconds(TYPICAL) / (CUT * budget)
     if longer > TOO_LONG:
         pilot.horizon = part_of(horizon, longer)
+    least = pilot.core_seconds(TYPICAL)
+    if least > budget:  # one episode of some tasks has millions of steps
+        rule = f"take at most {budget:.0f} s of a core for {TYPICAL} settings and the shortest run"
+        raise must("The pilot of the advice", rule, f"about {least:.0f} s", "Give a number of steps, not of episodes.")
     search = Search(pilot, measure, budget, on_progress)
     best = search.best()
     rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))

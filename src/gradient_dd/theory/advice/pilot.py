@@ -15,6 +15,7 @@ SEED = 1_729_000_000  # pilots use the seeds from here on, one for each call, an
 NS_PER_STEP, NS_PER_ROW = 40.0, 0.35  # of one core: for each step, and for each row of weights a setting touches in it
 FUSED_ROWS = 8  # where a step touches more rows the engine is slower, and it takes
 WIDE_NS_PER_STEP, WIDE_NS_PER_ROW = 1000.0, 0.9
+NS_PER_ERROR = 1.0  # for each setting and each non-zero of the features, where errors outweigh steps
 SUMMED = 400  # factors of a schedule that stand for all in a sum
 
 
@@ -80,7 +81,10 @@ class TaskPilot:
         rows = min(2 * int(np.diff(self.task.row_features.indptr).max()), self.task.n_features)
         fused = rows <= FUSED_ROWS
         once, each = (NS_PER_STEP, NS_PER_ROW) if fused else (WIDE_NS_PER_STEP, WIDE_NS_PER_ROW)
-        return runs * expected_steps(self.task, self.horizon) / share * 1e-9 * (once + each * rows * settings)
+        steps = expected_steps(self.task, self.horizon)
+        errors = max(0.0, self.horizon.points * self.task.sparse_features.nnz - steps * rows)  # the rest is in `once`
+        nanoseconds = steps * (once + each * rows * settings) + NS_PER_ERROR * errors * settings
+        return runs / share * 1e-9 * nanoseconds
 
     def scheduled_length(self, horizon: Horizon) -> float:
         """Return how long a run is in units of the schedule: the sum of its factors, roughly."""

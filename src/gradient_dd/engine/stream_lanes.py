@@ -1,0 +1,126 @@
+"""Many settings of one rule on one stream, compiled. `online.StreamLanes` checks what a user gives."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Integers
+from gradient_dd.learners import Setting
+
+STRIP = 8  # lanes are filled up to a multiple of this
+
+
+class LaneRows(NamedTuple):
+    """Rows of features: row t has values[begin[t]:begin[t + 1]], at these indices, each once; dense rows need none."""
+
+    begin: Integers
+    indices: Integers
+    values: Array
+
+    @property
+    def dense(self) -> bool:
+        """Whether every row has all features."""
+        return bool(self.values.size) and not self.indices.size
+
+
+def plain(array: Array) -> Array:
+    """Return an array that is contiguous and may be written to: a kernel is compiled anew for any other kind."""
+    return np.require(array, requirements=["C", "W"])
+
+
+def lane_rows(indices: Integers | None, values: Array) -> LaneRows:
+    """Return rows from (n, k) indices and values, or from dense (n, p) values."""
+    n, k = values.shape
+    flat = np.empty(0, np.int64) if indices is None else np.require(indices, np.int64, ["C", "W"]).reshape(-1)
+    return LaneRows(np.arange(n + 1) * k, flat, plain(values).reshape(-1))
+
+
+class LaneMemory:
+    """The weights of some lanes, and what they remember from one step to the next.
+
+    memory    (p, parts, lanes) w and, where the rule has one, η over its scale
+    stopped   (lanes,) the step that a diverging lane refused; −1 where there is none
+    averages  (p, lanes) the sum of w after every so many steps, and `counted` how many
+    """
+
+    def __init__(self, settings: Sequence[Setting], initial_w: Array, dtype: Any = np.float64) -> None:
+        rule, p = settings[0].rule, len(initial_w)
+        count, lanes = len(settings), -(-len(settings) // STRIP) * STRIP
+        self.rule, self.count = rule, count
+        parts = 2 if rule.has_eta else 1
+        self.memory = np.zeros((p, parts, lanes), dtype)
+        self.memory[:, 0] = initial_w[:, None]
+        self.scale = np.ones(lanes)
+        names = [q.name for q in rule.parameters if q.name not in ("alpha", "zeta") and not q.shared]
+        self.start, self.own = np.zeros((2, lanes)), np.zeros((max(1, len(names)), lanes))
+        for lane, setting in enumerate(settings):
+            self.start[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
+            self.own[: len(names), lane] = [setting.values[name] for name in names]
+        self.only_next = np.zeros(lanes, bool)
+        self.only_next[:count] = [setting.rho_mode == "T" for setting in settings]
+        self.stopped = np.full(lanes, -1)
+        self.last, self.moved = np.zeros((p if "x_change" in rule.arguments else 0, 2)), np.zeros((2, lanes))
+        self.sums: Array = np.zeros((0, lanes))
+        self.every = self.counted = self.steps = 0
+
+    @property
+    def w(self) -> Array:
+        """(p, lanes) the weights; a view."""
+        return self.memory[:, 0, : self.count]
+
+    @property
+    def eta(self) -> Array:
+        """(p, lanes) the secondary weights; a copy."""
+        if self.memory.shape[1] == 1:
+            return np.zeros_like(self.w)
+        return self.memory[:, 1, : self.count] * self.scale[: self.count]
+
+    def average_from_now(self, every: int) -> None:
+        """Begin a new average, of w after every so many steps."""
+        self.sums, self.every, self.counted = np.zeros(self.memory[:, 0].shape), every, 0
+
+    def advance(
+        self,
+        x: LaneRows,
+        x_next: LaneRows,
+        dense: bool,
+        columns: tuple[Array, Array, Array],
+        factor: Array,
+        block: Integers | None = None,
+        weights: Array | None = None,
+    ) -> None:
+        """Make a step of every lane for each of n rows; x_next is not looked at where all discounts are 0.
+
+        columns  reward, discount and rho, each (n, 1), or each (n, count)
+        factor   (n,) of the schedule
+        weights  (blocks, count) factors on alpha; `block` (n,) says which of them are in force
+        """
+        from gradient_dd.engine.kernels.stream_lanes import lanes_kernel
+
+        n, lanes = len(factor), len(self.scale)
+        per_lane = columns[0].shape[1] > 1
+        reward, discount, rho = (self._filled(one) if per_lane else plain(one) for one in columns)
+        weight = np.ones((1, lanes)) if weights is None else self._filled(weights)
+        goes_on = (columns[1] != 0).any(axis=1)
+        data = (
+            reward,
+            discount,
+            rho,
+            goes_on,
+            np.zeros(n, np.int64) if block is None else np.require(block, np.int64, ["C", "W"]),
+            weight,
+        )
+        kernel = lanes_kernel(self.rule, dense, per_lane)
+        state = self.memory, self.scale, self.start, self.own, self.only_next, self.stopped
+        with np.errstate(all="ignore"):
+            kernel(*state, x, x_next, data, plain(factor), self.last, self.moved, self.sums, self.every, self.steps)
+        if self.every:
+            self.counted += (self.steps + n) // self.every - self.steps // self.every
+        self.steps += n
+
+    def _filled(self, columns: Array) -> Array:
+        """Return (n, count) numbers as (n, lanes); the lanes that fill up get zeros."""
+        filled = np.zeros((len(columns), len(self.scale)))
+        filled[:, : self.count] = columns
+        return filled

@@ -1,0 +1,81 @@
+"""The choice among candidates, by the error that each makes on groups of the stream it has not seen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.evaluation.moments import GroupSums
+from gradient_dd.evaluation.portfolio import Portfolio
+from gradient_dd.learners import Setting
+
+RIDGES = (0.0, 1e-4, 1e-2, 0.1)  # of the LSTD solutions
+BOOTSTRAPS = 100  # of the LSTD solution, for its interval
+LARGEST_VALUE = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Weights that one way of learning gives.
+
+    name      "lstd", a learner, or "initial weights"
+    words     the learner and its parameters
+    w         (p,) from the whole stream;  copies (k, p) from bootstrap samples of it
+    errors    (copies,) √MSPBE on the groups that each copy has not seen
+    diverged  the update at which it or a copy diverged, or 0
+    """
+
+    name: str
+    words: str
+    w: Array
+    copies: Array
+    errors: Array
+    diverged: int = 0
+    setting: Setting | None = None
+
+    @property
+    def error(self) -> float:
+        """The held-out error: the root of the mean square of those of the copies; inf if one diverged."""
+        return float("inf") if self.diverged else float(np.sqrt(np.mean(self.errors**2)))
+
+
+def candidates_of(portfolio: Portfolio, sums: GroupSums, initial_w: Array, with_lstd: bool) -> list[Candidate]:
+    """Return the candidates: every setting, LSTD where A is small, and the initial weights."""
+    averages, diverged = portfolio.averages(), portfolio.diverged()
+    found = [
+        Candidate(one.rule.name, str(one), averages[k, 0], averages[k, 1:], np.empty(0), diverged[k], one)
+        for k, one in enumerate(portfolio.settings)
+    ]
+    weights = portfolio.weights
+    if with_lstd and sums.small:
+        full = np.ones((len(weights), 1))
+        for ridge in RIDGES:
+            w, copies = sums.solutions(full, ridge, initial_w)[:, 0], sums.solutions(weights, ridge, initial_w).T
+            found.append(Candidate("lstd", f"lstd(ridge={ridge:g})", w, copies, np.empty(0)))
+    still = np.tile(initial_w, (portfolio.copies, 1))
+    found.append(Candidate("initial weights", "initial weights", initial_w, still, np.empty(0)))
+    return with_errors(found, sums, weights)
+
+
+def with_errors(candidates: list[Candidate], sums: GroupSums, weights: Array) -> list[Candidate]:
+    """Return the candidates with the errors of their copies on groups of weight 0."""
+    copies = np.stack([one.copies for one in candidates])  # (candidates, copies, p)
+    finite = np.where(np.abs(copies) < LARGEST_VALUE, copies, 0.0)
+    root, errors = sums.metric(), np.empty(copies.shape[:2])
+    for r in range(copies.shape[1]):
+        found, rows = sums.residuals(finite[:, r].T)
+        unseen = (weights[:, r] == 0) & (rows > 0)
+        mean = found[unseen].sum(axis=0) / max(1.0, rows[unseen].sum())
+        errors[:, r] = np.sqrt(((root.T @ mean) ** 2).sum(axis=0))
+    errors[(np.abs(copies) >= LARGEST_VALUE).any(axis=2)] = np.inf
+    return [
+        Candidate(one.name, one.words, one.w, one.copies, error, one.diverged, one.setting)
+        for one, error in zip(candidates, errors, strict=True)
+    ]
+
+
+def bootstrapped(candidate: Candidate, sums: GroupSums, initial_w: Array, seed: int) -> tuple[Array, Array]:
+    """Return more bootstrap copies of an LSTD solution, (BOOTSTRAPS, p), and the weights of the groups in each."""
+    weights = np.random.default_rng([seed, 1]).poisson(1.0, size=(len(sums.rows), BOOTSTRAPS)).astype(float)
+    ridge = float(candidate.words.partition("=")[2].rstrip(")"))
+    return sums.solutions(weights, ridge, initial_w).T, weights

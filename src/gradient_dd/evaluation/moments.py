@@ -1,0 +1,147 @@
+"""Sums over the groups of a stream, from which LSTD, held-out errors and most diagnoses follow.
+
+    A_g = Σ ρ z (x − γx')ᵀ      b_g = Σ ρ r z      C_g = Σ z zᵀ          over the rows of group g
+
+z are the test features: x itself, or a signed hash of x where p is too large for a p × p matrix. E[ρ δ z] vanishes at
+the fixed point for any z, so the projected Bellman error can be taken in the space of z. With hashed features A_g is
+not kept: a sample of rows is.
+"""
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Integers
+from gradient_dd.evaluation.blocks import GROUPS
+from gradient_dd.evaluation.transitions import Transitions, joined
+from gradient_dd.online.features import Rows
+
+MOST_FEATURES = 200  # of a matrix A
+SKETCH = 128  # test features where there are more
+SAMPLE = 20_000  # rows that are kept where A is not
+RIDGE = 1e-9  # of C, over its mean diagonal
+
+
+class GroupSums:
+    """Sums for each group, added to batch after batch."""
+
+    def __init__(self, n_features: int) -> None:
+        self.p = n_features
+        self.small = n_features <= MOST_FEATURES
+        m = self.m = n_features if self.small else SKETCH
+        self.A = np.zeros((GROUPS, m, n_features)) if self.small else np.zeros((0, m, n_features))
+        self.b, self.C = np.zeros((GROUPS, m)), np.zeros((GROUPS, m, m))
+        self.rows, self.starts = np.zeros(GROUPS), np.zeros(GROUPS)
+        self.start = np.zeros((GROUPS, n_features)) if self.small else np.zeros((1, n_features))
+        self.ratio, self.ratio_square, self.ratio_z = np.zeros(GROUPS), np.zeros(GROUPS), np.zeros((GROUPS, m))
+        self.sample: list[tuple[Transitions, Integers]] = []
+        self.sampled = 0
+        if not self.small:
+            rng = np.random.default_rng(0)
+            self.bucket, self.sign = rng.integers(m, size=n_features), rng.choice([-1.0, 1.0], size=n_features)
+
+    def test_features(self, rows: Rows) -> Array:
+        """Return z of feature rows, (n, m)."""
+        if self.small:
+            return rows.dense(self.p)
+        if rows.indices is None:
+            signed, hashed = rows.values * self.sign, np.zeros((len(rows.values), self.m))
+            for bucket in range(self.m):
+                hashed[:, bucket] = signed[:, self.bucket == bucket].sum(axis=1)
+            return hashed
+        hashed = np.zeros((len(rows.values), self.m))
+        at = np.arange(len(hashed))[:, None]
+        np.add.at(hashed, (at, self.bucket[rows.indices]), rows.values * self.sign[rows.indices])
+        return hashed
+
+    def add(self, batch: Transitions, group: Integers, begins: Array) -> None:
+        """Add a batch; `begins` (n,) says which rows begin an episode."""
+        z = self.test_features(batch.x)
+        ahead = batch.x.dense(self.p) - batch.discount[:, None] * self._next(batch) if self.small else z[:, :0]
+        cuts = np.flatnonzero(np.diff(group)) + 1
+        for part in np.split(np.arange(len(batch)), cuts):
+            if not len(part):
+                continue
+            g, rows = int(group[part[0]]), slice(part[0], part[-1] + 1)
+            here, rho = z[rows], batch.rho[rows]
+            if self.small:
+                self.A[g] += here.T @ (rho[:, None] * ahead[rows])
+            self.b[g] += here.T @ (rho * batch.reward[rows])
+            self.C[g] += here.T @ here
+            self.rows[g] += len(part)
+            self.ratio[g] += rho.sum()
+            self.ratio_square[g] += (rho**2).sum()
+            self.ratio_z[g] += here.T @ (rho - 1.0)
+            first = part[begins[rows]]
+            self.starts[g] += len(first)
+            self._add_starts(batch.x, first, g if self.small else 0)
+        if not self.small and self.sampled < SAMPLE:
+            kept = slice(0, SAMPLE - self.sampled)
+            self.sample.append((batch.part(kept), group[kept]))
+            self.sampled += len(self.sample[-1][1])
+
+    def _next(self, batch: Transitions) -> Array:
+        """Return x' as (n, p), zero where the episode ended."""
+        return np.where(batch.ended[:, None], 0.0, batch.x_next.dense(self.p))
+
+    def _add_starts(self, x: Rows, first: Integers, g: int) -> None:
+        if x.indices is None:
+            self.start[g] += x.values[first].sum(axis=0)
+        else:
+            np.add.at(self.start[g], x.indices[first], x.values[first])
+
+    def sampled_rows(self) -> tuple[Transitions, Integers]:
+        """Return the rows that were kept, and their groups."""
+        return joined([batch for batch, _ in self.sample]), np.concatenate([group for _, group in self.sample])
+
+    def residuals(self, W: Array) -> tuple[Array, Array]:
+        """Return Σ ρ δ z of every group for weights (p, lanes): (groups, m, lanes), and the rows of each group."""
+        if self.small:
+            return self.b[:, :, None] - np.einsum("gij,jl->gil", self.A, W, optimize=True), self.rows
+        batch, group = self.sampled_rows()
+        value, ahead = (lane_values(rows, W) for rows in (batch.x, batch.x_next))
+        goes_on = batch.discount != 0
+        delta = batch.reward[:, None] + np.where(goes_on, batch.discount, 0.0)[:, None] * ahead - value
+        z, found = self.test_features(batch.x), np.zeros((GROUPS, self.m, W.shape[1]))
+        for g in np.unique(group):
+            rows = group == g
+            found[g] = z[rows].T @ (batch.rho[rows, None] * delta[rows])
+        return found, np.bincount(group, minlength=GROUPS).astype(float)
+
+    def metric(self) -> Array:
+        """Return R with (mean C)⁻¹ = R Rᵀ."""
+        C = self.C.sum(axis=0) / max(1.0, self.rows.sum())
+        values, vectors = np.linalg.eigh(C)
+        floor = RIDGE * max(values.mean(), 1e-300)
+        return vectors / np.sqrt(np.where(values > floor, values, np.inf))
+
+    def solutions(self, weights: Array, ridge: float, initial: Array) -> Array:
+        """Return LSTD weights (p, k) for weights of the groups (groups, k): one solution for each column.
+
+        They minimise (b − A w)ᵀ C⁻¹ (b − A w) + ridge (w − w₀)ᵀ C (w − w₀): for ridge 0, A w = b.
+        """
+        found = np.empty((self.p, weights.shape[1]))
+        for k, weight in enumerate(weights.T):
+            total = max(1e-300, weight @ self.rows)
+            A, b, C = (np.tensordot(weight, one, axes=1) / total for one in (self.A, self.b, self.C))
+            found[:, k] = solution(A, b, C, ridge, initial)
+        return found
+
+
+def solution(A: Array, b: Array, C: Array, ridge: float, initial: Array) -> Array:
+    """Return the minimiser above, in the space that the features span."""
+    values, vectors = np.linalg.eigh(C)
+    used = values > RIDGE * max(values.mean(), 1e-300)
+    root = vectors[:, used] / np.sqrt(values[used])  # in these coordinates C is the identity
+    M, right = root.T @ A @ root, root.T @ (b - A @ initial)
+    stacked = np.vstack([M, np.sqrt(ridge) * np.eye(M.shape[1])]) if ridge else M
+    target = np.concatenate([right, np.zeros(M.shape[1])]) if ridge else right
+    return initial + root @ np.linalg.lstsq(stacked, target, rcond=1e-10)[0]
+
+
+def lane_values(rows: Rows, W: Array) -> Array:
+    """Return x·w of every row and lane, (n, lanes), for weights (p, lanes)."""
+    if rows.indices is None:
+        return rows.values @ W
+    total = np.zeros((len(rows.values), W.shape[1]))
+    for k in range(rows.values.shape[1]):
+        total += rows.values[:, k, None] * W[rows.indices[:, k]]
+    return total

@@ -1,0 +1,117 @@
+"""A portfolio: settings of several rules on one stream, each with copies that learn from bootstrap samples of it.
+
+A copy sees every block of the stream with a weight drawn from the Poisson distribution of mean 1: some blocks count
+twice, and e⁻¹ = 37 % of them not at all. The spread of the copies is the doubt about the full lane, and the blocks that
+a copy has not seen are held out from it. Weights are averaged over the last half to three quarters of the stream.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Integers
+from gradient_dd.engine.stream_lanes import LaneMemory, LaneRows, lane_rows
+from gradient_dd.evaluation.blocks import GROUPS
+from gradient_dd.evaluation.transitions import Transitions
+from gradient_dd.learners import LEARNERS, Rule, Setting
+from gradient_dd.online.features import Rows
+
+TRIED = ("td", "tdrc", "gradient_dd", "gtd2")
+MULTIPLES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # of 1 / mean |x|²
+COPIES = 8
+MOST_NUMBERS = 3e7  # of all weights of all lanes
+FIRST_AVERAGE = 1000  # updates before the average begins anew for the first time
+
+
+def default_settings(unit: float, n_features: int, rules: Sequence[Rule] | None = None) -> list[Setting]:
+    """Return the settings to try: step sizes over two and a half decades below `unit`; fewer where memory is short."""
+    chosen = [LEARNERS[name] for name in TRIED] if rules is None else list(rules)
+    most = max(2, int(MOST_NUMBERS / n_features / 3 / (1 + COPIES)))
+    multiples: tuple[float, ...] = MULTIPLES
+    while len(chosen) * len(multiples) > most and len(multiples) > 2:
+        multiples = multiples[1::2] if len(multiples) > 3 else multiples[1:]
+    return [rule.setting(alpha=unit * multiple) for rule in chosen[:most] for multiple in multiples][:most]
+
+
+class Portfolio:
+    """Lanes of several rules, and their copies.
+
+    settings  the settings; lane (k, 0) is setting k on the whole stream, lane (k, 1 + r) its copy r
+    weights   (groups, copies) how often each copy counts a group
+    """
+
+    def __init__(self, settings: Sequence[Setting], initial_w: Array, copies: int, seed: int) -> None:
+        self.settings, self.copies = list(settings), copies
+        self.weights = np.random.default_rng(seed).poisson(1.0, size=(GROUPS, copies)).astype(float)
+        each = np.column_stack([np.ones(GROUPS), self.weights])
+        rules = dict.fromkeys(setting.rule for setting in self.settings)
+        self.places = [[k for k, one in enumerate(self.settings) if one.rule == rule] for rule in rules]
+        self.lanes = []
+        for places in self.places:
+            self.lanes.append(LaneMemory([self.settings[k] for k in places for _ in range(1 + copies)], initial_w))
+        self.table = [np.tile(each, len(places)) for places in self.places]
+        self.older: list[tuple[Array, int]] = []
+        self.steps, self.turn = 0, FIRST_AVERAGE
+        self.every = 0
+
+    def learn(self, batch: Transitions, group: Integers) -> None:
+        """Learn from a batch whose rows belong to these groups."""
+        here, there = (as_lane_rows(rows) for rows in (batch.x, batch.x_next))
+        if not self.every:
+            p, k = self.lanes[0].memory.shape[0], max(1, batch.x.values.shape[1])
+            self.every = int(np.clip(p // k, 4, 200_000))
+            self._average_anew()
+        columns = batch.reward[:, None], batch.discount[:, None], batch.rho[:, None]
+        ones = np.ones(len(batch))
+        for lanes, table in zip(self.lanes, self.table, strict=True):
+            lanes.advance(here, there, batch.x.indices is None, columns, ones, group, table)
+        self.steps += len(batch)
+        if self.steps >= self.turn:
+            self.older = [(lanes.sums, lanes.counted) for lanes in self.lanes]
+            self._average_anew()
+            self.turn = 2 * self.steps
+
+    def _average_anew(self) -> None:
+        for lanes in self.lanes:
+            lanes.average_from_now(self.every)
+
+    def averages(self) -> Array:
+        """Return the averaged weights, (settings, 1 + copies, p)."""
+        return self._gathered([self._mean(i) for i in range(len(self.lanes))])
+
+    def halves(self) -> tuple[Array, Array]:
+        """Return the averages of the older and of the newer window of the full lanes, (settings, p) each."""
+        old, new = [], []
+        for i, lanes in enumerate(self.lanes):
+            sums, count = self.older[i] if self.older else (lanes.sums, lanes.counted)
+            old.append(sums[:, : lanes.count] / count if count else lanes.w)
+            new.append(lanes.sums[:, : lanes.count] / lanes.counted if lanes.counted else lanes.w)
+        return self._gathered(old)[:, 0], self._gathered(new)[:, 0]
+
+    def diverged(self) -> list[int]:
+        """Return for each setting the first update at which it or a copy diverged, or 0."""
+        found = [0] * len(self.settings)
+        for places, lanes in zip(self.places, self.lanes, strict=True):
+            steps = lanes.stopped[: lanes.count].reshape(len(places), -1) + 1
+            for k, row in zip(places, steps, strict=True):
+                found[k] = int(row[row > 0].min()) if (row > 0).any() else 0
+        return found
+
+    def _mean(self, i: int) -> Array:
+        lanes = self.lanes[i]
+        sums, count = lanes.sums, lanes.counted
+        if self.older:
+            sums, count = sums + self.older[i][0], count + self.older[i][1]
+        return sums[:, : lanes.count] / count if count else lanes.w
+
+    def _gathered(self, columns: list[Array]) -> Array:
+        """Return (settings, 1 + copies, p) from the (p, lanes) of every rule."""
+        found = np.empty((len(self.settings), 1 + self.copies, len(columns[0])))
+        for places, weights in zip(self.places, columns, strict=True):
+            found[places] = weights.T.reshape(len(places), 1 + self.copies, -1)
+        return found
+
+
+def as_lane_rows(rows: Rows) -> LaneRows:
+    """Return feature rows as lanes read them."""
+    return lane_rows(rows.indices, rows.values)

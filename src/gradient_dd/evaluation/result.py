@@ -1,0 +1,133 @@
+"""What an evaluation gives back: values, their interval, and how far to trust them."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.errors import must
+from gradient_dd.evaluation.choice import Candidate
+from gradient_dd.evaluation.moments import lane_values
+from gradient_dd.evaluation.shadows import Stability
+from gradient_dd.evaluation.transitions import as_rows
+from gradient_dd.evaluation.verdict import NOT_JUDGED, Verdict
+from gradient_dd.online.features import Features, Rows
+
+
+class Interval(NamedTuple):
+    """The bounds of an interval, each of the shape of what it is for."""
+
+    low: Any
+    high: Any
+
+
+class Spread(NamedTuple):
+    """Weights from bootstrap samples (copies, p), the mean first features in them, and what makes them an interval."""
+
+    copies: Array
+    starts: Array
+    quantile: float
+    confidence: float
+
+    def around(self, values: Array, copies: Array) -> Interval:
+        """Return the interval around values (n,), whose copies are (n, copies)."""
+        half = self.quantile * np.sqrt(((copies - values[:, None]) ** 2).mean(axis=1))
+        return Interval(values - half, values + half)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Values of the target policy, learnt from a stream of transitions.
+
+    w           (p,) the weights
+    chosen      the learner and its parameters, in words
+    points      feature rows of first states of episodes: `values` and `interval` are for them
+    start       (p,) the mean of the features where episodes begin
+    candidates  all that was tried, the smallest held-out error first
+    stability   what the shadows say of TD on this stream
+    verdict     "trust", "with care" or "not", and why
+    features    the map from observations to features; None where the stream gave features
+    """
+
+    w: Array
+    chosen: str
+    spread: Spread
+    points: Rows
+    start: Array
+    candidates: tuple[Candidate, ...]
+    stability: Stability
+    rows: int
+    passes: int
+    features: Features | None = None
+    verdict: Verdict = NOT_JUDGED
+
+    @property
+    def values(self) -> Array:
+        """(n,) the values of `points`."""
+        return self._values(self.points)
+
+    @property
+    def interval(self) -> Interval:
+        """The interval of `values`, (n,) each."""
+        return self._interval(self.points)
+
+    @property
+    def start_value(self) -> float:
+        """The mean value of the states where episodes begin: what the target policy is worth."""
+        return float(self.start @ self.w)
+
+    @property
+    def start_interval(self) -> Interval:
+        """The interval of `start_value`; the first states are a sample too."""
+        copies = (self.spread.starts * self.spread.copies).sum(axis=1)
+        low, high = self.spread.around(np.array([self.start_value]), copies[None])
+        return Interval(float(low[0]), float(high[0]))
+
+    def predict(self, observations: Any) -> Array:
+        """Return the value of each observation, (n,); of feature rows where the stream gave features."""
+        return self._values(self._rows(observations))
+
+    def predict_interval(self, observations: Any) -> Interval:
+        """Return the interval of the value of each observation, (n,) each."""
+        return self._interval(self._rows(observations))
+
+    def with_verdict(self, verdict: Verdict) -> "Evaluation":
+        """Return the same with a verdict."""
+        return replace(self, verdict=verdict)
+
+    def facts(self) -> dict[str, Any]:
+        """Return all but the weights as plain data."""
+        low, high = self.start_interval
+        stability = {"TD": self.stability.verdict, "shadows that died out": self.stability.dead}
+        return {
+            "verdict": self.verdict.word,
+            "why": [
+                {"level": one.level, "about": one.about, "sentence": one.sentence} for one in self.verdict.findings
+            ],
+            "value": self.start_value,
+            "interval": [low, high],
+            "confidence": self.spread.confidence,
+            "chosen": self.chosen,
+            "rows": self.rows,
+            "passes": self.passes,
+            **stability,
+            "candidates": [
+                {"words": one.words, "held-out error": one.error, "diverged at": one.diverged or None}
+                for one in self.candidates
+            ],
+        }
+
+    def _rows(self, observations: Any) -> Rows:
+        return as_rows("X", observations) if self.features is None else self.features.rows(observations)
+
+    def _values(self, rows: Rows) -> Array:
+        return lane_values(self._checked(rows), self.w[:, None])[:, 0]
+
+    def _interval(self, rows: Rows) -> Interval:
+        return self.spread.around(self._values(rows), lane_values(rows, self.spread.copies.T))
+
+    def _checked(self, rows: Rows) -> Rows:
+        if rows.indices is None and rows.values.shape[1] != len(self.w):
+            raise must("The shape of 'X'", f"be (n, {len(self.w)})", rows.values.shape)
+        return rows

@@ -1,0 +1,275 @@
+"""Evaluation of a stream: batches of transitions in, an `Evaluation` out. Logs and environments come through here.
+
+The first rows are kept. They give the scale of the step sizes, and a stream that is not longer is replayed several
+times. From then on the stream is learnt as it passes, and nothing of it is kept but sums.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from gradient_dd.arrays import Array, Integers, numbers
+from gradient_dd.errors import Words, must, number, one_of, whole_number
+from gradient_dd.evaluation.blocks import Blocks, groups_of
+from gradient_dd.evaluation.choice import Candidate, bootstrapped, candidates_of
+from gradient_dd.evaluation.diagnosis import Diagnosis
+from gradient_dd.evaluation.moments import GroupSums
+from gradient_dd.evaluation.portfolio import COPIES, Portfolio, default_settings
+from gradient_dd.evaluation.result import Evaluation, Spread
+from gradient_dd.evaluation.shadows import TdShadows
+from gradient_dd.evaluation.transitions import Transitions, joined
+from gradient_dd.evaluation.verdict import findings_after, findings_before, verdict_of
+from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.online.features import Features, Rows
+
+KEPT = 20_000  # first rows that are kept
+UPDATES = 200_000  # of a short stream, by replaying it
+MOST_PASSES = 50
+PIECE = 4096  # rows learnt at a time
+POINTS = 100  # first states of episodes whose values are reported
+ORDERS = ("log", "shuffled")
+
+
+class Evaluator:
+    """Learns from batches as they come; `result` can be asked for at any time.
+
+    n_features  how many features a row has
+    learner     "auto", "lstd", a name in LEARNERS or a Rule; without `alpha` several step sizes are tried
+    features    the map that made the feature rows, which `Evaluation.predict` then uses
+    initial_w   (n_features,) or a number; default 0
+    passes      how often a short stream is replayed; default until 200,000 updates are made
+    order       "log", or "shuffled": rows of a replay in random order. Successive rows are then unrelated, so that
+                Gradient-DD's w − w_prev is noise, and its κ term only slows it down
+    confidence  of the intervals
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        *,
+        learner: str | Rule = "auto",
+        features: Features | None = None,
+        initial_w: Any = 0.0,
+        passes: int | None = None,
+        order: str = "log",
+        confidence: float = 0.95,
+        seed: int = 0,
+        **parameters: Any,
+    ) -> None:
+        p = self.n_features = whole_number("'n_features'", n_features)
+        self.features, self.learner, self.parameters = features, learner, parameters
+        self.rule = None if learner in ("auto", "lstd") else find(learner)
+        if self.rule is not None:
+            if self.rule.natural:
+                raise must("'learner'", "be one whose step takes linear time", self.rule.name)
+            self.rule.setting(**parameters)  # raises where a parameter is wrong
+        elif parameters:
+            raise must("'learner'", f"be a learner where {sorted(parameters)[0]!r} is given", learner)
+        start = numbers("'initial_w'", initial_w)
+        if start.shape not in ((), (p,)):
+            raise must("The shape of 'initial_w'", f"be () or ({p},)", start.shape)
+        self.initial_w = np.array(np.broadcast_to(start, p))
+        self.passes = None if passes is None else whole_number("'passes'", passes)
+        self.order = one_of("'order'", order, ORDERS)
+        self.confidence = number("'confidence'", "be above 0 and below 1", confidence, low=1e-6, high=1 - 1e-6)
+        self.seed = whole_number("'seed'", seed, at_least=0)
+        self.blocks, self.sums, self.diagnosis = Blocks(), GroupSums(p), Diagnosis(p)
+        self.kept: list[tuple[Transitions, Integers]] = []
+        self.rows = 0
+        self.portfolio: Portfolio | None = None
+        self.shadows: TdShadows | None = None
+        self._episode: int | None = None
+        self._points: list[Rows] = []
+        self._again = Blocks()
+
+    def observe(self, batch: Transitions) -> None:
+        """Learn from the next batch of the stream."""
+        check_width(batch.x, self.n_features)
+        before = -1 if self._episode is None else self._episode
+        if len(batch) and self._episode is not None and batch.episode[0] < before:
+            raise must("The episode of a batch", f"be {before} or more, as before", int(batch.episode[0]))
+        for begin in range(0, len(batch), PIECE):
+            part = batch.part(slice(begin, begin + PIECE))
+            begins = np.diff(part.episode, prepend=-1 if self._episode is None else self._episode) != 0
+            group = groups_of(self.blocks.number(part.episode))
+            self.sums.add(part, group, begins)
+            self.diagnosis.add(part, begins, self.rows)
+            self._keep_points(part.x, begins)
+            self.rows, self._episode = self.rows + len(part), int(part.episode[-1])
+            self._learn(part, group)
+
+    def learn_again(self, batch: Transitions, first: bool) -> None:
+        """Learn from a batch of a further pass over the same stream; `first` says that the pass begins with it."""
+        if self.portfolio is None:
+            return  # the stream is kept whole, and replayed for the result
+        if first:
+            self._again = Blocks()
+        for begin in range(0, len(batch), PIECE):
+            part = batch.part(slice(begin, begin + PIECE))
+            group = groups_of(self._again.number(part.episode))
+            self._learn(*self._ordered(part, group, self.portfolio.steps))
+
+    def _learn(self, part: Transitions, group: Integers) -> None:
+        if self.portfolio is not None and self.shadows is not None:
+            self.portfolio.learn(part, group)
+            self.shadows.learn(part)
+            return
+        self.kept.append((part, group))
+        if self.rows > KEPT:
+            self.portfolio, self.shadows = self._begin()
+            for one, its_group in self._pieces():
+                self.portfolio.learn(one, its_group)
+                self.shadows.learn(one)
+            self.diagnosis.examine(joined([one for one, _ in self.kept]))
+            self.kept = []
+
+    def _begin(self) -> tuple[Portfolio, TdShadows]:
+        unit = 1.0 / self._mean_square()
+        portfolio = Portfolio(self._settings(unit), self.initial_w, COPIES, self.seed)
+        return portfolio, TdShadows(self.n_features, unit, self.seed)
+
+    def _mean_square(self) -> float:
+        """Return the mean of |x|² over the rows kept."""
+        total = sum(float((one.x.values**2).sum()) for one, _ in self.kept)
+        if total == 0:
+            raise must("The features", "not all be zero", Words(f"zeros in the first {self.rows} rows"))
+        return total / self.rows
+
+    def _settings(self, unit: float) -> list[Setting]:
+        if self.rule is None:
+            return default_settings(unit, self.n_features)
+        if "alpha" in self.parameters:
+            return [self.rule.setting(**self.parameters)]
+        tried = default_settings(unit, self.n_features, [self.rule])
+        return [self.rule.setting(**{**one.values, **self.parameters}) for one in tried]
+
+    def _replayed(self) -> tuple[Portfolio, TdShadows, int]:
+        """Return what has learnt from a stream that was kept whole, and how often it was replayed."""
+        portfolio, shadows = self._begin()
+        passes = self.passes or int(np.clip(-(-UPDATES // self.rows), 1, MOST_PASSES))
+        pieces = self._pieces()
+        for turn in range(passes):
+            for part, group in pieces:
+                chosen = self._ordered(part, group, turn)
+                portfolio.learn(*chosen)
+                shadows.learn(chosen[0])
+        return portfolio, shadows, passes
+
+    def _pieces(self) -> list[tuple[Transitions, Integers]]:
+        """Return the rows kept, in pieces that do not depend on how they came."""
+        whole, group = joined([one for one, _ in self.kept]), np.concatenate([group for _, group in self.kept])
+        cuts = [slice(begin, begin + PIECE) for begin in range(0, len(whole), PIECE)]
+        return [(whole.part(cut), group[cut]) for cut in cuts]
+
+    def _ordered(self, part: Transitions, group: Integers, turn: int) -> tuple[Transitions, Integers]:
+        if self.order == "log":
+            return part, group
+        order = np.random.default_rng([self.seed, turn, len(part)]).permutation(len(part))
+        return part.part(order), group[order]
+
+    def _keep_points(self, x: Rows, begins: Any) -> None:
+        missing = POINTS - sum(len(rows.values) for rows in self._points)
+        if missing > 0 and begins.any():
+            chosen = np.flatnonzero(begins)[:missing]
+            self._points.append(Rows(None if x.indices is None else x.indices[chosen], x.values[chosen]))
+
+    def result(self) -> Evaluation:
+        """Return what has been learnt so far."""
+        if self.rows == 0:
+            raise must("A stream", "have at least one transition", Words("none"))
+        if self.portfolio is None or self.shadows is None:
+            self.diagnosis.examine(joined([one for one, _ in self.kept]))
+            portfolio, shadows, passes = self._replayed()
+        else:
+            portfolio, shadows, passes = self.portfolio, self.shadows, max(1, self.portfolio.steps // self.rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = candidates_of(portfolio, self.sums, self.initial_w, with_lstd=True)
+        stability = shadows.verdict()
+        chosen = self._chosen(found, stability.verdict == "unstable")
+        spread = self._spread(chosen, portfolio)
+        lstd = next((one for one in found if one.name == "lstd"), None)
+        moved = self._movement(chosen, portfolio)
+        evaluation = Evaluation(
+            w=chosen.w,
+            chosen=chosen.words,
+            spread=spread,
+            points=stacked(self._points),
+            start=self._start(),
+            candidates=tuple(sorted(found, key=lambda one: one.error)),
+            stability=stability,
+            rows=self.rows,
+            passes=passes,
+            features=self.features,
+        )
+        findings = findings_before(self.diagnosis, self.sums, stability, chosen)
+        findings += findings_after(evaluation, chosen, lstd, moved)
+        return evaluation.with_verdict(verdict_of(findings))
+
+    def _chosen(self, found: list[Candidate], td_diverges: bool) -> Candidate:
+        """Return the candidate with the smallest held-out error among those that were asked for.
+
+        "auto" does not take TD where it diverges, however well it has done so far.
+        """
+        allowed = [one for one in found if not (td_diverges and one.name == "td")]
+        if self.learner == "lstd":
+            allowed = [one for one in found if one.name == "lstd"]
+            if not allowed:
+                raise must("'learner'", "be 'auto' or linear in time for so many features", "lstd")
+        elif self.rule is not None:
+            allowed = [one for one in found if one.name == self.rule.name]
+        return min(allowed, key=lambda one: one.error)
+
+    def _spread(self, chosen: Candidate, portfolio: Portfolio) -> Spread:
+        copies, weights = chosen.copies, portfolio.weights
+        if chosen.name == "lstd":
+            copies, weights = bootstrapped(chosen, self.sums, self.initial_w, self.seed)
+        quantile = float(student.ppf(0.5 + self.confidence / 2, len(copies)))
+        return Spread(copies, self._starts(weights), quantile, self.confidence)
+
+    def _start(self) -> Array:
+        """Return the mean of the features where episodes begin, (p,)."""
+        return self.sums.start.sum(axis=0) / max(1.0, self.sums.starts.sum())
+
+    def _starts(self, weights: Array) -> Array:
+        """Return the same for the bootstrap samples, (copies, p)."""
+        if not self.sums.small:
+            return np.tile(self._start(), (weights.shape[1], 1))
+        return weights.T @ self.sums.start / np.maximum(1e-9, weights.T @ self.sums.starts)[:, None]
+
+    def _movement(self, chosen: Candidate, portfolio: Portfolio) -> tuple[Array, Array] | None:
+        """Return the weights of the chosen setting averaged over the older and over the newer window."""
+        if chosen.setting is None or not portfolio.older:
+            return None
+        k = portfolio.settings.index(chosen.setting)
+        older, newer = portfolio.halves()
+        return older[k], newer[k]
+
+
+def evaluate_stream(batches: Iterable[Transitions], n_features: int, **options: Any) -> Evaluation:
+    """Return the evaluation of a stream; options are those of `Evaluator`."""
+    evaluator = Evaluator(n_features, **options)
+    for batch in batches:
+        evaluator.observe(batch)
+    return evaluator.result()
+
+
+def check_width(x: Rows, p: int) -> None:
+    """Raise unless the feature rows are of p features."""
+    if x.indices is None and x.values.shape[1] != p:
+        raise must("The shape of 'x'", f"be (n, {p})", x.values.shape)
+    if x.indices is not None and x.indices.size and not (x.indices.min() >= 0 and x.indices.max() < p):
+        row = int(np.argmax(((x.indices < 0) | (x.indices >= p)).any(axis=1)))
+        raise must(f"The indices in row {row} of 'x'", f"be from 0 to {p - 1}", x.indices[row])
+
+
+def stacked(parts: list[Rows]) -> Rows:
+    """Return several feature rows as one, each row once."""
+    values = np.concatenate([rows.values for rows in parts])
+    if parts[0].indices is None:
+        return Rows(None, np.unique(values, axis=0))
+    indices = np.concatenate([np.asarray(rows.indices) for rows in parts])
+    both = np.unique(np.concatenate([indices.astype(float), values], axis=1), axis=0)
+    k = values.shape[1]
+    return Rows(both[:, :k].astype(np.int64), both[:, k:])

@@ -1,0 +1,52 @@
+"""Collision: eight states in a row towards a wall, and features that share out little of what there is to know.
+
+Table      forward goes from state s to s + 1; from the last state into the wall, with reward 1 and the end. From the
+           fifth state on there is also retreat, which ends the episode with reward 0
+Start      one of the first four states, each equally likely
+Policies   behaviour: forward in the first four states, forward or retreat with ½ in the others. Target: forward
+Discount   0.9, so that the value of state s is 0.9^(7 − s)
+Features   6 binary ones, of which 3 are 1 in each state, drawn from the seed. A third of the draws have a rank below 6:
+           compare values, never weights
+Weights    0
+
+Ghiassian & Sutton (2021), An empirical comparison of off-policy prediction learning algorithms on the Collision task.
+The authors draw the features anew in every run; a study does so with one task for each seed.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from gradient_dd.errors import whole_number
+from gradient_dd.tasks.task import Outcomes, Task
+
+STATES, FIRST_RETREAT, FEATURES, ONES = 8, 4, 6, 3
+FORWARD, RETREAT = 0, 1
+
+
+def collision(seed: int = 0) -> Task:
+    """Make the Collision task with the features that `seed` draws."""
+    seed = whole_number("'seed'", seed, at_least=0)
+    state, action = np.repeat(np.arange(STATES), 2), np.tile([FORWARD, RETREAT], STATES)
+    end = STATES
+    retreats = (action == RETREAT) & (state >= FIRST_RETREAT)  # before that, both actions go forward
+    next_state = np.where(retreats, end, state + 1)
+    crash = (state == STATES - 1) & ~retreats
+    behaviour = np.tile([1.0, 0.0], (STATES + 1, 1))
+    behaviour[FIRST_RETREAT:] = 0.5
+    return Task(
+        name="collision",
+        outcomes=Outcomes(state, action, next_state, np.ones(2 * STATES), crash.astype(float)),
+        discount=np.full(STATES + 1, 0.9),
+        start=(np.arange(STATES + 1) < FIRST_RETREAT) / FIRST_RETREAT,
+        behaviour=behaviour,
+        target=np.tile([1.0, 0.0], (STATES + 1, 1)),
+        feature_rows=sp.vstack([drawn_features(seed), sp.csr_matrix((1, FEATURES))], format="csr"),
+        initial_weights=np.zeros(FEATURES),
+        parameters={"seed": seed},
+    )
+
+
+def drawn_features(seed: int) -> sp.csr_matrix:
+    """Return (8, 6) features with three ones in each row, at places drawn without replacement."""
+    places = np.argsort(np.random.default_rng(seed).random((STATES, FEATURES)), axis=1)
+    return sp.csr_matrix((places < ONES).astype(float))

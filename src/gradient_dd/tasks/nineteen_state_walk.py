@@ -1,0 +1,21 @@
+"""The 19-state walk: on-policy and tabular, the usual place to look at λ.
+
+Table      from each state left or right; reward −1 into the left terminal, +1 into the right one, else 0
+Start      the centre
+Policies   behaviour = target: both actions with ½
+Discount   1, so that the values are −0.9, −0.8, …, 0.9
+Features   one per state
+Weights    0
+
+Sutton & Barto (2018), Reinforcement learning: an introduction, chapters 7 and 12.
+"""
+
+import numpy as np
+
+from gradient_dd.tasks.five_state_walk import two_sided_walk
+from gradient_dd.tasks.task import Task
+
+
+def nineteen_state_walk() -> Task:
+    """Make the 19-state walk."""
+    return two_sided_walk("nineteen_state_walk", target=np.array([0.5, 0.5]), features=np.eye(19), parameters={})
