@@ -70,7 +70,8 @@ def summary_frame(
     Nothing is dropped: a setting that diverged has an infinite mean, one with no run done has none. `keys` chooses
     settings, by their rows, and `runs` runs; the default is all. Memory is a few hundred bytes a setting.
     `exploded_runs` counts the runs that ended, or were on average, far beyond the error of the first weights. That is
-    `first`, by the setting's row; without it, it is computed for the tasks of this project, and empty for others.
+    `first`, by the setting's row; without it, it is computed from the tasks. It is empty where the file does not tell
+    them.
     """
     with store.snapshot():
         frame = setting_frame(store, keys)

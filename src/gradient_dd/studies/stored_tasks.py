@@ -13,7 +13,7 @@ OF_THE_RUN = ("iid", "rho_mode=T")  # parts of a reading that are not of the tas
 
 
 def first_errors(rows: Iterable[tuple[str, int, str]]) -> dict[tuple[str, int, str], float]:
-    """Return the error of the first weights for each (task, size, reading); nan for tasks that are not of this project.
+    """Return the error of the first weights for each (task, size, reading); nan where they do not tell the task.
 
     A setting keeps these three and not its task.
     """
@@ -25,13 +25,19 @@ def first_errors(rows: Iterable[tuple[str, int, str]]) -> dict[tuple[str, int, s
 
 
 def task_of(name: str, size: int, reading: str) -> Task | None:
-    """Return the task that a setting names, or None where it is not one of this project."""
-    if name not in TASKS or not 0 < size <= LARGEST:
+    """Return the task that a setting names, or None where its row does not tell which it is.
+
+    The size is the first parameter if that is a whole number. Of another first parameter the row says nothing.
+    """
+    if name not in TASKS or not 0 <= size <= LARGEST:
         return None
-    known = next(iter(signature(TASKS[name]).parameters))
+    parameters = list(signature(TASKS[name]).parameters.values())
+    if parameters and not isinstance(parameters[0].default, int):
+        return None
     said = [part.partition("=") for part in reading.split(", ") if part not in OF_THE_RUN]
+    chosen = {parameters[0].name: size} if parameters else {}
     try:
-        return build(name, **{known: size}, **{key: parsed_value(value) for key, equals, value in said if equals})
+        return build(name, **chosen, **{key: parsed_value(value) for key, equals, value in said if equals})
     except (BadRequestError, TypeError):
         return None
 
