@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gradient_dd import studies, tasks, testing
     from gradient_dd.engine import reference, schedules
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
-    from gradient_dd.evaluation import evaluate
+    from gradient_dd.evaluation import evaluate, evaluate_log
     from gradient_dd.learners import LEARNERS, Parameter, Rule
     from gradient_dd.online import Learner, features
     from gradient_dd.online.lanes import StreamLanes
@@ -43,6 +43,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "StreamLanes": "online.lanes",
     "Study": "studies.study",
     "evaluate": "evaluation",
+    "evaluate_log": "evaluation",
     "exact": "tasks.exact",
     "features": "online.features",
     "reference": "engine.reference",
@@ -67,6 +68,7 @@ __all__ = [
     "StreamLanes",
     "Study",
     "evaluate",
+    "evaluate_log",
     "exact",
     "features",
     "reference",
