@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import DIVERGED
-from gradient_dd.engine.kernels.compiler_options import INLINE, INNER
+from gradient_dd.engine.kernels.compiler_options import INLINE
 from gradient_dd.engine.kernels.intrinsics import aligned, disjoint
 from gradient_dd.engine.kernels.keep import named
 from gradient_dd.engine.kernels.vectors import use_widest_vectors
-
 
 AT_ONCE = 4  # terms of the error that are added in one pass over the lanes
 
