@@ -12,6 +12,7 @@ from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.learners import LEARNERS
 
+TAPER = tapered(50)
 WALK, STAR = tasks.random_walk(5), tasks.baird(7)
 
 
@@ -21,7 +22,7 @@ def wild_and_calm(name, count=40):
     return [LEARNERS[name].setting(alpha=float(alpha)) for alpha in alphas]
 
 
-def results_of(task, settings, horizon, pieces=400, schedule=tapered(50)):
+def results_of(task, settings, horizon, pieces=400, schedule=TAPER):
     run, sizes = LaneRun(task, settings, horizon, schedule), set()
     while not run.done:
         run.advance(pieces)
