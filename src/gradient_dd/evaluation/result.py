@@ -1,6 +1,7 @@
 """What an evaluation gives back: values, their interval, and how far to trust them."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,7 @@ class Evaluation:
     stability   what the shadows say of TD on this stream
     verdict     "trust", "with care" or "not", and why
     features    the map from observations to features; None where the stream gave features
+    stated      what was taken for what in a log;  seconds  how long reading it took, and all
     """
 
     w: Array
@@ -61,6 +63,8 @@ class Evaluation:
     passes: int
     features: Features | None = None
     verdict: Verdict = NOT_JUDGED
+    stated: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def values(self) -> Array:
@@ -96,6 +100,10 @@ class Evaluation:
         """Return the same with a verdict."""
         return replace(self, verdict=verdict)
 
+    def with_words(self, stated: tuple[str, ...], seconds: Mapping[str, float], points: Rows) -> "Evaluation":
+        """Return the same with what was taken for what, and with other points."""
+        return replace(self, stated=stated, seconds=seconds, points=points)
+
     def facts(self) -> dict[str, Any]:
         """Return all but the weights as plain data."""
         low, high = self.start_interval
@@ -109,6 +117,8 @@ class Evaluation:
             "interval": [low, high],
             "confidence": self.spread.confidence,
             "chosen": self.chosen,
+            "stated": list(self.stated),
+            "seconds": dict(self.seconds),
             "rows": self.rows,
             "passes": self.passes,
             **stability,
