@@ -22,7 +22,7 @@ from gradient_dd.evaluation.returns import overruled, value_losses
 from gradient_dd.evaluation.shadows import TdShadows
 from gradient_dd.evaluation.transitions import Transitions, joined
 from gradient_dd.evaluation.verdict import findings_after, findings_before, verdict_of
-from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
 from gradient_dd.online.features import Features, Rows
 
 KEPT = 20_000  # first rows that are kept
