@@ -24,10 +24,13 @@ from gradient_dd.engine.kernels.fused import WIDEST, fused_kernel
 from gradient_dd.engine.kernels.lane_state import MOST_LANES, new_lanes, padded_lanes
 from gradient_dd.engine.kernels.row_table import Shape, Touches, touches
 from gradient_dd.engine.kernels.subnormals import subnormals_flushed
+from gradient_dd.engine.kernels.trace_vector import new_traced_lanes, traced_table
+from gradient_dd.engine.kernels.traced import traced_kernel
 from gradient_dd.engine.kernels.wide import wide_kernel
 from gradient_dd.engine.packing import Packed, add_infinite_errors, lanes_to_keep, packed, unpack
 from gradient_dd.engine.records import LaneResults
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.engine.traces import check_sampling
 from gradient_dd.engine.trajectories import Position, Stream
 from gradient_dd.errors import Words, must, show, whole_number
 from gradient_dd.fingerprint import code_of, fingerprint
@@ -39,14 +42,26 @@ FIRST_PIECE = 2**12  # steps after which lanes that have diverged are left behin
 MOST_WIDE_LANES = 512  # the most lanes of a block of the wide kernel
 COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock that the thread compiling it holds
 COMPILING_GUARD = Lock()  # held while COMPILING is read or changed
-KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
-KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
+MOST_TRACED_LANES = 128  # the most lanes of a block of the traced kernel
+PRODUCTS = ("x_x", "x_next", "next_next", "x_z", "z_z")
+KNOWN_SIGNALS = (
+    *("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change"),
+    *("z_eta", "b_eta", *PRODUCTS),
+)
+KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z", "eta_eta")
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 
 
 def is_fused(rule: Rule, shape: Shape) -> bool:
-    """Return whether the fused kernel runs a rule; the wide one takes the others."""
-    return shape.width <= WIDEST and (shape.one_hot or not rule.natural)
+    """Return whether the fused kernel runs a rule; the wide one and the traced one take the others."""
+    return rule.is_plain and shape.width <= WIDEST and (shape.one_hot or not rule.natural)
+
+
+def most_lanes(rule: Rule, shape: Shape, count: int) -> int:
+    """Return how many of `count` settings with one rule a block may have."""
+    if rule.natural and not is_fused(rule, shape):
+        return count  # one M⁻¹ for all lanes
+    return MOST_LANES if is_fused(rule, shape) else MOST_WIDE_LANES if rule.is_plain else MOST_TRACED_LANES
 
 
 class Block:
@@ -69,15 +84,18 @@ class Block:
         rule, k = settings[0].rule, error.rows.shape[1]
         fused = is_fused(rule, shape)
         self.settings, self.seconds = settings, 0.0
-        self.table, self.error = table, error._replace(rows=error.rows.ravel(), values=error.values.ravel())
+        self.error = error._replace(rows=error.rows.ravel(), values=error.values.ravel())
         self.stride = MOST_LANES if fused else lanes
-        self.lanes = new_lanes(list(settings), lanes, self.stride, shape, task.initial_weights, diagonal=fused)
+        self.table, self.lanes = self._arrays(task, settings, lanes, table, shape, fused)
         self.errors = no_errors(lanes, bins)
         self.small: Packed | None = None
         with COMPILING_GUARD:
-            compiling = COMPILING.setdefault((rule, shape, k), Lock())
+            compiling = COMPILING.setdefault((rule, shape, k) if rule.is_plain else rule, Lock())
         with compiling:  # one thread compiles, others that need it wait
-            self.kernel = fused_kernel(rule, shape, k) if fused else wide_kernel(rule, shape, k)
+            if rule.is_plain:
+                self.kernel = fused_kernel(rule, shape, k) if fused else wide_kernel(rule, shape, k)
+            else:
+                self.kernel = traced_kernel(rule)
             try:
                 self.advance(np.zeros(1, np.int32), NOTHING)
             except Exception as error:  # Numba has many kinds
@@ -86,6 +104,16 @@ class Block:
                 raise must(what, "be arithmetic on scalars that Numba can compile", reason) from error
 
         self.seconds = 0.0  # of the kernel, compiling left out
+
+    def _arrays(
+        self, task: Task, settings: Sequence[Setting], lanes: int, table: Touches, shape: Shape, fused: bool
+    ) -> tuple[Any, Any]:
+        """Return the table of the task and fresh lanes, as the kernel of the rule wants them."""
+        if settings[0].rule.is_plain:
+            return table, new_lanes(list(settings), lanes, self.stride, shape, task.initial_weights, diagonal=fused)
+        return traced_table(task, settings[0].rho_mode), new_traced_lanes(
+            settings, lanes, shape.width, task.initial_weights
+        )
 
     def advance(self, column: NDArray[np.int32], segments: Any) -> None:
         """Advance all lanes over a piece of the trajectory, then leave behind those that have diverged."""
@@ -154,16 +182,16 @@ class LaneRun:
         """Return blocks of settings with one rule, and the places of their lanes among the settings."""
         groups: dict[Any, list[int]] = {}
         for place, setting in enumerate(self.settings):
-            shared = tuple(setting.values[p.name] for p in setting.rule.parameters if p.shared)
+            read = setting.rule.trace_arguments  # settings that share what their traces read share the traces
+            shared = tuple(setting.values[p.name] for p in setting.rule.parameters if p.shared or p.name in read)
             groups.setdefault((setting.rule, setting.rho_mode, shared), []).append(place)
         places, blocks, error = [], [], measure(self.task)
         tables = {mode: touches(self.task, mode) for mode in {setting.rho_mode for setting in self.settings}}
         for (rule, mode, _), group in groups.items():
             rule.check_known("The lane engine", KNOWN_SIGNALS, KNOWN_MOVES)
             table, shape = tables[mode]
-            fused = is_fused(rule, shape)
-            most = MOST_LANES if fused else len(group) if rule.natural else MOST_WIDE_LANES  # one M⁻¹ for all lanes
-            parts = np.array_split(group, -(-len(group) // most))
+            check_sampling(rule, self.sampling)
+            parts = np.array_split(group, -(-len(group) // most_lanes(rule, shape, len(group))))
             for part in parts:
                 check()
                 places.append(part.tolist())

@@ -22,7 +22,7 @@ from gradient_dd.evaluation.returns import overruled, value_losses
 from gradient_dd.evaluation.shadows import TdShadows
 from gradient_dd.evaluation.transitions import Transitions, joined
 from gradient_dd.evaluation.verdict import findings_after, findings_before, verdict_of
-from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
 from gradient_dd.online.features import Features, Rows
 
 KEPT = 20_000  # first rows that are kept
@@ -65,7 +65,8 @@ class Evaluator:
         if self.rule is not None:
             if self.rule.natural:
                 raise must("'learner'", "be one whose step takes linear time", self.rule.name)
-            self.rule.setting(**parameters)  # raises where a parameter is wrong
+            form = self.rule.setting(**parameters).rule  # raises where a parameter is wrong
+            form.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
         elif parameters:
             raise must("'learner'", f"be a learner where {sorted(parameters)[0]!r} is given", learner)
         start = numbers("'initial_w'", initial_w)

@@ -66,6 +66,53 @@ def make_add_terms(k: int, count: int) -> Any:
     return numba.njit(names["add_terms"], **INLINE)
 
 
+@numba.njit(**INLINE)
+def fold(errors, B, segments, s):
+    """Turn the sums of squares of all lanes into errors, and add them to what they belong to."""
+    use_widest_vectors()
+    now, diverged, lost = errors.now, errors.diverged, 0
+    for lane in range(B):
+        error = np.sqrt(now[lane])
+        now[lane] = error if diverged[lane] == 0 else np.inf
+        lost += 0 if now[lane] <= DIVERGED else 1  # written so that NaN counts as divergence
+    if lost:  # apart, because a loop with it would not become vector code
+        for lane in range(B):
+            if not now[lane] <= DIVERGED:
+                if diverged[lane] == 0:
+                    diverged[lane] = segments.step[s]
+                    diverged[B + lane] = segments.episode[s]
+                now[lane] = np.inf
+    if segments.point[s] >= 0:
+        first = np.uintp(segments.point[s]) * B
+        for lane in range(B):
+            errors.total[lane] += now[lane]
+            errors.curve[first + lane] += now[lane]
+    if segments.last[s]:
+        for lane in range(B):
+            errors.last[lane] += now[lane]
+
+
+@numba.njit(**INLINE)
+def take_any_errors(w, measure, errors, gap, B, segments, s):
+    """Take the errors of all lanes, whatever the number of non-zeros of a row; `gap` (B,) is scratch."""
+    use_widest_vectors()
+    now, terms = errors.now, np.uintp(measure.targets.size)
+    K = np.uintp(measure.rows.size) // terms
+    for lane in range(B):
+        now[lane] = measure.rest
+    for m in range(terms):
+        for lane in range(B):
+            gap[lane] = 0.0
+        for j in range(m * K, (m + np.uintp(1)) * K):
+            begin, value = measure.rows[j] * B, measure.values[j]
+            for lane in range(B):
+                gap[lane] += w[begin + lane] * value
+        for lane in range(B):
+            off = gap[lane] - measure.targets[m]
+            now[lane] += off * off
+    fold(errors, B, segments, s)
+
+
 @cache
 def make_take_errors(k: int) -> Any:
     """Compile `take_errors` for measures with k non-zeros a row."""
@@ -76,7 +123,7 @@ def make_take_errors(k: int) -> Any:
     @named(f"measures of {k}")
     def take_errors(w, measure, errors, B, segments, s):
         use_widest_vectors()
-        now, diverged = errors.now, errors.diverged
+        now = errors.now
         for lane in range(B):
             now[lane] = measure.rest
         terms = np.uintp(measure.targets.size)
@@ -85,25 +132,6 @@ def make_take_errors(k: int) -> Any:
             add_some(w, now, measure, m, B)
         for m in range(whole, terms):
             add_one(w, now, measure, m, B)
-        lost = 0
-        for lane in range(B):
-            error = np.sqrt(now[lane])
-            now[lane] = error if diverged[lane] == 0 else np.inf
-            lost += 0 if now[lane] <= DIVERGED else 1  # written so that NaN counts as divergence
-        if lost:  # apart, because a loop with it would not become vector code
-            for lane in range(B):
-                if not now[lane] <= DIVERGED:
-                    if diverged[lane] == 0:
-                        diverged[lane] = segments.step[s]
-                        diverged[B + lane] = segments.episode[s]
-                    now[lane] = np.inf
-        if segments.point[s] >= 0:
-            first = np.uintp(segments.point[s]) * B
-            for lane in range(B):
-                errors.total[lane] += now[lane]
-                errors.curve[first + lane] += now[lane]
-        if segments.last[s]:
-            for lane in range(B):
-                errors.last[lane] += now[lane]
+        fold(errors, B, segments, s)
 
     return take_errors
