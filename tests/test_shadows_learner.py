@@ -48,9 +48,9 @@ def test_both_forms_follow_a_schedule():
         assert np.array_equal(agent.w, run_shadow_learner(TASKS["walk"], 0.3, steps=400, schedule=schedule).w)
 
 
-def test_before_its_first_choice_it_is_the_last_rung():
+def test_before_its_first_choice_it_is_the_first_rung():
     """Within the first block nothing is chosen: the weights are those of TD at the smallest step size."""
-    task, last = TASKS["dense"], ladder.NARROW[-1]
+    task, last = TASKS["dense"], ladder.NARROW.rungs[ladder.NARROW.first]
     agent = fed(task, ladder.BLOCK - 1, alpha=0.1)
     td = Learner("td", task.n_features, alpha=0.1 * last.multiple)
     X = task.row_features.toarray()

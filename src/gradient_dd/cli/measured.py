@@ -1,4 +1,4 @@
-"""What shadows say of the settings that `gradient-dd analyse` considers: exponents measured, beside the exact limits."""
+"""What shadows say of the settings that `gradient-dd analyse` considers: measured exponents beside exact limits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -32,10 +32,10 @@ def task_shadows(task: Task, settings: Sequence[Setting], sampling: str) -> list
 def log_shadows(log: Log, settings: Sequence[Setting]) -> list[Facts | None]:
     """Return what shadows say of every setting on transitions of a log, drawn at random."""
     drawn = np.random.default_rng(SEED).integers(len(log.reward), size=STEPS)
-    columns = [np.ascontiguousarray(one[drawn]) for one in (log.x, log.discount, log.x_next, log.rho)]
+    part = log.part(drawn)
 
     def measure(several: list[Setting]) -> Exponents:
-        return log_exponents(*columns, several, starts=STARTS, seed=SEED)
+        return log_exponents(part.x, part.discount, part.x_next, part.rho, several, starts=STARTS, seed=SEED)
 
     return [shadow_facts(setting, measure) for setting in settings]
 
@@ -45,7 +45,7 @@ def shadow_facts(setting: Setting, measure: Callable[[list[Setting]], Exponents]
     if not is_linear(setting):
         return None
     alphas = setting.values["alpha"] * MULTIPLES
-    found = measure([replace(setting, values=setting.values | {"alpha": alpha}) for alpha in alphas.tolist()])
+    found = measure([replace(setting, values={**setting.values, "alpha": alpha}) for alpha in alphas.tolist()])
     at = int(np.flatnonzero(MULTIPLES == 1)[0])
     growing = np.flatnonzero([says(*one) == "grows" for one in zip(found.mean, found.low, found.high, strict=True)])
     limit = inf if not growing.size else float(alphas[growing[0] - 1]) if growing[0] else 0.0

@@ -46,7 +46,7 @@ def write_learner(
     counts: Counts,
     state: dict[str, Array],
 ) -> None:
-    """Write the file beside its place, then move it there in one step."""
+    """Write the file of a learner."""
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -57,6 +57,11 @@ def write_learner(
         "schedule": describe(schedule),
         "counts": counts._asdict(),
     }
+    write_arrays(path, header, state)
+
+
+def write_arrays(path: Any, header: dict[str, Any], state: dict[str, Array]) -> None:
+    """Write a header and arrays beside their place, then move them there in one step."""
     target = file_path("The file of a learner", path)
     part = target.with_name(target.name + ".part")
     try:
