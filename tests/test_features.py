@@ -145,6 +145,8 @@ def test_features_of_gymnasium_spaces():
     assert features_of_space(pole, "tiles", **bounds).nonzeros == 8
     both = gymnasium.spaces.Dict({"a": gymnasium.spaces.Discrete(2), "b": gymnasium.spaces.Box(0, 1, (2,))})
     assert features_of_space(both, "polynomial", degree=1).n_features == 16
+    assert features_of_space(gymnasium.spaces.Discrete(3, start=5))(6)[0].tolist() == [1]
+    assert features_of_space(gymnasium.spaces.MultiDiscrete([2, 3], start=[1, 0]))([2, 1])[0].tolist() == [4]
     with pytest.raises(BadRequestError, match="The space of observations must be Discrete"):
         features_of_space(gymnasium.spaces.Text(3))
 
@@ -194,7 +196,7 @@ def test_a_bad_request_gets_one_sentence(make, sentence):
 
 
 def test_every_kind_is_listed():
-    assert {features.kind for features in MAPS.values()} | {"one_hot"} == set(FEATURES)
+    assert {features.kind for features in MAPS.values()} | {"one_hot", "structured"} == set(FEATURES)
 
 
 @pytest.mark.parametrize(
@@ -229,3 +231,32 @@ def test_an_odd_map_or_observation_gets_one_sentence(call, sentence):
 
 def test_a_map_of_your_own_takes_any_observation():
     assert Own(lambda one: [one["a"], 2.0])({"a": 1.0}).tolist() == [1.0, 2.0]
+
+
+def nested_space():
+    """Return a space of a dictionary with a tuple inside."""
+    inner = gymnasium.spaces.Tuple([gymnasium.spaces.Discrete(3, start=2), gymnasium.spaces.Box(-1, 2, (2, 2))])
+    return gymnasium.spaces.Dict({"who": gymnasium.spaces.MultiDiscrete([2, 3]), "where": inner}, seed=0)
+
+
+def test_dictionaries_and_tuples_are_flattened_as_gymnasium_does():
+    space = nested_space()
+    seen = [space.sample() for _ in range(20)]
+    features = features_of_space(space, "polynomial", degree=1)
+    plain = gymnasium.spaces.flatten_space(space)
+    flat = np.array([gymnasium.spaces.flatten(space, one) for one in seen])
+    wanted = Polynomial(plain.low, plain.high, degree=1).rows(flat).values
+    assert np.allclose(features.rows(seen).values, wanted)
+    assert np.allclose(features(seen[3]), wanted[3])
+    batch = gymnasium.vector.utils.concatenate(space, seen, gymnasium.vector.utils.create_empty_array(space, n=20))
+    assert np.allclose(features.rows(batch).values, wanted)
+    again = from_data(json.loads(json.dumps(features.as_data())))
+    assert np.allclose(again.rows(seen).values, wanted)
+
+
+def test_observations_without_their_parts_are_refused():
+    features = features_of_space(nested_space(), "polynomial", degree=1)
+    with pytest.raises(BadRequestError, match="Observations must have the parts of their space"):
+        features({"who": [0, 0]})
+    with pytest.raises(BadRequestError, match="must be a dictionary with"):
+        features.rows({"who": np.zeros((3, 2))})

@@ -8,12 +8,15 @@ import pytest
 
 from gradient_dd.learners import Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
+from gradient_dd.paper.studies import STUDIES
 from gradient_dd.report.interactive import study_data
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.export import write_frame
 from gradient_dd.studies.frames import run_frame, summary_frame
 from gradient_dd.studies.store import Store
+from gradient_dd.studies.stored_tasks import first_errors, task_of
 from gradient_dd.studies.sweep import run
+from gradient_dd.tasks import TASKS, boyan_chain, build, random_walk
 
 
 def clipped_step(alpha, rho, delta, clip, runs):
@@ -74,6 +77,37 @@ def test_a_run_far_beyond_the_first_error_is_counted_as_exploded_even_if_it_is_f
     exploded, diverged = frame["exploded_runs"].tolist(), frame["diverged_runs"].tolist()
     assert exploded[0] == 0
     assert any(more > fewer for more, fewer in zip(exploded, diverged, strict=True)), "a finite explosion"
+    with Store(found.path) as store:
+        exported = summary_frame(store)
+    assert exported["exploded_runs"].tolist() == exploded, "an export counts the same, from the file alone"
+    assert exported.columns.tolist()[-1] == "exploded_runs", "what others read by place stays where it was"
+
+
+SOME = [*STUDIES["baird-starts"].built_tasks()[::10], boyan_chain(5), random_walk(7), *map(build, TASKS)]
+SOME = [one for one in SOME if one.name != "five_state_walk"]
+
+
+@pytest.mark.parametrize("one", SOME, ids=str)
+def test_the_task_of_a_setting_is_found_again_from_its_row(one):
+    facts = next(
+        facts for _, _, facts in replace(STUDY, tasks=(one,), sampling="iid", episodes=None, steps=9).lanes(one)
+    )
+    said = facts["task"], facts["size"], facts["reading"]
+    assert task_of(*said).key == one.key
+    assert first_errors([said])[said] == one.rmsve(one.initial_weights)
+
+
+UNTOLD = [
+    ("mine", 3, "default"),
+    ("random_walk", 10**9, "default"),
+    ("baird", 7, "ratios=odd"),
+    ("five_state_walk", 5, "default"),
+]
+
+
+@pytest.mark.parametrize("said", UNTOLD)
+def test_the_first_error_of_another_task_is_not_guessed(said):
+    assert np.isnan(first_errors([said])[said])
 
 
 def test_every_declared_parameter_is_a_column_of_the_table_of_runs(results):

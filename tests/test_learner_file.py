@@ -8,6 +8,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 
+from gradient_dd import features
 from gradient_dd.errors import BadRequestError, GradientDDError
 from gradient_dd.online.learner import Learner
 
@@ -199,3 +200,24 @@ def test_a_place_that_cannot_be_gets_one_sentence(path, tmp_path, monkeypatch):
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.npz")
     assert "must be a learner saved by gradient-dd" in sentence_of(tmp_path / "pipe.npz")
+
+
+def test_the_feature_map_is_saved_with_the_learner(tmp_path):
+    coder = features.TileCoder([0, 0], [1, 1], tiles=4, tilings=3)
+    agent = Learner("td", coder.n_features, features=coder)
+    agent.update(coder([0.2, 0.7]), 1.0, 0.0, None)
+    agent.save(tmp_path / "agent.npz")
+    again = Learner.load(tmp_path / "agent.npz")
+    assert again.predict(again.features([0.2, 0.7])) == agent.predict(coder([0.2, 0.7])) != 0
+    with pytest.raises(BadRequestError, match=r"'n_features' must be 75, as 'features' has\. Got 3\."):
+        Learner("td", 3, features=coder)
+    with pytest.raises(BadRequestError, match="'features' must be a feature map"):
+        Learner("td", 3, features=len)
+
+
+def test_features_of_your_own_are_given_again(tmp_path):
+    squares = features.Own(lambda x: [x, x * x])
+    Learner("td", 2, features=squares).save(tmp_path / "agent.npz")
+    with pytest.raises(BadRequestError, match="was saved with features of your own: give them again"):
+        Learner.load(tmp_path / "agent.npz")
+    assert Learner.load(tmp_path / "agent.npz", features=squares).features is squares

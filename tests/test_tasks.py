@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import gymnasium
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -229,3 +230,34 @@ def test_a_bad_request_for_a_task_gets_one_sentence(build, sentence):
 def test_a_table_may_be_sparse_in_its_features():
     task = from_tables(**GOOD, features=sp.csr_matrix(np.eye(3)))
     assert task.features.shape == (2, 3)
+
+
+def cliff_with_an_end():
+    """Return P, R of the cliff walk of Gymnasium, whose done flags lead to one state more."""
+    table = gymnasium.make("CliffWalking-v1").unwrapped.P
+    P, R = np.zeros((2, 49, 4, 49))
+    P[48, :, 48] = 1.0
+    for s, actions in table.items():
+        for a, outcomes in actions.items():
+            for probability, there, reward, done in outcomes:
+                P[s, a, 48 if done else there] += probability
+                R[s, a, 48 if done else there] = reward
+    return P, R
+
+
+def test_only_reachable_states_are_kept_and_the_others_said():
+    P, R = cliff_with_an_end()
+    given = {"P": P, "R": R, "discount": 0.9, "behaviour": np.full((49, 4), 0.25), "start": 36}
+    with pytest.raises(BadRequestError, match=r"reachable from the start .* Got \[37, 38, .*keep='reachable' does"):
+        tasks.from_tables(**given)
+    task = tasks.from_tables(**given, keep="reachable")
+    assert task.notes == ("11 of 49 states are never reached, and left out: 37, 38, 39, 40, 41, 42, 43, 44, ….",)
+    other = tasks.from_gymnasium(gymnasium.make("CliffWalking-v1"), discount=0.9)
+    assert np.array_equal(task.states, other.states)
+    assert np.allclose(task.true_values, other.true_values)
+    features = np.random.default_rng(0).normal(size=(49, 3))
+    own = tasks.from_tables(**given, keep="reachable", features=features)
+    assert np.array_equal(own.features, features[own.states])
+    assert tasks.from_tables(**given | {"start": None}).notes == ()
+    with pytest.raises(BadRequestError, match="'keep' must be 'all' or 'reachable'"):
+        tasks.from_tables(**given, keep="some")

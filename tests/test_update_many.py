@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gradient_dd import LEARNERS, BadRequestError, DivergedError, Learner, tasks
+from gradient_dd import LEARNERS, BadRequestError, DivergedError, Learner, features, tasks
 from gradient_dd.engine.schedules import Schedule, tapered
 from gradient_dd.engine.trajectories import Stream
 
@@ -251,3 +251,14 @@ def test_a_copy_of_a_learner_goes_on_alone(how):
     assert not np.array_equal(again.w, before)
     one_by_one(agent, x, reward, discount, x_next, rho)
     assert np.array_equal(agent.w, again.w)
+
+
+def test_what_a_feature_map_gives_is_taken_as_it_is():
+    low, high = [0.0, 0.0], [1.0, 1.0]
+    seen = np.random.default_rng(0).random((50, 2))
+    for coder in (features.TileCoder(low, high, tiles=3, tilings=2, size=9), features.Fourier(low, high, order=1)):
+        agent = Learner("td", coder.n_features, alpha=0.1)
+        rows = coder.rows(seen)
+        agent.update_many(rows, 1.0, 0.9, coder.rows(seen[::-1]))
+        assert np.allclose(agent.predict(rows), rows.dense(coder.n_features) @ agent.w)
+        assert agent.predict(rows)[7] == pytest.approx(agent.predict(coder(seen[7])))

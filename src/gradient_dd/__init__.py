@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from gradient_dd import studies, tasks, testing
     from gradient_dd.engine import reference, schedules
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
+    from gradient_dd.evaluation import evaluate, evaluate_log
     from gradient_dd.learners import LEARNERS, Parameter, Rule
-    from gradient_dd.online import Learner
+    from gradient_dd.online import Learner, features
     from gradient_dd.online.lanes import StreamLanes
     from gradient_dd.online.shadows import ShadowLearner
     from gradient_dd.studies.results import Results
@@ -41,7 +42,10 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "ShadowLearner": "online.shadows",
     "StreamLanes": "online.lanes",
     "Study": "studies.study",
+    "evaluate": "evaluation",
+    "evaluate_log": "evaluation",
     "exact": "tasks.exact",
+    "features": "online.features",
     "reference": "engine.reference",
     "run": "studies.sweep",
     "schedules": "engine.schedules",
@@ -63,7 +67,10 @@ __all__ = [
     "ShadowLearner",
     "StreamLanes",
     "Study",
+    "evaluate",
+    "evaluate_log",
     "exact",
+    "features",
     "reference",
     "run",
     "schedules",

@@ -18,8 +18,9 @@ from gradient_dd.engine.stream import NO_INDICES, QuickStep, Transitions, advanc
 from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
 from gradient_dd.learners import Rule, find
 from gradient_dd.online.feature_vector import NONE, Features, checked_features
-from gradient_dd.online.learner_file import Counts, read_learner, write_learner
-from gradient_dd.online.many import checked_transitions, places
+from gradient_dd.online.features import Features as FeatureMap
+from gradient_dd.online.learner_file import Counts, checked_map, read_learner, write_learner
+from gradient_dd.online.many import checked_rows, checked_transitions, matrix_of, places
 
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
@@ -38,6 +39,7 @@ class Learner:
     initial_w   (n_features,) or a number; default 0
     schedule    factor on alpha; an update with discount 0 ends an episode
     rho_mode    "R" or "T": where the importance ratio stands in the GTD2 family
+    features    the map that makes the feature vectors, to be saved with the learner; `agent.features` gives it back
     parameters  the learner's own: alpha, zeta, kappa, reg, ...
 
     >>> agent = Learner("gradient_dd", n_features=2, alpha=0.5)
@@ -55,6 +57,7 @@ class Learner:
         initial_w: Any = 0.0,
         schedule: Schedule = constant,
         rho_mode: str = "R",
+        features: FeatureMap | None = None,
         **parameters: Any,
     ) -> None:
         self.setting = find(learner).setting(rho_mode=rho_mode, **parameters)
@@ -63,6 +66,7 @@ class Learner:
         check_memory(f"A {self.rule.name} learner of {show(p)} features", size, "Use fewer features.")
         self.rule.check_known("`Learner`", KNOWN_SIGNALS, KNOWN_MOVES)
         self.schedule = check_schedule(schedule)
+        self.features = checked_map(features, p)
         self._quick: QuickStep | None = None
         self._initial_w = self._start_weights(initial_w)
         self.reset()
@@ -111,8 +115,10 @@ class Learner:
         return self._scale * self._eta
 
     def predict(self, x: Any) -> Any:
-        """Return x·w: a number for one feature vector, (n,) for the n rows of a dense or SciPy sparse matrix."""
+        """Return x·w: a number for one feature vector, (n,) for n rows, in any form that `update_many` takes."""
         p = self.n_features
+        if isinstance(x, tuple) and len(x) == 2 and np.ndim(x[1]) == 2:
+            x = matrix_of(checked_rows("X", x, p), p)
         if isinstance(x, tuple):
             where, given = checked_features("x", x, p)
             weights = self._w[where]
@@ -307,21 +313,29 @@ class Learner:
         if self._metric:
             state["metric"] = self._metric.inverse
         counts = Counts(self.updates, self.episodes, self._scale)
-        write_learner(path, self.setting, self.n_features, self.schedule, counts, state)
+        write_learner(path, self.setting, self.n_features, self.schedule, counts, state, self.features)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, learner: Rule | None = None, schedule: Schedule | None = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        learner: Rule | None = None,
+        schedule: Schedule | None = None,
+        features: FeatureMap | None = None,
+    ) -> Self:
         """Return the learner that a file holds; it learns on as if it had never been saved.
 
-        A rule or a schedule function of your own is not in the file: give it again.
+        A rule, a schedule function or a feature function of your own is not in the file: give it again.
         """
-        saved = read_learner(path, learner, schedule)
+        saved = read_learner(path, learner, schedule, features)
         agent = cls(
             saved.setting.rule,
             saved.n_features,
             initial_w=saved.state["initial_w"],
             schedule=saved.schedule,
             rho_mode=saved.setting.rho_mode,
+            features=saved.features,
             **saved.setting.values,
         )
         for part, name in ((agent._w, "w"), (agent._eta, "eta"), (agent._change, "change")):

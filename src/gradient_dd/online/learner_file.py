@@ -14,6 +14,7 @@ from gradient_dd.engine.schedules import Constant, Schedule, Taper, constant, ta
 from gradient_dd.errors import BadRequestError, GradientDDError, Words, file_path, must, number, show, whole_number
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.npz import DamagedError, read_arrays
+from gradient_dd.online.features import Features, Own, from_data
 
 FORMAT = "gradient-dd learner"
 VERSION = 1
@@ -36,6 +37,7 @@ class SavedLearner:
     schedule: Schedule
     counts: Counts
     state: dict[str, Array]
+    features: Features | None
 
 
 def write_learner(
@@ -45,6 +47,7 @@ def write_learner(
     schedule: Schedule,
     counts: Counts,
     state: dict[str, Array],
+    features: Features | None,
 ) -> None:
     """Write the file of a learner."""
     header = {
@@ -56,6 +59,7 @@ def write_learner(
         "n_features": n_features,
         "schedule": describe(schedule),
         "counts": counts._asdict(),
+        "features": described_map(features),
     }
     write_arrays(path, header, state)
 
@@ -76,7 +80,7 @@ def write_arrays(path: Any, header: dict[str, Any], state: dict[str, Array]) -> 
         raise must(f"{str(path)!r}", "be a file that can be written", Words(error.strerror or "an error")) from None
 
 
-def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None) -> SavedLearner:
+def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None, features: Features | None) -> SavedLearner:
     """Return what a file holds, all of it checked, or say in one sentence why it cannot be read."""
     place = file_path("The file of a learner", path)
     try:
@@ -98,6 +102,7 @@ def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None) -> Sav
             schedule=saved_schedule(path, header["schedule"], schedule),
             counts=checked_counts(header["counts"]),
             state=checked_state(state, header["n_features"], setting.rule.natural),
+            features=saved_map(path, header.get("features"), features),
         )
     except GradientDDError:
         raise
@@ -142,6 +147,29 @@ def saved_schedule(path: Any, saved: dict[str, Any] | None, given: Schedule | No
     if saved is None:
         raise BadRequestError(f"{str(path)!r} was saved with a schedule of your own: give it again, schedule=...")
     return constant if saved["n0"] is None else tapered(saved["n0"], saved["per"])
+
+
+def checked_map(features: Any, p: int) -> Features | None:
+    """Return a feature map that gives p features, or None, or raise; one of the user's own may not know p yet."""
+    if features is not None and not isinstance(features, Features):
+        raise must("'features'", "be a feature map, e.g. TileCoder(...) or Own(function)", features)
+    if features is not None and features.n_features not in (0, p):
+        raise must("'n_features'", f"be {features.n_features}, as 'features' has", p)
+    return features
+
+
+def described_map(features: Features | None) -> dict[str, Any] | None:
+    """Return what a header says of a feature map; of a function of the user's own, only that there is one."""
+    if features is None:
+        return None
+    return {"kind": Own.kind} if isinstance(features, Own) else features.as_data()
+
+
+def saved_map(path: Any, saved: dict[str, Any] | None, given: Features | None) -> Features | None:
+    """Return the feature map given, or the one a header describes."""
+    if given is None and saved is not None and saved["kind"] == Own.kind:
+        raise BadRequestError(f"{str(path)!r} was saved with features of your own: give them again, features=...")
+    return given if given is not None or saved is None else from_data(saved)
 
 
 def saved_rule(path: Any, name: str, given: Rule | None) -> Rule:

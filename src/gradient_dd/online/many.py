@@ -53,7 +53,12 @@ def checked_transitions(x: Any, reward: Any, discount: Any, x_next: Any, rho: An
 
 
 def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenRows:
-    """Return rows of features: (n, p), (indices, values) of (n, k), or SciPy rows. Unused rows are not looked at."""
+    """Return rows of features: (n, p), (indices, values) of (n, k), or SciPy rows. Unused rows are not looked at.
+
+    A pair whose indices are None is dense, as feature maps return it.
+    """
+    if isinstance(x, tuple) and len(x) == 2 and x[0] is None:
+        x = x[1]
     if isinstance(x, tuple):
         return pair_rows(name, x, p, used)
     if sp.issparse(x):
@@ -120,6 +125,14 @@ def summed_rows(name: str, rows: sp.csr_matrix) -> GivenRows:
     indices, begin = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
     largest = float(np.abs(values).max(initial=0.0))
     return GivenRows(rows.shape[0], "rows", FeatureRows(begin, 0, indices, values, largest))
+
+
+def matrix_of(given: GivenRows, p: int) -> Any:
+    """Return rows as a dense or a SciPy sparse matrix, (n, p)."""
+    rows = given.rows
+    if given.layout == "dense":
+        return rows.values.reshape(-1, p)
+    return sp.csr_matrix((rows.values, rows.indices, given.with_begins().begin), shape=(given.n, p))
 
 
 def column(name: str, value: Any, n: int) -> Array:

@@ -78,7 +78,7 @@ class Sheet:
     def say(self, title: str, caption: str) -> None:
         """Write the title, and below it what a reader must know."""
         high = self.size[1]
-        self.canvas.text(0.5, 1 - 0.1 / high, title, ha="center", va="top", fontsize=10, fontweight="bold")
+        self.canvas.text(0.5, 1 - 0.1 / high, title, ha="center", va="top", fontweight="bold", gid="heading")
         self.canvas.text(0.5, 1 - 0.34 / high, caption, ha="center", va="top")
 
     def legend(self, handles: list[Any], columns: int) -> None:

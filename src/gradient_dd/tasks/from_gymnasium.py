@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, numbers, sparse_numbers
 from gradient_dd.errors import GradientDDError, Words, boolean, must, number, whole_number
-from gradient_dd.tasks.from_tables import feature_rows
+from gradient_dd.tasks.from_tables import feature_rows, left_out, reachable
 from gradient_dd.tasks.task import Outcomes, Task
 
 Row = tuple[int, int, int, float, float]  # state, action, next state, probability, reward
@@ -55,7 +55,7 @@ def from_gymnasium(
     ]
     first = start_of(env, start, states)
     outcomes, averaged = merged(rows)
-    kept = reachable(outcomes, policies[0], first)
+    kept = reachable(*outcomes[:3], np.vstack([policies[0], policies[0][:1]]), np.append(first, 0.0))[:-1]
     if not (outcomes.next_state == states).any():
         raise must(f"The table of {name}", "end some episode: an outcome that is done", Words("none"))
     terminal = np.append(~kept, True)
@@ -139,20 +139,6 @@ def start_of(env: Any, start: Any, states: int) -> Array:
     return array
 
 
-def reachable(outcomes: Outcomes, behaviour: Array, start: Array) -> Booleans:
-    """Return which states an episode can be in under the behaviour policy, (states,)."""
-    possible = behaviour[outcomes.state, outcomes.action] > 0
-    here, there = outcomes.state[possible], outcomes.next_state[possible]
-    reached = np.append(start > 0, False)
-    while True:
-        more = reached.copy()
-        more[there[reached[here]]] = True
-        more[-1] = False  # the terminal leads nowhere
-        if (more == reached).all():
-            return reached[:-1]
-        reached = more
-
-
 def pad_features(features: Any, states: int) -> Any:
     """Return features with a row for the terminal, where they have one for every state of the environment."""
     if features is None:
@@ -169,11 +155,7 @@ def pad_features(features: Any, states: int) -> Any:
 
 def notes_on(env: Any, kept: Booleans, averaged: int) -> list[str]:
     """Return a sentence for each thing that the table has and the task does not."""
-    notes = []
-    if not kept.all():
-        missing = np.flatnonzero(~kept)
-        shown = ", ".join(map(str, missing[:8])) + (", …" if len(missing) > 8 else "")
-        notes.append(f"{len(missing)} of {len(kept)} states are never reached or end episodes, and left out: {shown}.")
+    notes = list(left_out("are never reached or end episodes", ~kept))
     if averaged:
         notes.append(f"{averaged} outcomes had several rewards, which were averaged; values stay, their noise is less.")
     limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)

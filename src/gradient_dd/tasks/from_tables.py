@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import LARGEST, check_memory, numbers, sparse_numbers
-from gradient_dd.errors import Words, must, text
+from gradient_dd.arrays import LARGEST, Array, Booleans, Integers, check_memory, numbers, sparse_numbers
+from gradient_dd.errors import Words, must, one_of, text
 from gradient_dd.tasks.task import Outcomes, Task
 from gradient_dd.tasks.validation import TOLERANCE
 
@@ -22,6 +22,7 @@ def from_tables(
     initial_weights: Any = None,
     ratios: Any = None,
     name: str = "mine",
+    keep: str = "all",
 ) -> Task:
     """Make a task from your own Markov decision process.
 
@@ -37,6 +38,8 @@ def from_tables(
     features         (states, p) or (non-terminal states, p), dense or SciPy sparse; default one-hot
     initial_weights  (p,) default 0
     ratios           (states, actions) importance ratios, if not target / behaviour. A, b then come from them
+    keep             "all", or "reachable": states that the behaviour policy never reaches from the start are left out.
+                     The others keep their numbers, `task.states`, and `task.notes` says which are missing
 
     >>> import numpy as np
     >>> stay_or_end = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])
@@ -56,19 +59,25 @@ def from_tables(
     loop = np.arange(states)
     stays = (np.abs(P[loop, :, loop] - 1) <= TOLERANCE) & (np.count_nonzero(P, axis=2) == 1)
     terminal = (stays & (R[loop, :, loop] == 0)).all(axis=1)
-    state, action, next_state = np.nonzero((P != 0) & ~terminal[:, None, None])
+    first, acting = start_distribution(name, start, terminal), table(name, "behaviour", behaviour)
+    missing = np.zeros(states, bool)
+    if one_of("'keep'", keep, ("all", "reachable")) == "reachable":
+        here, action, there = np.nonzero((P != 0) & ~terminal[:, None, None])
+        missing = ~terminal & ~reachable(here, action, there, acting, first)
+    state, action, next_state = np.nonzero((P != 0) & ~(terminal | missing)[:, None, None])
     return Task(
         name=name,
         outcomes=Outcomes(state, action, next_state, P[state, action, next_state], R[state, action, next_state].copy()),
         discount=broadcast(name, "discount", discount, (states,)),
-        start=start_distribution(name, start, terminal),
-        behaviour=table(name, "behaviour", behaviour),
+        start=first,
+        behaviour=acting,
         target=table(name, "target", behaviour if target is None else target),
-        feature_rows=(rows := feature_rows(name, features, terminal)),
+        feature_rows=(rows := kept_features(name, features, terminal, missing)),
         initial_weights=broadcast(
             name, "initial_weights", 0 if initial_weights is None else initial_weights, rows.shape[1:]
         ),
         ratios=None if ratios is None else table(name, "ratios", ratios),
+        notes=left_out("are never reached", missing),
     )
 
 
@@ -109,6 +118,36 @@ def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarra
             raise must(f"Task {task!r}: 'start'", f"be a state from 0 to {len(terminal) - 1}", start)
         return np.eye(1, len(terminal), int(array))[0]
     return array
+
+
+def reachable(state: Integers, action: Integers, next_state: Integers, behaviour: Array, start: Array) -> Booleans:
+    """Return which states an episode can be in under the behaviour policy, (states,)."""
+    possible = behaviour[state, action] > 0
+    here, there = state[possible], next_state[possible]
+    reached = start > 0
+    while True:
+        more = reached.copy()
+        more[there[reached[here]]] = True
+        if (more == reached).all():
+            return reached
+        reached = more
+
+
+def left_out(why: str, missing: Booleans) -> tuple[str, ...]:
+    """Return the note on states that are left out, if there are any."""
+    if not missing.any():
+        return ()
+    states = np.flatnonzero(missing)
+    shown = ", ".join(map(str, states[:8])) + (", …" if len(states) > 8 else "")
+    return (f"{len(states)} of {len(missing)} states {why}, and left out: {shown}.",)
+
+
+def kept_features(task: str, features: Any, terminal: Booleans, missing: Booleans) -> sp.csr_matrix:
+    """Return one feature row per state, zero for terminals and for states that are left out."""
+    if features is None:
+        return feature_rows(task, None, terminal | missing)
+    rows = feature_rows(task, features, terminal)
+    return (sp.diags((~missing).astype(float)) @ rows).tocsr() if missing.any() else rows
 
 
 def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matrix:

@@ -174,7 +174,12 @@ def check_chains(task: "Task") -> None:
     missing = np.setdiff1d(task.states, task.states[reached(P, np.flatnonzero(task.start[task.states]))])
     if len(missing):
         rule = "be reachable from the start under the behaviour policy"
-        raise must(f"Task {task.name!r}: every state", rule, missing.tolist(), "Leave those states out.")
+        raise must(
+            f"Task {task.name!r}: every state",
+            rule,
+            missing.tolist(),
+            "Leave those states out, as keep='reachable' does.",
+        )
     if task.episodic:
         endless = never_reach(P, leaks(P))
         if len(endless):

@@ -40,6 +40,9 @@ def reproduce(
     Leaves report.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a second call
     resumes. `gradient-dd list figures` names the figures.
     """
+    click.echo(
+        f"Reproducing {', '.join(figures) or 'the whole paper'} …", err=True
+    )  # what follows takes a while to load
     from gradient_dd.cli.live import watched
     from gradient_dd.paper.reproduce import reproduce
     from gradient_dd.paper.scale import Scale

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import numpy as np
-
-from gradient_dd.errors import Words, must, unknown
+from gradient_dd.errors import must, unknown
 from gradient_dd.online.features.bases import Columns, Fourier, Polynomial, RadialBasis
 from gradient_dd.online.features.kind import Features, Rows
 from gradient_dd.online.features.one_hot import OneHot
 from gradient_dd.online.features.own import Own
+from gradient_dd.online.features.structured import Structured, bounds_of, layout_of
 from gradient_dd.online.features.tiles import TileCoder
 
 __all__ = [
@@ -21,13 +20,14 @@ __all__ = [
     "Polynomial",
     "RadialBasis",
     "Rows",
+    "Structured",
     "TileCoder",
     "features_of_space",
     "from_data",
 ]
 
 FEATURES: dict[str, type[Features]] = {
-    kind.kind: kind for kind in (TileCoder, Fourier, RadialBasis, Polynomial, OneHot, Columns)
+    kind.kind: kind for kind in (TileCoder, Fourier, RadialBasis, Polynomial, OneHot, Columns, Structured)
 }
 
 
@@ -49,20 +49,12 @@ def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Fea
     """Return features for the observations of a Gymnasium space.
 
     A Discrete or MultiDiscrete space gets one-hot features. A Box gets the `kind` asked for over its bounds; those that
-    are infinite must be given as `low` and `high`. Dict and Tuple spaces are flattened first, by
-    `gymnasium.spaces.flatten`.
+    are infinite must be given as `low` and `high`. The parts of Dict and Tuple spaces are put side by side first, whole
+    numbers as 0s and a 1, as `gymnasium.spaces.flatten` does.
     """
-    name = type(space).__name__
-    if name == "Discrete":
-        return OneHot(int(space.n))
-    if name == "MultiDiscrete":
-        return OneHot(np.ravel(space.nvec))
-    if name in ("Dict", "Tuple"):
-        from gymnasium.spaces import flatten_space
-
-        return features_of_space(flatten_space(space), kind, **parameters)
-    if name != "Box":
-        rule = "be Discrete, MultiDiscrete, Box, Dict or Tuple"
-        raise must("The space of observations", rule, Words(name), "Use a function of your own: Own(function).")
-    bounds = {"low": np.ravel(space.low), "high": np.ravel(space.high)}
-    return from_data({"kind": kind, **bounds, **parameters})
+    layout = layout_of(space)
+    if layout[0] == "whole":
+        return OneHot(*layout[1:])
+    low, high = bounds_of(space)
+    flat = from_data({"kind": kind, "low": low, "high": high, **parameters})
+    return flat if layout[0] == "box" else Structured(layout, flat)

@@ -43,7 +43,7 @@ def draw(folder: Path) -> None:
         axes.plot(*best, "*", color=BLACK, markersize=11)
         axes.annotate("w*", best, xytext=(8, -4), textcoords="offset points")
         axes.set(xlabel="w₁", ylabel="w₂", aspect="equal")
-        axes.legend(loc="lower left", fontsize=8)
+        axes.legend(loc="lower left")
         words = f"contours of √MSPBE; μ = {SHARE:g} of the squared distance to w*; plain step with α = {ALPHA:g}"
         sheet.say(DRAWINGS["illustration"].title, f"{task}\n{words}")
         sheet.save(folder, "illustration")
