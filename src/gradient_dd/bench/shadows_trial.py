@@ -241,6 +241,18 @@ def summarised(rows: list[dict[str, Any]], schedule: Schedule, steps: int) -> di
     return {"schedule": str(schedule), "steps": steps, "rows": rows, "tables": tables(rows)}
 
 
+def read_rows(rows: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file, one in each line; a last line that was cut off is left out."""
+    text = rows.read_text(encoding="utf-8") if rows.exists() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def keep_row(rows: Path, row: dict[str, Any]) -> None:
+    """Add a row to a file, in one write."""
+    with rows.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+
+
 def lines(trial: dict[str, Any]) -> Iterator[str]:
     """Yield the tables as text."""
     for group, table in trial["tables"].items():
@@ -272,11 +284,10 @@ def main() -> None:
         cases += [*diverging_cases(50), *greedy_cases(24)]
         options = {}
     rows = chosen.out.with_suffix(".rows")  # one line for each task that is done: a second call goes on from there
-    known = [json.loads(line) for line in rows.read_text().splitlines()] if rows.exists() else []
+    known = read_rows(rows)
 
     def keep(row: dict[str, Any]) -> None:
-        with rows.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        keep_row(rows, row)
         print(row["task"], flush=True)
 
     if chosen.done:
