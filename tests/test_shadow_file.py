@@ -48,7 +48,7 @@ def test_a_file_holds_all_that_changes():
     feed(agent, transitions(400))
     changed = {name for name, value in before.items() if not np.array_equal(value, getattr(agent._copies, name))}
     assert changed <= {*ARRAYS, *NUMBERS}
-    assert {"w", "bias", "marks", "chosen"} <= changed
+    assert {"w", "bias", "age", "chosen"} <= changed
     assert isinstance(agent._copies, ShadowCopies)
 
 
@@ -82,7 +82,7 @@ def changed_file(tmp_path, change):
         lambda header, arrays: header.update(random={}),
         lambda header, arrays: arrays.pop("w"),
         lambda header, arrays: arrays.update(w=np.zeros(3)),
-        lambda header, arrays: arrays.update(bias=np.zeros(9, int)),
+        lambda header, arrays: arrays.update(bias=np.zeros(7, int)),
     ],
 )
 def test_a_changed_file_is_refused(change, tmp_path):

@@ -10,7 +10,7 @@ from gradient_dd.engine.schedules import tapered
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError, DivergedError
 from gradient_dd.online.learner import Learner
-from gradient_dd.online.shadow_copies import ShadowCopies, risen
+from gradient_dd.online.shadow_copies import ShadowCopies
 from gradient_dd.online.shadows import ShadowLearner
 
 TASKS = {
@@ -160,15 +160,15 @@ def blank_copies(kept, p=2, start=0.0):
 
 
 def test_an_average_moves_by_its_share_of_the_way_and_never_by_a_step():
-    copies = blank_copies(ladder.NARROW)
-    average, source = 7 * ladder.COPIES, 0
-    copies.w[:, source] = 1.0
+    copies = blank_copies(ladder.WIDE)
+    average = 15 * ladder.COPIES
+    copies.w[:, 0] = 1.0
+    copies.choose = lambda _: None
     for age in range(1, 7):
         before = copies.w[0, average]
-        copies.age = age - 1
-        copies.choose = lambda *_: None
         copies.end_block(1.0)
         assert copies.w[0, average] == before + min(1.0, ladder.AVERAGE / age) * (1.0 - before)
+    assert ladder.WIDE.rungs[15].averages == 0
     assert copies.multiple[average] == 0
 
 
@@ -180,45 +180,23 @@ def test_a_rung_that_is_brought_back_waits_twice_as_long_each_time():
         copies.squares[:] = ladder.BLOCK
         copies.squares[2 * ladder.COPIES :][: ladder.COPIES] *= 1e6
         copies.sums[:2] = ladder.BLOCK
-        copies.choose(np.zeros(22, bool), 1.0)
+        copies.choose(1.0)
         assert copies.waits[2] == waited
         assert copies.bias[2] == copies.bias[copies.chosen]
     copies.squares[:] = ladder.BLOCK
     copies.squares[2 * ladder.COPIES :][: ladder.COPIES] = 0.0
     for left in range(7, -1, -1):
-        copies.choose(np.zeros(22, bool), 1.0)
+        copies.choose(1.0)
         assert copies.chosen != 2
         assert copies.waits[2] == left
-    copies.choose(np.zeros(22, bool), 1.0)
+    copies.choose(1.0)
     assert copies.chosen == 2
 
 
-def test_a_rung_whose_free_shadow_grows_is_not_chosen_unless_all_grow():
-    copies = blank_copies(ladder.NARROW)
-    copies.blocks = 1
-    grows = np.zeros(9, bool)
-    grows[3] = True
-    for growing, wanted in ((grows, 4), (np.ones(9, bool), 3)):
-        copies.squares[:] = ladder.BLOCK
-        copies.squares[3 * ladder.COPIES :][: ladder.COPIES] = 0.1 * ladder.BLOCK
-        copies.squares[4 * ladder.COPIES :][: ladder.COPIES] = 0.5 * ladder.BLOCK
-        copies.sums[:2] = ladder.BLOCK
-        copies.choose(growing, 1.0)
-        assert copies.chosen == wanted
-
-
-def test_a_free_shadow_is_never_copied_and_tells_its_size():
-    """On one state TD multiplies it by 1 − α(1 − γ) = 0.95 in a step, whatever is chosen; η follows, and ends as −w."""
-    agent = ShadowLearner(1, alpha=0.1)
-    for _ in range(4 * ladder.BLOCK):
-        agent.update([1.0], 1.0, 0.5, [1.0])
-    copies, td = agent._copies, 3
-    vector = np.random.default_rng(0).standard_normal((1, ladder.STARTS))[0, 0]
-    wanted = np.log2(2 * (vector * 0.95 ** (4 * ladder.BLOCK)) ** 2)
-    assert copies.sizes[td] - 2 == pytest.approx(wanted, abs=0.1)  # 2 + log₂, but for 0.09 at most
-
-
-def test_a_fall_of_a_level_is_averaged_and_a_rise_is_not():
-    assert risen(1.0, 3.0, 10) == 3.0
-    assert risen(3.0, 1.0, 10) == 2.8
-    assert risen(1.0, np.nan, 10) == ladder.HUGE
+def test_a_fall_of_a_level_is_averaged_and_a_rise_is_not_without_an_alpha():
+    for kept, wanted in ((ladder.WIDE, 3.0), (ladder.NARROW, 1.2)):
+        copies = blank_copies(kept)
+        copies.blocks = 10
+        assert copies.averaged(1.0, 3.0) == wanted
+        assert copies.averaged(3.0, 1.0) == 2.8
+    assert blank_copies(ladder.WIDE).averaged(1.0, np.nan) == ladder.HUGE

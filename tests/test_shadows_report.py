@@ -49,8 +49,7 @@ def test_the_command_leaves_figures_verdicts_and_a_page(small, tmp_path):
 @pytest.mark.parametrize("more", [["walk"], ["--runs", "2"], ["--workers", "1"]])
 def test_options_of_the_paper_are_refused(more, tmp_path):
     made = CliRunner().invoke(cli, ["reproduce", "shadows", *more, "--out", str(tmp_path)])
-    assert made.exit_code == 2
-    assert "must be called without more than --out and --json" in made.output
+    assert "must be called without more than --out and --json" in str(made.exception)
     assert not list(tmp_path.iterdir())
 
 

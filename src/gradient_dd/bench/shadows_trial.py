@@ -26,7 +26,7 @@ from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task, baird, boyan_chain, from_tables, random_mdp, random_walk
 
 STEPS, EVERY, TUNED, SHOWN = 20_000, 100, 3, 5
-SEED = 40_511  # of trajectories and of Baird's initial weights
+SEED = 2026  # of trajectories and of Baird's initial weights
 SIZES = ((8, 3, 4, 0.9), (20, 3, 8, 0.95), (12, 2, 6, 0.99), (30, 3, 8, 0.9))  # states, actions, features, discount
 ALPHAS: Array = np.power(10.0, 0.2 - 0.3 * np.arange(15))  # over the mean of ‖x‖²
 ZETAS = (0.25, 1.0, 4.0, 16.0)
@@ -74,7 +74,7 @@ def paper_cases() -> Iterator[Case]:
                 yield Case("Baird", f"Baird {n}, {reading} ratios, start {draw}", task)
 
 
-def random_cases(target: str, number: int, first: int = 45_000_000) -> Iterator[Case]:
+def random_cases(target: str, number: int, first: int = 15_000_000) -> Iterator[Case]:
     """Random MDPs of four sizes in turn; on policy the target is the behaviour policy."""
     for i in range(number):
         n, actions, p, discount = SIZES[i % len(SIZES)]
@@ -87,7 +87,7 @@ def random_cases(target: str, number: int, first: int = 45_000_000) -> Iterator[
         )
 
 
-def diverging_cases(number: int, first: int = 47_000_000) -> Iterator[Case]:
+def diverging_cases(number: int, first: int = 17_000_000) -> Iterator[Case]:
     """Random MDPs of 3 states and 2 features on which TD diverges, from seeds that nothing else uses."""
     made = ((seed, random_mdp(3, 2, 2, 0.99, seed=seed)) for seed in count(first))
     diverging = ((seed, task) for seed, task in made if not td_is_stable(task))
@@ -95,7 +95,7 @@ def diverging_cases(number: int, first: int = 47_000_000) -> Iterator[Case]:
         yield Case("diverging", f"random_mdp(3, 2, 2, 0.99, seed={seed})", task)
 
 
-def greedy_cases(number: int, first: int = 49_000_000) -> Iterator[Case]:
+def greedy_cases(number: int, first: int) -> Iterator[Case]:
     """MDPs of 8 to 15 states and 4 or 6 features whose target policy goes to large features: TD is unstable there."""
     sizes = cycle(((8, 3, 4, 0.95), (15, 4, 6, 0.97)))
     made = ((seed, size, greedy_mdp(*size, seed)) for seed, size in zip(count(first), sizes, strict=False))
@@ -280,8 +280,7 @@ def main() -> None:
         cases += diverging_cases(1, first)
         options: dict[str, Any] = {"alphas": ALPHAS[2::4], "steps": 2000, "tuned": 1, "total": 2}
     else:
-        cases = [*paper_cases(), *random_cases("on", 100), *random_cases("off", 100)]
-        cases += [*diverging_cases(50), *greedy_cases(24)]
+        cases = [*paper_cases(), *random_cases("on", 100), *random_cases("off", 100), *diverging_cases(50)]
         options = {}
     rows = chosen.out.with_suffix(".rows")  # one line for each task that is done: a second call goes on from there
     known = read_rows(rows)

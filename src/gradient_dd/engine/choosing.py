@@ -51,7 +51,7 @@ def run_shadow_learner(
     chosen = ladder.WIDE if alpha is None else ladder.NARROW
     *numbers, averages = np.array(chosen.rungs, dtype=float).T
     columns = *(np.repeat(column, ladder.COPIES) for column in numbers), averages.astype(np.int64)
-    rules = tuple(map(float, (chosen.caution, chosen.largest, chosen.growing, chosen.wait)))
+    rules = tuple(map(float, (chosen.caution, chosen.largest, chosen.sudden, chosen.centre, chosen.wait)))
     vectors = np.random.default_rng(shadow_seed).standard_normal((task.n_features, ladder.STARTS))
     odd = np.asarray(np.random.PCG64DXSM(shadow_seed).random_raw(steps), np.uint64) & np.uint64(1)
     root = np.sqrt(task.visits)

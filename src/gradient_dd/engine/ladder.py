@@ -6,8 +6,8 @@ A rung is TD, GTD2 or something between them, at a step size of its own,
     η ← η + ζ m α (ρ δ − x·η) x
 
 so that (c = 1, direct) is TD and (c = 0, not direct) is GTD2; or the average of another rung over the last part of the
-run; or it stands still (m = 0). `online/shadows.py` has the whole method. The numbers were chosen on a design suite of
-73 tasks and then left alone; `docs/shadows.md` says what happens when they change.
+run; or it stands still (m = 0). `online/shadows.py` has the whole method. The numbers were chosen on two design
+suites, of 22 and 73 tasks, and then left alone; `docs/shadows.md` says what happens when they change.
 """
 
 from typing import NamedTuple
@@ -33,7 +33,8 @@ class Ladder(NamedTuple):
     first    the rung that is read out before the first choice
     caution  weight of the bias against the noise, both squared
     largest  whether B², the scale of the initial error, is the largest so far (else the one of the last blocks)
-    growing  factor on the predicted error² of a rung whose free shadow has doubled since the mark before last
+    sudden   whether a level that rises counts at once (else it is averaged, as one that falls)
+    centre   step size, over the mean of ‖x‖², of what x foretells of δ and noise shadows do not get; 0 for nothing
     wait     blocks that a rung must wait after its first copy before it can be chosen; doubled with every copy
     """
 
@@ -41,7 +42,8 @@ class Ladder(NamedTuple):
     first: int
     caution: float
     largest: bool
-    growing: float
+    sudden: bool
+    centre: float
     wait: float
 
 
@@ -55,13 +57,12 @@ NARROW = Ladder(
         Rung(0.6, 0.25, 0.0, False),
         Rung(0.2, 1.0, 0.3, False),
         Rung(0.2, 1.0, 1.0, True),
-        Rung(0.0, 0.0, 0.0, False, averages=0),
-        Rung(0.0, 0.0, 0.0, False, averages=3),
     ),
     first=6,
     caution=30.0,
     largest=True,
-    growing=100.0,
+    sudden=False,
+    centre=0.0,
     wait=0.0,
 )
 
@@ -80,21 +81,19 @@ WIDE = Ladder(
     first=21,
     caution=1.0,
     largest=False,
-    growing=1.0,
+    sudden=True,
+    centre=0.1,
     wait=2.0,
 )
 
 UNIT = 0.3  # alpha of the wide ladder, over the mean of ‖x‖² so far
 STARTS = 3  # bias shadows of each rung
 BLOCK = 50  # steps between two choices
-MEMORY = 10  # blocks over which falling levels are averaged; a rising level counts at once
+MEMORY = 10  # blocks over which levels are averaged
 STAY = 0.9  # the present choice counts as so much better than it is
 WORSE = 2.0  # a rung whose predicted error is so many times the best one's starts again from the best
 AVERAGE = 4.0  # an average is moved by this share over the number of blocks: it covers the last quarter of the run
-CENTRE = 0.1  # step size, over the mean of ‖x‖², of the part of δ that can be foretold from x
-MARK = 5  # blocks before the first mark of the free shadows; marks are then at doubled times
-GROWN = 2.0  # a free shadow has grown if log₂ of its square has risen by this: if its size has doubled
 HUGE = 1e200  # a level beyond it, or none, counts as this
 
-COPIES = 1 + STARTS + 2  # of a rung: its own weights, the bias shadows, the noise shadow, the free shadow
-NOISE, FREE = STARTS + 1, STARTS + 2
+COPIES = 1 + STARTS + 1  # of a rung: its own weights, the bias shadows, the noise shadow
+NOISE = STARTS + 1

@@ -1,11 +1,10 @@
 """The copies behind a `ShadowLearner`: the weights of all rungs and their shadows, how they move, how one is chosen.
 
-A column of w and η belongs to one copy; a rung has COPIES of them: its own weights, STARTS bias shadows, a noise shadow
-and a free shadow. `online/shadows.py` says what they are for. The arithmetic is that of `engine/kernels/shadows.py`,
+A column of w and η belongs to one copy; a rung has COPIES of them: its own weights, STARTS bias shadows and a noise
+shadow. `online/shadows.py` says what they are for. The arithmetic is that of `engine/kernels/shadows.py`,
 operation by operation.
 """
 
-from math import frexp, ldexp
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,8 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.ladder import (
     AVERAGE,
     BLOCK,
-    CENTRE,
     COPIES,
-    FREE,
-    GROWN,
     HUGE,
-    MARK,
     MEMORY,
     NOISE,
     STARTS,
@@ -31,11 +26,8 @@ from gradient_dd.engine.ladder import (
 from gradient_dd.online.learner import LIMIT
 
 # Arrays and numbers that a file of a learner needs; all else follows from the ladder.
-ARRAYS = (
-    "w", "eta", "foretold", "start", "vectors", "squares", "bias", "spread",
-    "sizes", "offsets", "marks", "waits", "copied", "sums",
-)  # fmt: skip
-NUMBERS = ("norms", "blocks", "age", "next_mark", "chosen", "steps")
+ARRAYS = ("w", "eta", "foretold", "start", "squares", "bias", "spread", "waits", "copied", "sums")
+NUMBERS = ("norms", "blocks", "age", "chosen", "steps")
 
 
 class ShadowCopies:
@@ -47,7 +39,6 @@ class ShadowCopies:
         *columns, averages = np.array(ladder.rungs, dtype=float).T
         self.multiple, self.zeta, self.c, self.direct = (np.repeat(column, COPIES) for column in columns)
         self.averages = averages.astype(np.int64)
-        self.source = np.where(self.averages >= 0, self.averages, np.arange(rungs))
         self.w, self.eta = np.zeros((2, p, rungs * COPIES))
         self.w[:, ::COPIES] = start[:, None]
         self.foretold = np.zeros(p)  # weights of the part of δ that x foretells
@@ -58,15 +49,11 @@ class ShadowCopies:
         self.restart(vectors)
 
     def restart(self, vectors: Array) -> None:
-        """Start all bias shadows and free shadows again, at vectors (p, STARTS), and all averages."""
-        self.vectors = vectors
-        for shadow, vector in [*((1 + j, vectors[:, j]) for j in range(STARTS)), (FREE, vectors[:, 0])]:
-            self.w[:, shadow::COPIES], self.eta[:, shadow::COPIES] = vector[:, None], 0.0
+        """Start all bias shadows again, at vectors (p, STARTS), and all averages."""
+        for j in range(STARTS):
+            self.w[:, 1 + j :: COPIES], self.eta[:, 1 + j :: COPIES] = vectors[:, j, None], 0.0
         self.squares[:] = self.sums[:2] = self.waits[:] = self.copied[:] = 0.0
-        self.sizes, self.offsets = np.zeros((2, len(self.bias)))
-        self.blocks, self.age, self.next_mark, self.steps = 0, 0, MARK, 0
-        self.measure_free()
-        self.marks = np.array([self.sizes, self.sizes])
+        self.blocks = self.age = self.steps = 0
 
     def kept(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the arrays and the numbers from which `take` restores all copies."""
@@ -111,8 +98,8 @@ class ShadowCopies:
         self.sums[0] += (x_w[own] - began) * (x_w[own] - began)
         self.sums[1] += delta * delta
         self.norms += norm
-        if self.norms > 0:
-            share = CENTRE * update / self.norms * rho
+        if self.ladder.centre > 0 and self.norms > 0:
+            share = self.ladder.centre * update / self.norms * rho
             self.foretold[here] += x * (share / max(1.0, share * norm) * (delta - guess))
         rewards = np.zeros_like(x_w)
         rewards[::COPIES] = reward
@@ -132,7 +119,7 @@ class ShadowCopies:
         return delta
 
     def end_block(self, mean_norm: float) -> None:
-        """Move the averages, see which free shadows have grown, and choose."""
+        """Move the averages, and choose."""
         self.age += 1
         self.blocks = min(self.blocks + 1, MEMORY)
         share = min(1.0, AVERAGE / self.age)
@@ -140,32 +127,11 @@ class ShadowCopies:
             place, source = columns_of(k), columns_of(self.averages[k])
             for array in (self.w, self.eta):
                 array[:, place] += share * (array[:, source] - array[:, place])
-        self.measure_free()
-        grows = self.sizes[self.source] > self.marks[0, self.source] + GROWN
-        if self.age == self.next_mark:
-            self.next_mark *= 2
-            self.marks = np.array([self.marks[1], self.sizes])
-        self.choose(grows, mean_norm)
+        self.choose(mean_norm)
         self.squares[:] = self.sums[:2] = 0.0
         self.steps = 0
 
-    def measure_free(self) -> None:
-        """Measure every free shadow, nearly log₂ of its square, and bring its numbers near 1 by a power of 2."""
-        w, eta = self.w[:, FREE::COPIES], self.eta[:, FREE::COPIES]
-        for k, total in enumerate(np.add.reduce(w * w + eta * eta, axis=0).tolist()):
-            if not total < HUGE:
-                self.offsets[k] += 1000.0
-                w[:, k], eta[:, k] = self.vectors[:, 0], 0.0
-                self.sizes[k] = self.offsets[k]
-            elif total > 0:
-                mantissa, exponent = frexp(total)
-                factor = ldexp(1.0, -(exponent // 2))
-                w[:, k] *= factor
-                eta[:, k] *= factor
-                self.sizes[k] = self.offsets[k] + exponent + 2.0 * mantissa
-                self.offsets[k] += 2.0 * (exponent // 2)
-
-    def choose(self, grows: Array, mean_norm: float) -> None:
+    def choose(self, mean_norm: float) -> None:
         """Predict the error of every rung from its shadows, read out the best, start hopeless ones again from it."""
         means = np.array([level(total / BLOCK) for total in self.sums[:2]])
         self.sums[2:4] += (means - self.sums[2:4]) / self.blocks
@@ -176,11 +142,9 @@ class ShadowCopies:
             bias = 0.0
             for start in range(STARTS):
                 bias += squares[1 + start] / (STARTS * BLOCK)
-            self.bias[k] = risen(self.bias[k], bias / mean_norm if mean_norm else 0.0, self.blocks)
-            self.spread[k] = risen(self.spread[k], squares[NOISE] / BLOCK, self.blocks)
+            self.bias[k] = self.averaged(self.bias[k], bias / mean_norm if mean_norm else 0.0)
+            self.spread[k] = self.averaged(self.spread[k], squares[NOISE] / BLOCK)
         predicted = self.ladder.caution * self.sums[4] * self.bias + self.spread
-        if not grows.all():
-            predicted[grows] *= self.ladder.growing
         favoured = predicted.copy()
         favoured[self.chosen] *= STAY
         waiting = (self.waits > 0) & (np.arange(len(self.waits)) != self.chosen)
@@ -194,10 +158,15 @@ class ShadowCopies:
             self.copied[worse] += 1.0
             self.waits[worse] = self.ladder.wait * 2.0 ** min(self.copied[worse] - 1.0, 50.0)
 
+    def averaged(self, old: float, value: float) -> float:
+        """Return a level after one more block; a rise counts at once if the ladder says so."""
+        value = level(value)
+        return value if self.ladder.sudden and value > old else old + (value - old) / self.blocks
+
 
 def columns_of(rung: Any) -> slice:
-    """Return the columns of a rung's copies, but not of its free shadow, which is never copied."""
-    return slice(int(rung) * COPIES, int(rung) * COPIES + FREE)
+    """Return the columns of a rung's copies."""
+    return slice(int(rung) * COPIES, (int(rung) + 1) * COPIES)
 
 
 def along(values: Array, rows: Array) -> Array:
@@ -210,9 +179,3 @@ def along(values: Array, rows: Array) -> Array:
 def level(value: float) -> float:
     """Return a mean square, or HUGE where it is beyond that or not a number."""
     return value if value < HUGE else HUGE
-
-
-def risen(old: float, value: float, blocks: int) -> float:
-    """Return a level after one more block: a rise counts at once, a fall is averaged."""
-    value = level(value)
-    return value if value > old else old + (value - old) / blocks

@@ -5,9 +5,8 @@ averages of some of them: the rungs of a ladder (`engine/ladder.py`). Each rung 
 
     bias shadows    copies that get no reward and start from a random vector d. Such a copy *is* the error of the rung
                     without its noise: it shrinks as the rung forgets where it began, and grows where the rung diverges
-    a noise shadow  a copy that starts at 0 and gets ±(δ − m·x) for a reward, with random signs, δ being the TD error of
-                    the present choice and m·x what x foretells of it: what it moves away from 0 is what noise does
-    a free shadow   a bias shadow that is never copied: it tells whether the rung alone grows
+    a noise shadow  a copy that starts at 0 and gets ±δ for a reward, with random signs, δ being the TD error of the
+                    present choice (without an alpha: less what x foretells of it): how far it moves is what noise does
 
 Every BLOCK steps the squared values of the shadows at the states visited are averaged, and
 
@@ -16,9 +15,8 @@ Every BLOCK steps the squared values of the shadows at the states visited are av
 B² being a mean square of x·(w − w₀) and δ in a block: the size of the initial error. The rung with the smallest one is
 read out. A rung whose predicted error is more than WORSE times the smallest starts again from the best: weights and
 shadows. So a rung that diverges is brought back, and a slow rung with little noise goes on from where a quick one has
-come. What keeps unstable rungs from being chosen again and again is, with an alpha, that the prediction of a rung whose
-free shadow has grown over the last half of the run counts a hundredfold; without one, that a rung waits after a copy,
-twice as long each time.
+come. Without an alpha most rungs have a wrong step size. Then some are averages of others, one stands still, and a
+rung that was brought back must wait before it can be chosen, twice as long each time.
 
 All is O(non-zeros) a step; a choice is O(p) every BLOCK steps.
 """

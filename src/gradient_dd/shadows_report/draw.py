@@ -7,10 +7,15 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.bench.shadows_trial import CHOOSERS
+from gradient_dd.errors import extra
 from gradient_dd.report.canvas import Sheet, plain_numbers, styled, thousands
 from gradient_dd.report.figure import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW
 from gradient_dd.shadows_report.measure import MAP_ALPHAS, POINTS, SHARES, Choices, StabilityMap
 
+with extra("report"):
+    from matplotlib.colors import SymLogNorm
+
+SHORT = {CHOOSERS[0]: "shadows", CHOOSERS[1]: "not tuned"}
 COLOURS = {
     "TD": BLACK,
     "TDC": GREEN,
@@ -20,7 +25,7 @@ COLOURS = {
     CHOOSERS[0]: RED,
     CHOOSERS[1]: YELLOW,
 }
-LARGEST = 0.02  # growth per step at which the colours of a map end
+SMALLEST, LARGEST = 1e-5, 0.1  # growth per step at which the colours of a map begin and end
 
 
 def colour_of(name: str) -> str:
@@ -61,6 +66,7 @@ def draw_choices(runs: list[Choices], folder: Path) -> None:
             below.scatter(steps, run.shares, s=6, c=np.log10(run.sizes), cmap="viridis", vmin=-2.6, vmax=0)
             below.plot(steps[np.isnan(run.shares)], np.full(np.isnan(run.shares).sum(), -0.15), "|", color=BLACK)
             below.set(ylim=(-0.25, 1.1), xlabel="step", ylabel="c of the choice" if column == 0 else "")
+            plain_numbers(top.yaxis)
             for axes in (top, below):
                 thousands(axes.xaxis)
         sheet.say(
@@ -80,13 +86,11 @@ def draw_maps(maps: list[StabilityMap], folder: Path) -> None:
             for column, growth in enumerate((one.measured, one.mean, one.square)):
                 axes = sheet.axes(row, column)
                 draw_map(axes, growth)
-                axes.set(
-                    title=f"{one.name}: {heads[column]}", xlabel="alpha × mean ‖x‖²" if row + 1 == len(maps) else ""
-                )
-                axes.set_ylabel("c" if column == 0 else "")
+                axes.set(title=heads[column] if row == 0 else "", ylabel=f"{one.name}\nc" if column == 0 else "")
+                axes.set_xlabel("alpha × mean ‖x‖²" if row + 1 == len(maps) else "")
         sheet.say(
             "Where the learner with share c diverges: growth per step",
-            "Blue shrinks, red grows, white is slow; the line is 0. gtd2_to_td with zeta 4.\n"
+            "Blue shrinks, red grows, on a logarithmic scale from 10⁻⁵ to 0.1; the line is 0. gtd2_to_td with zeta 4.\n"
             "Shadows see what nearly every run does; the mean square counts rare bursts too.",
         )
         sheet.save(folder, "shadows-maps")
@@ -95,7 +99,8 @@ def draw_maps(maps: list[StabilityMap], folder: Path) -> None:
 def draw_map(axes: Any, growth: Array) -> None:
     """Draw the growth over c and alpha, with the line on which it is 0."""
     shown = np.clip(np.nan_to_num(growth, posinf=1.0, neginf=-1.0), -LARGEST, LARGEST)
-    axes.pcolormesh(MAP_ALPHAS, SHARES, shown, cmap="RdBu_r", vmin=-LARGEST, vmax=LARGEST, shading="nearest")
+    colours = SymLogNorm(SMALLEST, vmin=-LARGEST, vmax=LARGEST)
+    axes.pcolormesh(MAP_ALPHAS, SHARES, shown, cmap="RdBu_r", norm=colours, shading="nearest")
     if shown.min() < 0 < shown.max():
         axes.contour(MAP_ALPHAS, SHARES, shown, levels=[0.0], colors="black", linewidths=1)
     axes.set(xscale="log")
@@ -114,13 +119,15 @@ def draw_bars(table: dict[str, Any], folder: Path) -> None:
             axes = sheet.axes(0, column)
             values = [table[name][key] for name in names]
             axes.barh(range(len(names)), np.array(values) - 1, left=1, color=[colour_of(name) for name in names])
-            axes.set(title=words, xscale="log", xlim=(0.9, 1.15 * max(values)))
-            axes.set_yticks(range(len(names)), names if column == 0 else [""] * len(names))
+            axes.set(title=words, xscale="log", xlim=(0.95, max(values) ** 1.3))
+            axes.set_yticks(
+                range(len(names)), [SHORT.get(one, one) for one in names] if column == 0 else [""] * len(names)
+            )
+            axes.tick_params(axis="y", labelsize=7)
             axes.invert_yaxis()
             plain_numbers(axes.xaxis)
             for place, value in enumerate(values):
                 axes.text(max(value, 1.0), place, f" {value:.2f}", va="center", fontsize=7)
-        sheet.canvas.subplots_adjust(left=0.2)
         tasks = next(iter(table.values()))["tasks"]
         sheet.say(
             "Ratio to the best rival of each task",

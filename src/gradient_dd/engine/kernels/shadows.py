@@ -3,8 +3,6 @@
 Copies of all rungs stand side by side, w[i, copy], so that the loops over them become vector code.
 """
 
-from math import frexp, ldexp
-
 import numba
 import numpy as np
 
@@ -12,12 +10,8 @@ from gradient_dd.engine.kernels.compiler_options import COMPILE
 from gradient_dd.engine.ladder import (
     AVERAGE,
     BLOCK,
-    CENTRE,
     COPIES,
-    FREE,
-    GROWN,
     HUGE,
-    MARK,
     MEMORY,
     NOISE,
     STARTS,
@@ -29,52 +23,28 @@ from gradient_dd.engine.ladder import (
 
 @numba.njit(nogil=True, **COMPILE)
 def average(w, eta, averages, age):
-    """Move every rung that averages towards its source: all its copies but the free shadow."""
+    """Move every rung that averages towards its source: all its copies."""
     share = min(1.0, AVERAGE / age)
     for k in range(averages.size):
         if averages[k] >= 0:
             for i in range(w.shape[0]):
-                for copy in range(FREE):
+                for copy in range(COPIES):
                     here, there = k * COPIES + copy, averages[k] * COPIES + copy
                     w[i, here] += share * (w[i, there] - w[i, here])
                     eta[i, here] += share * (eta[i, there] - eta[i, here])
 
 
 @numba.njit(nogil=True, **COMPILE)
-def measure_free(w, eta, sizes, offsets, vectors):
-    """Write how large every free shadow is, nearly log₂ of its square, and bring its numbers near 1 by a power of 2."""
-    for k in range(sizes.size):
-        total, place = 0.0, k * COPIES + FREE
-        for i in range(w.shape[0]):
-            total += w[i, place] * w[i, place] + eta[i, place] * eta[i, place]
-        if not total < HUGE:
-            offsets[k] += 1000.0
-            for i in range(w.shape[0]):
-                w[i, place] = vectors[i, 0]
-                eta[i, place] = 0.0
-            sizes[k] = offsets[k]
-        elif total > 0.0:
-            mantissa, exponent = frexp(total)
-            half = exponent // 2
-            factor = ldexp(1.0, -half)
-            for i in range(w.shape[0]):
-                w[i, place] *= factor
-                eta[i, place] *= factor
-            sizes[k] = offsets[k] + exponent + 2.0 * mantissa
-            offsets[k] += 2.0 * half
-
-
-@numba.njit(nogil=True, **COMPILE)
-def risen(level, value, blocks):
-    """Return a level after one more block: a rise counts at once, a fall is averaged."""
+def averaged(level, value, blocks, sudden):
+    """Return a level after one more block; a rise counts at once if it is `sudden`."""
     value = value if value < HUGE else HUGE
-    return value if value > level else level + (value - level) / blocks
+    return value if sudden != 0.0 and value > level else level + (value - level) / blocks
 
 
 @numba.njit(nogil=True, **COMPILE)
-def choose(w, eta, squares, bias, spread, sums, blocks, chosen, grows, waits, copied, rules):
+def choose(w, eta, squares, bias, spread, sums, blocks, chosen, waits, copied, rules):
     """Make a choice as `ShadowCopies.choose` does and return it; `sums` are those of `ShadowCopies` and mean ‖x‖²."""
-    caution, largest, growing, wait = rules
+    caution, largest, sudden, _, wait = rules
     rungs = bias.size
     for i in range(2):
         mean = sums[i] / BLOCK
@@ -88,13 +58,9 @@ def choose(w, eta, squares, bias, spread, sums, blocks, chosen, grows, waits, co
         level = 0.0
         for start in range(STARTS):
             level += squares[k * COPIES + 1 + start] / (STARTS * BLOCK)
-        bias[k] = risen(bias[k], level / sums[5] if sums[5] > 0.0 else 0.0, blocks)
-        spread[k] = risen(spread[k], squares[k * COPIES + NOISE] / BLOCK, blocks)
+        bias[k] = averaged(bias[k], level / sums[5] if sums[5] > 0.0 else 0.0, blocks, sudden)
+        spread[k] = averaged(spread[k], squares[k * COPIES + NOISE] / BLOCK, blocks, sudden)
     predicted = caution * sums[4] * bias + spread
-    if not grows.all():
-        for k in range(rungs):
-            if grows[k]:
-                predicted[k] *= growing
     best, least = chosen, np.inf
     for k in range(rungs):
         if waits[k] > 0.0 and k != chosen:
@@ -106,7 +72,7 @@ def choose(w, eta, squares, bias, spread, sums, blocks, chosen, grows, waits, co
     for k in range(rungs):
         if predicted[k] > WORSE**2 * predicted[best]:
             for i in range(w.shape[0]):
-                for copy in range(FREE):
+                for copy in range(COPIES):
                     w[i, k * COPIES + copy] = w[i, best * COPIES + copy]
                     eta[i, k * COPIES + copy] = eta[i, best * COPIES + copy]
             bias[k], spread[k] = bias[best], spread[best]
@@ -124,7 +90,7 @@ def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, 
     column, factors, signs  (steps,) outcomes, factors on alpha, random signs ±1
     outcomes  row, next_row, reward, discount, rho of every outcome;  features  (indices, values, counts) of every row
     rungs     (multiple, zeta, c, direct) of every copy, (copies,) each, and `averages` of every rung
-    rules     (caution, largest, growing, wait) of the ladder;  alpha  0 for the wide ladder
+    rules     (caution, largest, sudden, centre, wait) of the ladder;  alpha  0 for the wide ladder
     vectors   (p, STARTS) where the bias shadows start;  measure  (rows, targets): the error is ‖rows w − targets‖
     """
     row, next_row, reward, discount, rho = outcomes
@@ -137,17 +103,13 @@ def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, 
             w[i, k * COPIES] = start[i]
             for j in range(STARTS):
                 w[i, k * COPIES + 1 + j] = vectors[i, j]
-            w[i, k * COPIES + FREE] = vectors[i, 0]
     x_w, next_w, x_eta = np.empty(size), np.empty(size), np.empty(size)
     w_x, w_next, eta_x, rewards = np.empty(size), np.empty(size), np.empty(size), np.zeros(size)
     squares, bias, spread, sums = np.zeros(size), np.zeros(count), np.zeros(count), np.zeros(6)
-    sizes, offsets, marks, grows = np.zeros(count), np.zeros(count), np.zeros((2, count)), np.zeros(count, np.bool_)
-    waits, copied = np.zeros(count), np.zeros(count)
-    measure_free(w, eta, sizes, offsets, vectors)
-    marks[0], marks[1] = sizes, sizes
+    waits, copied, centre = np.zeros(count), np.zeros(count), rules[3]
     rows, targets = measure
     errors, choices = np.empty(column.size // every), np.empty(column.size // every, np.int64)
-    norms, blocks, age, next_mark, chosen = 0.0, 0, 0, MARK, first
+    norms, blocks, age, chosen = 0.0, 0, 0, first
     for t in range(column.size):
         o = column[t]
         here, there, gamma, ratio, factor = row[o], next_row[o], discount[o], rho[o], factors[t]
@@ -176,8 +138,8 @@ def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, 
         sums[0] += moved * moved
         sums[1] += surprise * surprise
         norms += norm
-        if norms > 0.0:
-            share = CENTRE * (t + 1) / norms * ratio
+        if centre > 0.0 and norms > 0.0:
+            share = centre * (t + 1) / norms * ratio
             share = share / max(1.0, share * norm) * (surprise - guess)
             for j in range(counts[here]):
                 foretold[indices[here, j]] += values[here, j] * share
@@ -208,15 +170,7 @@ def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, 
             blocks = min(blocks + 1, MEMORY)
             sums[5] = norms / (t + 1)
             average(w, eta, averages, age)
-            measure_free(w, eta, sizes, offsets, vectors)
-            for k in range(count):
-                source = averages[k] if averages[k] >= 0 else k
-                grows[k] = sizes[source] > marks[0, source] + GROWN
-            if age == next_mark:
-                next_mark *= 2
-                marks[0] = marks[1]
-                marks[1] = sizes
-            chosen = choose(w, eta, squares, bias, spread, sums, blocks, chosen, grows, waits, copied, rules)
+            chosen = choose(w, eta, squares, bias, spread, sums, blocks, chosen, waits, copied, rules)
         if (t + 1) % every == 0:
             total = 0.0
             for m in range(targets.size):
