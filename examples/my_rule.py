@@ -1,4 +1,4 @@
-"""TDC-DD: TDC that also holds on to the values of one step before, as Gradient-DD does.
+"""My TDC-DD: TDC that also holds on to the values of one step before, as Gradient-DD does.
 
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ − x·η) x
@@ -27,8 +27,8 @@ def expected(alpha, beta, kappa, A, b, B, C, w, eta, change):
 
 
 TDC_DD = Rule(
-    name="tdc_dd",
-    label="TDC-DD",
+    name="my_tdc_dd",
+    label="my TDC-DD",
     step=step,
     expected=expected,
     moves=("w_x", "w_next", "eta_x"),

@@ -13,6 +13,7 @@ from gradient_dd.report.interactive import study_data
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.export import write_frame
 from gradient_dd.studies.frames import run_frame, summary_frame
+from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
 from gradient_dd.studies.stored_tasks import first_errors, task_of
 from gradient_dd.studies.sweep import run
@@ -153,3 +154,17 @@ def test_a_summary_folds_the_runs_asked_for_and_no_others(results):
     assert results.frame()["runs"].tolist() == [3] * 6
     assert results.frame()["last100_mean"].to_numpy() == pytest.approx(results.errors(NAME)[1].mean(axis=1))
     assert frame["last100_mean"].to_numpy() != pytest.approx(results.frame()["last100_mean"].to_numpy())
+
+
+def test_what_is_complete_is_read_once_and_what_is_not_is_read_again(tmp_path):
+    file, three = tmp_path / "a.db", replace(STUDY, grids=(grid("td", alpha=0.1),))
+    run(replace(three, runs=1), file)
+    results = Results(three, file)
+    assert np.isnan(results.errors(NAME)[1]).sum() == 2
+    run(three, file)
+    errors = results.errors(NAME)[1]
+    assert np.isfinite(errors).all()
+    kept = errors.copy()
+    errors[:] = 0  # what a caller does to its own table is its own affair
+    file.unlink()
+    assert (results.errors(NAME)[1] == kept).all()

@@ -67,7 +67,7 @@ def test_a_parameter_may_have_the_name_of_something_in_the_kernel(task):
     def step(alpha, beta, scale, rho, discount, delta, x_eta):
         return alpha * rho * delta, -alpha * rho * discount * x_eta, beta * (rho * delta - x_eta), -beta * scale
 
-    tdrc = LEARNERS["tdrc"]
+    tdrc = LEARNERS["tdrc"].plain
     parameters = (*tdrc.parameters[:2], Parameter("scale", "regulariser of η", default=0.5))
     rule = replace(tdrc, name="named_scale", step=step, parameters=parameters, expected=None)
     horizon = Horizon(episodes=50) if task.episodic else Horizon(steps=500)
@@ -150,7 +150,7 @@ def test_a_natural_rule_uses_the_metric_of_x_where_x_next_is_x():
     P[2, 0, 2] = 1
     task = tasks.from_tables(P, 1.0 - np.eye(3)[:, None, :], 0.9, behaviour=np.ones((3, 1)), start=0)
     assert touches(task, "R")[1].one_hot
-    ours = LEARNERS["gradient_dd"]
+    ours = LEARNERS["gradient_dd"].plain
     parameters = (*ours.parameters, LEARNERS["natural_gtd2"].parameters[-1])
     natural = replace(ours, name="natural_gdd", natural=True, parameters=parameters)
     assert_alike(task, natural.setting(alpha=0.1, kappa=2.0, ridge=0.5), Horizon(episodes=60))

@@ -1,8 +1,10 @@
 """The paper: its figures and claims name known things, and a small reproduction is whole, right and offline."""
 
 import json
+import os
 import re
 import shutil
+from multiprocessing import active_children
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from gradient_dd.engine.schedules import constant
 from gradient_dd.errors import BadRequestError
 from gradient_dd.paper.claims import CLAIMS
 from gradient_dd.paper.claims.verdict import WORDS
-from gradient_dd.paper.draw_all import draw_all
+from gradient_dd.paper.draw_all import THREADS, draw_all, drawn_meanwhile
 from gradient_dd.paper.figures import FIGURES
 from gradient_dd.paper.reproduce import plot, reproduce, rewrite_report
 from gradient_dd.paper.scale import Scale, stored_scale
@@ -214,6 +216,20 @@ def test_a_figure_is_drawn_again_only_if_it_would_be_another(made):
     draw_all(shown, [], folder / "figures", "Another note")
     assert drawing.stat().st_mtime_ns > before
     draw_all(shown, [], folder / "figures", SMALL.note)
+
+
+def test_drawings_that_are_not_wanted_any_more_are_stopped(tmp_path):
+    before = {name: os.environ.get(name) for name in THREADS}
+
+    def interrupted():
+        with drawn_meanwhile([], ["safety"], tmp_path, gently=True):
+            assert {name: os.environ.get(name) for name in THREADS} == before
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert active_children() == []
+    assert not (tmp_path / "safety.svg").exists(), "nobody waited for it"
 
 
 def test_an_unknown_figure_gets_one_sentence(tmp_path):

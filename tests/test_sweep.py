@@ -324,16 +324,16 @@ def test_a_study_file_and_a_rule_of_your_own_from_the_command_line(tmp_path):
     out = tmp_path / "a.db"
     study = tmp_path / "study.toml"
     example = (ROOT / "examples" / "study.toml").read_text().replace("episodes = 300", "episodes = 30")
-    study.write_text(example + '\n[[learners]]\nlearner = "tdc_dd"\nalpha = [0.1]\n')
+    study.write_text(example + '\n[[learners]]\nlearner = "my_tdc_dd"\nalpha = [0.1]\n')
     rule = f"{ROOT / 'examples' / 'my_rule.py'}:TDC_DD"
     result = call("sweep", study, "--rule", rule, "--out", out)
     assert result.returncode == 0, result.stderr
-    assert "tdc_dd" in result.stdout
+    assert "my_tdc_dd" in result.stdout
     assert "65" in call("status", "--out", out).stdout
     for target, rows in (("t.csv", 13), ("t.parquet", 13)):
         assert call("export", tmp_path / target, "--out", out).stdout == f"{rows} rows in {tmp_path / target}\n"
     assert call("export", tmp_path / "r.csv", "--per-run", "--out", out).stdout.startswith("65 rows")
-    assert load_rule(rule).name == "tdc_dd"
+    assert load_rule(rule).name == "my_tdc_dd"
 
 
 def test_a_dry_run_only_says_what_it_would_be(tmp_path):

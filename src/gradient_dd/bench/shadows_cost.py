@@ -5,6 +5,7 @@ to the plain learner, measured in the same call, the least of several repeats.
 """
 
 from collections.abc import Callable
+from functools import partial
 from time import thread_time
 
 from gradient_dd.engine.choosing import run_shadow_learner
@@ -56,8 +57,8 @@ def costs(task: Task, steps: int = 2000, lane_steps: int = 200_000) -> dict[str,
     p = task.n_features
     plain = [feeding_seconds(task, [Learner("gtd2", p, alpha=0.01) for _ in range(1 + n)], steps) for n in COUNTS]
     compiled = [
-        seconds(lambda a=a: run_shadow_learner(task, a, steps=20_000, every=20_000)) / 20_000 for a in (0.01, None)
-    ]  # type: ignore[misc]
+        seconds(partial(run_shadow_learner, task, a, steps=20_000, every=20_000)) / 20_000 for a in (0.01, None)
+    ]
     return {
         "lane engine": [lane_seconds(task, n, lane_steps) for n in COUNTS],
         "Learner": plain,

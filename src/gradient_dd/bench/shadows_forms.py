@@ -6,6 +6,7 @@ could reach at most without switching. The tasks have seeds of their own.
 """
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +39,10 @@ def measures(case: trial.Case, steps: int = trial.STEPS, tuned: int = 2, total: 
     task = trial.aimed_at_the_fixed_point(case.task)
     scale = 1 / float(task.visits @ (task.features**2).sum(axis=1))
     found = {}
-    for family, (name, parameter, values) in FAMILIES.items():
-        grid = product(trial.ALPHAS[1::2], ZETAS, values)
-        settings = [LEARNERS[name].setting(alpha=a * scale, zeta=zeta, **{parameter: v}) for a, zeta, v in grid]
+    for family, (name, parameter, ladder) in FAMILIES.items():
+        grid = product(trial.ALPHAS[1::2], ZETAS, ladder)
+        chosen: list[dict[str, Any]] = [{"alpha": a * scale, "zeta": zeta, parameter: v} for a, zeta, v in grid]
+        settings = [LEARNERS[name].setting(**values) for values in chosen]
         areas = []
         for run in range(total):
             lanes = LaneRun(task, settings, Horizon(steps=steps, every=trial.EVERY), seed=FIRST, run=run)

@@ -12,17 +12,22 @@ from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import DIVERGED, Horizon
 from gradient_dd.engine.metric import Metric
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.engine.traces import START, Before, check_sampling, memory_at_first, trace_numbers
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.tasks import Task
 
 CHUNK = 4096  # steps sampled at a time
-KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
-KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
+PRODUCTS = ("x_x", "x_next", "next_next", "x_z", "z_z")
+KNOWN_SIGNALS = (
+    *("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change"),
+    *("z_eta", "b_eta", *PRODUCTS),
+)
+KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z", "eta_eta")
 
 
 class Weights:
-    """w, η, the last change of w, and the metric of a natural rule.
+    """w, η, the last change of w, the traces, and the metric of a natural rule.
 
     The change w − w_prev is kept as it was added. Taking it back from the two w would lose it to rounding where it is
     small beside w, and a step size that amplifies changes then amplifies the rounding.
@@ -34,6 +39,9 @@ class Weights:
         self.change = np.zeros_like(self.w)
         self.eta = np.zeros_like(self.w)
         self.metric = Metric(len(initial), setting.values["ridge"]) if setting.rule.natural else None
+        self.traces = {trace.name: np.zeros_like(self.w) for trace in setting.rule.traces}
+        self.memory = memory_at_first(setting.rule)
+        self.before = START
 
     @property
     def w_prev(self) -> Array:
@@ -53,23 +61,45 @@ class Weights:
         discount: float,
         x_next: Array,
         rho: float,
+        pi: float = 1.0,
+        mu: float = 1.0,
     ) -> None:
-        """Make one step of the rule. Everything on the right-hand side is old; w and η move together."""
+        """Make one step of the rule. The traces move first; then everything on the right-hand side is old.
+
+        `pi` and `mu` are the probabilities of the action under the two policies.
+        """
         w, eta = self.w, self.eta
         signals = setting.signals(factor, rho)
+        for trace in setting.rule.traces:
+            z, kept = self.traces[trace.name], self.memory[trace.name]
+            decay, gain, kept = trace_numbers(trace, signals, self.before, kept, x @ z)
+            self.traces[trace.name], self.memory[trace.name] = decay * z + gain * x, kept
+        self.before = Before(discount, rho, pi, mu) if discount else START
+        none = np.zeros_like(x)
+        z, b = self.traces.get("z", none), self.traces.get("b", none)
         signals["discount"] = discount
         signals["delta"] = reward + discount * (x_next @ w) - x @ w
         signals["x_eta"] = x @ eta
         signals["x_change"] = x @ self.change
+        signals["z_eta"], signals["b_eta"] = z @ eta, b @ eta
+        x_end = x_next if discount else none  # x' of a terminal is never looked at
+        signals |= dict(zip(PRODUCTS, map(float, (x @ x, x @ x_end, x_end @ x_end, x @ z, z @ z)), strict=True))
         move = setting.rule.coefficients(signals)
 
         along, along_next = x, x_next
         if self.metric:
             self.metric.observe(x)
             along, along_next = self.metric.direction(x), self.metric.direction(x_next)
+        last = self.change
         self.change = move["w_x"] * along + move["w_next"] * along_next
+        if "z" in self.traces:
+            self.change = self.change + move["w_z"] * z
+        if move["w_change"]:
+            self.change = self.change + move["w_change"] * last
         self.w = w + self.change
         self.eta = eta + move["eta_x"] * x + move["eta_eta"] * eta
+        if "z" in self.traces:
+            self.eta = self.eta + move["eta_z"] * z + move["eta_next"] * x_next
 
 
 @dataclass(frozen=True)
@@ -117,6 +147,8 @@ def run(
     weights = Weights(setting, task.initial_weights)
     rows = task.row_features.toarray()
     row, next_row, reward, discount, rho, ends = task.transitions
+    pi, mu = task.action_probabilities
+    check_sampling(setting.rule, sampling)
     stream = Stream(task, seed, run, sampling)
 
     step, episode, point = 0, 1, 0
@@ -127,7 +159,7 @@ def run(
                 factor = schedule.factor(step if schedule.per == "step" else episode)
                 x, x_next = rows[row[o]], rows[next_row[o]]
                 if task.active[o]:
-                    weights.advance(setting, factor, x, reward[o], discount[o], x_next, rho[o])
+                    weights.advance(setting, factor, x, reward[o], discount[o], x_next, rho[o], pi[o], mu[o])
                 episode += bool(ends[o])
                 if ends[o] if episodes else step % every == 0:
                     error = task.rmsve(weights.w)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.learners import Setting
+from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Setting
 
 STRIP = 8  # lanes are filled up to a multiple of this
 
@@ -46,6 +46,7 @@ class LaneMemory:
 
     def __init__(self, settings: Sequence[Setting], initial_w: Array, dtype: Any = np.float64) -> None:
         rule, p = settings[0].rule, len(initial_w)
+        rule.check_known("The lane engine of streams", PLAIN_SIGNALS, PLAIN_MOVES)
         count, lanes = len(settings), -(-len(settings) // STRIP) * STRIP
         self.rule, self.count = rule, count
         parts = 2 if rule.has_eta else 1
@@ -97,6 +98,7 @@ class LaneMemory:
         weights  (blocks, count) factors on alpha; `block` (n,) says which of them are in force
         """
         from gradient_dd.engine.kernels.stream_lanes import lanes_kernel
+        from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 
         n, lanes = len(factor), len(self.scale)
         per_lane = columns[0].shape[1] > 1
@@ -111,9 +113,9 @@ class LaneMemory:
             np.zeros(n, np.int64) if block is None else np.require(block, np.int64, ["C", "W"]),
             weight,
         )
-        kernel = lanes_kernel(self.rule, dense, per_lane)
+        kernel = lanes_kernel(self.rule, dense, per_lane, self.memory.dtype == np.float64)
         state = self.memory, self.scale, self.start, self.own, self.only_next, self.stopped
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), subnormals_flushed():
             kernel(*state, x, x_next, data, plain(factor), self.last, self.moved, self.sums, self.every, self.steps)
         if self.every:
             self.counted += (self.steps + n) // self.every - self.steps // self.every

@@ -16,13 +16,13 @@ from gradient_dd.evaluation.blocks import Blocks, groups_of
 from gradient_dd.evaluation.choice import Candidate, bootstrapped, candidates_of
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.moments import GroupSums
-from gradient_dd.evaluation.portfolio import COPIES, Portfolio, default_settings
+from gradient_dd.evaluation.portfolio import Portfolio, default_settings
 from gradient_dd.evaluation.result import Evaluation, Spread
 from gradient_dd.evaluation.returns import overruled, value_losses
 from gradient_dd.evaluation.shadows import TdShadows
 from gradient_dd.evaluation.transitions import Transitions, joined
 from gradient_dd.evaluation.verdict import findings_after, findings_before, verdict_of
-from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
 from gradient_dd.online.features import Features, Rows
 
 KEPT = 20_000  # first rows that are kept
@@ -65,7 +65,8 @@ class Evaluator:
         if self.rule is not None:
             if self.rule.natural:
                 raise must("'learner'", "be one whose step takes linear time", self.rule.name)
-            self.rule.setting(**parameters)  # raises where a parameter is wrong
+            form = self.rule.setting(**parameters).rule  # raises where a parameter is wrong
+            form.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
         elif parameters:
             raise must("'learner'", f"be a learner where {sorted(parameters)[0]!r} is given", learner)
         start = numbers("'initial_w'", initial_w)
@@ -130,7 +131,7 @@ class Evaluator:
 
     def _begin(self) -> tuple[Portfolio, TdShadows]:
         unit = 1.0 / self._mean_square()
-        portfolio = Portfolio(self._settings(unit), self.initial_w, COPIES, self.seed)
+        portfolio = Portfolio(self._settings(unit), self.initial_w, self.seed)
         return portfolio, TdShadows(self.n_features, unit, self.seed)
 
     def _mean_square(self) -> float:
@@ -202,7 +203,7 @@ class Evaluator:
         moved = self._movement(chosen, portfolio)
         spread = self._spread(chosen, lstd, portfolio, moved)
         evaluation = Evaluation(
-            w=chosen.w,
+            w=np.array(chosen.w, dtype=float),
             chosen=chosen.words,
             spread=spread,
             points=stacked(self._points),

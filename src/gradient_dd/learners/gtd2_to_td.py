@@ -3,6 +3,9 @@
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ (x·η) (x − (1 − c) γ x')
+    with λ > 0:  z ← ρ (γ λ z + x)
+    η ← η + β (δ z − (x·η) x)
+    w ← w + α ((x·η) x − (1 − c) γ (1 − λ) (z·η) x')
 
 On average  Δη = β (b − A w − C η),  Δw = α (Aᵀ + c B) η,  B = C − Aᵀ.  c = 0 is GTD2. At c = 1, with a quick η, which
 is then C⁻¹(b − A w), it is TD. The fixed point is the same for every c, because η is 0 there. Gradient-DD does nearly
@@ -10,7 +13,8 @@ this along trajectories, with c = κα. How large c may be before the mean diver
 counterexample most of the way, on `diverging_mdps` hardly at all.
 """
 
-from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
+from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Parameter, Rule
+from gradient_dd.learners.trace import AlongTrace, Z
 
 SHARE = Parameter("c", "share of the bootstrapped half that is left out: 0 none, 1 all", default=0.5, high=1.0)
 
@@ -22,8 +26,17 @@ def step(alpha, beta, c, rho, rho_x, discount, delta, x_eta):
     return w_x, w_next, eta_x
 
 
+def traced_step(alpha, beta, c, lam, discount, delta, x_eta, z_eta):
+    w_next = -alpha * ((1.0 - c) * (1.0 - lam) * discount) * z_eta
+    return alpha * x_eta, w_next, beta * delta, -beta * x_eta
+
+
 def expected(alpha, beta, c, A, b, B, C, w, eta):
     return alpha * (A.T @ eta + c * (B @ eta)), beta * (b - A @ w - C @ eta)
+
+
+def traced_expected(alpha, beta, c, A, b, B, C, w, eta):
+    return alpha * (C @ eta - (1 - c) * (B @ eta)), beta * (b - A @ w - C @ eta)
 
 
 GTD2_TO_TD = Rule(
@@ -32,7 +45,8 @@ GTD2_TO_TD = Rule(
     step=step,
     expected=expected,
     moves=("w_x", "w_next", "eta_x"),
-    parameters=(ALPHA, ZETA, SHARE),
+    parameters=(ALPHA, ZETA, SHARE, LAM),
+    along_trace=AlongTrace(traced_step, ("w_x", "w_next", "eta_z", "eta_x"), (Z,), traced_expected),
     reference="This project (docs/shadows.md).",
     module=__name__,
 )

@@ -17,10 +17,14 @@ or files. The reference engine calls it for one stream; the lane engine compiles
 
 The words a rule may use stand in vocabulary.py. A new kind of learner adds words there. Rules that do not use a word
 never see it, and an engine refuses a rule that uses one it does not know.
+
+A learner with λ has two forms where it was published without a trace first: `step`, and with `along_trace` the one for
+lam > 0. `Rule.setting` chooses between them, so with lam = 0 a learner is exactly what it is without traces. Other
+learners have a trace whatever λ is, and name it in `traces`. What a trace is stands in trace.py.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import cleandoc, signature
 from math import inf
@@ -31,7 +35,16 @@ from typing import Any
 
 from gradient_dd.errors import BadRequestError, Words, boolean, must, number, one_of, show, text, unknown
 from gradient_dd.fingerprint import code_of, fingerprint
-from gradient_dd.learners.vocabulary import MOVES, RHO_MODES, SIGNALS, TERMS
+from gradient_dd.learners.trace import AlongTrace, Trace
+from gradient_dd.learners.vocabulary import (
+    MOVES,
+    PLAIN_MOVES,
+    PLAIN_SIGNALS,
+    RHO_MODES,
+    SIGNALS,
+    TERMS,
+    TRACE_SIGNALS,
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,8 @@ class Parameter:
 
 ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True)
 ZETA = Parameter("zeta", "step size of η over that of w: beta = zeta × alpha", default=1.0)
+LAM = Parameter("lam", "λ: how far TD errors reach back along the trace: 0 one step, 1 to the start", 0.0, high=1.0)
+KAPPA = Parameter("kappa", "weight of the change of the values", default=1.0)
 RIDGE = Parameter("ridge", "ε: the metric starts at ε times the identity", 1.0, positive=True, shared=True)
 
 
@@ -90,6 +105,11 @@ class Rule:
     td_fixed_point     it rests at the TD fixed point, A w = b, with η = 0
     stable_off_policy  its mean update over independent draws is stable on every task with regular A and C, on-policy or
                        not, if alpha is small enough and zeta, where it has one, large enough
+    traces             the traces that `step` uses
+    along_trace        its form for lam > 0; `step` is then the one for lam = 0
+    uses_sample_twice  its update is not linear in the matrices of a sample, so `expected` is its mean only if the two
+                       uses were independent draws
+    rho_mode           the placement of ρ that a form stands for which does not ask for `rho_x`
     """
 
     name: str
@@ -103,12 +123,18 @@ class Rule:
     expected: Callable[..., tuple[Any, ...]] | None = None
     td_fixed_point: bool = True
     stable_off_policy: bool = False
+    traces: tuple[Trace, ...] = ()
+    along_trace: AlongTrace | None = None
+    uses_sample_twice: bool = False
+    rho_mode: str = "R"
 
     def __post_init__(self) -> None:
         self._check_fields()
-        for name in ("moves", "parameters"):
+        for name in ("moves", "parameters", "traces"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         own = [parameter.name for parameter in self.parameters if parameter.name != "zeta" and not parameter.shared]
+        if self.along_trace and "lam" not in own:
+            raise must(f"The parameters of the rule {self.name!r}", "include 'lam', for it has a form with it", own)
         asked = (("argument", SIGNALS, self.arguments), ("argument of `expected`", TERMS, self.expected_arguments))
         for kind, table, arguments in asked:
             legal = [*(name for name in table if name != "beta" or "zeta" in self.defaults), *own]
@@ -118,6 +144,7 @@ class Rule:
         for move in self.moves:
             if move not in MOVES:
                 raise unknown(f"move of the rule {self.name!r}:", move, MOVES)
+        self._check_traces(own)
         for parameter in self.parameters:
             parameter.check(parameter.default, f"the rule {self.name!r}, by default,")
         what = f"The parameters of the rule {self.name!r}"
@@ -127,9 +154,10 @@ class Rule:
             raise must(what, "include 'zeta', for it moves η", list(self.defaults))
         if taken := set(self.defaults) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"}:
             raise must(what, "not have the name of a signal, or of what `expected` may ask for", sorted(taken))
-        if "eta_x" not in self.moves and ("x_eta" in self.arguments or "eta_eta" in self.moves):
+        uses_eta = {"x_eta", "z_eta", "b_eta"} & set(self.arguments) or "eta_eta" in self.moves
+        if uses_eta and not {"eta_x", "eta_z"} & set(self.moves):
             raise must(f"The moves of the rule {self.name!r}", "include 'eta_x', for it uses η", self.moves)
-        if not {"w_x", "w_next"} & set(self.moves):
+        if not {"w_x", "w_next", "w_z"} & set(self.moves):
             raise must(f"The moves of the rule {self.name!r}", "include 'w_x' or 'w_next'", self.moves)
         if len(set(self.moves)) < len(self.moves):
             raise must(f"The moves of the rule {self.name!r}", "differ", self.moves)
@@ -147,9 +175,13 @@ class Rule:
         """Raise unless every field is of its kind."""
         for name in ("name", "label", "reference", "module"):
             text(f"{name!r} of a rule", getattr(self, name))
-        for name in ("natural", "td_fixed_point", "stable_off_policy"):
+        for name in ("natural", "td_fixed_point", "stable_off_policy", "uses_sample_twice"):
             object.__setattr__(self, name, boolean(f"{name!r} of the rule {self.name!r}", getattr(self, name)))
-        for name, kind, words in (("moves", str, "names of moves"), ("parameters", Parameter, "Parameters")):
+        for name, kind, words in (
+            ("moves", str, "names of moves"),
+            ("parameters", Parameter, "Parameters"),
+            ("traces", Trace, "Traces"),
+        ):
             several = getattr(self, name)
             if not isinstance(several, list | tuple) or not all(isinstance(one, kind) for one in several):
                 raise must(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
@@ -157,10 +189,64 @@ class Rule:
             if not has_arguments(function) and not (name == "expected" and function is None):
                 raise must(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function)
 
+    def _check_traces(self, own: list[str]) -> None:
+        """Raise unless the rule has the traces its words are about, and each asks for what there is."""
+        have = [trace.name for trace in self.traces]
+        words = [word for word in (*self.arguments, *self.moves) if word not in self.defaults]
+        for name in ("z", "b"):
+            about = [word for word in words if name in word.split("_")]
+            if about and name not in have:
+                raise must(f"The traces of the rule {self.name!r}", f"include {name!r}, for it uses {about[0]!r}", have)
+        for trace in self.traces:
+            legal = [*TRACE_SIGNALS, *own, *trace.memory]
+            for argument in trace.arguments:
+                if argument not in legal:
+                    raise unknown(f"argument of the trace {trace.name!r} of the rule {self.name!r}:", argument, legal)
+        if self.natural and (self.traces or self.along_trace):
+            raise must(f"The rule {self.name!r}", "have no trace, for it is natural", have)
+
+    @cached_property
+    def plain(self) -> "Rule":
+        """Its form without a trace, where it has two; itself otherwise."""
+        kept = tuple(parameter for parameter in self.parameters if parameter.name != "lam")
+        return replace(self, parameters=kept, along_trace=None) if self.along_trace else self
+
+    @cached_property
+    def traced(self) -> "Rule":
+        """Its form along the trace, for lam > 0; itself where it has one form."""
+        if self.along_trace is None:
+            return self
+        form = self.along_trace
+        return replace(
+            self,
+            step=form.step,
+            moves=form.moves,
+            traces=form.traces,
+            expected=form.expected or self.expected,
+            along_trace=None,
+            rho_mode="T" if self.has_rho_mode else "R",
+        )
+
+    @property
+    def forms(self) -> tuple["Rule", ...]:
+        """The rules that settings of it have: one, or the ones without and with a trace."""
+        return (self.plain, self.traced) if self.along_trace else (self,)
+
+    @cached_property
+    def trace_arguments(self) -> set[str]:
+        """All that its traces ask for."""
+        return {name for trace in self.traces for name in trace.arguments}
+
     @cached_property
     def key(self) -> str:
-        """A short name for its definition: with another step it is another rule, whatever it is called."""
-        return fingerprint(self.name, code_of(self.step), self.moves, self.natural, list(self.defaults))
+        """A short name for its definition: with another step it is another rule, whatever it is called.
+
+        The form along the trace has a key of its own. So results of a learner without one are found under the key that
+        they were stored with, whether the learner has another form or not.
+        """
+        names = [name for name in self.defaults if not (self.along_trace and name == "lam")]
+        traces = [[trace.described for trace in self.traces]] if self.traces else []
+        return fingerprint(self.name, code_of(self.step), self.moves, self.natural, names, *traces)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rule) and self.key == other.key
@@ -186,7 +272,13 @@ class Rule:
     @property
     def has_eta(self) -> bool:
         """Whether it keeps secondary weights η."""
-        return "eta_x" in self.moves
+        return any(move.startswith("eta_") for move in self.moves)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it moves along x and x' alone, by the signals of PLAIN_SIGNALS: most readers know such rules."""
+        asked = set(self.arguments) - set(self.defaults)
+        return asked <= set(PLAIN_SIGNALS) and set(self.moves) <= set(PLAIN_MOVES) and not self.traces
 
     @property
     def has_rho_mode(self) -> bool:
@@ -231,10 +323,14 @@ class Rule:
             if name not in known:
                 raise unknown(f"parameter of {self.name}:", name, known)
         one_of(f"'rho_mode' of {self.name}", rho_mode, RHO_MODES)
-        if rho_mode != "R" and not self.has_rho_mode:
-            raise BadRequestError(f"{self.name} has no 'rho_mode': its update is the same in both. Leave it out.")
         chosen = self.defaults | values
-        return Setting(self, {name: known[name].check(chosen[name], self.name) for name in known}, rho_mode)
+        checked = {name: known[name].check(chosen[name], self.name) for name in known}
+        if self.along_trace:
+            form = self.traced if checked["lam"] else self.plain
+            return form.setting(rho_mode, **{name: checked[name] for name in form.defaults})
+        if rho_mode not in ("R", self.rho_mode) and not self.has_rho_mode:
+            raise BadRequestError(f"{self.name} has no 'rho_mode': its update is the same in both. Leave it out.")
+        return Setting(self, checked, rho_mode if self.has_rho_mode else self.rho_mode)
 
     def coefficients(self, signals: Mapping[str, float]) -> dict[str, float]:
         """Return the coefficient of every move in MOVES, 0 for those this rule does not make."""

@@ -1,18 +1,24 @@
-"""TD(0): temporal-difference learning, off-policy through ρ.
+"""TD(λ): temporal-difference learning, off-policy through ρ.
 
     δ = r + γ x'·w − x·w
-    w ← w + α ρ δ x
+    z ← ρ (γ λ z + x)
+    w ← w + α δ z
 
 On average  Δw = α (b − A w).  The fixed point solves A w = b. TD is stable only where −A is: Baird's counterexample
 is a task where it is not.
 """
 
-from gradient_dd.learners.rule import ALPHA, Rule
+from gradient_dd.learners.rule import ALPHA, LAM, Rule
+from gradient_dd.learners.trace import AlongTrace, Z
 
 
 def step(alpha, rho, delta):
     w_x = alpha * rho * delta
     return (w_x,)
+
+
+def traced_step(alpha, delta):
+    return (alpha * delta,)
 
 
 def expected(alpha, A, b, w):
@@ -25,7 +31,8 @@ TD = Rule(
     step=step,
     expected=expected,
     moves=("w_x",),
-    parameters=(ALPHA,),
+    parameters=(ALPHA, LAM),
+    along_trace=AlongTrace(traced_step, ("w_z",), (Z,)),
     reference="Sutton (1988), Learning to predict by the methods of temporal differences. Machine Learning 3.",
     module=__name__,
 )

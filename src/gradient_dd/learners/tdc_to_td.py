@@ -3,13 +3,17 @@
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ (δ x − (1 − c) γ (x·η) x')
+    with λ > 0:  z ← ρ (γ λ z + x)
+    η ← η + β (δ z − (x·η) x)
+    w ← w + α (δ z − (1 − c) γ (1 − λ) (z·η) x')
 
 On average  Δη = β (b − A w − C η),  Δw = α (b − A w − (1 − c) B η).  c = 0 is TDC, c = 1 is TD, whatever η does. The
 fixed point is the same for every c. The sibling of `gtd2_to_td`, which moves w by x·η in place of δ.
 """
 
 from gradient_dd.learners.gtd2_to_td import SHARE
-from gradient_dd.learners.rule import ALPHA, ZETA, Rule
+from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Rule
+from gradient_dd.learners.trace import AlongTrace, Z
 
 
 def step(alpha, beta, c, rho, discount, delta, x_eta):
@@ -17,6 +21,11 @@ def step(alpha, beta, c, rho, discount, delta, x_eta):
     w_next = -alpha * rho * ((1.0 - c) * discount) * x_eta
     eta_x = beta * (rho * delta - x_eta)
     return w_x, w_next, eta_x
+
+
+def traced_step(alpha, beta, c, lam, discount, delta, x_eta, z_eta):
+    w_next = -alpha * ((1.0 - c) * (1.0 - lam) * discount) * z_eta
+    return alpha * delta, w_next, beta * delta, -beta * x_eta
 
 
 def expected(alpha, beta, c, A, b, B, C, w, eta):
@@ -29,7 +38,8 @@ TDC_TO_TD = Rule(
     step=step,
     expected=expected,
     moves=("w_x", "w_next", "eta_x"),
-    parameters=(ALPHA, ZETA, SHARE),
+    parameters=(ALPHA, ZETA, SHARE, LAM),
+    along_trace=AlongTrace(traced_step, ("w_z", "w_next", "eta_z", "eta_x"), (Z,)),
     reference="This project (docs/shadows.md).",
     module=__name__,
 )

@@ -3,12 +3,18 @@
     δ = r + γ x'·w − x·w
     η ← η + β ((ρ δ − x·η) x − reg η)
     w ← w + α ρ (δ x − γ (x·η) x')
+    with λ > 0:  z ← ρ (γ λ z + x)
+    η ← η + β (δ z − (x·η) x − reg η)
+    w ← w + α (δ z − γ (1 − λ) (z·η) x')
 
 On average  Δη = β (b − A w − C η − reg η),  Δw = α (b − A w − B η)  with B = E[ρ γ x' xᵀ] = C − Aᵀ.  As reg goes from
 0 to ∞ the rule goes from TDC to TD; the fixed point stays. The regulariser shrinks the old η and carries no ρ.
 """
 
-from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
+from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Parameter, Rule
+from gradient_dd.learners.trace import AlongTrace, Z
+
+REG = Parameter("reg", "regulariser of η", default=1.0)
 
 
 def step(alpha, beta, reg, rho, discount, delta, x_eta):
@@ -17,6 +23,11 @@ def step(alpha, beta, reg, rho, discount, delta, x_eta):
     eta_x = beta * (rho * delta - x_eta)
     eta_eta = -beta * reg
     return w_x, w_next, eta_x, eta_eta
+
+
+def traced_step(alpha, beta, reg, lam, discount, delta, x_eta, z_eta):
+    w_next = -alpha * ((1.0 - lam) * discount) * z_eta
+    return alpha * delta, w_next, beta * delta, -beta * x_eta, -beta * reg
 
 
 def expected(alpha, beta, reg, A, b, B, C, w, eta):
@@ -29,7 +40,8 @@ TDRC = Rule(
     step=step,
     expected=expected,
     moves=("w_x", "w_next", "eta_x", "eta_eta"),
-    parameters=(ALPHA, ZETA, Parameter("reg", "regulariser of η", default=1.0)),
+    parameters=(ALPHA, ZETA, REG, LAM),
+    along_trace=AlongTrace(traced_step, ("w_z", "w_next", "eta_z", "eta_x", "eta_eta"), (Z,)),
     reference=(
         "Ghiassian, Patterson, Garg, Gupta, White & White (2020), Gradient temporal-difference learning with "
         "regularized corrections. ICML."

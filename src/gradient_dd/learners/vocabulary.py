@@ -1,6 +1,6 @@
 """The words a rule is written in: what `step` may ask for, what it may move, what `expected` may ask for."""
 
-SIGNALS = {
+PLAIN_SIGNALS = {
     "alpha": "step size of w, after the schedule",
     "beta": "step size of η, zeta × alpha",
     "rho": "importance ratio π(a|s) / μ(a|s) of the action taken",
@@ -11,11 +11,43 @@ SIGNALS = {
     "x_change": "x·(w − w_prev), w_prev being the weights one step earlier",
 }
 
-MOVES = {
+SIGNALS = PLAIN_SIGNALS | {  # the others are for rules with a trace
+    "z_eta": "z·η, z being the trace after this step's x",
+    "b_eta": "b·η, b being the second trace",
+    "x_x": "x·x",
+    "x_next": "x·x'",
+    "next_next": "x'·x'",
+    "x_z": "x·z",
+    "z_z": "z·z",
+}
+
+PLAIN_MOVES = {
     "w_x": "of w along x",
     "w_next": "of w along x'",
     "eta_x": "of η along x",
     "eta_eta": "of η along itself (shrinking it, when negative)",
+}
+
+MOVES = PLAIN_MOVES | {
+    "w_z": "of w along the trace z",
+    "w_change": "of w along its last change, w − w_prev",
+    "eta_z": "of η along the trace z",
+    "eta_next": "of η along x'",
+}
+
+TRACES = {
+    "z": "the trace",
+    "b": "a second trace beside it",
+}
+
+TRACE_SIGNALS = {  # what the step of a trace may ask for; all that is `before` is 0 where an episode starts
+    "alpha": "step size of w, after the schedule",
+    "rho": "importance ratio of the action taken",
+    "discount_before": "continuation discount γ into the present state",
+    "rho_before": "importance ratio of the action before",
+    "pi_before": "probability of the action before under the target policy",
+    "mu_before": "its probability under the behaviour policy",
+    "x_trace": "x·(the trace before this step)",
 }
 
 RHO_MODES = {
@@ -23,13 +55,18 @@ RHO_MODES = {
     "T": "the ratio comes through the trace, on the bootstrapped half alone: (x·η) x − ρ γ (x·η) x'",
 }
 
-TERMS = {  # of `expected`; the matrices of a single transition are the same without the E
+TERMS = {  # of `expected`; the matrices of a single transition are the same without the E. Without a trace, z is ρ x
     "alpha": "step size of w",
     "beta": "step size of η",
-    "A": "E[ρ x (x − γx')ᵀ]",
-    "b": "E[ρ r x]",
-    "B": "E[ρ γ x' xᵀ], which is C − Aᵀ because E[ρ|s] = 1",
+    "A": "E[z (x − γx')ᵀ]",
+    "b": "E[r z]",
+    "B": "E[γ (1 − λ) x' zᵀ], which is C − Aᵀ for z ← ρ (γ λ z + x)",
     "C": "E[x xᵀ]",
+    "A_rho": "E[ρ z (x − γx')ᵀ], for a trace that leaves out the present ρ",
+    "b_rho": "E[ρ r z]",
+    "A_mu": "E[b (x − γx')ᵀ], b being the second trace",
+    "A_u": "E[ρ (x − γx') (x − γx')ᵀ]",
+    "b_u": "E[ρ r (x − γx')]",
     "w": "the primary weights",
     "eta": "the secondary weights η",
     "change": "w − w_prev",

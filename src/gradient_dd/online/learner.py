@@ -2,7 +2,8 @@
 
 Features may be dense or sparse, (indices, values). A sparse update costs O(non-zeros) for every learner that is
 linear in time, whatever n_features: the shrinking of η (GTD, TDRC) is one scale for all of it, and Gradient-DD's
-w − w_prev is kept as a vector of which only the last step's non-zeros are ever touched.
+w − w_prev is kept as a vector of which only the last step's non-zeros are ever touched. With a trace it costs
+O(non-zeros of the trace); with momentum O(n_features).
 """
 
 from os import PathLike
@@ -15,17 +16,23 @@ from gradient_dd.arrays import Array, Integers, check_memory, numbers, sparse_nu
 from gradient_dd.engine.metric import Metric
 from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
 from gradient_dd.engine.stream import NO_INDICES, QuickStep, Transitions, advance, blank_memory
+from gradient_dd.engine.traces import Before
 from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
 from gradient_dd.learners import Rule, find
 from gradient_dd.online.feature_vector import NONE, Features, checked_features
 from gradient_dd.online.features import Features as FeatureMap
 from gradient_dd.online.learner_file import Counts, checked_map, read_learner, write_learner
-from gradient_dd.online.many import checked_rows, checked_transitions, matrix_of, places
+from gradient_dd.online.many import checked_probability_columns, checked_rows, checked_transitions, matrix_of, places
+from gradient_dd.online.trace_state import checked_probabilities, no_traces, product, saved_traces
 
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
-KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
-KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
+PRODUCTS = ("x_x", "x_next", "next_next", "x_z", "z_z")
+KNOWN_SIGNALS = (
+    *("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change"),
+    *("z_eta", "b_eta", *PRODUCTS),
+)
+KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z", "eta_eta")
 NO_FEATURES = np.empty(0, np.int64), np.empty(0)  # a feature vector without non-zeros
 PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine and gives the same bits
 REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
@@ -94,6 +101,7 @@ class Learner:
         self._touched: list[Any] = []  # where η moved since it last was zero; REMEMBERED + 1 entries mean anywhere
         self._changed: tuple[Any, ...] = ()  # where self._change is not zero
         self._metric = Metric(p, self.setting.values["ridge"]) if self.rule.natural else None
+        self._traces = no_traces(self.rule)
         self.updates = 0
         self.episodes = 0
 
@@ -133,12 +141,22 @@ class Learner:
         return float(values) if np.ndim(values) == 0 else values
 
     def update(
-        self, x: Any, reward: float, discount: float, x_next: Any, rho: float = 1.0, *, ended: bool | None = None
+        self,
+        x: Any,
+        reward: float,
+        discount: float,
+        x_next: Any,
+        rho: float = 1.0,
+        pi: float | None = None,
+        mu: float | None = None,
+        *,
+        ended: bool | None = None,
     ) -> float:
         """Learn from one transition, and return its TD error.
 
         `discount` is the continuation discount into the next state, 0 where the episode ended; x_next is then
-        not used and may be None. `rho` is π(a|s) / μ(a|s) of the action taken. `ended` says whether an episode
+        not used and may be None. `rho` is π(a|s) / μ(a|s) of the action taken; `pi` and `mu` are the two
+        probabilities, for learners that need them (tree_backup, abtd). `ended` says whether an episode
         ended, for schedules that count them; default: where discount is 0. Nothing changes if an argument is
         refused, or if the step would diverge (DivergedError).
         """
@@ -146,14 +164,17 @@ class Learner:
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
         ends = discount == 0 if ended is None else boolean("'ended'", ended)
+        probabilities = checked_probabilities(self.rule, rho, pi, mu)
         delta = self._quick_update(x, reward, discount, x_next, rho)
         if delta is None:
-            delta = self._plain_update(x, reward, discount, x_next, rho)
+            delta = self._plain_update(x, reward, discount, x_next, rho, *probabilities)
         self.updates += 1
         self.episodes += ends
         return delta
 
-    def _plain_update(self, x: Any, reward: float, discount: float, x_next: Any, rho: float) -> float:
+    def _plain_update(
+        self, x: Any, reward: float, discount: float, x_next: Any, rho: float, pi: float, mu: float
+    ) -> float:
         """Make a step with NumPy and return its TD error; whatever is wrong with it is found here."""
         here = checked_features("x", x, self.n_features)
         there = NONE if discount == 0 else checked_features("x_next", x_next, self.n_features)
@@ -165,22 +186,32 @@ class Learner:
             signals["delta"] = delta
             signals["x_eta"] = self._scale * total(here.values * self._eta[here.where])
             signals["x_change"] = total(here.values * self._change[here.where])
+            traces = self._traces.advanced(self.rule, signals, here, Before(discount, rho, pi, mu))
+            z, b = (traces.vectors.get(name, NONE) for name in ("z", "b"))
+            if traces.vectors:
+                for name, along in (("z_eta", z), ("b_eta", b)):
+                    signals[name] = self._scale * total(along.values * self._eta[along.where])
+                pairs = (here, here), (here, there), (there, there), (here, z), (z, z)
+                signals |= {name: product(*pair) for name, pair in zip(PRODUCTS, pairs, strict=True)}
             move = self.rule.coefficients(signals)
             metric, along, along_next = self._metric, here, there
             if metric:
                 x, x_next = self._dense(here), self._dense(there)
                 metric = metric.observed(x)
                 along, along_next = (Features(slice(None), metric.direction(one)) for one in (x, x_next))
-            self._check_finite({"w_x": along, "w_next": along_next, "eta_x": here}, move)
+            reach = {"w_x": along, "w_next": along_next, "w_z": z, "eta_x": here, "eta_next": there, "eta_z": z}
+            if move["w_change"]:
+                reach["w_change"] = Features(slice(None), self._change.copy())
+            self._check_finite(reach, move)
         # Nothing is refused from here on.
-        self._metric = metric
-        self._move_w(along, along_next, move["w_x"], move["w_next"])
-        self._move_eta(here, move["eta_x"], move["eta_eta"])
+        self._metric, self._traces = metric, traces
+        self._move_w([(reach[name], move[name]) for name in reach if name.startswith("w_")])
+        self._move_eta([(reach[name], move[name]) for name in reach if name.startswith("eta_")], move["eta_eta"])
         return delta
 
     def _quick_update(self, x: Any, reward: float, discount: float, x_next: Any, rho: float) -> float | None:
         """Make a compiled step and return its TD error; or None, changing nothing, where that cannot be done."""
-        if self.updates < PLAIN_UPDATES or self.rule.natural:
+        if self.updates < PLAIN_UPDATES or not self._compiles:
             return None
         quick = self._quick = self._quick or QuickStep(self.setting, self.n_features)
         here = quick.row(x)
@@ -196,23 +227,33 @@ class Learner:
         self._changed = (slice(None),) if here.indices is NO_INDICES else (here.indices.copy(), there.indices.copy())
         return delta
 
-    def update_many(self, x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = None) -> Array:
+    @property
+    def _compiles(self) -> bool:
+        """Whether the compiled step knows the rule."""
+        return self.rule.is_plain and not self.rule.natural
+
+    def update_many(
+        self, x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = None, pi: Any = None, mu: Any = None
+    ) -> Array:
         """Learn from n transitions, one after the other, and return their TD errors (n,); compiled.
 
         The result is that of `update` for each of them, to the bit. x and x_next are dense (n, p), pairs (indices,
-        values) of shape (n, k) each, or the rows of a SciPy sparse matrix; reward, discount and rho are numbers or
-        (n,), rho 1 by default. Nothing changes if an argument is refused. Where a step would diverge, the transitions
-        before it have been learnt, and DivergedError says which one it was.
+        values) of shape (n, k) each, or the rows of a SciPy sparse matrix; reward, discount, rho, pi and mu are numbers
+        or (n,), rho 1 by default. Learners with a trace or with momentum are not compiled here. Nothing changes if an
+        argument is refused. Where a step would diverge, the transitions before it have been learnt, and DivergedError
+        says which one it was.
         """
         p = self.n_features
         data = checked_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, p)
         n = len(data.reward)
+        probabilities = checked_probability_columns(self.rule, data.rho, pi, mu)
         factor, deltas, done = self._factors(data.discount), np.empty(n), 0
         while done < n:
-            if not self.rule.natural:
+            if self._compiles:
                 done = self._advance(data, factor, deltas, done)
-            if done < n:  # a natural rule, a step out of bounds, or η to forget: one step the plain way
-                deltas[done] = self.update(*self._row(data, done))
+            if done < n:  # a rule that is not compiled, a step out of bounds, or η to forget: one step the plain way
+                pair = (None if column is None else column[done] for column in probabilities)
+                deltas[done] = self.update(*self._row(data, done), *pair)
                 done += 1
         return deltas
 
@@ -267,16 +308,16 @@ class Learner:
                     "The last finite weights are kept. Try a smaller alpha."
                 )
 
-    def _move_w(self, here: Features, there: Features, w_x: float, w_next: float) -> None:
+    def _move_w(self, moves: list[tuple[Features, float]]) -> None:
         for where in self._changed:
             self._change[where] = 0.0
-        for (where, values), coefficient in ((here, w_x), (there, w_next)):
+        for (where, values), coefficient in moves:
             if coefficient:
                 self._w[where] += coefficient * values
                 self._change[where] += coefficient * values
-        self._changed = (here.where, there.where)
+        self._changed = tuple(where for (where, _), _ in moves)
 
-    def _move_eta(self, here: Features, eta_x: float, eta_eta: float) -> None:
+    def _move_eta(self, moves: list[tuple[Features, float]], eta_eta: float) -> None:
         shrink = 1.0 + eta_eta
         self._scale *= shrink
         if shrink == 0:
@@ -284,10 +325,11 @@ class Learner:
         elif not SCALE_RANGE[0] < abs(self._scale) < SCALE_RANGE[1]:
             self._eta *= self._scale
             self._scale = 1.0
-        if eta_x:
-            self._eta[here.where] += (eta_x / self._scale) * here.values
-            self._touched.append(here.where)
-            del self._touched[REMEMBERED + 1 :]
+        for (where, values), coefficient in moves:
+            if coefficient:
+                self._eta[where] += (coefficient / self._scale) * values
+                self._touched.append(where)
+                del self._touched[REMEMBERED + 1 :]
 
     def _clear_eta(self) -> None:
         """Set η to zero; where few updates touched it since it last was, those places alone."""
@@ -312,6 +354,8 @@ class Learner:
         state = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
         if self._metric:
             state["metric"] = self._metric.inverse
+        if self.rule.traces:
+            state |= self._traces.arrays(self.n_features)
         counts = Counts(self.updates, self.episodes, self._scale)
         write_learner(path, self.setting, self.n_features, self.schedule, counts, state, self.features)
 
@@ -343,6 +387,8 @@ class Learner:
         agent._changed = (np.flatnonzero(agent._change),)
         agent.updates, agent.episodes, agent._scale = saved.counts
         agent._touched = [slice(None)]
+        if agent.rule.traces:
+            agent._traces = saved_traces(agent.rule, saved.state)
         if agent._metric:
             agent._metric.inverse, agent._metric.count = saved.state["metric"], agent.updates
         return agent

@@ -15,9 +15,10 @@ from gradient_dd.errors import BadRequestError, GradientDDError, Words, file_pat
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.npz import DamagedError, read_arrays
 from gradient_dd.online.features import Features, Own, from_data
+from gradient_dd.online.trace_state import array_shapes
 
 FORMAT = "gradient-dd learner"
-VERSION = 1
+VERSION = 2  # of a learner with traces; files of others have stayed at 1
 
 
 class Counts(NamedTuple):
@@ -52,7 +53,7 @@ def write_learner(
     """Write the file of a learner."""
     header = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if setting.rule.traces else 1,
         "learner": setting.rule.name,
         "values": dict(setting.values),
         "rho_mode": setting.rho_mode,
@@ -101,7 +102,7 @@ def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None, featur
             n_features=whole_number("'n_features'", header["n_features"]),
             schedule=saved_schedule(path, header["schedule"], schedule),
             counts=checked_counts(header["counts"]),
-            state=checked_state(state, header["n_features"], setting.rule.natural),
+            state=checked_state(state, header["n_features"], setting.rule),
             features=saved_map(path, header.get("features"), features),
         )
     except GradientDDError:
@@ -122,10 +123,10 @@ def checked_counts(counts: dict[str, Any]) -> Counts:
     )
 
 
-def checked_state(state: dict[str, Any], p: int, natural: bool) -> dict[str, Array]:
+def checked_state(state: dict[str, Any], p: int, rule: Rule) -> dict[str, Array]:
     """Return the arrays of a learner if they are the ones it needs, of the right shapes, all finite floats."""
     shapes: dict[str, tuple[int, ...]] = {"w": (p,), "initial_w": (p,), "eta": (p,), "change": (p,)}
-    shapes |= {"metric": (p, p)} if natural else {}
+    shapes |= array_shapes(rule, p) | ({"metric": (p, p)} if rule.natural else {})
     if {name: array.shape for name, array in state.items()} != shapes:
         raise DamagedError("other arrays")
     if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in state.values()):

@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from gradient_dd.arrays import Array, Booleans, Integers, as_floats, is_masked, numbers, sparse_numbers
 from gradient_dd.engine.stream import FeatureRows, Transitions, columns_are_sound, largest_value
 from gradient_dd.errors import BadRequestError, Words, must
+from gradient_dd.learners import Rule
+from gradient_dd.online.trace_state import checked_probabilities
 
 NO_INDICES = np.empty(0, np.int64)
 NO_BEGINS = np.empty(0, np.int64)
@@ -50,6 +52,14 @@ def checked_transitions(x: Any, reward: Any, discount: Any, x_next: Any, rho: An
     if there.layout != here.layout:
         return Transitions(here.with_begins(), there.with_begins(), reward, discount, rho, "rows")
     return Transitions(here.rows, there.rows, reward, discount, rho, here.layout)
+
+
+def checked_probability_columns(rule: Rule, rho: Array, pi: Any, mu: Any) -> list[Array | None]:
+    """Return π and μ of every action, (n,) each, None where not given; or raise with the first that is wrong."""
+    columns = [None if one is None else column(name, one, len(rho)) for name, one in (("pi", pi), ("mu", mu))]
+    for t in range(len(rho)) if any(one is not None for one in columns) else range(min(1, len(rho))):
+        checked_probabilities(rule, float(rho[t]), *(None if one is None else one[t] for one in columns))
+    return columns
 
 
 def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenRows:

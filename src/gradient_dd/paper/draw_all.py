@@ -1,11 +1,12 @@
 """Drawing the figures of a reproduction: each is drawn again only if it would differ from the one that is there."""
 
+import os
+import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
-from multiprocessing import get_context
-from os import cpu_count, environ
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,13 @@ def draw_all(figures: list[Shown], drawings: list[str], folder: Path, note: str 
 
 
 @contextmanager
-def drawn_meanwhile(figures: list[Shown], drawings: list[str], folder: Path, note: str = "") -> Iterator[list[Path]]:
-    """Draw as `draw_all` does while the body runs; yield the paths of the SVGs, which are all there at its end."""
+def drawn_meanwhile(
+    figures: list[Shown], drawings: list[str], folder: Path, note: str = "", gently: bool = False
+) -> Iterator[list[Path]]:
+    """Draw as `draw_all` does while the body runs; yield the paths of the SVGs, which are all there at its end.
+
+    `gently` takes only time that the body leaves.
+    """
     jobs = jobs_of(figures, drawings, folder, note)
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {name: job for name, (job, mark, columns) in jobs.items() if not is_drawn(folder / name, mark, columns)}
@@ -43,12 +49,28 @@ def drawn_meanwhile(figures: list[Shown], drawings: list[str], folder: Path, not
         sign(wanted, jobs, folder)
         yield paths
         return
-    with one_thread_each(), ProcessPoolExecutor(cpu_count() or 1, mp_context=get_context("spawn")) as pool:
-        going = [pool.submit(job) for job in wanted.values()]
-        yield paths
-        for done in going:
-            done.result()
+    others = active_children()
+    spawned = get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count() or 1, spawned, initializer=step_back, initargs=(gently,)) as pool:
+        try:
+            with one_thread_each():
+                going = [pool.submit(job) for job in wanted.values()]
+            yield paths
+            for done in going:
+                done.result()
+        except BaseException:  # Ctrl-C too: nobody waits for drawings that are not wanted any more
+            for child in active_children():
+                if child not in others:
+                    child.terminate()
+            raise
     sign(wanted, jobs, folder)
+
+
+def step_back(gently: bool) -> None:
+    """Leave Ctrl-C to the process that started this one and, if `gently`, time to those who need it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if gently and hasattr(os, "nice"):
+        os.nice(10)
 
 
 def jobs_of(
@@ -68,14 +90,14 @@ def jobs_of(
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Let processes that start here solve with one thread each, whatever the environment says."""
-    before = {name: environ.get(name) for name in THREADS}
-    environ.update(dict.fromkeys(THREADS, "1"))
+    """Let processes that start here solve with one thread each, whatever the os.environment says."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
     try:
         yield
     finally:
         for name, value in before.items():
-            environ.pop(name) if value is None else environ.update({name: value})
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def sign(names: Iterable[str], jobs: dict[str, Any], folder: Path) -> None:

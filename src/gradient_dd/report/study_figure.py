@@ -57,7 +57,7 @@ def draw(
         sheet.save(folder, figure.name)
         (folder / "parts").mkdir(exist_ok=True)
         for place, _ in enumerate(panels):
-            part = Sheet(1, (2.6, 2.6), width_of(panels), gap=0.7, top=BARE + strip)
+            part = Sheet(1, (2.6, 2.6), width_of(panels, alone=True), gap=0.7, top=BARE + strip)
             draw_column(part, 0, panels, place, figure, study)
             part.save_svg(column_file(folder, figure.name, place))
         for place, panel in enumerate(smallest(panels) if header else []):
@@ -84,9 +84,10 @@ def smallest(panels: list[Panel]) -> list[Panel]:
     return [panel for panel in panels if panel.task.n_states == least]
 
 
-def width_of(panels: list[Panel]) -> float:
-    """Return the width of a column in inches."""
-    return {1: 5.0, 2: 4.0, 4: 4.0}.get(len(panels), 3.05)
+def width_of(panels: list[Panel], alone: bool = False) -> float:
+    """Return the width of a column in inches; one that is drawn `alone` is to be read on a phone too."""
+    widths = {1: 3.6, 2: 3.6, 4: 4.0} if alone else {1: 5.0, 2: 4.0, 4: 4.0}
+    return widths.get(len(panels), 3.05)
 
 
 def draw_column(sheet: Sheet, column: int, panels: list[Panel], place: int, figure: Figure, study: Study) -> None:

@@ -90,6 +90,25 @@ def moments(X: Matrix, d: Array, P: Matrix, r: Array, discount: Array, ratio: Ar
     return Moments((X.T @ D @ loss @ X).toarray(), X.T @ (d * r), (X.T @ D @ X).toarray())
 
 
+def trace_moments(
+    X: Array, d: Array, P: Matrix, r: Array, discount: Array, lam: float, emphasis: Array | None = None
+) -> tuple[Array, Array]:
+    """A = XᵀD K (I − PΓ) X and b = XᵀD K r with K = (I − λ PΓ)⁻¹: E[z (x − γx')ᵀ] and E[r z] of z ← ρ (γ λ z + x).
+
+    `emphasis` (n,) stands in the place of d where the trace adds M x instead of x.
+    """
+    ahead = sp.csr_matrix(P) @ sp.diags(discount)
+    identity, weight = sp.identity(len(d)), d if emphasis is None else emphasis
+    reach = np.linalg.solve((identity - lam * ahead).T.toarray(), np.asarray(X) * weight[:, None])  # (XᵀD K)ᵀ
+    return reach.T @ ((identity - ahead) @ X), reach.T @ r
+
+
+def emphatic_weights(d: Array, P: Matrix, discount: Array, lam: float) -> Array:
+    """λ d + (1 − λ) f with f = (I − Γ Pᵀ)⁻¹ d, shape (n,): how ETD(λ) weighs the states. It does not sum to 1."""
+    ahead = sp.csr_matrix(P) @ sp.diags(discount)
+    return lam * d + (1 - lam) * _solve((sp.identity(len(d)) - ahead).T, d)
+
+
 def projection(X: Array, d: Array) -> Array:
     """Π = X (XᵀDX)⁺ XᵀD, shape (n, n): the nearest representable values in the norm of D."""
     return X @ inverse((X.T * d) @ X) @ (X.T * d)

@@ -11,7 +11,12 @@ is covered by being listed.
 from collections.abc import Callable
 
 from gradient_dd.learners import Rule
-from gradient_dd.testing.agreement import assert_alike, runs_alike_in_both_engines, treats_sparse_as_dense
+from gradient_dd.testing.agreement import (
+    assert_alike,
+    joins_its_forms,
+    runs_alike_in_both_engines,
+    treats_sparse_as_dense,
+)
 from gradient_dd.testing.mean_contracts import (
     is_stable_off_policy,
     is_stable_on_policy,
@@ -42,6 +47,7 @@ CONTRACTS: tuple[Callable[[Rule], str | None], ...] = (
     is_stable_on_policy,
     is_stable_off_policy,
     stands_still_with_step_size_zero,
+    joins_its_forms,
     treats_sparse_as_dense,
     runs_alike_in_both_engines,
 )

@@ -14,16 +14,18 @@ from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import Rule, Setting
 from gradient_dd.online.learner import Learner
 from gradient_dd.tasks import Task
-from gradient_dd.testing.mean_update import modes
+from gradient_dd.testing.forms import for_each_form
+from gradient_dd.testing.mean_update import away_from_zero, modes
 
 TOLERANCE = 1e-12
 
 
+@for_each_form
 def treats_sparse_as_dense(rule: Rule) -> None:
     """`Learner` gives the reference engine's weights, from dense and from sparse features."""
     for task in (tasks.boyan_chain(4), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
         for rho_mode in modes(rule):
-            setting = rule.setting(rho_mode=rho_mode, alpha=0.01)
+            setting = rule.setting(rho_mode, **away_from_zero(rule) | {"alpha": 0.01})
             by_hand = follow(task, setting, steps=300)
             dense, sparse = (feed(task, setting, steps=300, sparse=kind) for kind in (False, True))
             for name, agent in (("dense", dense), ("sparse", sparse)):
@@ -35,6 +37,19 @@ def treats_sparse_as_dense(rule: Rule) -> None:
                     )
 
 
+def joins_its_forms(rule: Rule) -> None:
+    """With lam = 0 the form along the trace gives the weights of the form without one."""
+    if len(rule.forms) == 1:
+        return
+    plain, traced = rule.forms
+    for task in (tasks.random_walk(5), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
+        first, second = (form.setting(traced.rho_mode, alpha=0.01) for form in (plain, traced))
+        wanted, got = (follow(task, setting, steps=300) for setting in (first, second))
+        for which, one, other in (("w", got.w, wanted.w), ("η", got.eta, wanted.eta)):
+            assert_close(one, other, f"{which} of {rule.name} on {task}, with a trace and lam = 0, against without")
+
+
+@for_each_form
 def runs_alike_in_both_engines(rule: Rule) -> None:
     """The lane engine gives the reference engine's weights and errors, compiled from the same step."""
     for task, horizon in (
@@ -42,7 +57,7 @@ def runs_alike_in_both_engines(rule: Rule) -> None:
         (tasks.baird(5), Horizon(steps=500, every=100)),
     ):
         for rho_mode in modes(rule):
-            setting = rule.setting(rho_mode=rho_mode, alpha=0.01)
+            setting = rule.setting(rho_mode, **away_from_zero(rule) | {"alpha": 0.01})
             assert_alike(task, setting, horizon)
 
 
@@ -51,8 +66,9 @@ def follow(task: Task, setting: Setting, steps: int) -> Weights:
     weights = Weights(setting, task.initial_weights)
     X = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
+    pi, mu = task.action_probabilities
     for o in Stream(task, seed=1).take(steps):
-        weights.advance(setting, 1.0, X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
+        weights.advance(setting, 1.0, X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o], pi[o], mu[o])
     return weights
 
 
@@ -63,8 +79,9 @@ def feed(task: Task, setting: Setting, steps: int, sparse: bool) -> Learner:
     rows = task.row_features
     X = [(row.indices, row.data) if sparse else row.toarray()[0] for row in rows]
     row, next_row, reward, discount, rho, _ = task.transitions
+    pi, mu = task.action_probabilities
     for o in Stream(task, seed=1).take(steps):
-        agent.update(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
+        agent.update(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o], pi[o], mu[o])
     return agent
 
 

@@ -6,13 +6,11 @@ import numpy as np
 
 from gradient_dd import tasks
 from gradient_dd.arrays import Array
+from gradient_dd.engine.mean_step import Sample, mean_move, samples
 from gradient_dd.learners import Rule, Setting
-from gradient_dd.tasks import Task
+from gradient_dd.learners.trace import B, Z
+from gradient_dd.tasks import Task, exact
 from gradient_dd.tasks.exact import inverse
-
-KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change")
-KNOWN_MOVES = ("w_x", "w_next", "eta_x", "eta_eta")
-Sample = tuple[Array, float, float, Array, float]  # x, reward, discount, x_next, rho
 
 HARSH_TASKS = ((2730, False), (4221, False), (5537, True))  # seeds, and whether episodes end
 
@@ -39,18 +37,9 @@ def harsh_task(seed: int, episodic: bool) -> Task:
     return tasks.from_tables(P, R, discount, behaviour, target, features=features, name=f"harsh task {seed}")
 
 
-def sample_move(setting: Setting, sample: Sample, w: Array, eta: Array, w_prev: Array) -> tuple[Array, Array]:
-    """Return by how much one transition moves w and η, (p,) each; the M⁻¹ of a natural rule is left out."""
-    x, reward, discount, x_next, rho = sample
-    setting.rule.check_known("The mean update", KNOWN_SIGNALS, KNOWN_MOVES)
-    signals = setting.signals(1.0, rho) | {
-        "discount": discount,
-        "delta": float(reward + discount * x_next @ w - x @ w),
-        "x_eta": float(x @ eta),
-        "x_change": float(x @ (w - w_prev)),
-    }
-    move = setting.rule.coefficients(signals)
-    return move["w_x"] * x + move["w_next"] * x_next, move["eta_x"] * x + move["eta_eta"] * eta
+def away_from_zero(rule: Rule) -> dict[str, float]:
+    """Return 0.6 for each parameter that is 0 by default, as λ is, so that it counts."""
+    return {parameter.name: 0.6 for parameter in rule.parameters if parameter.default == 0}
 
 
 def expected_move(
@@ -58,33 +47,57 @@ def expected_move(
 ) -> tuple[Array, Array]:
     """Return the change of w and of η averaged over all transitions of a task, (p,) each.
 
-    Transitions weigh as under independent draws, d(s) μ(a|s) P(s'|s,a). The metric of a natural rule stands at C.
+    Transitions weigh as under independent draws, d(s) μ(a|s) P(s'|s,a), and traces stand at their mean along a
+    trajectory that leads there. The metric of a natural rule stands at C.
     """
     setting = rule.setting(rho_mode=rho_mode, **values)
-    outcome, row, next_row, reward, discount, rho, _ = task.outcomes, *task.transitions
-    X = task.row_features.toarray()
-    weight = task.visits[row] * task.behaviour[outcome.state, outcome.action] * outcome.probability
-    w_move, eta_move = np.zeros_like(w), np.zeros_like(w)
-    for o in np.flatnonzero(weight):
-        sample = X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o]
-        on_w, on_eta = sample_move(setting, sample, w, eta, w_prev)
-        w_move += weight[o] * on_w
-        eta_move += weight[o] * on_eta
+    w_move, eta_move = mean_move(setting, samples(task, setting), w, eta, w_prev)
     return (inverse(task.moments.C) @ w_move if rule.natural else w_move), eta_move
 
 
-def task_matrices(task: Task) -> dict[str, Array]:
-    """Return A, b, B and C of a task."""
-    A, b, C = task.moments
-    X, discount = task.features, task.discount[task.states]
-    return {"A": A, "b": b, "B": (X.T * discount) @ task.P.T @ (task.visits[:, None] * X), "C": C}
+def task_matrices(task: Task, setting: Setting) -> dict[str, Array]:
+    """Return the matrices of TERMS for a task, those of the setting's traces.
+
+    Without a trace and for the trace z ← ρ (γ λ z + x) they come from the table alone; others from the mean traces.
+    """
+    rule, (A, b, C) = setting.rule, task.moments
+    X, discount, D = task.features, task.discount[task.states], task.visits[:, None]
+    found = mean_matrices(samples(task, setting), setting.values.get("lam", 0.0))
+    if not rule.traces:
+        return found | {"A": A, "b": b, "B": (X.T * discount) @ task.P.T @ (D * X), "C": C}
+    for trace, names, P, r in (
+        (Z, ("A", "b"), task.P, task.r),
+        (B, ("A_mu",), task.chain(task.behaviour)[0].toarray(), None),
+    ):
+        if trace in rule.traces:
+            made = exact.trace_moments(X, task.visits, P, task.r if r is None else r, discount, setting.values["lam"])
+            found |= dict(zip(names, made, strict=False))
+    if Z in rule.traces:
+        found["B"] = C - found["A"].T
+    return found | {"C": C}
 
 
-def sample_matrices(sample: Sample) -> dict[str, Array]:
-    """Return A, b, B and C of one transition."""
-    x, reward, discount, x_next, rho = sample
-    A, B = rho * np.outer(x, x - discount * x_next), rho * discount * np.outer(x_next, x)
-    return {"A": A, "b": rho * reward * x, "B": B, "C": np.outer(x, x)}
+def mean_matrices(weighted: list[tuple[float, Sample]], lam: float) -> dict[str, Array]:
+    """Return the matrices of TERMS averaged over samples."""
+    parts = [(weight, sample_matrices(sample, lam)) for weight, sample in weighted]
+    return {name: np.sum([weight * part[name] for weight, part in parts], axis=0) for name in parts[0][1]}
+
+
+def sample_matrices(sample: Sample, lam: float) -> dict[str, Array]:
+    """Return the matrices of TERMS for one transition."""
+    x, reward, discount, x_next, rho, z, b = sample
+    u = x - discount * x_next
+    return {
+        "A": np.outer(z, u),
+        "b": reward * z,
+        "B": discount * (1 - lam) * np.outer(x_next, z),
+        "C": np.outer(x, x),
+        "A_rho": rho * np.outer(z, u),
+        "b_rho": rho * reward * z,
+        "A_mu": np.outer(b, u),
+        "A_u": rho * np.outer(u, u),
+        "b_u": rho * reward * u,
+    }
 
 
 def stated_move(

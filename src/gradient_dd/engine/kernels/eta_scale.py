@@ -17,9 +17,9 @@ from gradient_dd.engine.kernels.coefficients import make_coefficients
 from gradient_dd.engine.kernels.compiler_options import INLINE, INNER
 from gradient_dd.engine.kernels.lane_state import HUGE_SCALE, LARGEST_SHRINK, SMALLEST_SHRINK, TINY_SCALE, lane_fields
 from gradient_dd.engine.kernels.vectors import use_widest_vectors
-from gradient_dd.learners import MOVES, Rule
+from gradient_dd.learners import PLAIN_MOVES, Rule
 
-ETA_ETA = list(MOVES).index("eta_eta")
+ETA_ETA = list(PLAIN_MOVES).index("eta_eta")
 SELDOM = 128  # steps after which a scale is looked at, at the latest; a power of two, like every period
 AFTER_TINY, AFTER_HUGE = HUGE_SCALE / 2, TINY_SCALE * 2  # the scale that a lane goes on with: far from where it left
 

@@ -100,7 +100,8 @@ def describe_rule(rule: Rule) -> str | None:
     """Return what a rule is, for a key; None if it depends on more than its own code and numbers."""
     try:
         parameters = [(parameter.name, parameter.shared) for parameter in rule.parameters]
-        return repr((describe_function(rule.step), rule.moves, rule.natural, parameters))
+        traces = [(trace.name, describe_function(trace.step), trace.memory) for trace in rule.traces]
+        return repr((describe_function(rule.step), rule.moves, rule.natural, parameters, *([traces] if traces else [])))
     except (NotKeepableError, AttributeError, ValueError):  # not a plain function, or one with an empty cell
         return None
 

@@ -22,6 +22,11 @@ SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotte
 LARGEST_SHRINK = 2.0**60  # used in place of a larger one: a lane like that diverges as soon as its η is not 0
 
 
+def padded_lanes(count: int) -> int:
+    """Return how many lanes a block of `count` settings has: whole strips."""
+    return -(-count // STRIP) * STRIP
+
+
 class Lanes(NamedTuple):
     """The arrays that a kernel changes; each is flat, with contiguous lanes, and starts on a cache line.
 
@@ -41,7 +46,7 @@ class Lanes(NamedTuple):
 
 def lane_parameters(rule: Rule) -> list[str]:
     """Return the names of the parameters that a lane holds: alpha, beta, then the rule's own."""
-    own = [p.name for p in rule.parameters if p.name not in ("alpha", "zeta") and not p.shared]
+    own = [p.name for p in rule.plain.parameters if p.name not in ("alpha", "zeta") and not p.shared]
     return ["alpha", "beta", *own]
 
 

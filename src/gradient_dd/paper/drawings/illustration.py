@@ -52,7 +52,7 @@ def draw(folder: Path) -> None:
 def contours(axes: Any, task: tasks.Task, best: np.ndarray, v: np.ndarray) -> None:
     """Draw level lines of the MSPBE about the optimum."""
     reach = 1.5 * np.abs(v - best).max()
-    x, y = (np.linspace(one - reach, one + reach, 160) for one in best)
+    x, y = (np.linspace(one - reach, one + reach, 80) for one in best)
     levels = np.array([[exact.mspbe(np.array([i, j]), *task.moments) for i in x] for j in y])
     axes.contour(x, y, np.sqrt(levels), 14, cmap="Greys_r", linewidths=0.7)
     axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))

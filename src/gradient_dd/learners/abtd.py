@@ -1,0 +1,47 @@
+"""ABTD(ζ): action-dependent bootstrapping, which bootstraps where a ratio would make the trace grow.
+
+    δ = r + γ x'·w − x·w
+    ψ = 2 ζ ψ₀ + max(0, 2 ζ − 1) (ψ_max − 2 ψ₀),  ν_before = min(ψ, 1 / max(π_before, μ_before))
+    z ← γ ν_before π_before z + x
+    w ← w + α ρ δ z
+
+On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  `bootstrap` is ζ, which stands in the place of λ: 0 is TD. The
+authors set ψ₀ = 1 / max max(π, μ) and ψ_max = 1 / min max(π, μ) over all states and actions.
+"""
+
+from gradient_dd.learners.rule import ALPHA, Parameter, Rule
+from gradient_dd.learners.trace import Trace
+
+BOOTSTRAP = Parameter("bootstrap", "ζ: how far TD errors reach back: 0 one step, 1 farthest", default=0.0, high=1.0)
+
+
+def action_dependent_trace(bootstrap, psi_zero, psi_max, discount_before, pi_before, mu_before):
+    psi = 2.0 * bootstrap * psi_zero + max(0.0, 2.0 * bootstrap - 1.0) * (psi_max - 2.0 * psi_zero)
+    larger = max(pi_before, mu_before)
+    share = pi_before / larger if larger > 0.0 else 0.0
+    return discount_before * min(psi * pi_before, share), 1.0
+
+
+def step(alpha, rho, delta):
+    return (alpha * rho * delta,)
+
+
+def expected(alpha, A_rho, b_rho, w):
+    return (alpha * (b_rho - A_rho @ w),)
+
+
+ABTD = Rule(
+    name="abtd",
+    label="ABTD",
+    step=step,
+    expected=expected,
+    moves=("w_z",),
+    parameters=(
+        *(ALPHA, BOOTSTRAP),
+        Parameter("psi_zero", "ψ₀, of which 2ζ is ψ up to ζ = ½", default=1.0),
+        Parameter("psi_max", "ψ at ζ = 1", default=2.0),
+    ),
+    traces=(Trace("z", action_dependent_trace),),
+    reference="Mahmood, Yu & Sutton (2017), Multi-step off-policy learning without importance sampling ratios.",
+    module=__name__,
+)

@@ -1,0 +1,39 @@
+"""ETD(λ, β): emphatic TD whose follow-on trace forgets at a rate of its own, between TD and ETD.
+
+    δ = r + γ x'·w − x·w
+    F ← decay ρ_before F + 1,  M = λ + (1 − λ) F
+    z ← ρ (γ λ z + M x)
+    w ← w + α δ z
+
+On average  Δw = α (b − A w)  with the A and b of this trace. decay = 0 is TD(λ); decay = γ is ETD(λ). Less decay has
+less variance and more bias, and is not always stable. F starts again at 1 with every episode.
+"""
+
+from gradient_dd.learners.rule import ALPHA, LAM, Parameter, Rule
+from gradient_dd.learners.trace import Trace
+
+
+def emphatic_trace(lam, decay, rho, discount_before, rho_before, F):
+    F = decay * rho_before * F + 1.0
+    return rho * discount_before * lam, rho * (lam + (1.0 - lam) * F), F
+
+
+def step(alpha, delta):
+    return (alpha * delta,)
+
+
+def expected(alpha, A, b, w):
+    return (alpha * (b - A @ w),)
+
+
+ETD_BETA = Rule(
+    name="etd_beta",
+    label="ETD(λ, β)",
+    step=step,
+    expected=expected,
+    moves=("w_z",),
+    parameters=(ALPHA, LAM, Parameter("decay", "β: by how much F decays from step to step", default=0.5, high=1.0)),
+    traces=(Trace("z", emphatic_trace, memory=("F",)),),
+    reference="Hallak, Tamar, Munos & Mannor (2016), Generalized emphatic temporal difference learning. AAAI.",
+    module=__name__,
+)

@@ -1,0 +1,37 @@
+"""Tree Backup(λ) for prediction: a trace that decays with the target policy's probability, and never grows with ρ.
+
+    δ = r + γ x'·w − x·w
+    z ← γ λ π_before z + x
+    w ← w + α ρ δ z
+
+On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  π_before is the probability of the action before under the target
+policy. λ = 0 is TD. The fixed point depends on λ in a way of its own.
+"""
+
+from gradient_dd.learners.rule import ALPHA, LAM, Rule
+from gradient_dd.learners.trace import Trace
+
+
+def backup_trace(lam, discount_before, pi_before):
+    return discount_before * lam * pi_before, 1.0
+
+
+def step(alpha, rho, delta):
+    return (alpha * rho * delta,)
+
+
+def expected(alpha, A_rho, b_rho, w):
+    return (alpha * (b_rho - A_rho @ w),)
+
+
+TREE_BACKUP = Rule(
+    name="tree_backup",
+    label="Tree Backup",
+    step=step,
+    expected=expected,
+    moves=("w_z",),
+    parameters=(ALPHA, LAM),
+    traces=(Trace("z", backup_trace),),
+    reference="Precup, Sutton & Singh (2000), Eligibility traces for off-policy policy evaluation. ICML.",
+    module=__name__,
+)
