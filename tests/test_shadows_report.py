@@ -9,8 +9,10 @@ from click.testing import CliRunner
 from gradient_dd import tasks
 from gradient_dd.bench import shadows_trial
 from gradient_dd.cli.group import cli
+from gradient_dd.engine import ladder
+from gradient_dd.engine.choosing import Chosen
 from gradient_dd.shadows_report import measure, reproduce, verdicts
-from gradient_dd.shadows_report.measure import StabilityMap
+from gradient_dd.shadows_report.measure import Choices, StabilityMap
 
 
 def row(task, group, stable, measures):
@@ -23,16 +25,35 @@ def row(task, group, stable, measures):
 ROWS = [row("a", "paper", True, (1, 2, 1.2, 3, 2, 1.1, 1.5)), row("b", "diverging", False, (9, 3, 3, 1, 2, 1.05, 2.0))]
 
 
+def made_up_map(name):
+    """Return a map with growth of both signs."""
+    growth = np.linspace(-0.01, 0.02, measure.SHARES.size * measure.MAP_ALPHAS.size)
+    growth = growth.reshape(measure.SHARES.size, measure.MAP_ALPHAS.size)
+    return StabilityMap(name, growth, growth - 1e-3, growth + 1e-3, growth, growth)
+
+
 @pytest.fixture
 def small(monkeypatch):
-    """Make the report quick: rows that are made up, 2,500 steps, two alphas and two values of c."""
+    """Make the report quick: everything that would be run is made up."""
+    steps = np.arange(1.0, 51.0)
+    shares = np.where(steps < 20, np.nan, steps % 2)
+    choices = [Choices(name, 1 / steps, shares, np.full(50, 0.1)) for name in "abcd"]
     monkeypatch.setattr(reproduce, "reduced_trial", lambda rows, on_task: {"tables": shadows_trial.tables(ROWS)})
     monkeypatch.setattr(reproduce, "reduced_cases", lambda: ROWS)
-    monkeypatch.setattr(measure, "SHARES", np.array([0.0, 1.0]))
-    monkeypatch.setattr(measure, "MAP_ALPHAS", np.array([0.01, 0.3]))
-    monkeypatch.setattr("gradient_dd.shadows_report.draw.SHARES", np.array([0.0, 1.0]))
-    monkeypatch.setattr("gradient_dd.shadows_report.draw.MAP_ALPHAS", np.array([0.01, 0.3]))
-    monkeypatch.setattr(shadows_trial, "STEPS", 500)
+    monkeypatch.setattr(reproduce, "choices_over_time", lambda: choices)
+    monkeypatch.setattr(reproduce, "stability_maps", lambda: [made_up_map("one"), made_up_map("other")])
+
+
+def test_a_run_is_told_by_the_share_and_the_step_size_of_its_choices(monkeypatch):
+    """A rung that averages is told as its source; one that stands still has no share."""
+    rungs = ladder.WIDE.rungs
+    run = Chosen(np.ones(3), np.array([0, 17, len(rungs) - 1]), np.zeros(2))
+    monkeypatch.setattr(measure, "run_shadow_learner", lambda *_, **__: run)
+    told = measure.chosen("walk", tasks.random_walk(3))
+    assert rungs[17].averages == 3
+    assert told.shares[:2].tolist() == [rungs[0].c, rungs[3].c]
+    assert told.sizes[:2].tolist() == [ladder.UNIT * rungs[0].multiple, ladder.UNIT * rungs[3].multiple]
+    assert np.isnan([told.shares[2], told.sizes[2]]).all()
 
 
 def test_the_command_leaves_figures_verdicts_and_a_page(small, tmp_path):
@@ -83,7 +104,9 @@ def test_a_trial_goes_on_from_the_rows_it_has(tmp_path, monkeypatch):
     assert trial["rows"] == ROWS
 
 
-def test_the_reduced_trial_has_every_kind_of_task():
+def test_the_reduced_trial_has_every_kind_of_task(monkeypatch):
+    known = next(shadows_trial.diverging_cases(1, 17_000_006))
+    monkeypatch.setattr(shadows_trial, "diverging_cases", lambda number, first: [known])
     cases = measure.reduced_cases()
     assert len({case.name for case in cases}) == len(cases)
     groups = {case.group for case in cases}
