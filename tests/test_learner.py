@@ -240,7 +240,7 @@ def test_a_file_that_cannot_be_read_gets_one_sentence(tmp_path):
         with pytest.raises(BadRequestError, match="must be a learner saved by gradient-dd"):
             Learner.load(bad)
     np.savez(bad, header=np.array(json.dumps({"format": "gradient-dd learner", "version": 99})))
-    with pytest.raises(BadRequestError, match=r"must be of version 1 or older. Got 99."):
+    with pytest.raises(BadRequestError, match=r"must be of version 2 or older. Got 99."):
         Learner.load(bad)
     for header in (np.array({"a": 1}, dtype=object), np.array("[1]"), np.array("{}"), np.array(wrong_shape)):
         np.savez(bad, header=header, w=np.zeros(5))

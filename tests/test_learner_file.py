@@ -102,7 +102,7 @@ COUNTS = {"updates": 1, "episodes": 0, "scale": 1.0}
         ({"learner": ["td"]}, "must be a learner saved by gradient-dd."),
         ({"learner": "none"}, "was saved with a rule of your own, 'none': give it again"),
         ({"version": "1"}, "must be a learner saved by gradient-dd."),
-        ({"version": 2}, "must be of version 1 or older. Got 2."),
+        ({"version": 3}, "must be of version 2 or older. Got 3."),
         ({"format": "another"}, "must be a learner saved by gradient-dd."),
     ],
 )

@@ -156,7 +156,7 @@ def test_the_example_study_is_read():
 
 def test_the_example_rule_is_loaded():
     rule = load_rule(str(ROOT / "examples" / "my_rule.py") + ":TDC_DD")
-    assert rule.label == "TDC-DD"
+    assert rule.label == "my TDC-DD"
     assert "− κ" in rule.equation
 
 

@@ -171,7 +171,7 @@ def test_an_empty_batch_changes_nothing():
 
 
 @pytest.mark.parametrize("form", ["dense", "pairs"])
-@pytest.mark.parametrize("learner", [name for name in LEARNERS if not LEARNERS[name].natural])
+@pytest.mark.parametrize("learner", [name for name, rule in LEARNERS.items() if rule.is_plain and not rule.natural])
 def test_a_compiled_single_update_has_the_bits_of_a_plain_one(learner, form, monkeypatch):
     single = FORMS[form][1]
     x, reward, discount, x_next, rho = transitions(n=150)
