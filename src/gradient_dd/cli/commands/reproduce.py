@@ -38,8 +38,13 @@ def reproduce(
     """Reproduce the paper at its own scale: every figure, or those named, and a verdict on every claim.
 
     Leaves report.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a second call
-    resumes. `gradient-dd list figures` names the figures.
+    resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce shadows` makes the report of the
+    learner that chooses instead, in results-shadows: a trial, four figures and verdicts, in about two minutes.
     """
+    if "shadows" in figures:
+        others = {"FIGURE": figures[1:], "--runs": runs, "--episodes": episodes, "--workers": workers, "--dask": dask}
+        reproduce_shadows([name for name, value in others.items() if value], out, as_json)
+        return
     click.echo(
         f"Reproducing {', '.join(figures) or 'the whole paper'} …", err=True
     )  # what follows takes a while to load
@@ -52,6 +57,22 @@ def reproduce(
     with watched(folder / "results.db", workers, dask) as how:
         made = reproduce(figures, folder, scale, on_stage=print_stage, **how)
     print_verdicts(made, as_json, whole=not figures)
+
+
+def reproduce_shadows(others: list[str], out: str | None, as_json: bool) -> None:
+    """Make the report of shadows, and print its verdicts; `others` are options that it does not have."""
+    from gradient_dd.errors import Words, must
+    from gradient_dd.shadows_report.reproduce import reproduce_shadows
+
+    if others:
+        raise must("'reproduce shadows'", "be called without more than --out and --json", Words(", ".join(others)))
+    made = reproduce_shadows(Path("results-shadows") if out is None else folder_at(out), print_stage)
+    if as_json:
+        click.echo(json_text([one._asdict() for one in made.verdicts]))
+        return
+    rows = [(one.statement, one.verdict, one.numbers) for one in made.verdicts]
+    click.echo(coloured(table(rows, ("statement", "verdict", "measured"))) + "\n")
+    click.echo(f"The report, with figures: {made.page}")
 
 
 @click.command()
