@@ -217,7 +217,7 @@ def test_the_command_prints_advice_as_json_and_reports_progress():
     facts = json.loads(result.stdout)
     advice = facts["advice"]
     rule = LEARNERS[advice["learner"]]
-    rule.setting(**{parameter.name: advice[parameter.name] for parameter in rule.parameters})
+    rule.setting(**{parameter.name: advice[parameter.name] for parameter in rule.plain.parameters})
     assert advice["predicted error"] == advice["area"]["mean"] < facts["initial error"]
     assert advice["doubt"] > 0
     assert (facts["horizon"], facts["schedule"], facts["measure"]) == ("60 episodes", "tapered(10) per episode", "area")

@@ -15,10 +15,11 @@ def everything(agent):
     """Return all that an update may change, as bytes and counts."""
     metric = None if agent._metric is None else (agent._metric.inverse.tobytes(), agent._metric.count)
     arrays = agent.w.tobytes(), agent.eta.tobytes(), agent._change.tobytes()
-    return *arrays, agent._scale, metric, agent.updates, agent.episodes
+    traces = [array.tobytes() for array in agent._traces.arrays(agent.n_features).values()]
+    return *arrays, agent._scale, metric, traces, agent.updates, agent.episodes
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", [name for name, rule in LEARNERS.items() if rule.is_plain or name == "htd_dd"])
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

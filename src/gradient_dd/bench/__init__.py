@@ -123,7 +123,7 @@ def run_bench(said: Callable[[str], None], only: str | None = None) -> dict[str,
             if only not in (None, task.name):
                 continue
             rows.append(sampling_row(task))
-            for name in LEARNERS:
+            for name in (name for name, rule in LEARNERS.items() if rule.is_plain):
                 said(f"{task}: {name}")
                 rows.extend(measure_case(task, top, name, with_jax))
     engine = [row for row in rows if row["kind"] == "engine"]

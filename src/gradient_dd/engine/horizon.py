@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.schedules import Schedule
+from gradient_dd.engine.schedules import Constant, Schedule
 from gradient_dd.errors import Words, must, whole_number
 from gradient_dd.tasks import Task
 
@@ -33,7 +33,7 @@ class Segments(NamedTuple):
     factor   of the schedule, during the segment
     point    bin of the curve to which the error at its end goes; -1 where that is no point
     last     whether that error is one of the last 100
-    step     steps of the run up to its end;  episode  number of the episode the segment is in, from 1
+    step     steps of the run up to its end;  episode  number of the episode that its last step is in, from 1
     """
 
     end: Integers
@@ -111,7 +111,7 @@ class Horizon:
         end = self._cuts(ends[ends <= length], length, steps, schedule)
         begin = np.concatenate([[0], end[:-1]])
         ended_before, ended = (np.searchsorted(ends, place, side="right") for place in (begin, end))
-        step, episode = steps + end, episodes + ended_before + 1
+        step, episode = steps + end, episodes + np.searchsorted(ends, end - 1, side="right") + 1
         if self.steps is None:
             number, point = episodes + ended, ended > ended_before
             last = point & (number > self.points - LAST)
@@ -130,7 +130,8 @@ class Horizon:
         """Return where the step size changes or the error is taken, and the end of the piece."""
         if schedule.per == "step":
             return np.arange(1, length + 1)
-        cuts = [ends, np.array([length])]
+        steady = self.steps is not None and isinstance(schedule.function, Constant)  # nothing changes with an episode
+        cuts = [ends[:0] if steady else ends, np.array([length])]
         if self.steps is not None:
             cuts += [np.arange(self.every - steps % self.every, length + 1, self.every)]
             cuts += [np.arange(max(1, self.steps - LAST + 1 - steps), length + 1)]

@@ -40,6 +40,7 @@ SMALL = 400  # unknowns up to which all eigenvalues are computed
 COUNT = 8  # eigenvalues computed of larger operators, near 1 and of largest modulus
 SPAN = (1e-5, 1e4)  # of the scan for a crossing, in units of one over the largest drift
 PER_DECADE = 8  # step sizes of that scan
+KNOWN_LEARNERS = tuple(name for name, rule in LEARNERS.items() if rule.is_plain)
 PRECISION = 5e-7  # relative, of a crossing
 GRID = 24  # step sizes tried for the best one, before it is refined
 
@@ -87,9 +88,9 @@ def best_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **
 
 
 def stability_table(
-    task: Task, sampling: str = "trajectory", learners: Iterable[str | Rule] = tuple(LEARNERS)
+    task: Task, sampling: str = "trajectory", learners: Iterable[str | Rule] = KNOWN_LEARNERS
 ) -> list[Stability]:
-    """Return the largest stable and the best step size of each learner, with its default parameters."""
+    """Return the largest stable and the best step size of each learner without a trace, with its default parameters."""
     rows = []
     for rule in map(find, learners):
         rate_at, scale = rate_of_alpha(task, rule, sampling, {})

@@ -38,7 +38,7 @@ class Lanes(NamedTuple):
 
 def lane_parameters(rule: Rule) -> list[str]:
     """Return the names of the parameters that a lane holds: alpha, beta, then the rule's own."""
-    own = [p.name for p in rule.parameters if p.name not in ("alpha", "zeta") and not p.shared]
+    own = [p.name for p in rule.plain.parameters if p.name not in ("alpha", "zeta") and not p.shared]
     return ["alpha", "beta", *own]
 
 

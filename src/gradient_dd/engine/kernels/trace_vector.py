@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.kernels.compiler_options import INLINE, INNER
+from gradient_dd.engine.kernels.compiler_options import INLINE
 from gradient_dd.engine.kernels.intrinsics import aligned
 from gradient_dd.engine.kernels.lane_state import lane_parameters
 from gradient_dd.engine.kernels.row_table import Rows, touches
@@ -103,14 +103,14 @@ def new_traced_lanes(settings: Sequence[Setting], block: int, width: int, initia
 @numba.njit(**INLINE)
 def is_listed(lanes, which, row):
     """Return whether an entry of a trace is listed; those beyond the features never are."""
-    p = np.uintp(lanes.marks.size // 2)
+    p = np.uintp(lanes.marks.size >> 1)
     return row < p and lanes.marks[which * p + row] != 0
 
 
-@numba.njit(**INNER)
+@numba.njit(**INLINE)
 def decay_trace(lanes, which, decay):
     """Multiply a trace by its decay, and drop the entries that have become too small."""
-    p = np.uintp(lanes.marks.size // 2)
+    p = np.uintp(lanes.marks.size >> 1)
     base, kept, largest = which * p, np.uintp(0), 0.0
     bound = SMALLEST * abs(decay) * lanes.sizes[which]
     for i in range(np.uintp(lanes.counts[which])):
@@ -129,10 +129,10 @@ def decay_trace(lanes, which, decay):
     lanes.sizes[which] = largest
 
 
-@numba.njit(**INNER)
+@numba.njit(**INLINE)
 def add_features(lanes, which, gain, table, first, width):
     """Add gain × x to a trace."""
-    p = np.uintp(lanes.marks.size // 2)
+    p = np.uintp(lanes.marks.size >> 1)
     base = which * p
     for j in range(first, first + width):
         more, row = gain * table.x[j], table.rows[j]
@@ -148,7 +148,7 @@ def add_features(lanes, which, gain, table, first, width):
 @numba.njit(**INLINE)
 def products_with(lanes, which, table, first, width):
     """Return x·(a trace)."""
-    p = np.uintp(lanes.marks.size // 2)
+    p = np.uintp(lanes.marks.size >> 1)
     total = 0.0
     for j in range(first, first + width):
         if table.x[j] != 0.0:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE, INNER
 from gradient_dd.engine.kernels.folding import take_any_errors
-from gradient_dd.engine.kernels.fused import set_step_sizes
+from gradient_dd.engine.kernels.fused import WHOLE_STRIPS, set_step_sizes
 from gradient_dd.engine.kernels.intrinsics import disjoint
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
 from gradient_dd.engine.kernels.lane_state import lane_parameters
@@ -124,12 +124,24 @@ def make_call_rule(rule: Rule) -> Any:
 # Passes over the lanes ---------------------------------------------------------------------------------------------
 
 
+load_sums, store_sums = disjoint("sums", ["sums", "row"])
+load_row, store_row = disjoint("row", ["sums", "row"])
+
+
+@numba.njit(**INLINE)
+def set_all(sums, value, B):
+    """Set the sums of all lanes to one value."""
+    use_widest_vectors()
+    for lane in range(B):
+        sums[lane] = value
+
+
 @numba.njit(**INLINE)
 def add_row(sums, array, begin, value, B):
     """Add value × one row to the sums of all lanes."""
     use_widest_vectors()
     for lane in range(B):
-        sums[lane] += array[begin + lane] * value
+        store_sums(sums, lane, load_sums(sums, lane) + load_row(array, begin + lane) * value)
 
 
 @numba.njit(**INLINE)
@@ -137,21 +149,21 @@ def move_row(array, begin, coefficients, value, B):
     """Add coefficients × value to one row of all lanes."""
     use_widest_vectors()
     for lane in range(B):
-        array[begin + lane] += coefficients[lane] * value
+        store_row(array, begin + lane, load_row(array, begin + lane) + load_sums(coefficients, lane) * value)
 
 
-@numba.njit(**INNER)
+@numba.njit(**INLINE)
 def sum_along(sums, array, lanes, which, B):
     """Set the sums of all lanes to the product of a trace with their weights."""
-    sums[:] = 0.0
-    p = np.uintp(lanes.marks.size // 2)
+    set_all(sums, 0.0, B)
+    p = np.uintp(lanes.marks.size >> 1)
     base = which * p
     for i in range(base, base + np.uintp(lanes.counts[which])):
         row = lanes.places[i]
         add_row(sums, array, row * B, lanes.vectors[base + row], B)
 
 
-@numba.njit(**INNER)
+@numba.njit(**INLINE)
 def move_along_z(array, lanes, coefficients, B):
     """Move all lanes along the trace z."""
     for i in range(np.uintp(lanes.counts[0])):
@@ -159,7 +171,7 @@ def move_along_z(array, lanes, coefficients, B):
         move_row(array, row * B, coefficients, lanes.vectors[row], B)
 
 
-@numba.njit(**INNER)
+@numba.njit(**INLINE)
 def repeat_change(lanes, coefficients, B):
     """Move w along its last change, and let that be the beginning of the next one."""
     use_widest_vectors()
@@ -225,8 +237,9 @@ def make_take_step(rule: Rule) -> Any:
 
     @numba.njit(**INLINE)
     def read_sums(lanes, table, outcome, first, width, B, scratch):
-        scratch.delta[:] = table.reward[outcome]
-        scratch.x_eta[:] = 0.0
+        set_all(scratch.delta, table.reward[outcome], B)
+        if asks_x_eta:
+            set_all(scratch.x_eta, 0.0, B)
         for j in range(first, first + width):
             if table.u[j] != 0.0:
                 add_row(scratch.delta, lanes.w, table.rows[j] * B, table.u[j], B)
@@ -280,7 +293,7 @@ def make_take_step(rule: Rule) -> Any:
         use_widest_vectors()
         if w_change:  # the change is a vector of its own
             kept = lanes.fields[CHANGE * B : (CHANGE + np.uintp(1)) * B]
-            kept[:] = 0.0
+            set_all(kept, 0.0, B)
             for i in range(coming, coming + width):
                 add_row(kept, lanes.change, table.rows[i] * B, table.x[i], B)
             return
@@ -328,7 +341,7 @@ def traced_kernel(rule: Rule) -> Any:
 
     def run(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
-        B, t = np.uintp(errors.now.size), np.uintp(0)
+        B, t = np.uintp(errors.now.size) & WHOLE_STRIPS, np.uintp(0)
         width = np.uintp(table.rows.size // table.reward.size)
         scratch = new_scratch(errors.now.size)
         for s in range(segments.end.size):
