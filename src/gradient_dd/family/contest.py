@@ -57,6 +57,14 @@ class Contest:
         settings, errors = self.shown[problem]
         return errors[measure][settings.index(self.choose(problem, learner, lam, measure))]
 
+    def has(self, problem: str, learner: str, lam: float | None = None) -> bool:
+        """Return whether a learner took part in a problem, with one λ if it is given."""
+        return (
+            problem in self.tuning
+            and learner in self.learners
+            and (lam is None or lam in self.lambdas(problem, learner))
+        )
+
     def selected(self, problem: str) -> list[Setting]:
         """Return every setting that is to be shown, once."""
         found: list[Setting] = []
@@ -77,7 +85,9 @@ class Contest:
     def exploded(self, problem: str, learner: str) -> tuple[int, int]:
         """Return how many of a learner's settings exploded in some tuning run, and how many there are."""
         settings, errors = self.tuning[problem]
-        gone = statistics.has_exploded(errors["area"][places(settings, lambda one: is_of(one, learner))], self.first[problem])
+        gone = statistics.has_exploded(
+            errors["area"][places(settings, lambda one: is_of(one, learner))], self.first[problem]
+        )
         return int(gone.any(axis=1).sum()), len(gone)
 
     def favourite(self, problem: str) -> str:
@@ -117,8 +127,10 @@ def hold(
 
     def run(studies: dict[str, list[Study]]) -> dict[str, Table]:
         every = [study for several in studies.values() for study in several]
-        how = {"workers": workers, "executor": executor, "on_notice": on_notice}
-        results = iter(run_all(every, store, on_progress=Gathered(every, on_progress), **how))
+        gathered = Gathered(every, on_progress)
+        results = iter(
+            run_all(every, store, workers=workers, executor=executor, on_progress=gathered, on_notice=on_notice)
+        )
         return {name: table_of([next(results) for _ in several]) for name, several in studies.items()}
 
     contest.tuning = run(
@@ -182,5 +194,3 @@ class Gathered:
         for field_name in ("kept", "updates", "diverged", "core_seconds"):
             setattr(whole, field_name, sum(getattr(part, field_name) for part in parts.values()))
         self.on_progress(whole)
-
-

@@ -4,7 +4,7 @@ A statement holds where the whole interval lies on the side that it says; `paper
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,32 +20,97 @@ from gradient_dd.studies.statistics import Interval, ratio_interval
 Answer = Callable[[float], Interval]
 
 WITH_DD = {"gradient_dd": "gtd2", "tdc_dd": "tdc", "tdrc_dd": "tdrc", "htd_dd": "htd", "pgtd2_dd": "pgtd2"}
+OURS = "this project"
 SENSITIVE = 2.0  # error at λ = 0 over that at λ = 0.9
 RATIO, WITHIN = "ratio of mean errors on shown runs", "difference over twice its standard error below 1"
 
 
+class Statement(NamedTuple):
+    """A statement, where it stands, what would make it true, and the questions that decide it."""
+
+    name: str
+    where: str
+    text: str
+    criterion: str
+    questions: list[Question]
+
+
 def judge(contest: Contest, trials: Sequence[Trial]) -> list[Verdict]:
     """Return the verdicts on every statement whose problems and learners are at hand."""
-    asked = [
-        (tiers(contest), "collision-tiers", published.COLLISION, "ETD and ETD(β) are best; V-trace, Tree Backup and ABTD last", RATIO),
-        (lambda_matters(contest), "collision-lambda", published.COLLISION, "TD and the gradient learners are sensitive to λ, ETD is not", f"error at λ = 0 over that at λ = 0.9: above {SENSITIVE:g}, for ETD below"),
-        (means(contest), "collision-means", published.COLLISION, "Tuned errors are the published ones", WITHIN),
-        (reuse(contest, trials), "pgtd2-reuse", "this project", "PGTD2 beats GTD2 at λ = 0 because it uses its sample twice", RATIO),
-        (high_variance(contest), "rooms-variance", published.ROOMS, "Tree Backup, V-trace and ABTD suffer less from high variance", "growth from Rooms to High-Variance Rooms, over that of a rival: below 1"),
-        (asymptotic(contest), "rooms-end", published.ROOMS, "ETD ends lower than others, and may be slower", "error at the end below 1 ×"),
-        (tdrc_orderings(trials), "tdrc-orderings", published.REGULARISED, "TDRC is ahead of GTD2 and TDC, and about as good as TD", "area under the RMSPBE over that of TDRC, on the published side of 1"),
-        *((helps(contest, dd, base), f"dd-{base}", "this project", f"The DD term lowers the error of {LEARNERS[base].label}", RATIO) for dd, base in WITH_DD.items()),
-    ]  # fmt: skip
     return [
-        Claim(name, where, statement, criterion, (), lambda evidence: [], source=source_of(where)).judge(questions)
-        for questions, name, where, statement, criterion in asked
-        if questions
+        Claim(one.name, one.where, one.text, one.criterion, (), lambda evidence: [], source=source_of(one.where)).judge(
+            one.questions
+        )
+        for one in (*of_others(contest, trials), *of_ours(contest, trials))
+        if one.questions
+    ]
+
+
+def of_others(contest: Contest, trials: Sequence[Trial]) -> list[Statement]:
+    """Return what others have published."""
+    return [
+        Statement(
+            "collision-tiers",
+            published.COLLISION,
+            "ETD and ETD(β) are best; V-trace, Tree Backup and ABTD last",
+            RATIO,
+            tiers(contest),
+        ),
+        Statement(
+            "collision-lambda",
+            published.COLLISION,
+            "TD and the gradient learners are sensitive to λ, ETD is not",
+            f"error at λ = 0 over that at λ = 0.9: above {SENSITIVE:g}, for ETD below",
+            lambda_matters(contest),
+        ),
+        Statement(
+            "collision-means", published.COLLISION, "Tuned errors are the published ones", WITHIN, means(contest)
+        ),
+        Statement(
+            "rooms-variance",
+            published.ROOMS,
+            "Tree Backup, V-trace and ABTD suffer less from high variance",
+            "growth from Rooms to High-Variance Rooms over that of a rival: below 1",
+            high_variance(contest),
+        ),
+        Statement(
+            "rooms-end",
+            published.ROOMS,
+            "ETD ends with a lower error than others",
+            "ratio of mean errors at the end: below 1",
+            asymptotic(contest),
+        ),
+        Statement(
+            "tdrc-orderings",
+            published.REGULARISED,
+            "TDRC is ahead of GTD2, TDC and sometimes TD, as published",
+            "area under the RMSPBE over that of TDRC, on the published side of 1",
+            tdrc_orderings(trials),
+        ),
+    ]
+
+
+def of_ours(contest: Contest, trials: Sequence[Trial]) -> list[Statement]:
+    """Return what we ask."""
+    text = "PGTD2 beats GTD2 at λ = 0 because it uses its sample twice"
+    return [
+        Statement("pgtd2-reuse", OURS, text, RATIO, reuse(contest, trials)),
+        *(
+            Statement(
+                f"dd-{base}",
+                OURS,
+                f"The DD term lowers the error of {LEARNERS[base].label}",
+                RATIO,
+                helps(contest, dd, base),
+            )
+            for dd, base in WITH_DD.items()
+        ),
     ]
 
 
 def source_of(where: str) -> str:
     """Return whether a statement is ours or published."""
-    return "ours" if where == "this project" else "paper"
+    return "ours" if where == OURS else "paper"
 
 
 def compared(
@@ -60,8 +125,7 @@ def compared(
     reading: str = "default",
 ) -> list[Question]:
     """Return the question whether a learner's error over a rival's is on a side of a bound; none if one is missing."""
-    known = [one.name for one in contest.problems]
-    if problem not in known or not {ours, rival} <= set(contest.learners):
+    if not all(contest.has(problem, name, lam) for name, lam in zip((ours, rival), lams, strict=True)):
         return []
     pair = [contest.errors(problem, name, lam, measure) for name, lam in zip((ours, rival), lams, strict=True)]
     names = [label(name, lam) for name, lam in zip((ours, rival), lams, strict=True)]
@@ -131,13 +195,11 @@ def lambda_matters(contest: Contest) -> list[Question]:
 
 def means(contest: Contest) -> list[Question]:
     """Ask whether tuned means are within twice the standard error of the published ones."""
-    if "collision" not in contest.tuning:
-        return []
-    found = []
-    for (learner, lam), known in published.COLLISION_MEANS.items():
-        if learner in contest.learners:
-            found.append(agreement(contest.errors("collision", learner, lam), label(learner, lam), known))
-    return found
+    return [
+        agreement(contest.errors("collision", learner, lam), label(learner, lam), known)
+        for (learner, lam), known in published.COLLISION_MEANS.items()
+        if contest.has("collision", learner, lam)
+    ]
 
 
 def agreement(errors: Array, name: str, known: tuple[float, float]) -> Question:
@@ -166,14 +228,11 @@ def reuse(contest: Contest, trials: Sequence[Trial]) -> list[Question]:
 
 def high_variance(contest: Contest) -> list[Question]:
     """Ask whether the careful learners lose less from Rooms to High-Variance Rooms than the others."""
-    if not {"rooms", "rooms-high"} <= set(contest.tuning):
-        return []
+    both = "rooms-high", "rooms"
     found = []
-    for ours in (one for one in published.LAST_TIER if one in contest.learners):
+    for ours in (one for one in published.LAST_TIER if all(contest.has(problem, one) for problem in both)):
         for rival in (one for one in ("td", "gtd2", "tdc", "etd") if one in contest.learners):
-            pairs = [
-                (contest.errors(problem, ours), contest.errors(problem, rival)) for problem in ("rooms-high", "rooms")
-            ]
+            pairs = [(contest.errors(problem, ours), contest.errors(problem, rival)) for problem in both]
             names = [label(ours, None), label(rival, None)]
             text = f"growth of {names[0]} / growth of {names[1]}:"
             found.append(
@@ -202,12 +261,11 @@ def tdrc_orderings(trials: Sequence[Trial]) -> list[Question]:
                 pair = trial.shown[learner], trial.shown["tdrc"]
                 side = "above" if known > 1 else "below"
                 text = f"{trial.problem}, {LEARNERS[learner].label} / TDRC, published {known:g}:"
-                answer = ratio_of(pair)
-                found.append(question(trial.problem, [learner, "tdrc"], pair, side, 1.0, "area", "default", answer, text))
+                names = [LEARNERS[learner].label, "TDRC"]
+                found.append(question(trial.problem, names, pair, side, 1.0, "area", "default", ratio_of(pair), text))
     return found
 
 
 def helps(contest: Contest, dd: str, base: str) -> list[Question]:
     """Ask on every problem whether the DD term lowers the error."""
     return [one for problem in contest.problems for one in compared(contest, problem.name, dd, base, "below")]
-

@@ -45,11 +45,21 @@ class Problem:
 
     def studies(self, grids: tuple[Grid, ...], runs: range, steps: int | None = None, name: str = "") -> list[Study]:
         """Return the studies that run these grids: one, or one for each run where tasks are drawn anew."""
-        how = dict(zip(("steps", "every"), self.length(steps), strict=True))
+        length, every = self.length(steps)
         named = f"family-{self.name}{name}"
-        if not self.drawn:
-            return [Study(named, self.tasks, grids, runs=len(runs), first_run=runs.start, **how)]
-        return [Study(named, self.tasks_of(run), grids, runs=1, first_run=run, **how) for run in runs]
+        parts = [runs] if not self.drawn else [range(run, run + 1) for run in runs]
+        return [
+            Study(
+                named,
+                self.tasks_of(part.start),
+                grids,
+                steps=length,
+                every=every,
+                runs=len(part),
+                first_run=part.start,
+            )
+            for part in parts
+        ]
 
     def example(self) -> Task:
         """Return one of its tasks, built."""

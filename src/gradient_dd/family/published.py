@@ -26,7 +26,13 @@ COLLISION_MEANS = {  # (learner, λ): (mean, standard error)
 TWO_SAMPLES = (0.336, 0.02)  # PGTD2 at λ = 0 with two independent samples: our own trial before this study
 READ_OFF = 0.05  # how far a number read off a figure may be off
 
-TDRC_PROBLEMS = {"walk-tabular": 3_000, "walk-inverted": 3_000, "walk-dependent": 3_000, "boyan": 10_000, "baird": 20_000}
+TDRC_PROBLEMS = {
+    "walk-tabular": 3_000,
+    "walk-inverted": 3_000,
+    "walk-dependent": 3_000,
+    "boyan": 10_000,
+    "baird": 20_000,
+}
 TDRC_AREAS = {
     "gtd2": {"walk-tabular": 1.62, "walk-inverted": 1.35, "walk-dependent": 1.55, "boyan": 1.22, "baird": 1.48},
     "tdc": {"walk-tabular": 1.30, "walk-inverted": 1.13, "walk-dependent": 1.28, "boyan": 2.88, "baird": 0.82},

@@ -1,6 +1,6 @@
 """The tables of the comparison: every number of the pictures and verdicts, as CSV, and what an update cost.
 
-standings.csv      a row for each problem and learner: its tuned setting, error on the shown runs, rank, ratio, divergence
+standings.csv      a row for each problem and learner: its tuned setting, error on the shown runs, rank, ratio
 tuning-NAME.csv    of a problem: every setting on the tuning runs
 shown-NAME.csv     of a problem: the selected settings, run by run, on the shown runs
 """
@@ -31,14 +31,32 @@ def write_tables(contest: Contest, found: Sequence[Standing], scale: Scale, fold
         folder / "standings.csv",
         "problem learner setting mean sem rank ratio low high diverged_runs exploded_settings settings edge",
         (
-            (s.problem, s.learner, str(s.setting), s.mean, s.sem, s.rank, *s.ratio, s.diverged, s.exploded, s.of, s.edge)
+            (
+                s.problem,
+                s.learner,
+                str(s.setting),
+                s.mean,
+                s.sem,
+                s.rank,
+                *s.ratio,
+                s.diverged,
+                s.exploded,
+                s.of,
+                s.edge,
+            )
             for s in found
         ),
     )
     for problem in contest.problems:
         name = problem.name
-        write(folder / f"tuning-{name}.csv", f"{SETTING} runs area_mean area_sem last100_mean last100_sem exploded_runs", tuning_rows(contest, name))
-        write(folder / f"shown-{name}.csv", f"{SETTING} run area last100", shown_rows(contest, name, scale.shown(problem)))
+        write(
+            folder / f"tuning-{name}.csv",
+            f"{SETTING} runs area_mean area_sem last100_mean last100_sem exploded_runs",
+            tuning_rows(contest, name),
+        )
+        write(
+            folder / f"shown-{name}.csv", f"{SETTING} run area last100", shown_rows(contest, name, scale.shown(problem))
+        )
 
 
 SETTING = "learner lam setting"

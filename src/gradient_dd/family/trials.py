@@ -60,9 +60,7 @@ def two_samples(problem: Problem, scale: Scale) -> Trial:
 def projected(problem: Problem, steps: int, scale: Scale) -> Trial:
     """Return the learners of the TDRC paper on one of its problems."""
     task, length = problem.example(), min(steps, scale.steps or steps)
-    settings = [
-        LEARNERS[name].setting(alpha=alpha) for name in ("tdrc", *TDRC_AREAS) for alpha in step_sizes(ALPHAS)
-    ]
+    settings = [LEARNERS[name].setting(alpha=alpha) for name in ("tdrc", *TDRC_AREAS) for alpha in step_sizes(ALPHAS)]
     errors = projected_area(task, settings, length, scale.tuning(problem))
     best: list[Setting] = []
     for first in range(0, len(settings), ALPHAS):

@@ -4,7 +4,7 @@
     η ← η + β (ρ₂ δ_m − x₂·η_m) x₂,         w ← w + α ((x₂·η_m) x₂ − ρ₂ γ₂ (x₂·η_m) x₂')
 
 The published learner takes the same sample twice, and then rests off the TD fixed point. Here the second sample comes
-from a stream of its own, so the mean of the update is that of the mean equations. With `reuse` it is the learner itself.
+from a stream of its own, so the mean of the update is that of the mean equations. With `reuse` it is `pgtd2` itself.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
-"""`gradient-dd reproduce`, `report` and `plot`: the paper."""
+"""`gradient-dd reproduce`, `report` and `plot`: the paper. What else `reproduce` makes stands in OTHERS."""
 
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,16 @@ import click
 
 from gradient_dd.cli.options import dask_address, folder_at, own_rules, results_file, results_folder, worker_count
 from gradient_dd.cli.tables import as_json, json_text, table
+from gradient_dd.errors import must
 
 if TYPE_CHECKING:
     from gradient_dd.paper.reproduce import Reproduction
 
 COLOURS = {"does not hold": "red", "holds in part": "yellow", "not decided": "yellow", "holds": "green"}
+
+OTHERS = {  # words that stand alone in place of figures, and the module whose `reproduce` makes what they name
+    "family": "gradient_dd.cli.family",
+}
 
 figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 
@@ -39,7 +45,14 @@ def reproduce(
 
     Leaves report.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a second call
     resumes. `gradient-dd list figures` names the figures.
+
+    `reproduce family` compares every learner on the problems of the field instead, and says where the DD term helps.
     """
+    if others := [name for name in figures if name in OTHERS]:
+        if len(figures) > 1:
+            raise must(f"{others[0]!r}", "stand alone, without figures", " ".join(figures))
+        import_module(OTHERS[others[0]]).reproduce(runs, episodes, workers, dask, out, as_json)
+        return
     from gradient_dd.cli.live import watched
     from gradient_dd.paper.reproduce import reproduce
     from gradient_dd.paper.scale import Scale
