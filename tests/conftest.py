@@ -9,7 +9,18 @@ from pathlib import Path
 os.environ.setdefault("GRADIENT_DD_CACHE", str(Path(__file__).parent.parent / ".pytest_cache" / "kernels"))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: its threads would fight with those of the tests
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=30)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A small reproduction of one figure: its folder, and what `reproduce` returned."""
+    from gradient_dd.paper.reproduce import reproduce
+    from gradient_dd.paper.scale import Scale
+
+    folder = tmp_path_factory.mktemp("reproduction")
+    return folder, reproduce(("walk-constant",), folder, Scale(runs=3, episodes=120))

@@ -8,12 +8,16 @@ import pytest
 
 from gradient_dd.learners import Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
+from gradient_dd.paper.studies import STUDIES
 from gradient_dd.report.interactive import study_data
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.export import write_frame
 from gradient_dd.studies.frames import run_frame, summary_frame
+from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
+from gradient_dd.studies.stored_tasks import first_errors, task_of
 from gradient_dd.studies.sweep import run
+from gradient_dd.tasks import TASKS, boyan_chain, build, random_walk
 
 
 def clipped_step(alpha, rho, delta, clip, runs):
@@ -74,6 +78,37 @@ def test_a_run_far_beyond_the_first_error_is_counted_as_exploded_even_if_it_is_f
     exploded, diverged = frame["exploded_runs"].tolist(), frame["diverged_runs"].tolist()
     assert exploded[0] == 0
     assert any(more > fewer for more, fewer in zip(exploded, diverged, strict=True)), "a finite explosion"
+    with Store(found.path) as store:
+        exported = summary_frame(store)
+    assert exported["exploded_runs"].tolist() == exploded, "an export counts the same, from the file alone"
+    assert exported.columns.tolist()[-1] == "exploded_runs", "what others read by place stays where it was"
+
+
+SOME = [*STUDIES["baird-starts"].built_tasks()[::10], boyan_chain(5), random_walk(7), *map(build, TASKS)]
+SOME = [one for one in SOME if one.name != "five_state_walk"]
+
+
+@pytest.mark.parametrize("one", SOME, ids=str)
+def test_the_task_of_a_setting_is_found_again_from_its_row(one):
+    facts = next(
+        facts for _, _, facts in replace(STUDY, tasks=(one,), sampling="iid", episodes=None, steps=9).lanes(one)
+    )
+    said = facts["task"], facts["size"], facts["reading"]
+    assert task_of(*said).key == one.key
+    assert first_errors([said])[said] == one.rmsve(one.initial_weights)
+
+
+UNTOLD = [
+    ("mine", 3, "default"),
+    ("random_walk", 10**9, "default"),
+    ("baird", 7, "ratios=odd"),
+    ("five_state_walk", 5, "default"),
+]
+
+
+@pytest.mark.parametrize("said", UNTOLD)
+def test_the_first_error_of_another_task_is_not_guessed(said):
+    assert np.isnan(first_errors([said])[said])
 
 
 def test_every_declared_parameter_is_a_column_of_the_table_of_runs(results):
@@ -119,3 +154,17 @@ def test_a_summary_folds_the_runs_asked_for_and_no_others(results):
     assert results.frame()["runs"].tolist() == [3] * 6
     assert results.frame()["last100_mean"].to_numpy() == pytest.approx(results.errors(NAME)[1].mean(axis=1))
     assert frame["last100_mean"].to_numpy() != pytest.approx(results.frame()["last100_mean"].to_numpy())
+
+
+def test_what_is_complete_is_read_once_and_what_is_not_is_read_again(tmp_path):
+    file, three = tmp_path / "a.db", replace(STUDY, grids=(grid("td", alpha=0.1),))
+    run(replace(three, runs=1), file)
+    results = Results(three, file)
+    assert np.isnan(results.errors(NAME)[1]).sum() == 2
+    run(three, file)
+    errors = results.errors(NAME)[1]
+    assert np.isfinite(errors).all()
+    kept = errors.copy()
+    errors[:] = 0  # what a caller does to its own table is its own affair
+    file.unlink()
+    assert (results.errors(NAME)[1] == kept).all()

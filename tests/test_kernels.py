@@ -67,7 +67,7 @@ def test_a_parameter_may_have_the_name_of_something_in_the_kernel(task):
     def step(alpha, beta, scale, rho, discount, delta, x_eta):
         return alpha * rho * delta, -alpha * rho * discount * x_eta, beta * (rho * delta - x_eta), -beta * scale
 
-    tdrc = LEARNERS["tdrc"]
+    tdrc = LEARNERS["tdrc"].plain
     parameters = (*tdrc.parameters[:2], Parameter("scale", "regulariser of η", default=0.5))
     rule = replace(tdrc, name="named_scale", step=step, parameters=parameters, expected=None)
     horizon = Horizon(episodes=50) if task.episodic else Horizon(steps=500)

@@ -57,7 +57,7 @@ def grid(name, count, top=0.5, **values):
     [
         pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}"))
         for name, rule in LEARNERS.items()
-        if rule.is_plain and not name.endswith("_dd") or name == "gradient_dd"  # the contracts have the others
+        if (rule.is_plain and not name.endswith("_dd")) or name == "gradient_dd"  # the contracts have the others
     ],
 )
 def test_lane_engine_is_the_reference_engine(name):

@@ -1,28 +1,30 @@
 """The paper: its figures and claims name known things, and a small reproduction is whole, right and offline."""
 
 import json
+import os
 import re
 import shutil
+from multiprocessing import active_children
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from check_page import check_page
 from gradient_dd.engine import reference
 from gradient_dd.engine.schedules import constant
 from gradient_dd.errors import BadRequestError
-from gradient_dd.paper.claims import CLAIMS, ask_all, fresh_work, judge_all
+from gradient_dd.paper.claims import CLAIMS
 from gradient_dd.paper.claims.verdict import WORDS
-from gradient_dd.paper.draw_all import draw_all
+from gradient_dd.paper.draw_all import THREADS, draw_all, drawn_meanwhile
 from gradient_dd.paper.figures import FIGURES
-from gradient_dd.paper.reproduce import plot, reproduce, rewrite_report, run_afresh, run_studies, with_companions
+from gradient_dd.paper.reproduce import plot, reproduce, rewrite_report
 from gradient_dd.paper.scale import Scale, stored_scale
 from gradient_dd.paper.studies import PAPER_STUDIES, STUDIES
-from gradient_dd.paper.tables import write_claims, write_tables
 from gradient_dd.report.panels import panels_of
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
-from gradient_dd.studies.sweep import run_all
 from recompute_verdicts import recompute
 
 pytestmark = pytest.mark.xdist_group("reproduction")
@@ -55,15 +57,9 @@ def test_the_studies_have_the_paper_s_scale():
 SMALL = Scale(runs=3, episodes=120)
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("results")
-    result = reproduce(("walk-constant",), folder, SMALL)
-    return folder, result, result.page
-
-
 def test_everything_is_there(made):
-    folder, _, page = made
+    folder, result = made
+    page = result.page
     for place in ("results.db", "claims.json", "figures/walk-constant.svg", "figures/walk-constant.png"):
         assert (folder / place).stat().st_size > 500, place
     assert page == folder / "report.html"
@@ -121,14 +117,10 @@ KINDS = {"ratio", "growth", "share", "count", "time"}
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """The claims of all three tasks, on runs far too short to mean anything; no figure is drawn."""
+    """The claims of all three tasks and some figures, on runs far too short to mean anything."""
     folder = tmp_path_factory.mktemp("tiny")
-    figures = [FIGURES[name] for name in ("walk", "boyan", "Baird")]
-    evidence = run_studies(with_companions(figures), folder / "results.db", Scale(runs=2, episodes=10), run_all, print)
-    asked = ask_all(evidence, whole=False)
-    run_afresh(fresh_work(asked), evidence, folder / "results.db", run_all, print)
-    write_claims(judge_all(asked), folder / "claims.json")
-    write_tables(figures, evidence, folder / "tables")
+    figures = ("walk", "walk-various-kappa", "walk-iid", "boyan", "boyan-iid", "Baird")
+    reproduce(figures, folder, Scale(runs=2, episodes=10))
     return folder
 
 
@@ -166,6 +158,47 @@ def test_a_verdict_that_does_not_follow_is_found(made, tmp_path):
     assert fails(lambda one, verdict: verdict.update(verdict="holds"))
 
 
+def test_every_number_of_the_page_follows_from_the_tables(tiny, made):
+    headline, figures, ledger = check_page(tiny)
+    assert (headline, figures) >= (20, 40)
+    assert ledger > 1000
+    assert check_page(made[0])[2] > 50
+
+
+def test_a_number_of_the_page_that_does_not_follow_is_found(tiny, tmp_path):
+    shutil.copytree(tiny / "tables", tmp_path / "tables")
+    shutil.copy(tiny / "claims.json", tmp_path)
+    page = (tiny / "report.html").read_text(encoding="utf-8")
+
+    def fails(begin, pattern, instead):
+        place = page.index(begin)
+        changed = page[:place] + re.sub(pattern, instead, page[place:], count=1)
+        assert changed != page
+        (tmp_path / "report.html").write_text(changed, encoding="utf-8")
+        try:
+            check_page(tmp_path)
+        except AssertionError:
+            return True
+        return False
+
+    assert not fails("</html>", "</html>", "</html> ")
+    assert fails('<div class="answer">', r"[\d.]+ × TDC", "0.123 × TDC")
+    assert fails('<div class="answer">', r"in \d+ of", "in 47 of")
+    assert fails('<figure id="walk">', r"[\d.]+ × that of TDRC", "3.21 × that of TDRC")
+    assert fails('<figure id="walk-various-kappa">', r"has [\d.e+]+ ×", "has 77.7 ×")
+    assert fails('<figure id="boyan">', r"\d+ runs of", "50 runs of")
+    assert fails('id="claim-walk-better"', r"\d\.\d+", "1.2345")
+
+
+def test_every_test_that_the_ledger_names_exists(tiny):
+    page = (tiny / "report.html").read_text(encoding="utf-8")
+    named = set(re.findall(r"<code>tests/test_claims\.py::(\w+)(?:\[([\w-]+)\])?</code>", page))
+    claims = {verdict["claim"] for verdict in json.loads((tiny / "claims.json").read_text())}
+    written = set(re.findall(r"^def (test_\w+)", Path(__file__).with_name("test_claims.py").read_text(), re.MULTILINE))
+    assert {test for test, _ in named} <= written
+    assert {claim for _, claim in named if claim} == claims - {"same-cost"}
+
+
 def test_the_labels_of_a_figure_keep_their_digits(made):
     labels = re.findall(r"<text[^>]*>([^<]+)</text>", (made[0] / "figures" / "walk-constant.svg").read_text())
     assert {"0.001", "0.01", "0.1", "1"} <= set(labels)
@@ -183,6 +216,20 @@ def test_a_figure_is_drawn_again_only_if_it_would_be_another(made):
     draw_all(shown, [], folder / "figures", "Another note")
     assert drawing.stat().st_mtime_ns > before
     draw_all(shown, [], folder / "figures", SMALL.note)
+
+
+def test_drawings_that_are_not_wanted_any_more_are_stopped(tmp_path):
+    before = {name: os.environ.get(name) for name in THREADS}
+
+    def interrupted():
+        with drawn_meanwhile([], ["safety"], tmp_path, gently=True):
+            assert {name: os.environ.get(name) for name in THREADS} == before
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert active_children() == []
+    assert not (tmp_path / "safety.svg").exists(), "nobody waited for it"
 
 
 def test_an_unknown_figure_gets_one_sentence(tmp_path):

@@ -49,3 +49,18 @@ def test_a_command_says_at_once_where_its_results_go(tmp_path):
     said = done.stderr.splitlines()
     assert any(line.startswith("Results go to ") for line in said)
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_reproduce_says_what_it_does_before_it_loads_anything_heavy():
+    """Loading NumPy and Numba takes a second on an idle machine and longer on a busy one."""
+    code = """
+import sys, click
+def first(text, **how):
+    print(text, "numpy" in sys.modules, "numba" in sys.modules)
+    raise SystemExit
+click.echo = first
+from gradient_dd.cli.group import cli
+cli(["reproduce", "walk"], standalone_mode=False)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "Reproducing walk … False False\n"

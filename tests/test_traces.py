@@ -13,14 +13,17 @@ from gradient_dd.engine.mean_traces import mean_traces, outcome_weights
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError
+from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.learners.rule import ALPHA, LAM
 from gradient_dd.learners.trace import B, Trace, Z
 from gradient_dd.online import Learner
+from gradient_dd.online.lanes import StreamLanes
 from gradient_dd.online.trace_state import SMALLEST
 from gradient_dd.tasks import exact
 from gradient_dd.testing import assert_alike
 from gradient_dd.testing.mean_update import HARSH_TASKS, harsh_task, samples
+from gradient_dd.theory import SampleMaps
 
 COLLISION, ROOM = tasks.collision(2), tasks.rooms(0)
 TRACED = [name for name, rule in LEARNERS.items() if rule.traced.traces]
@@ -322,6 +325,17 @@ def test_a_broken_traced_rule_is_refused_when_it_is_made(fields, sentence):
 def test_independent_draws_are_refused(use):
     with pytest.raises(BadRequestError, match="'sampling' for etd must be 'trajectory', for it keeps a trace"):
         use(COLLISION, "etd", steps=5, sampling="iid")
+
+
+def test_what_cannot_run_a_trace_says_so_by_name():
+    traced = LEARNERS["td"].setting(lam=0.5)
+    for use, reader in (
+        (lambda: StreamLanes([traced], 3), "The lane engine of streams"),
+        (lambda: SampleMaps(tasks.random_walk(3), traced), "The theory"),
+        (lambda: Evaluator(3, learner="htd"), "The evaluation of logs"),
+    ):
+        with pytest.raises(BadRequestError, match=f"{reader} does not know the (move|signal) '.*' of the rule"):
+            use()
 
 
 # `Learner` -----------------------------------------------------------------------------------------------------------

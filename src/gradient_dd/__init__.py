@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gradient_dd import studies, tasks, testing
     from gradient_dd.engine import reference, schedules
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
+    from gradient_dd.evaluation import evaluate, evaluate_log
     from gradient_dd.learners import LEARNERS, Parameter, Rule
     from gradient_dd.online import Learner, features
     from gradient_dd.online.lanes import StreamLanes
@@ -41,6 +42,8 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "ShadowLearner": "online.shadows",
     "StreamLanes": "online.lanes",
     "Study": "studies.study",
+    "evaluate": "evaluation",
+    "evaluate_log": "evaluation",
     "exact": "tasks.exact",
     "features": "online.features",
     "reference": "engine.reference",
@@ -64,6 +67,8 @@ __all__ = [
     "ShadowLearner",
     "StreamLanes",
     "Study",
+    "evaluate",
+    "evaluate_log",
     "exact",
     "features",
     "reference",

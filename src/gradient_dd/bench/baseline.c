@@ -9,9 +9,11 @@
 #include <stdint.h>
 
 #define LANES _Pragma("GCC ivdep") for (int l = 0; l < B; l++)
-#define TINY_SCALE 0x1p-500
-#define HUGE_SCALE 0x1p500
+#define TINY_SCALE 0x1p-400
+#define HUGE_SCALE 0x1p400
 #define SMALLEST_SHRINK 0x1p-60
+#define LARGEST_SHRINK 0x1p60
+#define SELDOM 128
 #define DIVERGED 1e100
 #if ONE_HOT
 #define K 1
@@ -30,6 +32,7 @@ typedef struct {
 typedef struct {
     double *w, *eta;                                             /* (n_rows, B) */
     double *alpha0, *zeta, *alpha, *beta, *own, *change, *scale; /* (B,); own is kappa or reg */
+    double *shrink, *inverse_shrink, *inverse;                   /* (B,) of TDRC */
     double *now, *total, *last_sum, *curve; int64_t *diverged;
 } Lanes;
 
@@ -64,10 +67,33 @@ static void take_errors(const Input *in, Lanes *L, int64_t s) {
     if (in->last[s]) LANES last_sum[l] += now[l];
 }
 
-static void rescale(const Input *in, Lanes *L) {
-    for (int l = 0; l < B; l++) if (!(fabs(L->scale[l]) > TINY_SCALE && fabs(L->scale[l]) < HUGE_SCALE)) {
-        for (int64_t r = 0; r < in->n_rows; r++) if (L->eta[r * B + l] != 0) L->eta[r * B + l] *= L->scale[l];
-        L->scale[l] = 1.0;
+/* TDRC shrinks all of eta by shrinking its scale; the inverse of the scale is carried along, so no step divides. */
+static inline int64_t look_period(double shrink) {
+    const double size = fabs(shrink);
+    return size >= 0x1p-2 && size <= 0x1p2 ? 128 : size >= 0x1p-8 && size <= 0x1p8 ? 32 : 4;
+}
+
+static int64_t set_shrink(Lanes *L) {
+    int64_t every = SELDOM;
+    for (int l = 0; l < B; l++) {
+        double shrink = 1.0 - L->beta[l] * L->own[l];
+        shrink = shrink == 0.0 ? SMALLEST_SHRINK : shrink;
+        shrink = fabs(shrink) > LARGEST_SHRINK ? LARGEST_SHRINK : shrink;
+        L->shrink[l] = shrink;
+        L->inverse_shrink[l] = 1.0 / shrink;
+        if (look_period(shrink) < every) every = look_period(shrink);
+    }
+    return every;
+}
+
+static void look_at_scales(const Input *in, Lanes *L, int64_t step) {
+    for (int l = 0; l < B; l++) if (!(step & (look_period(L->shrink[l]) - 1))) {
+        const double scale = L->scale[l];
+        L->inverse[l] = L->inverse[l] * (2.0 - scale * L->inverse[l]);
+        if (fabs(scale) > TINY_SCALE && fabs(scale) < HUGE_SCALE) continue;
+        L->scale[l] = fabs(scale) < 1.0 ? HUGE_SCALE / 2 : TINY_SCALE * 2;
+        L->inverse[l] = 1.0 / L->scale[l];
+        for (int64_t r = 0; r < in->n_rows; r++) L->eta[r * B + l] = L->eta[r * B + l] * scale * L->inverse[l];
     }
 }
 
@@ -84,7 +110,7 @@ static inline void products(const Input *in, size_t first, size_t coming, double
 #define RULE_td          const double w_x = alpha[l] * rho * delta;
 #define RULE_gtd2        const double w_x = alpha[l] * (rho_x * x_eta), w_next = -alpha[l] * rho * g * x_eta, eta_x = beta[l] * (rho * delta - x_eta);
 #define RULE_tdc         const double w_x = alpha[l] * rho * delta, w_next = -alpha[l] * rho * g * x_eta, eta_x = beta[l] * (rho * delta - x_eta);
-#define RULE_tdrc        RULE_tdc const double eta_eta = -beta[l] * own[l];
+#define RULE_tdrc        RULE_tdc
 #define RULE_gradient_dd const double w_x = alpha[l] * (rho_x * x_eta - own[l] * x_change), w_next = -alpha[l] * rho * g * x_eta, \
                          eta_x = beta[l] * (rho * delta - x_eta);
 
@@ -94,9 +120,8 @@ static inline void products(const Input *in, size_t first, size_t coming, double
 #define PLAIN_AFTER      const double raw_x = eta_x;
 #define SCALED_EACH
 #define SCALED_BEFORE    x_eta = scale[l] * x_eta;
-#define SCALED_AFTER     double shrink = 1.0 + eta_eta; shrink = shrink == 0.0 ? SMALLEST_SHRINK : shrink; \
-                         const double scaled = scale[l] * shrink; scale[l] = scaled; small += (fabs(scaled) < TINY_SCALE) + !(fabs(scaled) < HUGE_SCALE); \
-                         const double raw_x = eta_x / scaled;
+#define SCALED_AFTER     const double scaled = scale[l] * shrink[l], inverted = inverse[l] * inverse_shrink[l]; \
+                         scale[l] = scaled; inverse[l] = inverted; const double raw_x = eta_x * inverted;
 #define CHANGE_EACH      products(in, first, (size_t)in->column[t + 1] * WIDTH, &with_x, &with_next);
 #define CHANGE_BEFORE    const double x_change = change[l];
 #define CHANGE_AFTER     change[l] = w_x * with_x + w_next * with_next; PLAIN_AFTER
@@ -119,13 +144,15 @@ static inline void products(const Input *in, size_t first, size_t coming, double
 #define TD_MOVES       w0[l] = a + w_x * x0; w1[l] = b + w_x * x1;
 #endif
 
-#define KERNEL(NAME, EACH, WIDE, NARROW) \
+#define KERNEL(NAME, STEADY, EACH, WIDE, NARROW) \
 void run_##NAME(const Input *in, Lanes *L) { \
     const double *alpha = L->alpha, *beta = L->beta, *own = L->own; \
-    double *change = L->change, *scale = L->scale, with_x = 0, with_next = 0; \
-    int64_t t = 0; \
+    const double *shrink = L->shrink, *inverse_shrink = L->inverse_shrink; \
+    double *change = L->change, *scale = L->scale, *inverse = L->inverse, with_x = 0, with_next = 0; \
+    int64_t t = 0, every = SELDOM; \
     for (int64_t s = 0; s < in->segments; s++) { \
         set_step_sizes(L, in->factor[s]); \
+        if (STEADY) every = set_shrink(L); \
         for (; t < in->end[s]; t++) { \
             const size_t o = in->column[t], first = o * WIDTH; \
             const uint64_t *rows = in->rows + first; \
@@ -135,19 +162,19 @@ void run_##NAME(const Input *in, Lanes *L) { \
             double *eta0 = L->eta + rows[0] * B, *eta1 = L->eta + rows[1] * B; \
             const double x0 = xs[0], x1 = xs[1], n0 = ns[0], n1 = ns[1], n2 = ns[WIDTH - 1]; \
             const double u0 = us[0], u1 = us[1], u2 = us[WIDTH - 1]; \
-            int64_t small = 0; \
             EACH \
             if (in->narrow[o]) { LANES { NARROW } } else { LANES { WIDE } } \
-            if (small) rescale(in, L); \
+            const int64_t made = in->step[s] - in->end[s] + t + 1; \
+            if (STEADY && !(made & (every - 1))) look_at_scales(in, L, made); \
         } \
         if (in->point[s] >= 0 || in->last[s]) take_errors(in, L, s); \
     } \
 }
-#define GRADIENT(NAME, KIND) KERNEL(NAME, KIND##_EACH, \
+#define GRADIENT(NAME, KIND, STEADY) KERNEL(NAME, STEADY, KIND##_EACH, \
     WIDE_SIGNALS X_ETA KIND##_BEFORE RULE_##NAME KIND##_AFTER WIDE_MOVES ETA_MOVES, \
     NARROW_SIGNALS X_ETA KIND##_BEFORE RULE_##NAME KIND##_AFTER NARROW_MOVES ETA_MOVES)
-KERNEL(td, , WIDE_SIGNALS RULE_td TD_MOVES, NARROW_SIGNALS RULE_td TD_MOVES)
-GRADIENT(gtd2, PLAIN)
-GRADIENT(tdc, PLAIN)
-GRADIENT(gradient_dd, CHANGE)
-GRADIENT(tdrc, SCALED)
+KERNEL(td, 0, , WIDE_SIGNALS RULE_td TD_MOVES, NARROW_SIGNALS RULE_td TD_MOVES)
+GRADIENT(gtd2, PLAIN, 0)
+GRADIENT(tdc, PLAIN, 0)
+GRADIENT(gradient_dd, CHANGE, 0)
+GRADIENT(tdrc, SCALED, 1)

@@ -23,7 +23,7 @@ INPUT = (
     "column segments:i end factor point last step episode rows x x_next u narrow reward rho rho_x discount "
     "terms:i term_rows term_values targets rest:d n_rows:i"
 )
-LANES = "w eta alpha0 zeta alpha beta own change scale now total last_sum curve diverged"
+LANES = "w eta alpha0 zeta alpha beta own change scale shrink inverse_shrink inverse now total last_sum curve diverged"
 
 
 def structure(fields: str) -> type[ctypes.Structure]:
@@ -63,7 +63,8 @@ def c_call(code: ctypes.CDLL, block: Block, column: np.ndarray, segments: Segmen
     table, error, lanes, errors = block.table, block.error, block.lanes, block.errors
     B = len(errors.now)
     rows = dict(zip(("alpha0", "zeta"), lanes.start.reshape(2, B), strict=True))
-    rows |= {name: aligned(1, B) for name in ("alpha", "beta", "change")} | {"scale": aligned(1, B, 1.0)}
+    rows |= {name: aligned(1, B) for name in ("alpha", "beta", "change", "shrink", "inverse_shrink")}
+    rows |= {name: aligned(1, B, 1.0) for name in ("scale", "inverse")}
     rows["own"] = aligned(1, B)
     rows["own"][:] = lanes.fields.reshape(-1, MOST_LANES)[2, :B]
     given = (

@@ -18,6 +18,7 @@ def cli() -> None:
       gradient-dd show baird n_states=20        a task: sizes, values, visits, condition numbers
       gradient-dd sweep --task baird --learner gradient_dd --alpha 1e-3..0.1:9 --steps 10000
       gradient-dd analyse baird                 which learner and which step size to take
+      gradient-dd evaluate log.parquet --discount 0.99      the value of a policy, from a log
       gradient-dd reproduce                     the paper: figures, tables, verdicts
     """
 

@@ -21,12 +21,13 @@ from gradient_dd.engine.horizon import Horizon, Segments
 from gradient_dd.engine.kernels.error_form import Measure, measure
 from gradient_dd.engine.kernels.folding import no_errors
 from gradient_dd.engine.kernels.fused import WIDEST, fused_kernel
-from gradient_dd.engine.kernels.lane_state import MOST_LANES, STRIP, new_lanes
+from gradient_dd.engine.kernels.lane_state import MOST_LANES, new_lanes, padded_lanes
 from gradient_dd.engine.kernels.row_table import Shape, Touches, touches
 from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 from gradient_dd.engine.kernels.trace_vector import new_traced_lanes, traced_table
 from gradient_dd.engine.kernels.traced import traced_kernel
 from gradient_dd.engine.kernels.wide import wide_kernel
+from gradient_dd.engine.packing import Packed, add_infinite_errors, lanes_to_keep, packed, unpack
 from gradient_dd.engine.records import LaneResults
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.traces import check_sampling
@@ -50,11 +51,6 @@ KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z",
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 
 
-def padded_lanes(count: int) -> int:
-    """Return how many lanes a block of `count` settings has: whole strips."""
-    return -(-count // STRIP) * STRIP
-
-
 def is_fused(rule: Rule, shape: Shape) -> bool:
     """Return whether the fused kernel runs a rule; the wide one and the traced one take the others."""
     return rule.is_plain and shape.width <= WIDEST and (shape.one_hot or not rule.natural)
@@ -68,7 +64,11 @@ def most_lanes(rule: Rule, shape: Shape, count: int) -> int:
 
 
 class Block:
-    """Lanes of one rule that are advanced by one call of one kernel."""
+    """Lanes of one rule that are advanced by one call of one kernel.
+
+    While some lanes are left behind because they have diverged, those that go on are in `small`; `unpacked` puts them
+    back into `lanes` and `errors`.
+    """
 
     def __init__(
         self,
@@ -87,6 +87,7 @@ class Block:
         self.stride = MOST_LANES if fused else lanes
         self.table, self.lanes = self._arrays(task, settings, lanes, table, shape, fused)
         self.errors = no_errors(lanes, bins)
+        self.small: Packed | None = None
         with COMPILING_GUARD:
             compiling = COMPILING.setdefault((rule, shape, k) if rule.is_plain else rule, Lock())
         with compiling:  # one thread compiles, others that need it wait
@@ -114,14 +115,31 @@ class Block:
         )
 
     def advance(self, column: NDArray[np.int32], segments: Any) -> None:
-        """Advance all lanes over a piece of the trajectory."""
+        """Advance all lanes over a piece of the trajectory, then leave behind those that have diverged."""
         begin = perf_counter()
-        with subnormals_flushed():
-            self.kernel(column, segments, self.table, self.error, self.lanes, self.errors)
+        lanes, errors = (self.lanes, self.errors) if self.small is None else (self.small.lanes, self.small.errors)
+        if len(errors.now):
+            with subnormals_flushed():
+                self.kernel(column, segments, self.table, self.error, lanes, errors)
+        if self.small is not None:
+            behind = np.setdiff1d(np.arange(len(self.settings)), self.small.places)
+            add_infinite_errors(self.errors, behind, segments)
+        if lanes_to_keep(errors.diverged, len(self.settings if self.small is None else self.small.places)) is not None:
+            self.unpacked()
+            places = np.flatnonzero(self.errors.diverged[: len(self.settings)] == 0)
+            self.small = packed(self.lanes, self.errors, self.stride, places)
         self.seconds += perf_counter() - begin
 
+    def unpacked(self) -> "Block":
+        """Return the block itself, with all lanes in `lanes` and `errors`."""
+        if self.small is not None:
+            unpack(self.small, self.lanes, self.errors, self.stride)
+            self.small = None
+        return self
+
     def weights(self, p: int) -> tuple[Array, Array]:
-        """Return w and η, (lanes, p) each."""
+        """Return w and η, (lanes, p) each; those of a lane that has diverged are from some time after."""
+        self.unpacked()
         block, count = len(self.errors.now), len(self.settings)
         w, eta = (array.reshape(-1, block)[:p, :count].T.copy() for array in (self.lanes.w, self.lanes.eta))
         scale = self.lanes.fields.reshape(-1, self.stride)[-1, :count]
@@ -130,6 +148,7 @@ class Block:
     @property
     def state(self) -> dict[str, Any]:
         """Every array that a call changes."""
+        self.unpacked()
         return self.lanes._asdict() | self.errors._asdict()
 
 
@@ -222,7 +241,7 @@ class LaneRun:
         last, area, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
         curve, sizes = np.empty((count, bins)), self.horizon.bin_sizes()[:, None]
         for places, block in zip(self.places, self.blocks, strict=True):
-            lanes, errors = len(places), block.errors
+            lanes, errors = len(places), block.unpacked().errors
             last[places] = errors.last[:lanes] / self.horizon.n_last
             area[places] = errors.total[:lanes] / self.horizon.points
             curve[places] = (errors.curve.reshape(bins, -1)[:, :lanes] / sizes).T

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.learners import Setting
+from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Setting
 
 STRIP = 8  # lanes are filled up to a multiple of this
 
@@ -46,6 +46,7 @@ class LaneMemory:
 
     def __init__(self, settings: Sequence[Setting], initial_w: Array, dtype: Any = np.float64) -> None:
         rule, p = settings[0].rule, len(initial_w)
+        rule.check_known("The lane engine of streams", PLAIN_SIGNALS, PLAIN_MOVES)
         count, lanes = len(settings), -(-len(settings) // STRIP) * STRIP
         self.rule, self.count = rule, count
         parts = 2 if rule.has_eta else 1

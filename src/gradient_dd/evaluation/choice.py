@@ -10,7 +10,7 @@ from gradient_dd.evaluation.portfolio import Portfolio
 from gradient_dd.learners import Setting
 
 RIDGES = (0.0, 1e-4, 1e-2, 0.1)  # of the LSTD solutions
-BOOTSTRAPS = 100  # of the LSTD solution, for its interval
+BOOTSTRAPS = 200  # of the LSTD solution, for its interval
 LARGEST_VALUE = 1e100
 
 

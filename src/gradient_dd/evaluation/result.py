@@ -1,6 +1,7 @@
 """What an evaluation gives back: values, their interval, and how far to trust them."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,17 +24,30 @@ class Interval(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Weights from bootstrap samples (copies, p), the mean first features in them, and what makes them an interval."""
+    """What makes an interval: weights that are not shrunk towards anything, and copies of them.
 
+    anchor  (p,) where A is small the plain LSTD solution, else the weights themselves
+    copies  (copies, p) the same from bootstrap samples;  starts  (copies, p) the mean first features in them
+    drift   (p,) how far the weights moved from one window of the average to the next; 0 for LSTD
+    factor  on the root mean square of the deviations, or 0 where there are enough copies for their own quantile
+    """
+
+    anchor: Array
     copies: Array
     starts: Array
-    quantile: float
+    drift: Array
+    factor: float
     confidence: float
 
-    def around(self, values: Array, copies: Array) -> Interval:
-        """Return the interval around values (n,), whose copies are (n, copies)."""
-        half = self.quantile * np.sqrt(((copies - values[:, None]) ** 2).mean(axis=1))
-        return Interval(values - half, values + half)
+    def around(self, values: Array, anchors: Array, copies: Array, drifts: Array) -> Interval:
+        """Return the interval about anchors (n,) with copies (n, copies), made wide enough to hold the values too."""
+        away = np.abs(copies - anchors[:, None])
+        if self.factor:
+            half = self.factor * np.sqrt((away**2).mean(axis=1))
+        else:
+            half = np.quantile(away, self.confidence, axis=1)
+        half = half + np.abs(drifts)
+        return Interval(np.minimum(values, anchors - half), np.maximum(values, anchors + half))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +62,7 @@ class Evaluation:
     stability   what the shadows say of TD on this stream
     verdict     "trust", "with care" or "not", and why
     features    the map from observations to features; None where the stream gave features
+    stated      what was taken for what in a log;  seconds  how long reading it took, and all
     """
 
     w: Array
@@ -61,6 +76,8 @@ class Evaluation:
     passes: int
     features: Features | None = None
     verdict: Verdict = NOT_JUDGED
+    stated: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def values(self) -> Array:
@@ -80,8 +97,10 @@ class Evaluation:
     @property
     def start_interval(self) -> Interval:
         """The interval of `start_value`; the first states are a sample too."""
-        copies = (self.spread.starts * self.spread.copies).sum(axis=1)
-        low, high = self.spread.around(np.array([self.start_value]), copies[None])
+        spread = self.spread
+        copies = (spread.starts * spread.copies).sum(axis=1)
+        value, anchor, drift = (np.array([self.start @ one]) for one in (self.w, spread.anchor, spread.drift))
+        low, high = spread.around(value, anchor, copies[None], drift)
         return Interval(float(low[0]), float(high[0]))
 
     def predict(self, observations: Any) -> Array:
@@ -96,6 +115,10 @@ class Evaluation:
         """Return the same with a verdict."""
         return replace(self, verdict=verdict)
 
+    def with_words(self, stated: tuple[str, ...], seconds: Mapping[str, float], points: Rows) -> "Evaluation":
+        """Return the same with what was taken for what, and with other points."""
+        return replace(self, stated=stated, seconds=seconds, points=points)
+
     def facts(self) -> dict[str, Any]:
         """Return all but the weights as plain data."""
         low, high = self.start_interval
@@ -109,6 +132,8 @@ class Evaluation:
             "interval": [low, high],
             "confidence": self.spread.confidence,
             "chosen": self.chosen,
+            "stated": list(self.stated),
+            "seconds": dict(self.seconds),
             "rows": self.rows,
             "passes": self.passes,
             **stability,
@@ -125,7 +150,11 @@ class Evaluation:
         return lane_values(self._checked(rows), self.w[:, None])[:, 0]
 
     def _interval(self, rows: Rows) -> Interval:
-        return self.spread.around(self._values(rows), lane_values(rows, self.spread.copies.T))
+        spread = self.spread
+        value, anchor, drift = lane_values(
+            self._checked(rows), np.column_stack([self.w, spread.anchor, spread.drift])
+        ).T
+        return spread.around(value, anchor, lane_values(rows, spread.copies.T), drift)
 
     def _checked(self, rows: Rows) -> Rows:
         if rows.indices is None and rows.values.shape[1] != len(self.w):

@@ -18,10 +18,11 @@ from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.portfolio import COPIES, Portfolio, default_settings
 from gradient_dd.evaluation.result import Evaluation, Spread
+from gradient_dd.evaluation.returns import overruled, value_losses
 from gradient_dd.evaluation.shadows import TdShadows
 from gradient_dd.evaluation.transitions import Transitions, joined
 from gradient_dd.evaluation.verdict import findings_after, findings_before, verdict_of
-from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
 from gradient_dd.online.features import Features, Rows
 
 KEPT = 20_000  # first rows that are kept
@@ -64,7 +65,8 @@ class Evaluator:
         if self.rule is not None:
             if self.rule.natural:
                 raise must("'learner'", "be one whose step takes linear time", self.rule.name)
-            self.rule.setting(**parameters)  # raises where a parameter is wrong
+            form = self.rule.setting(**parameters).rule  # raises where a parameter is wrong
+            form.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
         elif parameters:
             raise must("'learner'", f"be a learner where {sorted(parameters)[0]!r} is given", learner)
         start = numbers("'initial_w'", initial_w)
@@ -77,6 +79,7 @@ class Evaluator:
         self.seed = whole_number("'seed'", seed, at_least=0)
         self.blocks, self.sums, self.diagnosis = Blocks(), GroupSums(p), Diagnosis(p)
         self.kept: list[tuple[Transitions, Integers]] = []
+        self._first: tuple[Transitions, Integers] | None = None
         self.rows = 0
         self.portfolio: Portfolio | None = None
         self.shadows: TdShadows | None = None
@@ -119,10 +122,11 @@ class Evaluator:
         self.kept.append((part, group))
         if self.rows > KEPT:
             self.portfolio, self.shadows = self._begin()
+            self._first = self.first
             for one, its_group in self._pieces():
                 self.portfolio.learn(one, its_group)
                 self.shadows.learn(one)
-            self.diagnosis.examine(joined([one for one, _ in self.kept]))
+            self.diagnosis.examine(self.first[0])
             self.kept = []
 
     def _begin(self) -> tuple[Portfolio, TdShadows]:
@@ -157,9 +161,16 @@ class Evaluator:
                 shadows.learn(chosen[0])
         return portfolio, shadows, passes
 
+    @property
+    def first(self) -> tuple[Transitions, Integers]:
+        """The first rows of the stream, and their groups."""
+        if self._first is not None:
+            return self._first
+        return joined([one for one, _ in self.kept]), np.concatenate([group for _, group in self.kept])
+
     def _pieces(self) -> list[tuple[Transitions, Integers]]:
         """Return the rows kept, in pieces that do not depend on how they came."""
-        whole, group = joined([one for one, _ in self.kept]), np.concatenate([group for _, group in self.kept])
+        whole, group = self.first
         cuts = [slice(begin, begin + PIECE) for begin in range(0, len(whole), PIECE)]
         return [(whole.part(cut), group[cut]) for cut in cuts]
 
@@ -180,17 +191,17 @@ class Evaluator:
         if self.rows == 0:
             raise must("A stream", "have at least one transition", Words("none"))
         if self.portfolio is None or self.shadows is None:
-            self.diagnosis.examine(joined([one for one, _ in self.kept]))
+            self.diagnosis.examine(self.first[0])
             portfolio, shadows, passes = self._replayed()
         else:
             portfolio, shadows, passes = self.portfolio, self.shadows, max(1, self.portfolio.steps // self.rows)
         with np.errstate(over="ignore", invalid="ignore"):
             found = candidates_of(portfolio, self.sums, self.initial_w, with_lstd=True)
         stability = shadows.verdict()
-        chosen = self._chosen(found, stability.verdict == "unstable")
-        spread = self._spread(chosen, portfolio)
-        lstd = next((one for one in found if one.name == "lstd"), None)
+        chosen, by_returns = self._chosen(found, stability.verdict == "unstable", portfolio.weights)
+        lstd = next((one for one in found if one.words == "lstd(ridge=0)"), None)
         moved = self._movement(chosen, portfolio)
+        spread = self._spread(chosen, lstd, portfolio, moved)
         evaluation = Evaluation(
             w=chosen.w,
             chosen=chosen.words,
@@ -204,13 +215,14 @@ class Evaluator:
             features=self.features,
         )
         findings = findings_before(self.diagnosis, self.sums, stability, chosen)
-        findings += findings_after(evaluation, chosen, lstd, moved)
+        findings += findings_after(evaluation, chosen, lstd, moved, by_returns)
         return evaluation.with_verdict(verdict_of(findings))
 
-    def _chosen(self, found: list[Candidate], td_diverges: bool) -> Candidate:
+    def _chosen(self, found: list[Candidate], td_diverges: bool, weights: Array) -> tuple[Candidate, bool]:
         """Return the candidate with the smallest held-out error among those that were asked for.
 
-        "auto" does not take TD where it diverges, however well it has done so far.
+        "auto" does not take TD where it diverges, however well it has done so far. The second is whether the returns
+        of the log overruled the Bellman error.
         """
         allowed = [one for one in found if not (td_diverges and one.name == "td")]
         if self.learner == "lstd":
@@ -219,14 +231,25 @@ class Evaluator:
                 raise must("'learner'", "be 'auto' or linear in time for so many features", "lstd")
         elif self.rule is not None:
             allowed = [one for one in found if one.name == self.rule.name]
-        return min(allowed, key=lambda one: one.error)
+        best = min(allowed, key=lambda one: one.error)
+        first, group = self.first
+        better = overruled(allowed, best, value_losses(allowed, first, group, weights))
+        return better, better is not best
 
-    def _spread(self, chosen: Candidate, portfolio: Portfolio) -> Spread:
-        copies, weights = chosen.copies, portfolio.weights
-        if chosen.name == "lstd":
-            copies, weights = bootstrapped(chosen, self.sums, self.initial_w, self.seed)
-        quantile = float(student.ppf(0.5 + self.confidence / 2, len(copies)))
-        return Spread(copies, self._starts(weights), quantile, self.confidence)
+    def _spread(
+        self, chosen: Candidate, lstd: Candidate | None, portfolio: Portfolio, moved: tuple[Array, Array] | None
+    ) -> Spread:
+        """Return the interval's makings: LSTD and its bootstrap where A is small, else the copies of the chosen lane.
+
+        A learner that stopped early, or a ridge, shrinks values and their spread: the plain solution does not.
+        """
+        if lstd is not None:
+            copies, weights = bootstrapped(lstd, self.sums, self.initial_w, self.seed)
+            nothing = np.zeros(self.n_features)
+            return Spread(lstd.w, copies, self._starts(weights), nothing, 0.0, self.confidence)
+        drift = np.zeros(self.n_features) if moved is None else moved[1] - moved[0]
+        factor = float(student.ppf(0.5 + self.confidence / 2, len(chosen.copies)))
+        return Spread(chosen.w, chosen.copies, self._starts(portfolio.weights), drift, factor, self.confidence)
 
     def _start(self) -> Array:
         """Return the mean of the features where episodes begin, (p,)."""

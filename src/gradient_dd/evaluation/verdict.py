@@ -208,7 +208,11 @@ def td_stability(stability: "Stability", chosen: "Candidate") -> Finding:
 
 
 def findings_after(
-    evaluation: "Evaluation", chosen: "Candidate", lstd: "Candidate | None", moved: tuple[Array, Array] | None
+    evaluation: "Evaluation",
+    chosen: "Candidate",
+    lstd: "Candidate | None",
+    moved: tuple[Array, Array] | None,
+    by_returns: bool,
 ) -> list[Finding]:
     """Return what the answer says of itself."""
     still = next(one for one in evaluation.candidates if one.name == "initial weights")
@@ -218,6 +222,12 @@ def findings_after(
     if chosen.name == "initial weights":
         sentence = "Nothing that was tried does better on held-out data than the initial weights: nothing was learnt."
         found.append(Finding("not", "held-out error", sentence))
+    elif by_returns:
+        sentence = (
+            "The returns of the log prefer these values to those with the smallest Bellman error: the features do not "
+            "carry all that the values need."
+        )
+        found.append(Finding("with care", "returns", sentence))
     elif not chosen.error < still.error and still.error > 0:
         sentence = (
             f"The held-out error, {chosen.error:.3g}, is not below that of the initial weights, {still.error:.3g}."

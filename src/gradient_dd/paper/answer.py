@@ -47,7 +47,7 @@ def headline(verdicts: Sequence[Verdict]) -> list[str]:
             remark = f" The paper's grid ends at their best step size; with wider grids for them it is {ratios(wider)}."
         sentences.append(f"On the largest problems Gradient-DD ends with {word(gradient)}: {ratios(gradient)}.{remark}")
     if td_like:
-        sentences.append(f"There it ends with {word(td_like)}: {ratios(td_like)}.")
+        sentences.append(f"There it ends with {word(td_like)}: {ratios(td_like)}.{on_baird(verdicts)}")
     if alone:
         same = [one for name in ("walk-faster", "boyan-faster") for one in found(verdicts, name)]
         beside = [one for one in same if any(one.task == other.task for other in alone)]
@@ -55,6 +55,12 @@ def headline(verdicts: Sequence[Verdict]) -> list[str]:
         lead = "On independent transitions, which the theorem assumes, it has"
         sentences.append(f"{lead} {word(alone)} over all episodes: {ratios(alone)}{besides}.")
     return sentences
+
+
+def on_baird(verdicts: Sequence[Verdict]) -> str:
+    """Return how often it is lower than its rivals on Baird's counterexample, over all readings."""
+    told = "On Baird's counterexample it ends lower than GTD2, TDC and TDRC in"
+    return "".join(f" {told} {one.fraction} comparisons." for one in verdicts if one.claim == "baird-better")
 
 
 def word(comparisons: Sequence[Comparison]) -> str:
@@ -151,7 +157,7 @@ def with_and_without(verdicts: Sequence[Verdict]) -> list[str]:
             dots += [dot(one)._replace(label="independent draws", colour=BLACK)]
     lower = [all(one.high < 1 for one in some) for some in (list(same.values()), alone)]
     title = "The gain needs trajectories" if lower == [True, False] else "With and without trajectories"
-    return [forest(title, dots, domain_of(dots))] if dots else []
+    return [forest(title, dots, domain_of(dots), left=180)] if dots else []
 
 
 def small_picture(verdict: Verdict) -> str:

@@ -31,10 +31,13 @@ BY_ZETA = tuple(
     Line(f"ζ = {label}", "gradient_dd", (("zeta", zeta), ("kappa", 1.0)), colour=colour)
     for zeta, label, colour in zip(ZETAS, ZETA_NAMES, RAMP, strict=True)
 )
-NATURAL = tuple(
-    Line(f"{label}, ζ = {name}", learner, (("zeta", zeta),), colour=colour, dashed=learner == "natural_tdc")
-    for label, learner in (("natural GTD2", "natural_gtd2"), ("natural TDC", "natural_tdc"))
-    for zeta, name, colour in zip(ZETAS, ZETA_NAMES, RAMP, strict=True)
+NATURAL = (
+    *(
+        Line(f"{label}, ζ = {name}", learner, (("zeta", zeta),), colour=colour, dashed=learner == "natural_tdc")
+        for label, learner in (("natural GTD2", "natural_gtd2"), ("natural TDC", "natural_tdc"))
+        for zeta, name, colour in zip(ZETAS, ZETA_NAMES, RAMP, strict=True)
+    ),
+    Line("Gradient-DD", "gradient_dd", PLAIN_DD, colour=RED),
 )
 ON_BAIRD = (
     Line("TD", "td", colour=BLACK),
@@ -55,7 +58,7 @@ FIGURES = {
         Figure("walk-area", "Random walk, tabular: all episodes", "walk", COMPARED, measure="area"),
         Figure("walk-various-kappa", "Random walk: Gradient-DD for several κ", "walk", BY_KAPPA),
         Figure("walk-beta", "Random walk: Gradient-DD for several ζ", "walk", BY_ZETA),
-        Figure("walk-natural", "Random walk: natural GTD2 and natural TDC", "walk-natural", NATURAL),
+        Figure("walk-natural", "Random walk: natural GTD2, natural TDC and Gradient-DD", "walk-natural", NATURAL),
         Figure("walk-constant", "Random walk: constant step size", "walk-constant", COMPARED),
         Figure("walk-linear", "Random walk: linear features", "walk-linear", COMPARED),
         Figure("walk-iid", "Random walk: independent transitions, no trajectories", "walk-iid", COMPARED, "area"),

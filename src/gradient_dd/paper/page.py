@@ -13,20 +13,31 @@ from gradient_dd.paper.readings import ERRATA, READINGS
 from gradient_dd.report.inline_svg import inline_svg
 from gradient_dd.report.page import Shown, figure_facts, render
 from gradient_dd.report.panels import Panel
+from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results
 
+SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
+TESTS = {  # by the kind of a claim's comparisons; all others have the one above
+    "time": "test_the_cost_is_read_from_the_units_of_the_study",
+    "exact": "test_statements_of_theory_are_computed[{claim}]",
+}
 CLASSES = {"holds": "holds", "holds in part": "part", "not decided": "part", "not judged": "part"}
 
 
 @dataclass(frozen=True)
 class PageContent:
-    """What the page shows: panels by figure, names of drawings, results by study, and a warning about the scale."""
+    """What the page shows.
+
+    Panels by figure, names of drawings, results by study, all studies that claims are judged on, and a warning about
+    the scale.
+    """
 
     verdicts: list[Verdict]
     statements: list[Statement]
     panels: dict[str, list[Panel]]
     drawings: list[str]
     results: dict[str, Results]
+    studies: list[Study]
     note: str
 
 
@@ -37,6 +48,7 @@ def write_page(content: PageContent, folder: Path) -> Path:
         "paper",
         "page.html",
         content.results,
+        content.studies,
         headline=headline(verdicts),
         hero=hero(verdicts),
         forests=forests(verdicts),
@@ -85,8 +97,17 @@ def ledger_row(verdict: Verdict, content: PageContent, folder: Path) -> dict[str
         "picture": small_picture(verdict),
         "figures": figures,
         "tables": [name for name in names if (folder / "tables" / f"{name}.csv").is_file()],
+        "studies": list(used),
+        "test": held_by(verdict),
         "comparisons": comparisons,
     }
+
+
+def held_by(verdict: Verdict) -> str:
+    """Return the test that shows that a claim's criterion tells true from false."""
+    kinds = {one.kind for judgement in verdict.judgements for one in judgement.comparisons}
+    test = next((test for kind, test in TESTS.items() if kind in kinds), SAMPLED_TEST)
+    return f"tests/test_claims.py::{test.format(claim=verdict.claim)}"
 
 
 def baird_matrix(verdicts: list[Verdict]) -> Matrix | None:

@@ -17,7 +17,7 @@ import numpy as np
 from gradient_dd.errors import Words, must, unknown
 from gradient_dd.learners import Setting
 from gradient_dd.paper.claims import Evidence, Verdict, ask_all, fresh_work, judge_all
-from gradient_dd.paper.draw_all import draw_all
+from gradient_dd.paper.draw_all import draw_all, drawn_meanwhile
 from gradient_dd.paper.exact_statements import Statement, check_statements
 from gradient_dd.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.paper.page import PageContent, write_page
@@ -95,20 +95,22 @@ def make_all(names: tuple[str, ...], folder: Path, scale: Scale, provide: Provid
     figures, drawings = chosen_figures(names)
     folder.mkdir(parents=True, exist_ok=True)
     store = folder / "results.db"
-    evidence = run_studies(with_companions(figures), store, scale, provide, on_stage)
-    begin = perf_counter()
-    asked = ask_all(evidence, whole=not names)
-    on_stage(f"The questions of {len(asked)} claims: {perf_counter() - begin:.1f} s")
-    run_afresh(fresh_work(asked), evidence, store, provide, on_stage)
-    begin = perf_counter()
-    verdicts, statements = judge_all(asked), check_statements()
-    panels = {figure.name: panels_of(figure, evidence[figure.study].results) for figure in figures}
-    write_tables(figures, evidence, folder / "tables")
-    write_claims(verdicts, folder / "claims.json")
-    shown = [(figure, panels[figure.name], evidence[figure.study].results.study) for figure in figures]
-    draw_all(shown, drawings, folder / "figures", scale.note)
+    with drawn_meanwhile([], drawings, folder / "figures", gently=True):  # what needs no study, while the studies run
+        evidence = run_studies(with_companions(figures), store, scale, provide, on_stage)
+        begin = perf_counter()
+        asked = ask_all(evidence, whole=not names)
+        on_stage(f"The questions of {len(asked)} claims: {perf_counter() - begin:.1f} s")
+        run_afresh(fresh_work(asked), evidence, store, provide, on_stage)
+        begin = perf_counter()
+        panels = {figure.name: panels_of(figure, evidence[figure.study].results) for figure in figures}
+        shown = [(figure, panels[figure.name], evidence[figure.study].results.study) for figure in figures]
+        with drawn_meanwhile(shown, [], folder / "figures", scale.note):
+            verdicts, statements = judge_all(asked), check_statements()
+            write_tables(figures, evidence, folder / "tables")
+            write_claims(verdicts, folder / "claims.json")
+    studies = [one.study for one in evidence.values()]
     results = {figure.study: evidence[figure.study].results for figure in figures}
-    page = write_page(PageContent(verdicts, statements, panels, drawings, results, scale.note), folder)
+    page = write_page(PageContent(verdicts, statements, panels, drawings, results, studies, scale.note), folder)
     on_stage(f"Verdicts, tables, figures and report: {perf_counter() - begin:.1f} s")
     return Reproduction(verdicts, statements, page)
 

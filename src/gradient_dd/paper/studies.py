@@ -61,6 +61,7 @@ WALK_NATURAL = Study(
     grids=(
         grid("natural_gtd2", alpha=WALK_ALPHAS, zeta=ZETAS),
         grid("natural_tdc", alpha=WALK_ALPHAS, zeta=ZETAS),
+        grid("gradient_dd", alpha=WALK_ALPHAS),  # the same as on the walk: nothing more is run
     ),
     schedule=tapered(1000),
     episodes=WALK_EPISODES,

@@ -10,7 +10,7 @@ from gradient_dd.learners import Setting
 BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW = (
     "#7a7a7a", "#5f97bf", "#a8873c", "#4f9a7f", "#d84a05", "#a878a0", "#4a7bb5", "#8f8a3a",
 )  # fmt: skip
-RAMP = ("#5470c6", "#3f8fb0", "#3f9a6b", "#a0902f", "#d07a1f")  # for the values of one parameter, small to large
+RAMP = ("#4157e4", "#1b79bc", "#1f9074", "#8f8f24", "#d58018")  # for one parameter, small to large: lighter and lighter
 MARKERS = "osv^DdPX<>"
 STRONG = RED
 NAMES = {

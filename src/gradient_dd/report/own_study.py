@@ -117,7 +117,7 @@ def sentence(compared: dict[str, Any], words: str) -> str:
     lead = f"{compared['task']}, mean of {words}: {best['line']} is lowest, {best['mean']:.3g}"
     if not others:
         return f"{lead}."
-    told = [f"{row['line']} has {row['ratio'].estimate:.3g} ×" for row in others if row["ratio"].low > 1]
+    told = [f"{row['line']} has {row['ratio'].estimate:.3g} × its error" for row in others if row["ratio"].low > 1]
     same = [row["line"] for row in others if not row["ratio"].low > 1]
     parts = [", ".join(told)] if told else []
     parts += [f"{', '.join(same)} cannot be told apart from it"] if same else []

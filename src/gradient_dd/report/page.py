@@ -1,5 +1,6 @@
 """A page from a template: one HTML file that opens from disk, offline, with its figures and their numbers inside."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 from gradient_dd.errors import extra
 from gradient_dd.learners import Setting
-from gradient_dd.report.figure import STRONG, Figure
+from gradient_dd.report.figure import MARKERS, STRONG, Figure
 from gradient_dd.report.finding import figure_finding
 from gradient_dd.report.inline_svg import inline_svg
 from gradient_dd.report.interactive import as_json, figure_data, study_data
@@ -21,6 +22,7 @@ with extra("report"):
     import jinja2
 
 SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ"}
+SHAPES = dict(zip(MARKERS, "●■▼▲◆♦✚✖◀▶", strict=True))  # the markers as letters, for legends
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,21 @@ class Shown:
     claims: tuple[str, ...] = ()
 
 
-def render(package: str, template: str, results: dict[str, Results], **content: Any) -> str:
-    """Return the page of a template of a package; `results` are what its interactive figures read."""
+def render(
+    package: str, template: str, results: dict[str, Results], studies: Sequence[Study] = (), **content: Any
+) -> str:
+    """Return the page of a template of a package.
+
+    `results` are what its interactive figures read, `studies` what is described besides.
+    """
+    described = {one.name: str(one) for one in (*(one.study for one in results.values()), *studies)}
     loader = jinja2.FunctionLoader(lambda name: read(name.partition("/")[0], name.partition("/")[2]))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.get_template(f"{package}/{template}").render(
         style=read("report", "style.css"),
         script=read("report", "twin.js"),
         data={name: as_json(study_data(one)) for name, one in results.items()},
-        studies=[str(one.study) for one in results.values()],
+        studies=described.items(),
         provenance=provenance(),
         **content,
     )
@@ -68,7 +76,7 @@ def figure_facts(shown: Shown, folder: Path) -> dict[str, Any]:
         "ring": RING,
         "table": shown.table,
         "claims": shown.claims,
-        "legend": [line_facts(line) for line in panels[0].lines],
+        "legend": [line_facts(place, line) for place, line in enumerate(panels[0].lines)],
         "svgs": [inline_svg(path, path.stem) for path in columns],
         "above": [inline_svg(path, path.stem) for path in above],
         "data": as_json(figure_data(figure)),
@@ -76,10 +84,16 @@ def figure_facts(shown: Shown, folder: Path) -> dict[str, Any]:
     }
 
 
-def line_facts(line: LineData) -> dict[str, Any]:
+def line_facts(place: int, line: LineData) -> dict[str, Any]:
     """Return a line's entry in the legend."""
     one = line.line
-    return {"label": one.label, "colour": one.colour, "dashed": one.dashed, "strong": one.colour == STRONG}
+    return {
+        "label": one.label,
+        "colour": one.colour,
+        "dashed": one.dashed,
+        "strong": one.colour == STRONG,
+        "marker": SHAPES[MARKERS[place % len(MARKERS)]],
+    }
 
 
 def setting_text(setting: Setting) -> str:

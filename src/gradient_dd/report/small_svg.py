@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gradient_dd.report.canvas import plain
 
 WIDTH = 400  # of a forest, in pixels
-LABEL = 150  # of its left column
+LABEL = 150  # of its left column, unless said otherwise
 ROW = 20
 
 
@@ -45,8 +45,11 @@ def domain_of(dots: Sequence[Dot]) -> tuple[float, float]:
     return max(low / 1.2, 1e-4), min(high * 1.2, 1e4)
 
 
-def forest(title: str, dots: Sequence[Dot], domain: tuple[float, float]) -> str:
-    """Return a forest plot: a row for each dot, a line at 1; a hollow dot shares the row of the one before."""
+def forest(title: str, dots: Sequence[Dot], domain: tuple[float, float], left: float = LABEL) -> str:
+    """Return a forest plot: a row for each dot, a line at 1; a hollow dot shares the row of the one before.
+
+    `left` is the width of the labels.
+    """
     rows: list[list[Dot]] = []
     for dot in dots:
         if dot.hollow and rows:
@@ -55,13 +58,13 @@ def forest(title: str, dots: Sequence[Dot], domain: tuple[float, float]) -> str:
             rows.append([dot])
     high = ROW * len(rows) + 50
     parts = [f'<text x="0" y="14" class="head">{escape(title)}</text>']
-    parts += [axis_mark(value, domain, 22, high - 24) for value in decades(domain)]
-    one = place(1.0, domain, LABEL, WIDTH - 10)
+    parts += [axis_mark(value, domain, left, 22, high - 24) for value in decades(domain)]
+    one = place(1.0, domain, left, WIDTH - 10)
     parts.append(f'<line x1="{one:.1f}" x2="{one:.1f}" y1="22" y2="{high - 24}" class="one"/>')
     for number, row in enumerate(rows):
         y = 34 + ROW * number
         parts.append(f'<text x="0" y="{y + 4}">{escape(row[0].label)}</text>')
-        parts += [mark(dot, y + (4 if dot.hollow else 0), domain, LABEL, WIDTH - 10) for dot in row]
+        parts += [mark(dot, y + (4 if dot.hollow else 0), domain, left, WIDTH - 10) for dot in row]
     words = escape(f"{title}: ratios with intervals; the numbers are in the ledger", quote=True)
     return framed("forest", WIDTH, high, words, parts)
 
@@ -105,9 +108,9 @@ def decades(domain: tuple[float, float]) -> list[float]:
     return [f * 10.0**power for power in powers for f in factors if low <= f * 10.0**power <= high]
 
 
-def axis_mark(value: float, domain: tuple[float, float], top: float, bottom: float) -> str:
+def axis_mark(value: float, domain: tuple[float, float], left: float, top: float, bottom: float) -> str:
     """Return a grid line with its number below."""
-    x = place(value, domain, LABEL, WIDTH - 10)
+    x = place(value, domain, left, WIDTH - 10)
     return (
         f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" class="grid"/>'
         f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{plain(value)}</text>'

@@ -10,6 +10,7 @@ from gradient_dd.learners import Rule
 from gradient_dd.studies import study_from
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
+from gradient_dd.studies.stored_tasks import parsed_value
 
 CONDITIONS = ("schedule", "episodes", "steps", "every", "sampling", "seed")
 FACTS = ("learner", "rho_mode", "values", *CONDITIONS)
@@ -50,13 +51,3 @@ def parsed_task(text: str) -> dict[str, Any]:
     name, _, inside = text.rstrip(")").partition("(")
     parts = [part.partition("=") for part in inside.split(", ") if part]
     return {"name": name} | {key: parsed_value(value) for key, _, value in parts}
-
-
-def parsed_value(text: str) -> Any:
-    """Return a number, a truth value or a text."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"True": True, "False": False}.get(text, text)

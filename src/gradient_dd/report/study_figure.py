@@ -22,8 +22,10 @@ from gradient_dd.tasks import Task
 with extra("report"):
     from matplotlib.lines import Line2D
 
+RATIOS = {"paper": "printed", "standard": "usual"}  # of Baird's counterexample
 SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}
 STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: of a line in the strip of explosions, and below the strip
+SPARSE = 16  # points of a curve from one marker to the next
 EXPLAINED = f"✕ above the axes: exploded, a mean beyond {EXPLODED:g} × the first error or infinite"
 RING = "ring: the best step size is the last of the grid"
 
@@ -42,7 +44,7 @@ def draw(
     with styled():
         handles = [key(place, line.line) for place, line in enumerate(panels[0].lines)]
         across = 2 if len(panels) == 1 else 5 if len(handles) == 5 else 4
-        heights = (1.5, 2.3, 2.3) if header else (2.6, 2.6)
+        heights = (1.8, 2.3, 2.3) if header else (2.6, 2.6)
         strip = strip_height(panels)
         room = {"gap": 0.7 + strip} if header else {"gap": 0.7, "top": TOP + strip}
         sheet = Sheet(len(panels), heights, width_of(panels), -(-len(handles) // across), **room)
@@ -55,11 +57,11 @@ def draw(
         sheet.save(folder, figure.name)
         (folder / "parts").mkdir(exist_ok=True)
         for place, _ in enumerate(panels):
-            part = Sheet(1, (2.6, 2.6), width_of(panels), gap=0.7, top=BARE + strip)
+            part = Sheet(1, (2.6, 2.6), width_of(panels, alone=True), gap=0.7, top=BARE + strip)
             draw_column(part, 0, panels, place, figure, study)
             part.save_svg(column_file(folder, figure.name, place))
         for place, panel in enumerate(smallest(panels) if header else []):
-            part = Sheet(1, (1.7,), 5.6, top=0.25)
+            part = Sheet(1, (2.1,), 5.2, top=0.25)
             axes = part.axes(0, 0)
             header(axes, panel.task)  # type: ignore[misc]
             axes.set_title(title_of(panel.task))
@@ -82,9 +84,10 @@ def smallest(panels: list[Panel]) -> list[Panel]:
     return [panel for panel in panels if panel.task.n_states == least]
 
 
-def width_of(panels: list[Panel]) -> float:
-    """Return the width of a column in inches."""
-    return {1: 5.0, 2: 4.0}.get(len(panels), 3.05)
+def width_of(panels: list[Panel], alone: bool = False) -> float:
+    """Return the width of a column in inches; one that is drawn `alone` is to be read on a phone too."""
+    widths = {1: 3.6, 2: 3.6, 4: 4.0} if alone else {1: 5.0, 2: 4.0, 4: 4.0}
+    return widths.get(len(panels), 3.05)
 
 
 def draw_column(sheet: Sheet, column: int, panels: list[Panel], place: int, figure: Figure, study: Study) -> None:
@@ -140,14 +143,14 @@ def title_of(task: Task) -> str:
     first = next(iter(task.parameters.values()), task.n_states)
     title = f"{SYMBOLS.get(task.name, 'size')} = {first}"
     if task.name == "baird":
-        title += f", {task.parameters.get('ratios', 'standard')} ratios"
+        title += f", {RATIOS[task.parameters.get('ratios', 'standard')]} ratios"
     return title + (", linear features" if task.parameters.get("features") == "linear" else "")
 
 
 def strip_height(panels: list[Panel]) -> float:
     """Return the height of the strip of explosions in inches; 0 where nothing exploded."""
     rows = max(sum(bool(panel.beyond(line.mean).any()) for line in panel.lines) for panel in panels)
-    return STRIP_GAP + 0.16 + STRIP_ROW * rows if rows else 0.0
+    return STRIP_GAP + 0.18 + STRIP_ROW * rows if rows else 0.0
 
 
 def alpha_range(panels: list[Panel]) -> Range:
@@ -205,7 +208,7 @@ def draw_strip(axes: Any, panel: Panel, inches: float) -> Any:
     strip.grid(False)
     strip.spines[:].set_visible(False)
     words = f"exploded, beyond {EXPLODED:g} × the first error" if rows else "nothing exploded"
-    strip.text(0.01, 0.97, words, transform=strip.transAxes, va="top", fontsize=8)
+    strip.text(0.01, 0.97, words, transform=strip.transAxes, va="top")
     return strip
 
 
@@ -220,8 +223,8 @@ def over_time(axes: Any, panel: Panel, errors: Range, unit: str) -> None:
     thin = evenly_in_log(len(panel.middle))
     for place, line in enumerate(panel.lines):
         curve = np.where(panel.beyond(line.curve), np.nan, line.curve)
-        style = look(place, line.line) | {"marker": ""}
-        axes.plot(panel.middle[thin], curve[thin], **style)
+        some = (4 * place % SPARSE, SPARSE)  # markers tell lines apart in grey
+        axes.plot(panel.middle[thin], curve[thin], markersize=4, markevery=some, **look(place, line.line))
         lower, upper = band(line, curve)
         fill = {"color": line.line.colour, "alpha": 0.15, "linewidth": 0}
         axes.fill_between(panel.middle[thin], lower[thin], upper[thin], **fill)

@@ -13,7 +13,7 @@ from gradient_dd.studies.checksums import row_checksum
 from gradient_dd.studies.inspection import Damage, Keys, Part, Rows, inspect_curves, inspect_results, selected
 from gradient_dd.studies.schema import UNIT_COLUMNS
 from gradient_dd.studies.sqlite_file import StoreError
-from gradient_dd.studies.store import Store
+from gradient_dd.studies.store import Store, pieces
 from gradient_dd.studies.upgrade import unit_checksum
 
 SOME = 3  # damaged units that a sentence names
@@ -29,11 +29,25 @@ def inspect_settings(store: Store, chosen: Collection[int] | None = None) -> tup
     A setting is (id, *SETTING_COLUMNS).
     """
     whole, damaged = [], []
-    for row in store.rows(f"SELECT id, {', '.join(store.setting_columns)} FROM setting ORDER BY id"):
-        if chosen is None or row[0] in chosen:
-            fits = row_checksum(row[1:-1]) == row[-1] if store.has_seals else has_values(row[11])
-            whole.append(row[:-1]) if fits else damaged.append(Damage(row[0], None, "setting"))
+    for row in setting_rows(store, chosen):
+        fits = row_checksum(row[1:-1]) == row[-1] if store.has_seals else has_values(row[11])
+        whole.append(row[:-1]) if fits else damaged.append(Damage(row[0], None, "setting"))
     return whole, damaged
+
+
+def setting_rows(store: Store, chosen: Collection[int] | None) -> list[Any]:
+    """Return the settings of a store as they stand in its file, the checksum last."""
+    query = f"SELECT id, {', '.join(store.setting_columns)} FROM setting"
+    if chosen is None:
+        return store.rows(f"{query} ORDER BY id")
+    found = [
+        row
+        for piece in pieces(sorted(chosen))
+        for row in store.rows(f"{query} WHERE id IN ({str(piece)[1:-1]}) ORDER BY id")
+    ]
+    if len(found) == len(chosen):
+        return found
+    return [row for row in store.rows(f"{query} ORDER BY id") if row[0] in chosen]  # a lookup may miss what is there
 
 
 def lost_settings(store: Store) -> list[Damage]:

@@ -20,6 +20,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from gradient_dd.engine.schedules import Schedule, constant, tapered
@@ -95,10 +96,23 @@ def parse_schedule(given: str) -> Schedule:
 
 def load_rule(place: str) -> Rule:
     """Return the rule at "my_rule.py:MY_RULE"."""
-    file, colon, name = text("A rule", place).rpartition(":")
+    file, name, module = load_place("A rule", place)
+    rule = getattr(module, name, None)
+    if not isinstance(rule, Rule):
+        found = [key for key, value in vars(module).items() if isinstance(value, Rule)]
+        hint = f"It has {', '.join(found)}." if found else ""
+        raise must(f"{name!r} of {file!r}", "be a Rule", rule, hint)
+    if rule.name in LEARNERS:
+        raise must(f"The name of the rule {name!r}", "not be that of a registered learner", rule.name)
+    return rule
+
+
+def load_place(what: str, place: str) -> tuple[str, str, ModuleType]:
+    """Return the file, the name and the module of "FILE.py:NAME"; the file is run."""
+    file, colon, name = text(what, place).rpartition(":")
     path = Path(file)
     if not colon or path.suffix != ".py":
-        raise must("A rule", "be given as FILE.py:NAME", place)
+        raise must(what, "be given as FILE.py:NAME", place)
     if not path.is_file():
         raise must(f"{file!r}", "be a file that can be read", Words("no such file"))
     own_name = f"rule_file_{path.stem}_{digest(str(path.resolve()))[:8]}"  # never that of another module
@@ -110,11 +124,4 @@ def load_rule(place: str) -> Rule:
     except (Exception, SystemExit) as error:
         del sys.modules[own_name]
         raise must(f"{file!r}", "be Python that runs", Words(f"{type(error).__name__}: {error}")) from None
-    rule = getattr(module, name, None)
-    if not isinstance(rule, Rule):
-        found = [key for key, value in vars(module).items() if isinstance(value, Rule)]
-        hint = f"It has {', '.join(found)}." if found else ""
-        raise must(f"{name!r} of {file!r}", "be a Rule", rule, hint)
-    if rule.name in LEARNERS:
-        raise must(f"The name of the rule {name!r}", "not be that of a registered learner", rule.name)
-    return rule
+    return file, name, module

@@ -15,7 +15,9 @@ from gradient_dd.errors import extra
 from gradient_dd.studies.checked import checked_results, checked_settings
 from gradient_dd.studies.inspection import DIVERGENCE, ERRORS, Keys
 from gradient_dd.studies.schema import SETTING_COLUMNS
+from gradient_dd.studies.statistics import has_exploded
 from gradient_dd.studies.store import Store
+from gradient_dd.studies.stored_tasks import first_errors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,28 +62,46 @@ def other_columns(frame: "pd.DataFrame") -> list[str]:
     return [name for name in frame.columns if name not in TAKEN and name not in COMMON_PARAMETERS]
 
 
-def summary_frame(store: Store, keys: Keys | None = None, runs: range | None = None) -> "pd.DataFrame":
+def summary_frame(
+    store: Store, keys: Keys | None = None, runs: range | None = None, first: dict[int, float] | None = None
+) -> "pd.DataFrame":
     """Return one row for each setting of a store: its parameters, runs done, means, standard errors, divergence.
 
     Nothing is dropped: a setting that diverged has an infinite mean, one with no run done has none. `keys` chooses
     settings, by their rows, and `runs` runs; the default is all. Memory is a few hundred bytes a setting.
+    `exploded_runs` counts the runs that ended, or were on average, far beyond the error of the first weights. That is
+    `first`, by the setting's row; without it, it is computed from the tasks. It is empty where the file does not tell
+    them.
     """
     with store.snapshot():
-        frame, folded = setting_frame(store, keys), fold_runs(store, keys, runs)
+        frame = setting_frame(store, keys)
+        if first is None:
+            tasks = list(zip(frame["task"], frame["size"], frame["reading"], strict=True))
+            known = first_errors(tasks)
+            first = {row: known[one] for row, one in zip(frame.index.tolist(), tasks, strict=True)}
+        folded = fold_runs(store, keys, runs, first)
     others = other_columns(frame)
     frame = frame.join(folded).reset_index(drop=True)
     frame[["runs", "diverged_runs"]] = frame[["runs", "diverged_runs"]].fillna(0).astype(int)
-    return frame[[*SUMMARY_COLUMNS, *others]]
+    return frame[[*SUMMARY_COLUMNS, *others, "exploded_runs"]]
 
 
-def fold_runs(store: Store, keys: Keys | None, runs: range | None) -> "pd.DataFrame":
-    """Return runs, mean, standard error and divergence of every setting that has results, by its row."""
+def fold_runs(store: Store, keys: Keys | None, runs: range | None, first: dict[int, float]) -> "pd.DataFrame":
+    """Return runs, mean, standard error, divergence and explosions of every setting that has results, by its row.
+
+    `first` has the error of the first weights of each setting, nan where it is not known.
+    """
     with extra("frames"):
         import pandas as pd
 
     rows = checked_results(store, ERRORS, keys, runs)
     settings, begin, count = np.unique(rows.setting, return_index=True, return_counts=True)
     columns: dict[str, Any] = {"runs": count, "diverged_runs": np.zeros(len(count), int)}
+    begins = np.array([first.get(setting, np.nan) for setting in settings.tolist()])
+    exploded = np.logical_or(*(has_exploded(errors, np.repeat(begins, count)) for errors in rows[2:]))
+    counted = np.add.reduceat(exploded, begin, dtype=int) if len(exploded) else np.empty(0, int)
+    columns["exploded_runs"] = pd.array(counted, "Int64")
+    columns["exploded_runs"][np.isnan(begins)] = pd.NA
     for measure, errors in zip(MEASURES, rows[2:], strict=True):
         with np.errstate(invalid="ignore"):
             mean = np.add.reduceat(errors, begin) / count if len(errors) else np.empty(0)

@@ -27,29 +27,39 @@ class Results:
         self.study = study
         self.path = Path(path)
         self.tasks = {str(task): task for task in study.built_tasks()}
+        self._keys: dict[str, tuple[list[str], list[Setting]]] = {}  # by task, once they were asked for
+        self._complete: dict[str, dict[str, Array]] = {}  # by task and measure: what is complete cannot change
 
     def _lanes(self, store: Store, task: str) -> tuple[list[Setting], list[int | None], dict[int, str]]:
         """Return the settings of a task, their rows in the store, and the key of each row."""
         if task not in self.tasks:
             raise must(f"The tasks of study {self.study.name!r}", f"include {task!r}", list(self.tasks))
-        lanes = [(key, setting) for key, setting, _ in self.study.lanes(self.tasks[task])]
-        rows = store.setting_rows(key for key, _ in lanes)
+        if task not in self._keys:
+            lanes = [(key, setting) for key, setting, _ in self.study.lanes(self.tasks[task])]
+            self._keys[task] = [key for key, _ in lanes], [setting for _, setting in lanes]
+        all_keys, settings = self._keys[task]
+        rows = store.setting_rows(all_keys)
         keys = {row: key for key, row in rows.items()}
-        if len(rows) < len(lanes):  # some are not run yet, or lost
+        if len(rows) < len(all_keys):  # some are not run yet, or lost
             undamaged(store, None, lost_settings(store))
-        return [setting for _, setting in lanes], [rows.get(key) for key, _ in lanes], keys
+        return list(settings), [rows.get(key) for key in all_keys], keys
 
     def errors(self, task: str, measure: str = "last100") -> tuple[list[Setting], Array]:
         """Return the settings of a task, and their errors (settings, runs); nan where a run is not done yet."""
         one_of("'measure'", measure, MEASURES)
+        if task in self._complete:
+            return list(self._keys[task][1]), self._complete[task][measure].copy()
         with Store(self.path) as store, store.snapshot():
             settings, rows, keys = self._lanes(store, task)
             found = checked_results(store, ERRORS, keys, self.study.run_numbers)
         place = {row: i for i, row in enumerate(rows) if row is not None}
-        table = np.full((len(rows), self.study.runs), np.nan)
-        at = [place[row] for row in found.setting.tolist()]
-        table[at, found.run - self.study.first_run] = found[2 + MEASURES.index(measure)]
-        return settings, table
+        at = [place[row] for row in found.setting.tolist()], found.run - self.study.first_run
+        tables = {name: np.full((len(rows), self.study.runs), np.nan) for name in MEASURES}
+        for table, errors in zip(tables.values(), found[2:], strict=True):
+            table[at] = errors
+        if not any(np.isnan(table).any() for table in tables.values()):
+            self._complete[task] = tables
+        return settings, tables[measure].copy()
 
     def curves(self, task: str, settings: list[Setting]) -> Array:
         """Return the learning curves of chosen settings, (settings, runs, bins); nan where a run is not done yet."""
@@ -66,23 +76,17 @@ class Results:
         return curves
 
     def frame(self) -> "pd.DataFrame":
-        """Return one row for each task and setting of the study; see `summary_frame`.
-
-        `exploded_runs` counts the runs that ended, or were on average, far beyond the error of the first weights.
-        """
-        exploded: dict[int, int] = {}  # by the setting's row in the store
+        """Return one row for each task and setting of the study; see `summary_frame`."""
+        first: dict[int, float] = {}  # by the setting's row in the store
         with Store(self.path) as store:
             keys: dict[int, str] = {}
             for name, task in self.tasks.items():
-                _, rows, found = self._lanes(store, name)
+                found = self._lanes(store, name)[2]
                 keys |= found
-                first = task.rmsve(task.initial_weights)
-                gone = [statistics.has_exploded(self.errors(name, measure)[1], first) for measure in MEASURES]
-                counts = np.logical_or(*gone).sum(axis=1).tolist()
-                exploded |= {row: count for row, count in zip(rows, counts, strict=True) if row is not None}
-            frame = summary_frame(store, keys, self.study.run_numbers)
-        place = frame.columns.get_loc("diverged_runs") + 1
-        frame.insert(place, "exploded_runs", [exploded[row] for row in sorted(exploded)])
+                first |= dict.fromkeys(found, task.rmsve(task.initial_weights))
+            frame = summary_frame(store, keys, self.study.run_numbers, first)
+        exploded = frame.pop("exploded_runs").fillna(0).astype(int)
+        frame.insert(frame.columns.get_loc("diverged_runs") + 1, "exploded_runs", exploded)
         return frame
 
     def best_frame(self, measure: str = "last100") -> "pd.DataFrame":

@@ -56,7 +56,7 @@ def estimate(errors: Array) -> Estimate:
     return Estimate(mean, sem, diverged)
 
 
-def has_exploded(errors: Array, first: float) -> NDArray[np.bool_]:
+def has_exploded(errors: Array, first: float | Array) -> NDArray[np.bool_]:
     """Return whether each error is far beyond the error of the first weights, or not finite; any shape."""
     return ~(errors <= EXPLODED * first) & ~np.isnan(errors)
 

@@ -3,6 +3,7 @@
 from gradient_dd.cli.commands.analyse import analyse
 from gradient_dd.cli.commands.bench import bench
 from gradient_dd.cli.commands.cache import cache
+from gradient_dd.cli.commands.evaluate import evaluate
 from gradient_dd.cli.commands.export import export
 from gradient_dd.cli.commands.list import list_command
 from gradient_dd.cli.commands.reproduce import plot, report, reproduce
@@ -11,4 +12,4 @@ from gradient_dd.cli.commands.status import status
 from gradient_dd.cli.commands.sweep import sweep
 from gradient_dd.cli.commands.verify import verify
 
-COMMANDS = (list_command, show, analyse, sweep, status, verify, export, reproduce, report, plot, bench, cache)
+COMMANDS = (list_command, show, analyse, evaluate, sweep, status, verify, export, reproduce, report, plot, bench, cache)

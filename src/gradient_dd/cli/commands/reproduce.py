@@ -53,6 +53,9 @@ def reproduce(
             raise must(f"{others[0]!r}", "stand alone, without figures", " ".join(figures))
         import_module(OTHERS[others[0]]).reproduce(runs, episodes, workers, dask, out, as_json)
         return
+    click.echo(
+        f"Reproducing {', '.join(figures) or 'the whole paper'} …", err=True
+    )  # what follows takes a while to load
     from gradient_dd.cli.live import watched
     from gradient_dd.paper.reproduce import reproduce
     from gradient_dd.paper.scale import Scale

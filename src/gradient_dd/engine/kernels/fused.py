@@ -14,19 +14,22 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE, INNER
+from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
+from gradient_dd.engine.kernels.eta_scale import (
+    SELDOM,
+    bounded,
+    is_due,
+    is_inside,
+    look_at_scales,
+    make_set_shrink,
+    rescale,
+)
 from gradient_dd.engine.kernels.folding import make_take_errors
 from gradient_dd.engine.kernels.intrinsics import barrier, disjoint
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.engine.kernels.lane_state import (
-    HUGE_SCALE,
-    MOST_LANES,
-    SMALLEST_SHRINK,
-    STRIP,
-    TINY_SCALE,
-    lane_fields,
-)
+from gradient_dd.engine.kernels.lane_state import MOST_LANES, STRIP, lane_fields
 from gradient_dd.engine.kernels.row_table import Shape
+from gradient_dd.engine.kernels.steady import has_steady_shrink
 from gradient_dd.engine.kernels.step_source import Outcomes, move_source
 from gradient_dd.engine.kernels.vectors import use_widest_vectors
 from gradient_dd.learners import Rule
@@ -59,7 +62,7 @@ class Scalars(NamedTuple):
 def make_move(outcomes: Outcomes) -> Any:
     """Compile `move_source` with the rule's step inlined in it."""
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(outcomes.width))]
-    names: dict[str, Any] = {"TINY_SCALE": TINY_SCALE, "HUGE_SCALE": HUGE_SCALE, "SMALLEST_SHRINK": SMALLEST_SHRINK}
+    names: dict[str, Any] = {"bounded": bounded, "is_inside": is_inside}
     names["step"], names["use_widest_vectors"] = numba.njit(outcomes.rule.step, inline="always"), use_widest_vectors
     names |= {field: np.uintp(MOST_LANES * i) for i, field in enumerate(lane_fields(outcomes.rule))}
     names |= {f"U{j}": np.uintp(j) for j in range(outcomes.width)}
@@ -89,19 +92,6 @@ def make_products(k: int, width: int) -> Any:
         return with_x, with_next
 
     return products
-
-
-@numba.njit(**INNER)
-def rescale(eta, fields, B, stride):
-    """Multiply the scale of η into η in every lane where it has become tiny or huge. This is rare."""
-    first = np.uintp(fields.size) - stride
-    for lane in range(B):
-        scale = fields[first + lane]
-        if not TINY_SCALE < abs(scale) < HUGE_SCALE:
-            for i in range(lane, np.uintp(eta.size), B):
-                if eta[i] != 0.0:  # zero stays zero even where the scale is infinite
-                    eta[i] *= scale
-            fields[first + lane] = 1.0
 
 
 @numba.njit(**INLINE)
@@ -167,17 +157,24 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
 def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
     """Compile `run(column, segments, table, measure, lanes, errors)` for a rule and a shape of features."""
     take_step, take_errors = make_take_step(rule, shape), make_take_errors(measure_k)
+    steady = has_steady_shrink(rule)
+    set_shrink: Any = make_set_shrink(rule) if steady else None
 
     def run(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
-        B, t = np.uintp(errors.now.size) & WHOLE_STRIPS, np.uintp(0)
+        B, t, every = np.uintp(errors.now.size) & WHOLE_STRIPS, np.uintp(0), SELDOM
         for s in range(segments.end.size):
             set_step_sizes(lanes, segments.factor[s], B, STRIDE)
+            before = segments.step[s] - segments.end[s]  # steps of the run before this piece
+            if steady:
+                every = set_shrink(lanes.fields, B, STRIDE)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(B, lanes, table, outcome, coming):
                     rescale(lanes.eta, lanes.fields, B, STRIDE)
                 t += np.uintp(1)
+                if steady and is_due(before + np.int64(t), every):
+                    look_at_scales(lanes.eta, lanes.fields, B, STRIDE, before + np.int64(t))
             if segments.point[s] >= 0 or segments.last[s]:
                 take_errors(lanes.w, measure, errors, B, segments, s)
 

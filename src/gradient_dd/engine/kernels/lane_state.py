@@ -11,13 +11,20 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.kernels.intrinsics import aligned
 from gradient_dd.engine.kernels.row_table import Shape
+from gradient_dd.engine.kernels.steady import has_steady_shrink
 from gradient_dd.learners import Rule, Setting
 
 STRIP = 8  # the number of lanes of a block is a multiple of this, so vector loops need no loop for the remainder
 MOST_LANES = 128  # the most lanes of a fused block; more gain nothing
 
-TINY_SCALE, HUGE_SCALE = 2.0**-500, 2.0**500  # outside this range the scale of η is multiplied into η
+TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
 SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η keeps 1e-18 of its size
+LARGEST_SHRINK = 2.0**60  # used in place of a larger one: a lane like that diverges as soon as its η is not 0
+
+
+def padded_lanes(count: int) -> int:
+    """Return how many lanes a block of `count` settings has: whole strips."""
+    return -(-count // STRIP) * STRIP
 
 
 class Lanes(NamedTuple):
@@ -25,7 +32,8 @@ class Lanes(NamedTuple):
 
     w, eta   (rows, B); the true η of a lane is its scale × eta
     start    (2, B) alpha and zeta as given
-    fields   (parameters + 2, stride) the rule's parameters in force, x·(w − w_prev) of the coming step, the scale of η
+    fields   (…, stride) what `lane_fields` names: the rule's parameters in force, x·(w − w_prev) of the coming step,
+             a steady shrink of η, its inverse and that of the scale of η; the scale of η
     metric   (p + 1,) or (p² + 1,) of a natural rule: its count of steps, then visits or (ε I + Σ x xᵀ)⁻¹; else empty
     """
 
@@ -44,7 +52,9 @@ def lane_parameters(rule: Rule) -> list[str]:
 
 def lane_fields(rule: Rule) -> list[str]:
     """Return the names of the rows of `Lanes.fields`, in their order. A parameter may be called "scale" too."""
-    return [*(f"parameter_{name}" for name in lane_parameters(rule)), "memory_x_change", "memory_scale"]
+    held = [f"parameter_{name}" for name in lane_parameters(rule)]
+    steady = ["shrink", "inverse_shrink", "memory_inverse"] if has_steady_shrink(rule) else []
+    return [*held, "memory_x_change", *steady, "memory_scale"]
 
 
 def new_lanes(
@@ -62,7 +72,7 @@ def new_lanes(
     for lane, setting in enumerate(settings):
         start.reshape(2, block)[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
         fields.reshape(-1, stride)[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
-    fields.reshape(-1, stride)[-1] = 1.0
+    fields.reshape(-1, stride)[-2 if has_steady_shrink(rule) else -1 :] = 1.0
     metric = np.zeros(0)
     if rule.natural:
         ridge = settings[0].values["ridge"]

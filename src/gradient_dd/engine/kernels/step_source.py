@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from gradient_dd.engine.kernels.lane_state import lane_parameters
 from gradient_dd.engine.kernels.row_table import Known
+from gradient_dd.engine.kernels.steady import has_steady_shrink
 from gradient_dd.learners import Rule
 
 SIGNATURE = "move(B, lanes, table, scalars)"  # the only place where it is written; fused.py says what each is
@@ -37,6 +38,11 @@ class Outcomes:
     def scales_eta(self) -> bool:
         """Whether the rule shrinks all of η, which is then kept as a scale times stored numbers."""
         return "eta_eta" in self.rule.moves
+
+    @property
+    def steady(self) -> bool:
+        """Whether the factor that η shrinks by is known before the step, with its inverse."""
+        return has_steady_shrink(self.rule)
 
     @property
     def uses_change(self) -> bool:
@@ -159,13 +165,23 @@ def call_rule(outcomes: Outcomes) -> Iterator[str]:
 
 
 def shrink_eta(outcomes: Outcomes) -> Iterator[str]:
-    """Yield the lines that shrink all of η by shrinking its scale, and count scales that leave their range."""
-    if outcomes.scales_eta:
-        yield "shrink = 1.0 + eta_eta"
-        yield "scale = scale * (shrink if shrink != 0.0 else SMALLEST_SHRINK)"
-        yield store_field("memory_scale", "scale")
+    """Yield the lines that shrink all of η by shrinking its scale, and divide by the scale what is added to η.
+
+    Where the shrink is steady, the inverse of the scale is carried along, and the kernel looks at the scales now and
+    then. Otherwise each step divides, and counts the scales that leave their range.
+    """
+    if not outcomes.scales_eta:
+        return
+    if outcomes.steady:
+        yield f"scale = scale * {load_field('shrink')}"
+        yield f"inverse = {load_field('memory_inverse')} * {load_field('inverse_shrink')}"
+        yield "eta_x = eta_x * inverse"
+        yield store_field("memory_inverse", "inverse")
+    else:
+        yield "scale = scale * bounded(1.0 + eta_eta)"
         yield "eta_x = eta_x / scale"
-        yield "outside += 0 if TINY_SCALE < abs(scale) < HUGE_SCALE else 1"
+        yield "outside += 0 if is_inside(scale) else 1"
+    yield store_field("memory_scale", "scale")
 
 
 def write_weights(outcomes: Outcomes) -> Iterator[str]:

@@ -23,8 +23,7 @@ from numba import types
 from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
 from gradient_dd.engine.kernels.intrinsics import typed_as_any
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.learners import PLAIN_MOVES as MOVES
-from gradient_dd.learners import Rule
+from gradient_dd.learners import PLAIN_MOVES, Rule
 
 FAR_AHEAD = {"rows": 6, "pairs": 6, "single": 24, "dense": 0}  # rows by which features are fetched ahead
 LIMIT = 1e150  # of a move: `Learner` decides what to do with a larger one
@@ -50,14 +49,14 @@ def fetch(typing: Any, array: Any, i: Any) -> Any:
 
 
 def coefficients_source(rule: Rule) -> str:
-    """Return the source of `coefficients`: the rule's step, all moves in the order of MOVES."""
+    """Return the source of `coefficients`: the rule's step, all moves in the order of PLAIN_MOVES."""
     own = [p.name for p in rule.parameters if p.name not in ("alpha", "zeta") and not p.shared]
     arguments = [f"own[{own.index(name)}]" if name in own else name for name in rule.arguments]
     lines = [
         "def coefficients(own, alpha, beta, rho, rho_x, discount, delta, x_eta, x_change):",
-        f"    {' = '.join(MOVES)} = 0.0",
+        f"    {' = '.join(PLAIN_MOVES)} = 0.0",
         f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
-        f"    return {', '.join(MOVES)}",
+        f"    return {', '.join(PLAIN_MOVES)}",
     ]
     return "\n".join(lines)
 

@@ -16,7 +16,7 @@ from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE, INNER
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
 from gradient_dd.engine.kernels.stream import LARGEST_SCALE, LIMIT, SMALLEST_SCALE, fetch
 from gradient_dd.engine.kernels.vectors import use_widest_vectors
-from gradient_dd.learners import MOVES, Rule
+from gradient_dd.learners import PLAIN_MOVES, Rule
 
 AHEAD = 6  # rows by which features are fetched ahead
 LINE = 8  # numbers of a cache line
@@ -24,14 +24,14 @@ W, ETA = range(2)  # the parts of the memory
 
 
 def lane_coefficients_source(rule: Rule) -> str:
-    """Return the source of `coefficients`: the rule's step for one lane, all moves in the order of MOVES."""
+    """Return the source of `coefficients`: the rule's step for one lane, all moves in the order of PLAIN_MOVES."""
     own = [p.name for p in rule.parameters if p.name not in ("alpha", "zeta") and not p.shared]
     arguments = [f"own[{own.index(name)}, lane]" if name in own else name for name in rule.arguments]
     lines = [
         "def coefficients(own, lane, alpha, beta, rho, rho_x, discount, delta, x_eta, x_change):",
-        f"    {' = '.join(MOVES)} = 0.0",
+        f"    {' = '.join(PLAIN_MOVES)} = 0.0",
         f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
-        f"    return {', '.join(MOVES)}",
+        f"    return {', '.join(PLAIN_MOVES)}",
     ]
     return "\n".join(lines)
 

@@ -10,20 +10,15 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from gradient_dd.engine.kernels.coefficients import make_coefficients
 from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
+from gradient_dd.engine.kernels.eta_scale import bounded, is_inside, rescale
 from gradient_dd.engine.kernels.folding import make_take_errors
-from gradient_dd.engine.kernels.fused import make_products, rescale, set_step_sizes
+from gradient_dd.engine.kernels.fused import make_products, set_step_sizes
 from gradient_dd.engine.kernels.keep import describe_kernel, keep, named
-from gradient_dd.engine.kernels.lane_state import (
-    HUGE_SCALE,
-    SMALLEST_SHRINK,
-    TINY_SCALE,
-    lane_fields,
-    lane_parameters,
-)
+from gradient_dd.engine.kernels.lane_state import lane_fields
 from gradient_dd.engine.kernels.row_table import Shape
 from gradient_dd.engine.kernels.vectors import use_widest_vectors
-from gradient_dd.learners import PLAIN_MOVES as MOVES
 from gradient_dd.learners import Rule
 
 
@@ -43,19 +38,6 @@ class Scratch(NamedTuple):
 def new_scratch(B, p):
     """Return scratch arrays for B lanes and p features."""
     return Scratch(np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(p), np.empty(p))
-
-
-def coefficients_source(rule: Rule) -> str:
-    """Return the source of `coefficients`: the rule's step for one lane, all moves in the order of MOVES."""
-    names = lane_parameters(rule)
-    arguments = [f"fields[B * np.uintp({names.index(a)}) + lane]" if a in names else a for a in rule.arguments]
-    lines = [
-        "def coefficients(fields, B, lane, rho, rho_x, discount, delta, x_eta, x_change):",
-        f"    {' = '.join(MOVES)} = 0.0",
-        f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
-        f"    return {', '.join(MOVES)}",
-    ]
-    return "\n".join(lines)
 
 
 @numba.njit(**COMPILE)
@@ -123,9 +105,7 @@ def read_signals(lanes, table, outcome, first, width, B, scratch):
 
 def make_call_rule(rule: Rule) -> Any:
     """Compile `call_rule`, which turns the signals of all lanes into coefficients."""
-    names: dict[str, Any] = {"step": numba.njit(rule.step, **INLINE), "np": np}
-    exec(coefficients_source(rule), names)
-    coefficients = numba.njit(names["coefficients"], **INLINE)
+    coefficients: Any = make_coefficients(rule)
     change_field, scale_field = (
         np.uintp(lane_fields(rule).index(name)) for name in ("memory_x_change", "memory_scale")
     )
@@ -140,10 +120,9 @@ def make_call_rule(rule: Rule) -> Any:
             scale = fields[scale_field * B + lane]
             delta, x_eta, x_change = scratch.delta[lane], scale * scratch.x_eta[lane], fields[change_field * B + lane]
             w_x, w_next, eta_x, eta_eta = coefficients(fields, B, lane, rho, rho_x, discount, delta, x_eta, x_change)
-            shrink = 1.0 + eta_eta
-            scale *= shrink if shrink != 0.0 else SMALLEST_SHRINK
+            scale *= bounded(1.0 + eta_eta)
             fields[scale_field * B + lane] = scale
-            outside += 0 if TINY_SCALE < abs(scale) < HUGE_SCALE else 1
+            outside += 0 if is_inside(scale) else 1
             scratch.w_x[lane], scratch.w_next[lane], scratch.eta_x[lane] = w_x, w_next, eta_x / scale
         return outside
 

@@ -71,6 +71,7 @@ class Evidence:
     results: Results
     fresh: dict[str, Results] = field(default_factory=dict)
     read_before: dict[tuple[bool, str, str], tuple[list[Setting], Array]] = field(default_factory=dict, repr=False)
+    chosen_before: dict[tuple[str, Line, str], Chosen] = field(default_factory=dict, repr=False)
     used: dict[tuple[bool, str, str], "Used"] = field(default_factory=dict, repr=False)
     times: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
 
@@ -138,11 +139,17 @@ class Evidence:
         return [settings[place] for place in places(settings, line.has)]
 
     def choose(self, case: str, line: Line, tuned_for: str = "last100") -> Chosen:
-        """Return what a line selects: the setting with the smallest mean error on the study's runs."""
-        settings, errors = self.table(case, tuned_for)
-        best = settings[tuned(settings, errors, line.has)]
-        among = self.of_line(case, line, tuned_for)
-        return Chosen(self, case, line.label, line.held, best, len(among), edge(best, among))
+        """Return what a line selects: the setting with the smallest mean error on the study's runs.
+
+        Several claims ask for the same; it is selected once.
+        """
+        key = case, line, tuned_for
+        if key not in self.chosen_before:
+            settings, errors = self.table(case, tuned_for)
+            best = settings[tuned(settings, errors, line.has)]
+            among = self.of_line(case, line, tuned_for)
+            self.chosen_before[key] = Chosen(self, case, line.label, line.held, best, len(among), edge(best, among))
+        return self.chosen_before[key]
 
 
 def case_name(task: Task) -> str:

@@ -41,7 +41,7 @@ def draw(folder: Path) -> None:
                 axes.plot(at, of_mean[:, place], "o", color=colour, markersize=3.5, markerfacecolor="white")
                 axes.plot(at, of_runs[:, place], color=colour, linewidth=0.8, alpha=0.6)
             axes.axhspan(1e-9, noise.max(), color="#bbbbbb", alpha=0.35, linewidth=0)
-            axes.text(STEPS / 50, 0.0022, f"noise of the mean of {RUNS} runs", fontsize=7.5, color="#555555")
+            axes.text(STEPS / 50, 0.0022, f"noise of the mean of {RUNS} runs")
             axes.set(title=title, xlabel="steps", yscale="log", xlim=(0, STEPS * 1.02))
             axes.set_ylim(0.002, 1.3 * task.rmsve(task.initial_weights))
             thousands(axes.xaxis)

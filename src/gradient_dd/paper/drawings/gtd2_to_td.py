@@ -11,13 +11,13 @@ from gradient_dd.arrays import Array
 from gradient_dd.learners import LEARNERS
 from gradient_dd.paper.figures import DRAWINGS
 from gradient_dd.report.canvas import Sheet, plain_numbers, styled
-from gradient_dd.report.figure import BLACK, BLUE, ORANGE, RED, SKY
+from gradient_dd.report.figure import BLACK, ORANGE, RAMP
 from gradient_dd.theory import rate
 from gradient_dd.theory.effective import effective_matrix, flow_rate, interpolation
 from gradient_dd.theory.largest_stable import bisected
 from gradient_dd.theory.rate_planes import PRECISION, RatePlane
 
-ALPHAS = {0.03: SKY, 0.3: BLUE, 0.6: RED}
+ALPHAS = {0.03: RAMP[0], 0.3: RAMP[2], 0.6: RAMP[4]}
 EXACT = np.linspace(0, 1, 22) ** 1.5  # κα, as a share of the largest shown
 NEAR = 1 - np.array([0.1, 0.05, 0.02, 0.005])  # shares of the κα at which the mean becomes unstable
 FLOW = np.linspace(0, 0.99, 34)  # κα at which the effective matrix is made
@@ -40,21 +40,22 @@ def draw(folder: Path) -> None:
     ]
     with styled():
         sheet = Sheet(len(columns), (3.2,), legend_rows=2)
+        heights, depths = [1.0], list[float]()
         for place, column in enumerate(columns):
             axes = sheet.axes(0, place)
-            high = max(exact_line(axes, column, alpha, number) for number, alpha in enumerate(ALPHAS))
-            low = flow_lines(axes, column.task)
+            heights.append(max(exact_line(axes, column, alpha, number) for number, alpha in enumerate(ALPHAS)))
+            depths.append(flow_lines(axes, column.task))
             axes.set(
                 title=column.title,
                 xlabel="κα",
                 yscale="log",
                 xlim=(0, column.largest),
-                ylim=(low / 6, 1.3 * max(high, 1)),
             )
-            axes.title.set_fontsize(9)
-            plain_numbers(axes.yaxis)
             if place == 0:
                 axes.set_ylabel("rate, relative to that of TD")
+        for axes in sheet.canvas.axes:
+            axes.set_ylim(min(depths) / 6, 1.3 * max(heights))
+            plain_numbers(axes.yaxis)
         sheet.say(DRAWINGS["gtd2-to-td"].title, "exact along trajectories, ζ = 1; all rates at the same step size")
         sheet.legend(keys(), 4)
         sheet.save(folder, "gtd2-to-td")

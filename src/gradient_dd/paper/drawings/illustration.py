@@ -43,7 +43,7 @@ def draw(folder: Path) -> None:
         axes.plot(*best, "*", color=BLACK, markersize=11)
         axes.annotate("w*", best, xytext=(8, -4), textcoords="offset points")
         axes.set(xlabel="w₁", ylabel="w₂", aspect="equal")
-        axes.legend(loc="lower left", fontsize=8)
+        axes.legend(loc="lower left")
         words = f"contours of √MSPBE; μ = {SHARE:g} of the squared distance to w*; plain step with α = {ALPHA:g}"
         sheet.say(DRAWINGS["illustration"].title, f"{task}\n{words}")
         sheet.save(folder, "illustration")
@@ -52,7 +52,7 @@ def draw(folder: Path) -> None:
 def contours(axes: Any, task: tasks.Task, best: np.ndarray, v: np.ndarray) -> None:
     """Draw level lines of the MSPBE about the optimum."""
     reach = 1.5 * np.abs(v - best).max()
-    x, y = (np.linspace(one - reach, one + reach, 160) for one in best)
+    x, y = (np.linspace(one - reach, one + reach, 80) for one in best)
     levels = np.array([[exact.mspbe(np.array([i, j]), *task.moments) for i in x] for j in y])
     axes.contour(x, y, np.sqrt(levels), 14, cmap="Greys_r", linewidths=0.7)
     axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))

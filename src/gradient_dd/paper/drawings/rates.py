@@ -25,12 +25,16 @@ def draw(folder: Path) -> None:
     """Draw into folder/rates.svg and .png."""
     with styled():
         sheet = Sheet(len(SIZES), (3.2,), legend_rows=2)
-        for column, (size, alphas) in enumerate(SIZES.items()):
-            axes = sheet.axes(0, column)
+        all_axes = [sheet.axes(0, column) for column in range(len(SIZES))]
+        for column, (axes, (size, alphas)) in enumerate(zip(all_axes, SIZES.items(), strict=True)):
             panel(axes, tasks.random_walk(size), alphas)
             axes.set(title=f"walk, m = {size}")
             if column == 0:
                 axes.set_ylabel("rate: what the slowest mode loses in one step")
+        limits = [limit for axes in all_axes for limit in axes.get_ylim()]
+        for axes in all_axes:
+            axes.set_ylim(min(limits), max(limits))
+            plain_numbers(axes.yaxis)
         sheet.say(DRAWINGS["rates"].title, "exact mean dynamics on tabular random walks, ζ = 1, no sampling")
         sheet.legend(keys(), 3)
         sheet.save(folder, "rates")
@@ -47,7 +51,6 @@ def panel(axes: Any, task: tasks.Task, alphas: Array) -> None:
     axes.plot(alphas, predicted, ":", color=RED, linewidth=2.2)
     axes.set(xscale="log", yscale="log", xlabel="step size α")
     plain_numbers(axes.xaxis)
-    plain_numbers(axes.yaxis)
 
 
 def keys() -> list[Any]:

@@ -82,17 +82,17 @@ def frame(axes: Any, column: Column, named: list[tasks.Task]) -> None:
     """Set titles, and the names of the rows where there are any."""
     count = COUNT + 1
     axes.set(xscale="log", xlim=(SHARES[0], SHARES[-1]), ylim=(count - 0.5, -0.5), xlabel="κα max‖x‖²")
-    axes.set_title(f"{column.title}, α = {column.alpha:g}", fontsize=9)
+    axes.set_title(f"{column.title}, α = {column.alpha:g}")
     axes.grid(False)
     axes.hlines(np.arange(count - 1) + 0.5, *SHARES[[0, -1]], color="white", linewidth=1.5)
-    axes.set_yticks(range(count), [name_of(task) for task in named] if named else [""] * count, fontsize=7)
+    axes.set_yticks(range(count), [name_of(task) for task in named] if named else [""] * count)
     axes.tick_params(axis="y", length=0)
     plain_numbers(axes.xaxis)
 
 
 def name_of(task: tasks.Task) -> str:
     """Return a short name for a row."""
-    return "Baird, N = 7" if task.name == "baird" else f"seed {task.parameters['seed']}"
+    return "Baird" if task.name == "baird" else f"seed {task.parameters['seed']}"
 
 
 def keys() -> list[Any]:

@@ -19,7 +19,7 @@ SAMPLINGS = {"iid": "independent draws", "trajectory": "trajectories"}
 SYMBOLS = {"kappa": "κ", "zeta": "ζ"}
 ROWS = 19  # values of the parameter
 SQUARES = 10  # of them, at which the mean square is looked at
-HATCHED: dict[str, Any] = {"facecolor": "#dddddd", "edgecolor": "#aaaaaa", "hatch": "////", "linewidth": 0}
+HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#999999", "hatch": "////", "linewidth": 0}
 DECADES = 3.0  # of the rate, shown in colours
 
 
@@ -49,7 +49,7 @@ def draw(folder: Path) -> None:
     """Draw into folder/stability-maps.svg and .png."""
     chosen = planes()
     with styled():
-        sheet = Sheet(len(chosen), (2.3, 2.3, 0.13), legend_rows=1, gap=0.66)
+        sheet = Sheet(len(chosen), (2.3, 2.3, 0.13), width=3.3, legend_rows=1, gap=0.7)
         for column, plane in enumerate(chosen):
             alphas, values = np.geomspace(*plane.alphas, plane.columns), np.geomspace(*plane.values, ROWS)
             means = {sampling: RatePlane(plane.task, plane.parameter, sampling) for sampling in SAMPLINGS}
@@ -63,12 +63,11 @@ def draw(folder: Path) -> None:
                     mean_square_limit(axes, plane, sampling, alphas, values)
                 axes.set(xlim=plane.alphas, ylim=plane.values)
                 axes.set(title=f"{plane.title}: {SAMPLINGS[sampling]}", xlabel="step size α")
-                axes.title.set_fontsize(8.5)
                 axes.set_ylabel(SYMBOLS[plane.parameter], rotation=0, labelpad=2)
                 plain_numbers(axes.xaxis)
                 plain_numbers(axes.yaxis)
             bar = sheet.canvas.colorbar(mesh, cax=sheet.axes(2, column), orientation="horizontal", extend="min")
-            bar.ax.set_xlabel("rate: what the slowest mode loses in one step", fontsize=8)
+            bar.ax.set_xlabel("rate: what the slowest mode loses in one step")
             plain_numbers(bar.ax.xaxis)
         sheet.say(DRAWINGS["stability-maps"].title, "exact mean dynamics of Gradient-DD, no sampling")
         sheet.legend(keys(), 3)

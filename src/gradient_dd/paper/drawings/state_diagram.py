@@ -8,7 +8,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from gradient_dd.tasks import Task
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-RADIUS = 0.36
+RADIUS = 0.5
 
 
 def state_diagram(axes: Any, task: Task) -> None:
@@ -19,24 +19,24 @@ def state_diagram(axes: Any, task: Task) -> None:
     solid, dashed = aims(task)
     for state, place in places.items():
         axes.add_patch(Circle(place, RADIUS, facecolor="white", edgecolor="black", linewidth=1.0, zorder=3))
-        axes.text(*place, value_text(task.features[state]), ha="center", va="center", fontsize=6.5, zorder=4)
+        axes.text(*place, value_text(task.features[state]), ha="center", va="center", zorder=4)
     for state in range(n - 1):
         for aim in solid[state]:
             axes.add_patch(arrow(places[state], places[aim], "-"))
     (loop,) = solid[n - 1]
-    right, height = places[loop][0] + 0.31, places[loop][1]
+    right, height = places[loop][0] + 0.43, places[loop][1]
     ends = (right, height - 0.2), (right, height + 0.2)
     axes.add_patch(FancyArrowPatch(*ends, connectionstyle="arc3,rad=2", shrinkA=0, shrinkB=0, **look("-"), zorder=5))
-    axes.text(right + 0.75, height, action_text(task, 1, "solid"), fontsize=7.5, va="center")
-    top = -0.6, 1.6, 1.45 * (n - 2) + 0.6
+    axes.text(right + 0.75, height, action_text(task, 1, "solid").replace(", r", ",\nr"), va="center")
+    top = -0.75, 1.75, 1.45 * (n - 2) + 0.75
     axes.plot([top[0], top[2]], [top[1], top[1]], "--", color="black", linewidth=0.9)
     axes.annotate(
         "", (top[0], 1.0), (top[0], top[1]), arrowprops={"arrowstyle": "-", "linestyle": "--", "linewidth": 0.9}
     )
     named = ", ".join(str(aim + 1) for aim in dashed[:2]) + f" … {dashed[-1] + 1}"
-    words = f"{action_text(task, 0, 'dashed')}: from every state to one of {named}, each with the same probability"
-    axes.text((top[0] + top[2]) / 2, 1.68, words, fontsize=7.5, ha="center", va="bottom")
-    axes.set(xlim=(-1.2, 1.45 * (n - 2) + 1.2), ylim=(-1.3, 2.1), aspect="equal")
+    words = f"{action_text(task, 0, 'dashed')}:\nfrom every state to one of {named}, each with the same probability"
+    axes.text((top[0] + top[2]) / 2, 1.85, words, ha="center", va="bottom")
+    axes.set(xlim=(-1.2, 1.45 * (n - 2) + 1.2), ylim=(-1.3, 2.9), aspect="equal")
     axes.axis("off")
 
 
@@ -71,4 +71,4 @@ def look(style: str) -> dict[str, Any]:
 
 def arrow(begin: tuple[float, float], end: tuple[float, float], style: str) -> FancyArrowPatch:
     """Return an arrow between two states."""
-    return FancyArrowPatch(begin, end, shrinkA=13, shrinkB=13, zorder=1, **look(style))
+    return FancyArrowPatch(begin, end, shrinkA=15, shrinkB=15, zorder=1, **look(style))

@@ -1,0 +1,112 @@
+"""The scale of η: a rule that shrinks all of η shrinks one number of each lane.
+
+η of a lane is kept as scale × stored numbers, and what a step adds to η is divided by the scale. Where the shrink is
+steady (steady.py) no step divides: the factor and its inverse are set where a segment begins, and each step multiplies
+the scale by the one and the inverse of the scale by the other. Every 128 steps of the run the inverse is mended, so
+that rounding does not add up, and a scale that has left its range is multiplied into η. Lanes with a strong shrink are
+looked at more often. A lane's own shrink decides that, so its bits do not depend on its neighbours.
+"""
+
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+
+from gradient_dd.engine.kernels.coefficients import make_coefficients
+from gradient_dd.engine.kernels.compiler_options import INLINE, INNER
+from gradient_dd.engine.kernels.lane_state import HUGE_SCALE, LARGEST_SHRINK, SMALLEST_SHRINK, TINY_SCALE, lane_fields
+from gradient_dd.engine.kernels.vectors import use_widest_vectors
+from gradient_dd.learners import PLAIN_MOVES, Rule
+
+ETA_ETA = list(PLAIN_MOVES).index("eta_eta")
+SELDOM = 128  # steps after which a scale is looked at, at the latest; a power of two, like every period
+AFTER_TINY, AFTER_HUGE = HUGE_SCALE / 2, TINY_SCALE * 2  # the scale that a lane goes on with: far from where it left
+
+
+@numba.njit(**INLINE)
+def bounded(shrink):
+    """Return the factor that η shrinks by, kept away from zero and from what would make a scale infinite."""
+    shrink = shrink if shrink != 0.0 else SMALLEST_SHRINK
+    return LARGEST_SHRINK if abs(shrink) > LARGEST_SHRINK else shrink
+
+
+@numba.njit(**INLINE)
+def look_period(shrink):
+    """Return after how many steps the scale of a lane is looked at: before it can change by more than 2²⁵⁶."""
+    size = abs(shrink)
+    return 128 if 0.25 <= size <= 4.0 else 32 if 0.00390625 <= size <= 256.0 else 4
+
+
+@numba.njit(**INLINE)
+def is_due(step, period):
+    """Return whether a step is a multiple of a power of two."""
+    return step & (period - 1) == 0
+
+
+@numba.njit(**INLINE)
+def is_inside(scale):
+    """Return whether a scale of η is in its range."""
+    return TINY_SCALE < abs(scale) < HUGE_SCALE
+
+
+@cache
+def make_set_shrink(rule: Rule) -> Any:
+    """Compile `set_shrink`, for a rule with a steady shrink. Rows of the fields are `stride` apart."""
+    coefficients: Any = make_coefficients(rule)
+    shrinks = np.uintp(lane_fields(rule).index("shrink"))  # the row of the inverse is the next
+
+    @numba.njit(**INLINE)
+    def set_shrink(fields, B, stride):
+        """Set the shrink of every lane and its inverse; return after how many steps scales are to be looked at."""
+        use_widest_vectors()
+        every = SELDOM
+        for lane in range(B):
+            moves = coefficients(fields, stride, lane, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+            shrink = bounded(1.0 + moves[ETA_ETA])
+            fields[shrinks * stride + lane] = shrink
+            fields[shrinks * stride + stride + lane] = 1.0 / shrink
+            every = min(every, look_period(shrink))
+        return every
+
+    return set_shrink
+
+
+@numba.njit(**INNER)
+def look_at_scales(eta, fields, B, stride, step):
+    """After so many steps of the run, mend the inverse of each scale, and multiply into η a scale out of its range."""
+    use_widest_vectors()
+    scales = np.uintp(fields.size) - stride
+    inverses, shrinks = scales - stride, scales - stride * np.uintp(3)
+    outside = 0
+    for lane in range(B):
+        scale, inverse = fields[scales + lane], fields[inverses + lane]
+        due = is_due(step, look_period(fields[shrinks + lane]))
+        fields[inverses + lane] = inverse * (2.0 - scale * inverse) if due else inverse  # a step of Newton's method
+        outside += 1 if due and not is_inside(scale) else 0
+    if outside:
+        for lane in range(B):
+            due = is_due(step, look_period(fields[shrinks + lane]))
+            if due and not is_inside(fields[scales + lane]):
+                multiply_in(eta, fields, B, scales, lane)
+                fields[inverses + lane] = 1.0 / fields[scales + lane]
+
+
+@numba.njit(**INNER)
+def rescale(eta, fields, B, stride):
+    """Multiply the scale of η into η in every lane where it has become tiny or huge. This is rare."""
+    scales = np.uintp(fields.size) - stride
+    for lane in range(B):
+        if not is_inside(fields[scales + lane]):
+            multiply_in(eta, fields, B, scales, lane)
+
+
+@numba.njit(**INLINE)
+def multiply_in(eta, fields, B, scales, lane):
+    """Multiply the scale of one lane into its η."""
+    scale = fields[scales + lane]
+    left = AFTER_TINY if abs(scale) < 1.0 else AFTER_HUGE
+    fields[scales + lane] = left
+    factor = 1.0 / left  # exact, and apart from the scale so that their product does not vanish
+    for i in range(lane, np.uintp(eta.size), B):
+        eta[i] = eta[i] * scale * factor

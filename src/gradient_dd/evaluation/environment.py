@@ -1,0 +1,144 @@
+"""`gdd.evaluate`: values of one policy from an environment in which another one acts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.errors import file_path, must, number, whole_number
+from gradient_dd.evaluation.checkpoint import read_checkpoint, write_checkpoint
+from gradient_dd.evaluation.collect import Place, Steps, batch_of, one_round, place_of
+from gradient_dd.evaluation.policies import policy_of
+from gradient_dd.evaluation.result import Evaluation
+from gradient_dd.evaluation.stream import Evaluator
+from gradient_dd.evaluation.transitions import Transitions, transitions_of
+from gradient_dd.learners import Rule
+from gradient_dd.online.features import Features, Own, Rows, features_of_space
+
+
+@dataclass
+class Progress:
+    """How far an evaluation is."""
+
+    rounds: int = 0
+    rows: int = 0
+    episodes: int = 0
+    evaluator: Evaluator | None = None
+
+
+def evaluate(
+    env: Any,
+    *,
+    target: Any,
+    behaviour: Any = None,
+    features: Any = None,
+    learner: str | Rule = "auto",
+    steps: int = 100_000,
+    discount: float = 0.99,
+    seed: int = 0,
+    round_steps: int = 10_000,
+    checkpoint: str | PathLike[str] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Return the values of `target`, learnt while `behaviour` acts in an environment with whole-number actions.
+
+    env          a Gymnasium environment, single or vector, or the name of one
+    target       the policy whose values are wanted: a table (states, actions) of probabilities, or a function of a
+                 batch of observations that returns (n, actions) probabilities, such as a network
+    behaviour    the policy that acts, likewise; default `target` itself
+    features     a feature map, or a function of one observation; default tiles over the space of observations
+    learner      "auto", "lstd", a name in LEARNERS or a Rule
+    steps        how many transitions
+    discount     into every state that does not end the episode
+    round_steps  a round has at most so many transitions, and begins with a reset from a seed of its own. What goes on
+                 at the end of a round is cut, as by a time limit
+    checkpoint   a file that is written after every round. If it exists, the evaluation goes on from it, and gives the
+                 bits of one that never stopped if the environment obeys the seed of its reset and the policies draw
+                 no random numbers
+    on_progress  is called after every round with the transitions done and wanted
+    options      of `Evaluator`: alpha and other parameters of the learner, confidence, initial_w, ...
+
+    >>> import gymnasium, numpy as np
+    >>> right = np.tile([0.1, 0.1, 0.7, 0.1], (16, 1))
+    >>> found = evaluate(gymnasium.make("FrozenLake-v1"), target=right, discount=0.9, steps=2_000)
+    >>> found.values.shape
+    (1,)
+    """
+    place = place_of(env)
+    actions, first = int(place.action_space.n), int(getattr(place.observation_space, "start", 0) or 0)
+    wanted = policy_of("target", target, actions, first)
+    acting = wanted if behaviour is None else policy_of("behaviour", behaviour, actions, first)
+    basis = map_of(features, place)
+    asked = whole_number("'steps'", steps)
+    gamma = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
+    seed, full = whole_number("'seed'", seed, at_least=0), whole_number("'round_steps'", round_steps)
+    request = {
+        "seed": seed,
+        "round_steps": full,
+        "copies": place.copies,
+        "discount": gamma,
+        "learner": learner if isinstance(learner, str) else getattr(learner, "name", learner),
+        "options": repr(sorted(options.items())),
+    }
+    held = None if checkpoint is None else read_checkpoint(checkpoint, request)
+    done = held if isinstance(held, Progress) else Progress()
+    if done.evaluator is not None:
+        done.evaluator.features = basis
+    while done.rows < asked:
+        most = min(full, asked - done.rows)
+        seeds = np.random.SeedSequence([seed, done.rounds])
+        reset = int(seeds.generate_state(1)[0] % 2**31)
+        made = one_round(place, acting, wanted, reset, np.random.default_rng(seeds), most)
+        batch = as_transitions(made, basis, gamma, done.episodes)
+        if done.evaluator is None:
+            done.evaluator = Evaluator(basis.n_features, learner=learner, features=basis, seed=seed, **options)
+        done.evaluator.observe(batch)
+        done.rounds, done.rows, done.episodes = done.rounds + 1, done.rows + len(batch), int(batch.episode[-1]) + 1
+        if checkpoint is not None and most == full:  # a shorter round is not one of a longer run
+            save(checkpoint, request, done)
+        if on_progress is not None:
+            on_progress(done.rows, asked)
+    if done.evaluator is None or done.rows > asked:
+        raise must("'steps'", f"be {done.rows} or more, which the checkpoint has", asked, "Remove it to begin anew.")
+    return done.evaluator.result()
+
+
+def save(checkpoint: Any, request: dict[str, Any], done: Progress) -> None:
+    """Write a checkpoint, without the feature map: a function cannot be written, and it is given again."""
+    evaluator = done.evaluator
+    if evaluator is not None:
+        basis, evaluator.features = evaluator.features, None
+        try:
+            write_checkpoint(file_path("'checkpoint'", checkpoint), request, done)
+        finally:
+            evaluator.features = basis
+
+
+def map_of(features: Any, place: Place) -> Features:
+    """Return a feature map: the one given, that of a function, or tiles over the space of observations."""
+    if isinstance(features, Features):
+        return features
+    return features_of_space(place.observation_space) if features is None else Own(features)
+
+
+def as_transitions(made: Steps, basis: Features, discount: float, episodes: int) -> Transitions:
+    """Return the transitions of a round as a batch, its episodes numbered from `episodes` on."""
+    after = [  # what stands after an end is not looked at, and may be outside of what the map takes
+        here if ended else there
+        for here, there, ended in zip(made.observation, made.next_observation, made.terminated, strict=True)
+    ]
+    here, there = (rows_of(basis, seen) for seen in (made.observation, after))
+    over = made.terminated | made.cut
+    episode = episodes + np.cumsum(over) - over
+    into = np.where(made.terminated, 0.0, discount)
+    return transitions_of(here, made.reward, into, there, made.rho, episode, made.cut)
+
+
+def rows_of(basis: Features, observations: list[Any]) -> Rows:
+    """Return the feature rows of single observations."""
+    if isinstance(basis, Own) or isinstance(observations[0], dict | tuple):
+        return basis.rows(observations)
+    return basis.rows(batch_of(observations))

@@ -1,0 +1,92 @@
+"""Policies as users have them, tables, functions or networks, made functions from observations to probabilities."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Integers, as_floats
+from gradient_dd.errors import GradientDDError, Words, must
+
+TOLERANCE = 1e-4  # by which probabilities may miss a sum of 1: networks compute in single precision
+
+Policy = Callable[[Any, int], Array]  # a batch of observations and their number -> probabilities (n, actions)
+
+
+def policy_of(name: str, given: Any, actions: int, first_state: int = 0) -> Policy:
+    """Return a policy that gives probabilities (n, actions), or raise.
+
+    given        a table (states, actions) for whole-number observations; or a function of a batch of observations that
+                 returns an array (n, actions), such as a network's softmax
+    first_state  the number of the first row of a table
+    """
+    if callable(given):
+        return lambda observations, n: checked(name, called(name, given, observations), n, actions)
+    table = as_floats(f"{name!r}", given)
+    if table.ndim != 2 or table.shape[1] != actions:
+        raise must(f"{name!r}", f"be a table (states, {actions}), or a function of observations", table.shape)
+    checked(name, table, len(table), actions)
+
+    def look_up(observations: Any, n: int) -> Array:
+        states = np.asarray(observations)
+        if states.shape != (n,) or states.dtype.kind not in "iu":
+            got = Words(f"{states.dtype} of {states.shape}")
+            raise must(f"Observations for the table {name!r}", "be whole numbers, one for each state", got)
+        rows = states - first_state
+        if not ((rows >= 0) & (rows < len(table))).all():
+            raise must(
+                f"The table {name!r}", "have a row for every state", int(states[(rows < 0) | (rows >= len(table))][0])
+            )
+        return table[rows]
+
+    return look_up
+
+
+def called(name: str, function: Any, observations: Any) -> Any:
+    """Return what a user's policy gives; its own errors are said in one sentence."""
+    try:
+        return np.asarray(function(observations))
+    except GradientDDError:
+        raise
+    except Exception as error:  # the function is the user's, and may raise anything
+        raise must(
+            f"The policy {name!r}", "run on a batch of observations", Words(f"{type(error).__name__}: {error}")
+        ) from error
+
+
+def checked(name: str, found: Any, n: int, actions: int) -> Array:
+    """Return probabilities (n, actions) that are none below 0 and sum to 1, or raise."""
+    rows = as_floats(f"What the policy {name!r} gives", found)
+    rows = rows[None] if rows.ndim == 1 and n == 1 else rows
+    if rows.shape != (n, actions):
+        raise must(
+            f"What the policy {name!r} gives", f"be of shape ({n}, {actions}): observations and actions", rows.shape
+        )
+    sums = rows.sum(axis=1)
+    if not ((rows >= 0).all() and (np.abs(sums - 1) <= TOLERANCE).all()):
+        row = int(np.argmax((rows < 0).any(axis=1) | ~(np.abs(sums - 1) <= TOLERANCE)))
+        hint = "Give probabilities, not logits."
+        raise must(f"The probabilities that {name!r} gives", "be zero or more and sum to 1", rows[row], hint)
+    return rows / sums[:, None]
+
+
+def ratios(target: Array, behaviour: Array, action: Integers) -> Array:
+    """Return π(a|s) / μ(a|s) of the actions taken, (n,); raise where the target takes an action that is never tried."""
+    uncovered = (target > 0) & (behaviour == 0)
+    if uncovered.any():
+        row, missed = np.argwhere(uncovered)[0]
+        raise must(
+            "'behaviour'",
+            "take every action that 'target' takes",
+            Words(f"probability 0 for action {missed}, which the target takes with {target[row, missed]:.6g}"),
+        )
+    each = np.arange(len(action))
+    return target[each, action] / behaviour[each, action]
+
+
+def drawn(behaviour: Array, rng: np.random.Generator) -> Integers:
+    """Return an action for each row of probabilities, (n,); one of probability 0 is never drawn."""
+    sums = np.cumsum(behaviour, axis=1)
+    chosen = (rng.random((len(sums), 1)) * sums[:, -1:] >= sums).sum(axis=1)
+    last = behaviour.shape[1] - 1 - np.argmax(behaviour[:, ::-1] > 0, axis=1)  # rounding may lead beyond it
+    return np.minimum(chosen, last)

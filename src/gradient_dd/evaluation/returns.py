@@ -1,0 +1,73 @@
+"""A second opinion on values: the returns of the log, weighted by the ratios of all steps that follow.
+
+    G_t = ρ_t (r_t + γ_t G_{t+1}),        E[G_t | s_t] = V(s_t)
+
+The Bellman error, by which candidates are compared first, says how well values agree with each other. It does not see a
+value that the features cannot carry. Returns do, but they are noisy, the more so the more ratios are multiplied. So
+they overrule it only where they are sure.
+"""
+
+import numpy as np
+
+from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
+from gradient_dd.evaluation.blocks import GROUPS
+from gradient_dd.evaluation.choice import Candidate
+from gradient_dd.evaluation.moments import lane_values
+from gradient_dd.evaluation.transitions import Transitions
+
+REST = 0.02  # a return whose missing rest is discounted by less counts as known
+SURE = 2.5  # standard errors
+FEWEST_GROUPS = 20  # with known returns
+
+
+def returns_of(batch: Transitions) -> tuple[Array, Booleans]:
+    """Return G of each row, and whether enough of its episode is in the batch."""
+    n = len(batch)
+    returns, rests = np.zeros(n), np.ones(n)
+    total, rest = 0.0, 1.0
+    for row in range(n - 1, -1, -1):
+        if row == n - 1 or batch.episode[row + 1] != batch.episode[row]:
+            total, rest = 0.0, 1.0
+        total = batch.rho[row] * (batch.reward[row] + batch.discount[row] * total)
+        rest *= batch.discount[row]
+        returns[row], rests[row] = total, rest
+    return returns, (rests < REST) & (np.abs(returns) < LARGEST)
+
+
+def value_losses(candidates: list[Candidate], batch: Transitions, group: Integers, weights: Array) -> Array:
+    """Return Σ (V² − 2 V G) of every candidate and group, (candidates, groups), by copies that have not seen the group.
+
+    Up to what all candidates share, this is the squared error of the values.
+    """
+    returns, known = returns_of(batch)
+    batch, group, returns = batch.part(known), group[known], returns[known]
+    losses, counts = np.zeros((len(candidates), GROUPS)), np.zeros(GROUPS)
+    for r in range(weights.shape[1]):
+        unseen = weights[group, r] == 0
+        if not unseen.any():
+            continue
+        part, its_group = batch.part(unseen), group[unseen]
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = lane_values(part.x, np.stack([one.copies[r] for one in candidates], axis=1))
+            loss = values * (values - 2 * returns[unseen, None])
+        for k in range(len(candidates)):
+            losses[k] += np.bincount(its_group, loss[:, k], minlength=GROUPS)
+        counts += np.bincount(its_group, minlength=GROUPS) > 0
+    return losses[:, counts > 0] / counts[counts > 0]
+
+
+def overruled(candidates: list[Candidate], chosen: Candidate, losses: Array) -> Candidate:
+    """Return the candidate whose values the returns surely prefer to those of `chosen`, or `chosen` itself."""
+    if losses.shape[1] < FEWEST_GROUPS:
+        return chosen
+    best, gain = chosen, 0.0
+    losses = np.clip(losses, -LARGEST, LARGEST)
+    at = next(k for k, one in enumerate(candidates) if one is chosen)
+    for k, one in enumerate(candidates):
+        if one.diverged or not (np.abs(losses[k]) < LARGEST).all():
+            continue
+        difference = losses[at] - losses[k]
+        error = difference.std(ddof=1) * np.sqrt(len(difference))
+        if difference.sum() > max(gain, SURE * error):
+            best, gain = one, float(difference.sum())
+    return best

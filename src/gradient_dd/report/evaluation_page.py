@@ -1,0 +1,69 @@
+"""The page of an evaluation: the value and its interval, the verdict and why, and what was tried."""
+
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from gradient_dd.evaluation import Evaluation
+from gradient_dd.report.page import render
+
+SHOWN = 20  # points in the picture, and candidates in the table
+WIDTH, ROW, LEFT = 640, 18, 60  # of the picture, in pixels
+ANSWERS = {
+    "trust": "Nothing was found that speaks against trusting this number.",
+    "with care": "Take this number with care.",
+    "not": "Do not trust this number.",
+}
+
+
+def evaluation_page(found: Evaluation, log: str) -> str:
+    """Return one HTML page that opens from disk, offline."""
+    low, high = found.start_interval
+    return render(
+        "report",
+        "evaluation.html",
+        {},
+        log=Path(log).name,
+        value=found.start_value,
+        low=low,
+        high=high,
+        confidence=found.spread.confidence,
+        answer=ANSWERS[found.verdict.word],
+        findings=found.verdict.findings,
+        picture=picture(found),
+        chosen=found.chosen,
+        candidates=[
+            {"words": one.words, "error": "diverged" if one.diverged else f"{one.error:.4g}"}
+            for one in found.candidates[:SHOWN]
+        ],
+        stated=found.stated,
+        rows=found.rows,
+        passes=found.passes,
+    )
+
+
+def picture(found: Evaluation) -> str:
+    """Return the values of first states with their intervals, smallest first, as SVG."""
+    values, (low, high) = found.values, found.interval
+    order = np.argsort(values)[:: max(1, len(values) // SHOWN)][:SHOWN]
+    left, right = float(low[order].min()), float(high[order].max())
+    width = right - left or 1.0
+
+    def place(value: float) -> float:
+        return LEFT + (WIDTH - LEFT - 20) * (value - left) / width
+
+    tall = ROW * len(order) + 30
+    parts = []
+    for line, k in enumerate(order):
+        y = ROW * line + 12
+        title = escape(f"{values[k]:.4g}, from {low[k]:.4g} to {high[k]:.4g}")
+        parts.append(
+            f'<g><title>{title}</title><text x="0" y="{y + 4}">{values[k]:.3g}</text>'
+            f'<line x1="{place(low[k]):.1f}" x2="{place(high[k]):.1f}" y1="{y}" y2="{y}" stroke="currentColor"/>'
+            f'<circle cx="{place(values[k]):.1f}" cy="{y}" r="4" fill="currentColor"/></g>'
+        )
+    for value in (left, (left + right) / 2, right):
+        parts.append(f'<text x="{place(value):.1f}" y="{tall - 4}" text-anchor="middle">{value:.3g}</text>')
+    label = "Values of first states with their intervals"
+    return f'<svg viewBox="0 0 {WIDTH} {tall}" role="img" aria-label="{label}" font-size="11">{"".join(parts)}</svg>'

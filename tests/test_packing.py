@@ -1,0 +1,82 @@
+"""Lanes that have diverged are left behind, and nobody can tell from the results."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from gradient_dd import tasks
+from gradient_dd.engine import lanes as engine
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.schedules import tapered
+from gradient_dd.learners import LEARNERS
+
+TAPER = tapered(50)
+WALK, STAR = tasks.random_walk(5), tasks.baird(7)
+
+
+def wild_and_calm(name, count=40):
+    """Settings of which most diverge, at different times, in no order."""
+    alphas = np.random.default_rng(1).permutation(np.geomspace(1e-3, 300.0, count))
+    return [LEARNERS[name].setting(alpha=float(alpha)) for alpha in alphas]
+
+
+def results_of(task, settings, horizon, pieces=400, schedule=TAPER):
+    run, sizes = LaneRun(task, settings, horizon, schedule), set()
+    while not run.done:
+        run.advance(pieces)
+        sizes |= {len((block.small or block).errors.now) for block in run.blocks}
+    return run.results(), sizes
+
+
+def assert_same(left, right):
+    for name in left.__dataclass_fields__:
+        assert np.array_equal(getattr(left, name), getattr(right, name)), name
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "horizon"),
+    [
+        pytest.param(name, task, horizon, marks=pytest.mark.xdist_group(f"kernels of {name}"), id=f"{name}-{task.name}")
+        for name, task, horizon in (
+            *((name, WALK, Horizon(episodes=400)) for name in ("td", "tdrc", "gradient_dd")),
+            ("gradient_dd", STAR, Horizon(steps=5000, every=100)),
+            ("natural_tdc", STAR, Horizon(steps=3000, every=6)),
+        )
+    ],
+)
+def test_leaving_diverged_lanes_behind_changes_no_result(name, task, horizon):
+    settings = wild_and_calm(name)
+    left_behind, sizes = results_of(task, settings, horizon)
+    with patch.object(engine, "lanes_to_keep", lambda diverged, count: None):
+        whole, one_size = results_of(task, settings, horizon)
+    assert_same(left_behind, whole)
+    assert one_size == {40}
+    assert min(sizes) < 40, "lanes were left behind"
+    assert whole.diverged_step.any()
+    assert not whole.diverged_step.all()
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_a_block_in_which_all_have_diverged_computes_nothing_more():
+    settings = [LEARNERS["td"].setting(alpha=alpha) for alpha in (50.0, 60.0, 70.0)]
+    horizon = Horizon(episodes=2000)
+    fast, sizes = results_of(WALK, settings, horizon)
+    assert 0 in sizes
+    with patch.object(engine, "lanes_to_keep", lambda diverged, count: None):
+        assert_same(fast, results_of(WALK, settings, horizon)[0])
+
+
+@pytest.mark.xdist_group("kernels of tdrc")
+def test_a_checkpoint_taken_while_lanes_are_left_behind_goes_on_to_the_same_results():
+    settings, horizon = wild_and_calm("tdrc"), Horizon(episodes=400)
+    run = LaneRun(WALK, settings, horizon)
+    run.advance(1500)
+    assert run.blocks[0].small is not None
+    other = LaneRun(WALK, settings, horizon)
+    other.restore(run.state())
+    for one in (run, other):
+        one.advance()
+    assert_same(run.results(), other.results())
+    assert_same(run.results(), results_of(WALK, settings, horizon, schedule=run.schedule)[0])
