@@ -15,9 +15,10 @@ from gradient_dd.studies.statistics import estimate, has_exploded
 with extra("report"):
     from matplotlib.figure import Figure as Canvas
 
+BROWN = "#7d5a46"
 OVER_LAMBDA = {
     "td": BLACK, "gtd2": ORANGE, "tdc": GREEN, "tdrc": SKY, "htd": PURPLE, "pgtd2": YELLOW, "etd": BLUE,
-    "vtrace": RAMP[3], "gradient_dd": RED,
+    "vtrace": BROWN, "gradient_dd": RED,
 }  # fmt: skip
 ACROSS = 5  # panels in a row
 HIGHEST = 2.0  # times the first error: where the axes of errors over step sizes end
