@@ -9,6 +9,7 @@ from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun, run_lanes
+from gradient_dd.engine.mean_step import samples
 from gradient_dd.engine.mean_traces import mean_traces, outcome_weights
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.trajectories import Stream
@@ -22,7 +23,7 @@ from gradient_dd.online.lanes import StreamLanes
 from gradient_dd.online.trace_state import SMALLEST
 from gradient_dd.tasks import exact
 from gradient_dd.testing import assert_alike
-from gradient_dd.testing.mean_update import HARSH_TASKS, harsh_task, samples
+from gradient_dd.testing.mean_update import HARSH_TASKS, harsh_task
 from gradient_dd.theory import SampleMaps
 
 COLLISION, ROOM = tasks.collision(2), tasks.rooms(0)

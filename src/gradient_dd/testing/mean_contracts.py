@@ -7,6 +7,7 @@ import numpy as np
 
 from gradient_dd import tasks
 from gradient_dd.arrays import Array
+from gradient_dd.engine.mean_step import Sample, mean_move, sample_move, samples
 from gradient_dd.learners import Rule, Setting
 from gradient_dd.learners.trace import Z
 from gradient_dd.tasks import Task
@@ -14,15 +15,11 @@ from gradient_dd.tasks.exact import inverse
 from gradient_dd.testing.forms import for_each_form
 from gradient_dd.testing.mean_update import (
     HARSH_TASKS,
-    Sample,
     away_from_zero,
     expected_move,
     harsh_task,
-    mean_move,
     modes,
     sample_matrices,
-    sample_move,
-    samples,
     stated_move,
     task_matrices,
 )
