@@ -17,7 +17,7 @@ from gradient_dd.family.problems import PROBLEMS, Problem, Scale
 from gradient_dd.family.projected import projected_errors
 from gradient_dd.family.reproduce import reproduce_family
 from gradient_dd.family.standings import conclusions, mean_ranks, standings
-from gradient_dd.family.trials import Trial
+from gradient_dd.family.trials import Trial, fixed_points
 from gradient_dd.family.two_samples import area_of_pgtd2
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import task
@@ -102,6 +102,15 @@ def test_pgtd2_with_its_own_sample_again_is_pgtd2():
 
 def test_a_run_of_two_samples_that_diverges_is_infinite():
     assert np.isinf(area_of_pgtd2([build("collision")], [0], np.array([50.0]), np.array([1.0]), 400, 10)).all()
+
+
+def test_fixed_points_on_collision_are_the_known_ones():
+    trial = fixed_points(COLLISION)
+    verdict = verdict_on(judge(made_up(flat, ("td",)), [trial]), "collision-fixed-points")
+    assert verdict.verdict == "holds"
+    assert verdict.of == len(published.FIXED_POINTS)
+    shifted = Trial("fixed points", "collision", {name: 1.2 * errors for name, errors in trial.shown.items()})
+    assert verdict_on(judge(made_up(flat, ("td",)), [shifted]), "collision-fixed-points").verdict == "does not hold"
 
 
 def test_the_projected_error_is_that_of_the_projected_bellman_equation():

@@ -11,7 +11,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.family import published
 from gradient_dd.family.contest import Contest
-from gradient_dd.family.trials import Trial
+from gradient_dd.family.trials import Trial, fixed_point_name
 from gradient_dd.learners import LEARNERS
 from gradient_dd.paper.claims.claim import Claim
 from gradient_dd.paper.claims.verdict import Question, Verdict
@@ -65,6 +65,13 @@ def of_others(contest: Contest, trials: Sequence[Trial]) -> list[Statement]:
         ),
         Statement(
             "collision-means", published.COLLISION, "Tuned errors are the published ones", WITHIN, means(contest)
+        ),
+        Statement(
+            "collision-fixed-points",
+            published.COLLISION,
+            "TD(λ) and ETD(λ) rest where they are known to rest, exactly",
+            WITHIN,
+            fixed_points(trials),
         ),
         Statement(
             "rooms-variance",
@@ -199,6 +206,17 @@ def means(contest: Contest) -> list[Question]:
         agreement(contest.errors("collision", learner, lam), label(learner, lam), known)
         for (learner, lam), known in published.COLLISION_MEANS.items()
         if contest.has("collision", learner, lam)
+    ]
+
+
+def fixed_points(trials: Sequence[Trial]) -> list[Question]:
+    """Ask whether the exact errors of fixed points, averaged over draws of the features, are the known ones."""
+    return [
+        agreement(trial.shown[name], name, (known, published.ROUNDED))
+        for trial in trials
+        if trial.name == "fixed points"
+        for (learner, lam), known in published.FIXED_POINTS.items()
+        if (name := fixed_point_name(learner, lam)) in trial.shown
     ]
 
 

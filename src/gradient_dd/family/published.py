@@ -23,6 +23,15 @@ COLLISION_MEANS = {  # (learner, λ): (mean, standard error)
     ("vtrace", 0.9): (0.175, 0.003),
     ("abtd", 0.9): (0.162, 0.003),
 }
+FIXED_POINTS = {  # (learner, λ): exact error of its fixed point on Collision, averaged over draws of the features
+    ("td", 0.0): 0.306,
+    ("td", 0.5): 0.143,
+    ("td", 0.9): 0.074,
+    ("etd", 0.0): 0.111,
+    ("etd", 0.5): 0.093,
+    ("etd", 0.9): 0.075,
+}
+ROUNDED = 5e-4  # numbers with three digits are so far off at most
 TWO_SAMPLES = (0.336, 0.02)  # PGTD2 at λ = 0 with two independent samples: our own trial before this study
 READ_OFF = 0.05  # how far a number read off a figure may be off
 

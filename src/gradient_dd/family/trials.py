@@ -1,5 +1,6 @@
 """Trials beside the studies: what a study does not measure, made from the same tasks, tuned and shown alike.
 
+fixed points  where TD(λ) and ETD(λ) rest on Collision, exactly, for many draws of the features
 two samples   PGTD2 on Collision at λ = 0, with one sample and with two in its half steps
 projected     the five problems of the TDRC paper, ζ = 1, tuned for the area under the RMSPBE
 """
@@ -13,11 +14,13 @@ from gradient_dd.arrays import Array
 from gradient_dd.family.grids import FOUR_ZETAS, step_sizes
 from gradient_dd.family.problems import PROBLEMS, Problem, Scale
 from gradient_dd.family.projected import projected_area
-from gradient_dd.family.published import TDRC_AREAS, TDRC_PROBLEMS
+from gradient_dd.family.published import FIXED_POINTS, TDRC_AREAS, TDRC_PROBLEMS
 from gradient_dd.family.two_samples import area_of_pgtd2
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.studies.statistics import select
+from gradient_dd.tasks import Task, exact
 
+DRAWS = 200  # of the features, for fixed points
 ALPHAS = 24  # step sizes of the projected trial
 BY_NAME = {one.name: one for one in PROBLEMS}
 
@@ -35,11 +38,36 @@ def all_trials(problems: Sequence[Problem], learners: Sequence[str], scale: Scal
     """Return every trial whose problem and learners take part."""
     names = [one.name for one in problems]
     found = []
+    if "collision" in names:
+        found.append(fixed_points(BY_NAME["collision"]))
     if "collision" in names and "pgtd2" in learners:
         found.append(two_samples(BY_NAME["collision"], scale))
     if {"tdrc", *TDRC_AREAS} <= set(learners):
         found += [projected(BY_NAME[name], steps, scale) for name, steps in TDRC_PROBLEMS.items() if name in names]
     return found
+
+
+def fixed_points(problem: Problem) -> Trial:
+    """Return the exact errors of the fixed points, one for each draw of the features."""
+    tasks = [problem.tasks_of(run)[0].build() for run in range(DRAWS)]
+    shown = {
+        fixed_point_name(learner, lam): np.array([task.rmsve(rest(task, lam, learner == "etd")) for task in tasks])
+        for learner, lam in FIXED_POINTS
+    }
+    return Trial("fixed points", problem.name, shown)
+
+
+def fixed_point_name(learner: str, lam: float) -> str:
+    """Return how the fixed point of a learner is called."""
+    return f"fixed point of {LEARNERS[learner].label}, λ = {lam:g}"
+
+
+def rest(task: Task, lam: float, emphatic: bool) -> Array:
+    """Return the weights at which TD(λ), or ETD(λ), rests."""
+    discount = task.discount[task.states]
+    emphasis = exact.emphatic_weights(task.visits, task.P, discount, lam) if emphatic else None
+    A, b = exact.trace_moments(task.features, task.visits, task.P, task.r, discount, lam, emphasis)
+    return exact.fixed_point(A, b)
 
 
 def two_samples(problem: Problem, scale: Scale) -> Trial:
