@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from gradient_dd import BadRequestError, evaluate, features, tasks
+from gradient_dd import BadRequestError, evaluate, evaluate_log, features, tasks
 from gradient_dd.evaluation.collect import one_round, place_of
 from gradient_dd.evaluation.policies import drawn, policy_of, ratios
 
@@ -172,6 +172,10 @@ def test_another_file_is_no_checkpoint_and_runs_nothing(content, tmp_path, monke
         ({"steps": 0}, "'steps' must be a whole number, 1 or more."),
         ({"discount": 2}, "'discount' must be in [0, 1]. Got 2."),
         ({"env": 3}, "'env' must be a Gymnasium environment, or the name of one. Got 3."),
+        ({"env": "Nope-v0"}, "'env' must be the name of an environment that can be made. Got Environment `Nope`"),
+        ({"features": lambda seen: 1 / 0}, "A feature map of your own must run on the observations. Got ZeroDivision"),
+        ({"checkpoint": "no/such/folder/file"}, "'checkpoint' must be a file in a folder that exists."),
+        ({"on_progress": 3}, "'on_progress' must be a function of two numbers. Got 3."),
         ({"env": "Pendulum-v1"}, "The space of actions must be Discrete"),
         ({"features": 3}, "A feature map of your own must be a function"),
         ({"learner": "tdd"}, "Unknown learner 'tdd'."),
@@ -190,3 +194,23 @@ def test_actions_are_drawn_as_often_as_they_should_be():
     assert set(drawn_actions) == {1, 3}
     assert (drawn_actions == 1).mean() == pytest.approx(0.2, abs=0.01)
     assert ratios(among[:, ::-1].copy(), among[:, ::-1].copy(), np.full(20_000, 1)).tolist() == [1.0] * 20_000
+
+
+def test_one_policy_serves_an_environment_and_a_log():
+    def target(observations):
+        return RIGHT[np.ravel(observations).astype(int)]
+
+    rng = np.random.default_rng(0)
+    log = {
+        "observation": rng.integers(0, 16, 300),
+        "action": rng.integers(0, 4, 300),
+        "reward": rng.random(300),
+        "terminated": np.arange(300) % 3 == 2,
+        "behaviour_probability": np.full(300, 0.25),
+    }
+    given = {"discount": 0.9, "features": features.OneHot(16), "learner": "lstd", "passes": 1}
+    found = evaluate_log(log, target=target, **given)
+    both = evaluate_log(log, target=lambda observations, actions: target(observations), **given)
+    assert np.array_equal(found.w, both.w)
+    assert not np.array_equal(found.w, evaluate_log(log, **given).w)
+    assert evaluate("FrozenLake-v1", target=target, steps=50, learner="lstd", passes=1).rows == 50

@@ -150,7 +150,7 @@ def test_a_natural_rule_uses_the_metric_of_x_where_x_next_is_x():
     P[2, 0, 2] = 1
     task = tasks.from_tables(P, 1.0 - np.eye(3)[:, None, :], 0.9, behaviour=np.ones((3, 1)), start=0)
     assert touches(task, "R")[1].one_hot
-    ours = LEARNERS["gradient_dd"]
+    ours = LEARNERS["gradient_dd"].plain
     parameters = (*ours.parameters, LEARNERS["natural_gtd2"].parameters[-1])
     natural = replace(ours, name="natural_gdd", natural=True, parameters=parameters)
     assert_alike(task, natural.setting(alpha=0.1, kappa=2.0, ridge=0.5), Horizon(episodes=60))

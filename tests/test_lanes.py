@@ -91,7 +91,7 @@ def test_an_eta_whose_scale_grows(name):
 @pytest.mark.xdist_group("kernels of gradient_dd")
 def test_a_natural_rule_may_use_the_change():
     """Natural Gradient-DD, which the registry does not have, on one-hot, sparse and aggregated features."""
-    ours = LEARNERS["gradient_dd"]
+    ours = LEARNERS["gradient_dd"].plain
     parameters = (*ours.parameters, LEARNERS["natural_gtd2"].parameters[-1])
     natural = replace(ours, name="natural_gdd", natural=True, parameters=parameters)
     for task, horizon in (CASES[0], CASES[2], CASES[-1]):

@@ -9,6 +9,7 @@ from gradient_dd.engine.trajectories import Stream
 from gradient_dd.evaluation import Transitions, transitions_of
 from gradient_dd.tasks import Task, random_walk
 from gradient_dd.tasks.boyan_chain import boyan_chain
+from gradient_dd.tasks.collision import collision
 from gradient_dd.tasks.from_tables import from_tables
 from gradient_dd.tasks.random_mdp import random_mdp
 
@@ -21,26 +22,6 @@ def log_of(task: Task, n: int, seed: int, **changes: Any) -> Transitions:
     columns = {"x": X[row[outcome]], "reward": reward[outcome], "discount": discount[outcome]}
     columns |= {"x_next": X[next_row[outcome]], "rho": rho[outcome]}
     return transitions_of(**columns | changes)
-
-
-def collision(seed: int) -> Task:
-    """Return a walk towards a wall that the behaviour may leave and the target may not; random binary features.
-
-    Eight states, starts in the first four, forward or, in the last four, retreat. Only the wall pays.
-    """
-    P, R = np.zeros((9, 2, 9)), np.zeros((9, 2, 9))
-    for s in range(8):
-        P[s, 0, s + 1] = 1.0
-        P[s, 1, 8 if s >= 4 else s + 1] = 1.0
-    R[7, 0, 8], P[8, :, 8] = 1.0, 1.0
-    behaviour, target = np.tile([1.0, 0.0], (9, 1)), np.tile([1.0, 0.0], (9, 1))
-    behaviour[4:8] = 0.5
-    rng = np.random.default_rng(seed)
-    X = np.zeros((8, 6))
-    for s in range(8):
-        X[s, rng.choice(6, size=3, replace=False)] = 1.0
-    start = np.array([0.25] * 4 + [0.0] * 5)
-    return from_tables(P, R, 0.9, behaviour, target, start, X, name="collision")
 
 
 def realisable(seed: int, n_states: int = 8) -> Task:

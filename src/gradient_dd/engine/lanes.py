@@ -38,6 +38,7 @@ from gradient_dd.learners import Rule, Setting
 from gradient_dd.tasks import Task
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
+FIRST_PIECE = 2**12  # steps after which lanes that have diverged are left behind for the first time
 MOST_WIDE_LANES = 512  # the most lanes of a block of the wide kernel
 COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock that the thread compiling it holds
 COMPILING_GUARD = Lock()  # held while COMPILING is read or changed
@@ -209,7 +210,8 @@ class LaneRun:
             whole_number("'steps'", steps)
         stop = None if steps is None else self.steps + steps
         while not self.done and self.steps != stop:
-            self._advance_piece(CHUNK if stop is None else min(CHUNK, stop - self.steps))
+            piece = min(CHUNK, max(FIRST_PIECE, self.steps))  # short at first: lanes that diverge do so early
+            self._advance_piece(piece if stop is None else min(piece, stop - self.steps))
 
     def _advance_piece(self, length: int) -> None:
         column = self._draw(length)

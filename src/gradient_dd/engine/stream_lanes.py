@@ -98,6 +98,7 @@ class LaneMemory:
         weights  (blocks, count) factors on alpha; `block` (n,) says which of them are in force
         """
         from gradient_dd.engine.kernels.stream_lanes import lanes_kernel
+        from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 
         n, lanes = len(factor), len(self.scale)
         per_lane = columns[0].shape[1] > 1
@@ -114,7 +115,7 @@ class LaneMemory:
         )
         kernel = lanes_kernel(self.rule, dense, per_lane)
         state = self.memory, self.scale, self.start, self.own, self.only_next, self.stopped
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), subnormals_flushed():
             kernel(*state, x, x_next, data, plain(factor), self.last, self.moved, self.sums, self.every, self.steps)
         if self.every:
             self.counted += (self.steps + n) // self.every - self.steps // self.every

@@ -56,7 +56,10 @@ def place_of(env: Any) -> Place:
         import gymnasium
 
     if isinstance(env, str):
-        env = gymnasium.make(env)
+        try:
+            env = gymnasium.make(env)
+        except gymnasium.error.Error as error:
+            raise must("'env'", "be the name of an environment that can be made", Words(error)) from None
     if isinstance(env, gymnasium.vector.VectorEnv):
         mode = env.metadata.get("autoreset_mode", NEXT_STEP)
         found = Place(

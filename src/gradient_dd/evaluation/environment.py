@@ -83,10 +83,17 @@ def evaluate(
         "learner": learner if isinstance(learner, str) else getattr(learner, "name", learner),
         "options": repr(sorted(options.items())),
     }
+    if on_progress is not None and not callable(on_progress):
+        raise must("'on_progress'", "be a function of two numbers", on_progress)
+    if checkpoint is not None and not file_path("'checkpoint'", checkpoint).absolute().parent.is_dir():
+        raise must("'checkpoint'", "be a file in a folder that exists", checkpoint)
     held = None if checkpoint is None else read_checkpoint(checkpoint, request)
     done = held if isinstance(held, Progress) else Progress()
+    given = {"learner": learner, "features": basis, "seed": seed, **options}
     if done.evaluator is not None:
         done.evaluator.features = basis
+    elif basis.n_features:  # a function of the user's own tells how many there are when it is first called
+        done.evaluator = Evaluator(basis.n_features, **given)
     while done.rows < asked:
         most = min(full, asked - done.rows)
         seeds = np.random.SeedSequence([seed, done.rounds])
@@ -94,7 +101,7 @@ def evaluate(
         made = one_round(place, acting, wanted, reset, np.random.default_rng(seeds), most)
         batch = as_transitions(made, basis, gamma, done.episodes)
         if done.evaluator is None:
-            done.evaluator = Evaluator(basis.n_features, learner=learner, features=basis, seed=seed, **options)
+            done.evaluator = Evaluator(basis.n_features, **given)
         done.evaluator.observe(batch)
         done.rounds, done.rows, done.episodes = done.rounds + 1, done.rows + len(batch), int(batch.episode[-1]) + 1
         if checkpoint is not None and most == full:  # a shorter round is not one of a longer run

@@ -6,6 +6,8 @@ a copy has not seen are held out from it. Weights are averaged over the last hal
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.online.features import Rows
 
 TRIED = ("td", "tdrc", "gradient_dd", "gtd2")
-MULTIPLES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # of 1 / mean |x|²
+MULTIPLES = (0.4, 0.15, 0.05, 0.02, 0.006, 0.002)  # of 1 / mean |x|²; twice 0.5 would make TDRC forget η at once
 COPIES = 8
 MOST_NUMBERS = 3e7  # of all weights of all lanes
 FIRST_AVERAGE = 1000  # updates before the average begins anew for the first time
@@ -50,6 +52,7 @@ class Portfolio:
         for places in self.places:
             self.lanes.append(LaneMemory([self.settings[k] for k in places for _ in range(1 + copies)], initial_w))
         self.table = [np.tile(each, len(places)) for places in self.places]
+        self.threads = ThreadPoolExecutor(max(1, min(len(self.lanes), cpu_count() or 1)))
         self.older: list[tuple[Array, int]] = []
         self.steps, self.turn = 0, FIRST_AVERAGE
         self.every = 0
@@ -63,8 +66,11 @@ class Portfolio:
             self._average_anew()
         columns = batch.reward[:, None], batch.discount[:, None], batch.rho[:, None]
         ones = np.ones(len(batch))
-        for lanes, table in zip(self.lanes, self.table, strict=True):
+
+        def advance(lanes: LaneMemory, table: Array) -> None:
             lanes.advance(here, there, batch.x.indices is None, columns, ones, group, table)
+
+        list(self.threads.map(advance, self.lanes, self.table))  # kernels of different rules share nothing
         self.steps += len(batch)
         if self.steps >= self.turn:
             self.older = [(lanes.sums, lanes.counted) for lanes in self.lanes]

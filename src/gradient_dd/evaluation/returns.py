@@ -16,7 +16,7 @@ from gradient_dd.evaluation.moments import lane_values
 from gradient_dd.evaluation.transitions import Transitions
 
 REST = 0.02  # a return whose missing rest is discounted by less counts as known
-SURE = 2.5  # standard errors
+SURE = 4.0  # standard errors: some thirty candidates are compared, and returns have heavy tails
 FEWEST_GROUPS = 20  # with known returns
 
 

@@ -1,6 +1,7 @@
 """evaluate_log: from a file or a frame to values, an interval and a verdict."""
 
 from collections.abc import Callable, Iterator, Mapping
+from inspect import signature
 from time import perf_counter
 from typing import Any
 
@@ -44,10 +45,10 @@ def evaluate_log(
     log        a .parquet, .csv, .npz or .npy file, a pandas frame, a dictionary of arrays, "minari:NAME" or a Minari
                dataset. Files may be larger than memory
     discount   γ, unless the log has a column of discounts
-    target     the policy to evaluate, unless the log has ratios or its propensities: a function (observations, actions)
-               that returns the probability of each action taken, (n,), or of all actions, (n, actions); or a table
-               (states, actions) where the observation is the number of a state. Without any of these the value is
-               that of the policy that made the log
+    target     the policy to evaluate, unless the log has ratios or its propensities: a function of observations, or of
+               (observations, actions), that returns the probability of each action taken, (n,), or of all actions,
+               (n, actions); or a table (states, actions) where the observation is the number of a state. Without any
+               of these the value is that of the policy that made the log
     features   a feature map; a function of an observation; "raw", the observations as they are; "standard", scaled and
                with a constant; "tiles", "fourier", "radial" or "polynomial" over the range of the first rows. Default:
                "raw" for columns called x… or feature…, else "standard"
@@ -166,6 +167,15 @@ def checked_discount(columns: Columns, discount: float | None) -> float | None:
     return None if discount is None else number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
 
 
+def wants_actions(target: Any) -> bool:
+    """Return whether a policy is called with observations and actions; one for `evaluate` takes observations alone."""
+    try:
+        wanted = signature(target).parameters.values()
+    except (TypeError, ValueError):  # of some built-in functions nothing is known
+        return True
+    return len([one for one in wanted if one.default is one.empty and one.kind != one.KEYWORD_ONLY]) != 1
+
+
 def checked_target(columns: Columns, target: Any) -> Target | None:
     """Return the target policy as a function; what it needs must be in the log."""
     if target is None:
@@ -174,7 +184,7 @@ def checked_target(columns: Columns, target: Any) -> Target | None:
         if name is None:
             raise must("A log with a target policy", f"have a column for {role!r}", Words("none"))
     if callable(target):
-        return target
+        return target if wants_actions(target) else lambda observations, actions: target(observations)
     table = numbers("'target'", target)
     if table.ndim != 2:
         raise must("'target'", "be a function, or a table (states, actions)", target)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gradient_dd.arrays import as_floats
-from gradient_dd.errors import must, whole_number
+from gradient_dd.errors import GradientDDError, Words, must, whole_number
 from gradient_dd.online.features.kind import Features, Rows, matrix
 
 
@@ -23,10 +23,16 @@ class Own(Features):
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations, dense."""
-        if hasattr(self.function, "transform"):
-            found = self.function.transform(observations)
-        else:
-            found = [self.function(observation) for observation in observations]
+        try:
+            if hasattr(self.function, "transform"):
+                found = self.function.transform(observations)
+            else:
+                found = [self.function(observation) for observation in observations]
+        except GradientDDError:
+            raise
+        except Exception as error:  # the function is the user's, and may raise anything
+            got = Words(f"{type(error).__name__}: {error}")
+            raise must("A feature map of your own", "run on the observations", got) from error
         dense = as_floats("Features of your own", found.toarray() if hasattr(found, "toarray") else found)
         values = matrix(dense, self.n_features or (dense.shape[1] if dense.ndim == 2 else 1))
         self.n_features = self.nonzeros = values.shape[1]
