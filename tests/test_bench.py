@@ -7,11 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from gradient_dd import Learner, bench
-from gradient_dd.bench import paper, stream
+from gradient_dd.bench import paper, stream, traced
 from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
 from gradient_dd.bench.plain_baseline import plain_call
 from gradient_dd.cli.group import cli
 from gradient_dd.engine import reference
+from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 
@@ -125,3 +126,27 @@ def test_the_stream_table_names_what_is_missing(monkeypatch):
     assert "another is not installed" in result.stdout
     found = json.loads(CliRunner().invoke(cli, ["bench", "--stream", "--json"]).stdout)
     assert {"update_many", "update"} <= {row["what"] for row in found if row.get("ns_per_update", 0) > 0}
+
+
+@pytest.mark.parametrize("name", traced.NAMES)
+@pytest.mark.parametrize("task", traced.CASES, ids=str)
+def test_the_baselines_with_a_trace_do_the_same_work(task, name):
+    column = Stream(task).take(401)
+    block = traced.fresh_block(task, name)
+    traced.engine_call(block, column)()
+    ours = block.lanes.w.reshape(-1, traced.LANES)[: task.n_features]
+    plain = traced.plain_call(task, name, column[:-1], float(traced.ALPHAS[20]))()
+    assert np.allclose(ours[:, 20], plain, rtol=1e-10)
+    if (in_c := traced.c_call(task, name, column)) is not None:
+        in_c[0]()
+        assert np.allclose(in_c[1][: task.n_features], ours, rtol=1e-10)
+
+
+def test_the_bench_of_traces_prints_a_row_for_each_case(monkeypatch):
+    for name, value in (("STEPS", 64), ("PLAIN_STEPS", 20), ("REPEATS", 1), ("NAMES", ("td",)), ("has_jax", bool)):
+        monkeypatch.setattr(traced, name, value)
+    monkeypatch.setattr(traced, "CASES", traced.CASES[:1])
+    shown = CliRunner().invoke(cli, ["bench", "--traces"], catch_exceptions=False).stdout
+    assert "collision(seed=1)" in shown
+    found = json.loads(CliRunner().invoke(cli, ["bench", "--traces", "--json"], catch_exceptions=False).stdout)
+    assert found["rows"][0]["ours_ns"] > 0

@@ -261,6 +261,21 @@ def test_a_diverging_lane_does_not_disturb_its_neighbours():
     assert results.diverged_step[0, 0] == 0 < results.diverged_step[0, 1]
 
 
+@pytest.mark.parametrize(("name", "values"), [("tdc", {"lam": 0.9}), ("gtd2_momentum", {"momentum": 0.8})])
+def test_lanes_go_on_as_they_were_when_others_are_left_behind(name, values):
+    """Those that diverge are left behind in pieces; traces and momentum of the others stay theirs."""
+    chosen = [LEARNERS[name].setting(alpha=alpha, **values) for alpha in (0.01, *(1e3,) * 12, 0.02)]
+    horizon = Horizon(steps=9000, every=1000)
+    together = LaneRun(COLLISION, chosen, horizon)
+    together.advance()
+    assert (together.results().diverged_step[0] > 0).sum() == 12
+    for place in (0, -1):
+        alone = LaneRun(COLLISION, [chosen[place]], horizon)
+        alone.advance()
+        assert np.array_equal(alone.weights()[0][0], together.weights()[0][place])
+        assert np.array_equal(alone.results().curve[0, 0], together.results().curve[0, place])
+
+
 # Settings, keys, refusals --------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from gradient_dd.engine.kernels.folding import Errors
 from gradient_dd.engine.kernels.intrinsics import aligned
 from gradient_dd.engine.kernels.lane_state import Lanes, padded_lanes
 
-PER_LANE = ("w", "eta", "start")  # arrays of `Lanes` with a column for each lane, beside its fields
+PER_LANE = ("w", "eta", "start", "change")  # arrays with a column for each lane, beside its fields; some have no change
 
 
 class Packed(NamedTuple):
@@ -53,7 +53,8 @@ def packed(lanes: Lanes, errors: Errors, stride: int, places: NDArray[np.int64])
 
     room = block if stride == size else stride
     small = lanes._replace(
-        **{name: chosen(getattr(lanes, name)) for name in PER_LANE}, fields=chosen(lanes.fields, stride, room)
+        **{name: chosen(getattr(lanes, name)) for name in PER_LANE if name in lanes._fields},
+        fields=chosen(lanes.fields, stride, room),
     )
     sums = {name: chosen(getattr(errors, name)) for name in ("now", "total", "last", "curve")}
     return Packed(places, small, Errors(**sums, diverged=errors.diverged.reshape(2, -1)[:, columns].ravel()))
@@ -62,7 +63,7 @@ def packed(lanes: Lanes, errors: Errors, stride: int, places: NDArray[np.int64])
 def unpack(small: Packed, lanes: Lanes, errors: Errors, stride: int) -> None:
     """Copy the lanes that went on back to their places in the whole block."""
     places, size, block = small.places, len(errors.now), len(small.errors.now)
-    pairs = [(getattr(small.lanes, name), getattr(lanes, name)) for name in PER_LANE]
+    pairs = [(getattr(small.lanes, name), getattr(lanes, name)) for name in PER_LANE if name in lanes._fields]
     for source, target in [*pairs, *zip(small.errors, errors, strict=True)]:
         rows = target.reshape(-1, size)
         rows[:, places] = source.reshape(len(rows), block)[:, : len(places)]

@@ -13,8 +13,9 @@ from gradient_dd.errors import unknown
 )
 @click.option("--paper", is_flag=True, help="Measure the studies of the paper instead, against C for the same work.")
 @click.option("--stream", is_flag=True, help="Measure `Learner` with a million features instead, against C and others.")
+@click.option("--traces", is_flag=True, help="Measure learners with a trace instead, against C of the same layout.")
 @as_json
-def bench(task: str | None, scaling: bool, paper: bool, stream: bool, as_json: bool) -> None:
+def bench(task: str | None, scaling: bool, paper: bool, stream: bool, traces: bool, as_json: bool) -> None:
     """Measure the lane engine against C, a plain NumPy loop and JAX, in one run on one core.
 
     C is compiled on the spot where there is a C compiler; JAX is measured where it is installed. Times are nanoseconds
@@ -33,6 +34,12 @@ def bench(task: str | None, scaling: bool, paper: bool, stream: bool, as_json: b
 
         found = stream_bench.run_stream_bench(lambda what: click.echo(f"measuring {what}", err=True))
         click.echo(json_text(found) if as_json else table(stream_bench.stream_table(found), stream_bench.HEAD))
+        return
+    if traces:
+        from gradient_dd.bench import traced
+
+        measured = traced.run_traced_bench(lambda what: click.echo(f"measuring {what}", err=True))
+        click.echo(json_text({"rows": measured}) if as_json else table(traced.traced_table(measured), traced.HEAD))
         return
     if paper:
         from gradient_dd.bench import paper as paper_bench
