@@ -1,7 +1,8 @@
 """CliffWalking and Taxi: what is learnt from transitions, beside the exact values of their tables.
 
 The tables of Gymnasium give the truth: `from_gymnasium` obeys their done flags and leaves out states that are never
-reached. The same environments are then played, and the values learnt from what happened.
+reached. The same environments are then played, and the values learnt from what happened. Where learning begins matters
+with few steps per state: from 0, Taxi's values are still further from the truth after 200,000 steps than they spread.
 
 python examples/gridworlds.py
 """
