@@ -135,9 +135,12 @@ def test_the_average_is_that_of_the_weights_after_every_so_many_updates():
 
 def test_single_precision_is_near_and_half_as_large():
     x, reward, discount, x_next, rho = transitions()
-    double, single = (StreamLanes(settings_of("td"), P, precision=kind) for kind in ("float64", "float32"))
+    settings = [LEARNERS["tdrc"].setting(alpha=0.02, zeta=20.0), LEARNERS["tdrc"].setting(alpha=0.01)]
+    double, single = (StreamLanes(settings, P, precision=kind) for kind in ("float64", "float32"))
     for lanes in (double, single):
-        lanes.update_many(x, reward, discount, x_next, rho)
+        for _ in range(20):  # long enough for the scale of η to leave single precision
+            lanes.update_many(x, reward, discount, x_next, rho)
+    assert not single.diverged.any()
     assert single._memory.memory.nbytes * 2 == double._memory.memory.nbytes
     assert np.allclose(single.w, double.w, rtol=1e-3, atol=1e-5)
     assert not np.array_equal(single.w, double.w)

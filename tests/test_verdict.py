@@ -11,7 +11,7 @@ from gradient_dd.evaluation import evaluate_stream, transitions_of
 from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.moments import GroupSums
-from gradient_dd.evaluation.returns import overruled, returns_of, value_losses
+from gradient_dd.evaluation.returns import can_be_used, overruled, returns_of, value_losses
 from gradient_dd.evaluation.verdict import mean_ratio, ratios
 
 QUICK = {"learner": "td", "passes": 3}
@@ -66,7 +66,8 @@ def test_returns_are_those_of_the_target():
     """G = ρ (r + γ G'), and its mean in a state is the value of that state."""
     task = realisable(2)
     log = log_of(task, 20_000, seed=1)
-    G, known = returns_of(log)
+    G, known, products = returns_of(log)
+    assert abs(products[known].mean() - 1) < 0.2
     row = np.flatnonzero(known)[5]
     after = 0.0 if log.ended[row] else G[row + 1]
     assert G[row] == pytest.approx(log.rho[row] * (log.reward[row] + log.discount[row] * after))
@@ -76,6 +77,9 @@ def test_returns_are_those_of_the_target():
         assert abs(here.mean() - task.true_values[s]) < 4 * here.std() / np.sqrt(len(here))
     endless = replace(log, discount=np.full(len(log), 0.9), episode=np.zeros(len(log), int))
     assert not returns_of(endless)[1][-10:].any()
+    assert not can_be_used(np.r_[np.zeros(500), 600.0])
+    assert not can_be_used(np.full(500, 0.5))
+    assert can_be_used(np.r_[np.zeros(500), np.full(500, 2.0)])
 
 
 def test_returns_overrule_only_where_they_are_sure():

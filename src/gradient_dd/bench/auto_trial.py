@@ -65,8 +65,9 @@ def main() -> None:
         best_error = float(np.mean(grid[runs:], axis=0)[tuned])
         ratios.append(float(np.mean(auto)) / best_error)
         linear.append(float(np.mean(alone)) / best_error)
-        worse += np.mean(auto) > np.mean(still)
-        if not name.startswith("mdp") or ratios[-1] > 1.3:
+        harmful = np.mean(auto) > np.mean(still)
+        worse += harmful
+        if not name.startswith("mdp") or ratios[-1] > 1.3 or harmful:
             errors = f"auto {np.mean(auto):.4f}, best of the grid {best_error:.4f}, not learning {np.mean(still):.4f}"
             print(f"{name:14}{errors}: {ratios[-1]:.2f} times (without LSTD {linear[-1]:.2f})", flush=True)
     both = np.array([ratios, linear])

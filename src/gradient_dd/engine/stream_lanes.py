@@ -113,7 +113,7 @@ class LaneMemory:
             np.zeros(n, np.int64) if block is None else np.require(block, np.int64, ["C", "W"]),
             weight,
         )
-        kernel = lanes_kernel(self.rule, dense, per_lane)
+        kernel = lanes_kernel(self.rule, dense, per_lane, self.memory.dtype == np.float64)
         state = self.memory, self.scale, self.start, self.own, self.only_next, self.stopped
         with np.errstate(all="ignore"), subnormals_flushed():
             kernel(*state, x, x_next, data, plain(factor), self.last, self.moved, self.sums, self.every, self.steps)

@@ -12,6 +12,7 @@ from gradient_dd.learners import Setting
 RIDGES = (0.0, 1e-4, 1e-2, 0.1)  # of the LSTD solutions
 BOOTSTRAPS = 200  # of the LSTD solution, for its interval
 LARGEST_VALUE = 1e100
+NOTHING = "initial weights"  # the candidate that learns nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,22 +53,22 @@ def candidates_of(portfolio: Portfolio, sums: GroupSums, initial_w: Array, with_
         for ridge in RIDGES:
             w, copies = sums.solutions(full, ridge, initial_w)[:, 0], sums.solutions(weights, ridge, initial_w).T
             found.append(Candidate("lstd", f"lstd(ridge={ridge:g})", w, copies, np.empty(0)))
-    still = np.tile(initial_w, (portfolio.copies, 1))
-    found.append(Candidate("initial weights", "initial weights", initial_w, still, np.empty(0)))
+    still = np.broadcast_to(initial_w, (portfolio.copies, len(initial_w)))
+    found.append(Candidate(NOTHING, NOTHING, initial_w, still, np.empty(0)))
     return with_errors(found, sums, weights)
 
 
 def with_errors(candidates: list[Candidate], sums: GroupSums, weights: Array) -> list[Candidate]:
     """Return the candidates with the errors of their copies on groups of weight 0."""
-    copies = np.stack([one.copies for one in candidates])  # (candidates, copies, p)
-    finite = np.where(np.abs(copies) < LARGEST_VALUE, copies, 0.0)
-    root, errors = sums.metric(), np.empty(copies.shape[:2])
-    for r in range(copies.shape[1]):
-        found, rows = sums.residuals(finite[:, r].T)
+    root, errors = sums.metric(), np.empty((len(candidates), weights.shape[1]))
+    for r in range(weights.shape[1]):
+        W = np.stack([one.copies[r] for one in candidates], axis=1)
+        large = (np.abs(W) >= LARGEST_VALUE).any(axis=0)
+        W[:, large] = 0.0
+        found, rows = sums.residuals(W)
         unseen = (weights[:, r] == 0) & (rows > 0)
         mean = found[unseen].sum(axis=0) / max(1.0, rows[unseen].sum())
-        errors[:, r] = np.sqrt(((root.T @ mean) ** 2).sum(axis=0))
-    errors[(np.abs(copies) >= LARGEST_VALUE).any(axis=2)] = np.inf
+        errors[:, r] = np.where(large, np.inf, np.sqrt(((root.T @ mean) ** 2).sum(axis=0)))
     return [
         Candidate(one.name, one.words, one.w, one.copies, error, one.diverged, one.setting)
         for one, error in zip(candidates, errors, strict=True)

@@ -7,7 +7,9 @@ a copy has not seen are held out from it. Weights are averaged over the last hal
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from os import cpu_count
+from typing import Any
 
 import numpy as np
 
@@ -20,19 +22,36 @@ from gradient_dd.online.features import Rows
 
 TRIED = ("td", "tdrc", "gradient_dd", "gtd2")
 MULTIPLES = (0.4, 0.15, 0.05, 0.02, 0.006, 0.002)  # of 1 / mean |x|²; twice 0.5 would make TDRC forget η at once
-COPIES = 8
-MOST_NUMBERS = 3e7  # of all weights of all lanes
+COPIES, FEW_COPIES = 8, 3  # of each setting, for few and for many features
+MANY_FEATURES = 100_000  # from here on weights have single precision and are not averaged: memory is short
+MOST_LANES = 4.8e7  # over n_features: lanes with so many features
 FIRST_AVERAGE = 1000  # updates before the average begins anew for the first time
+
+
+@cache
+def threads() -> ThreadPoolExecutor:
+    """Return the threads on which kernels run."""
+    return ThreadPoolExecutor(cpu_count() or 1)
+
+
+def copies_of(n_features: int) -> int:
+    """Return how many copies each setting has."""
+    return COPIES if n_features < MANY_FEATURES else FEW_COPIES
+
+
+def precision(n_features: int) -> Any:
+    """Return the kind of numbers in which weights are kept."""
+    return np.float64 if n_features < MANY_FEATURES else np.float32
 
 
 def default_settings(unit: float, n_features: int, rules: Sequence[Rule] | None = None) -> list[Setting]:
     """Return the settings to try: step sizes over two and a half decades below `unit`; fewer where memory is short."""
     chosen = [LEARNERS[name] for name in TRIED] if rules is None else list(rules)
-    most = max(2, int(MOST_NUMBERS / n_features / 3 / (1 + COPIES)))
+    most = max(3, int(MOST_LANES / n_features / (1 + copies_of(n_features))))
     multiples: tuple[float, ...] = MULTIPLES
-    while len(chosen) * len(multiples) > most and len(multiples) > 2:
-        multiples = multiples[1::2] if len(multiples) > 3 else multiples[1:]
-    return [rule.setting(alpha=unit * multiple) for rule in chosen[:most] for multiple in multiples][:most]
+    if len(chosen) * len(multiples) > most:
+        chosen, multiples = chosen[:3], MULTIPLES[0:5:2]
+    return [rule.setting(alpha=unit * multiple) for multiple in multiples for rule in chosen][:most]
 
 
 class Portfolio:
@@ -42,17 +61,19 @@ class Portfolio:
     weights   (groups, copies) how often each copy counts a group
     """
 
-    def __init__(self, settings: Sequence[Setting], initial_w: Array, copies: int, seed: int) -> None:
-        self.settings, self.copies = list(settings), copies
+    def __init__(self, settings: Sequence[Setting], initial_w: Array, seed: int) -> None:
+        self.settings, copies = list(settings), copies_of(len(initial_w))
+        self.copies, self.averaged = copies, len(initial_w) < MANY_FEATURES
+        kind = precision(len(initial_w))
         self.weights = np.random.default_rng(seed).poisson(1.0, size=(GROUPS, copies)).astype(float)
         each = np.column_stack([np.ones(GROUPS), self.weights])
         rules = dict.fromkeys(setting.rule for setting in self.settings)
         self.places = [[k for k, one in enumerate(self.settings) if one.rule == rule] for rule in rules]
         self.lanes = []
         for places in self.places:
-            self.lanes.append(LaneMemory([self.settings[k] for k in places for _ in range(1 + copies)], initial_w))
+            several = [self.settings[k] for k in places for _ in range(1 + copies)]
+            self.lanes.append(LaneMemory(several, initial_w, kind))
         self.table = [np.tile(each, len(places)) for places in self.places]
-        self.threads = ThreadPoolExecutor(max(1, min(len(self.lanes), cpu_count() or 1)))
         self.older: list[tuple[Array, int]] = []
         self.steps, self.turn = 0, FIRST_AVERAGE
         self.every = 0
@@ -60,9 +81,9 @@ class Portfolio:
     def learn(self, batch: Transitions, group: Integers) -> None:
         """Learn from a batch whose rows belong to these groups."""
         here, there = (as_lane_rows(rows) for rows in (batch.x, batch.x_next))
-        if not self.every:
+        if not self.every and self.averaged:
             p, k = self.lanes[0].memory.shape[0], max(1, batch.x.values.shape[1])
-            self.every = int(np.clip(p // k, 4, 200_000))
+            self.every = max(4, p // k)
             self._average_anew()
         columns = batch.reward[:, None], batch.discount[:, None], batch.rho[:, None]
         ones = np.ones(len(batch))
@@ -70,9 +91,9 @@ class Portfolio:
         def advance(lanes: LaneMemory, table: Array) -> None:
             lanes.advance(here, there, batch.x.indices is None, columns, ones, group, table)
 
-        list(self.threads.map(advance, self.lanes, self.table))  # kernels of different rules share nothing
+        list(threads().map(advance, self.lanes, self.table))  # kernels of different rules share nothing
         self.steps += len(batch)
-        if self.steps >= self.turn:
+        if self.steps >= self.turn and self.averaged:
             self.older = [(lanes.sums, lanes.counted) for lanes in self.lanes]
             self._average_anew()
             self.turn = 2 * self.steps
@@ -112,7 +133,7 @@ class Portfolio:
 
     def _gathered(self, columns: list[Array]) -> Array:
         """Return (settings, 1 + copies, p) from the (p, lanes) of every rule."""
-        found = np.empty((len(self.settings), 1 + self.copies, len(columns[0])))
+        found = np.empty((len(self.settings), 1 + self.copies, len(columns[0])), columns[0].dtype)
         for places, weights in zip(self.places, columns, strict=True):
             found[places] = weights.T.reshape(len(places), 1 + self.copies, -1)
         return found

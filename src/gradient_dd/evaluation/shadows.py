@@ -12,12 +12,12 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.stream_lanes import LaneMemory
 from gradient_dd.evaluation.moments import lane_values
-from gradient_dd.evaluation.portfolio import as_lane_rows
+from gradient_dd.evaluation.portfolio import as_lane_rows, precision
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.learners import LEARNERS
 
-STARTS = 4  # shadows of each step size
-MULTIPLES = (0.3, 0.1, 0.03)  # step sizes, over 1 / mean |x|²
+STARTS = 2  # shadows of each step size
+MULTIPLES = (0.4, 0.2, 0.1, 0.04)  # step sizes, over 1 / mean |x|²
 DEAD, GROWN = 0.05, 20.0  # a shadow of this size, over its size at the beginning, has died out or has grown
 CHUNK = 1000  # rows between two readings
 
@@ -39,7 +39,7 @@ class TdShadows:
 
     def __init__(self, n_features: int, unit: float, seed: int) -> None:
         settings = [LEARNERS["td"].setting(alpha=unit * multiple) for multiple in MULTIPLES for _ in range(STARTS)]
-        self.lanes = LaneMemory(settings, np.zeros(n_features))
+        self.lanes = LaneMemory(settings, np.zeros(n_features), precision(n_features))
         vectors = np.random.default_rng(seed).standard_normal((n_features, STARTS))
         self.lanes.w[:] = np.tile(vectors, len(MULTIPLES))
         self.sizes: list[Array] = []

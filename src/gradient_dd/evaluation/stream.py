@@ -16,7 +16,7 @@ from gradient_dd.evaluation.blocks import Blocks, groups_of
 from gradient_dd.evaluation.choice import Candidate, bootstrapped, candidates_of
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.moments import GroupSums
-from gradient_dd.evaluation.portfolio import COPIES, Portfolio, default_settings
+from gradient_dd.evaluation.portfolio import Portfolio, default_settings
 from gradient_dd.evaluation.result import Evaluation, Spread
 from gradient_dd.evaluation.returns import overruled, value_losses
 from gradient_dd.evaluation.shadows import TdShadows
@@ -131,7 +131,7 @@ class Evaluator:
 
     def _begin(self) -> tuple[Portfolio, TdShadows]:
         unit = 1.0 / self._mean_square()
-        portfolio = Portfolio(self._settings(unit), self.initial_w, COPIES, self.seed)
+        portfolio = Portfolio(self._settings(unit), self.initial_w, self.seed)
         return portfolio, TdShadows(self.n_features, unit, self.seed)
 
     def _mean_square(self) -> float:
@@ -203,7 +203,7 @@ class Evaluator:
         moved = self._movement(chosen, portfolio)
         spread = self._spread(chosen, lstd, portfolio, moved)
         evaluation = Evaluation(
-            w=chosen.w,
+            w=np.array(chosen.w, dtype=float),
             chosen=chosen.words,
             spread=spread,
             points=stacked(self._points),

@@ -37,8 +37,13 @@ def lane_coefficients_source(rule: Rule) -> str:
 
 
 @cache
-def lanes_kernel(rule: Rule, dense: bool, per_lane: bool) -> Any:
-    """Compile `run` for a rule, for dense or sparse rows, and for reward, discount and ratio of each lane or of all."""
+def lanes_kernel(rule: Rule, dense: bool, per_lane: bool, double: bool) -> Any:
+    """Return `run` for a rule, compiled when it is called first.
+
+    dense     rows of features are dense;  per_lane  each lane has a reward, a discount and a ratio of its own
+    double    the memory has double precision; η over its scale stays within single precision otherwise
+    """
+    smallest, largest = (SMALLEST_SCALE, LARGEST_SCALE) if double else (1e-15, 1e15)
     names: dict[str, Any] = {"step": numba.njit(rule.step, **INLINE)}
     exec(lane_coefficients_source(rule), names)
     coefficients = numba.njit(names["coefficients"], **INLINE)
@@ -123,13 +128,13 @@ def lanes_kernel(rule: Rule, dense: bool, per_lane: bool) -> Any:
         """Shrink η of a lane whose scale leaves its bounds, as `Learner` does; return whether it stays finite."""
         scale[lane] *= 1.0 + shrink
         size = abs(scale[lane])
-        if not size < LARGEST_SCALE:
+        if not size < largest:
             most = 0.0
             for i in range(memory.shape[0]):
                 most = max(most, abs(memory[i, ETA, lane]))
             if not size * most <= LIMIT:
                 return False
-        if not SMALLEST_SCALE < size < LARGEST_SCALE:
+        if not smallest < size < largest:
             for i in range(memory.shape[0]):
                 memory[i, ETA, lane] = memory[i, ETA, lane] * scale[lane] if shrink != -1.0 else 0.0
             scale[lane] = 1.0
@@ -197,7 +202,7 @@ def lanes_kernel(rule: Rule, dense: bool, per_lane: bool) -> Any:
                 if shrinks:
                     shrink[lane] = shrunk if live else 0.0
                     size = abs(scale[lane] * (1.0 + shrunk))
-                    fine = fine & (size > SMALLEST_SCALE) & (size < LARGEST_SCALE)
+                    fine = fine & (size > smallest) & (size < largest)
                 outside += 1 if live & (not fine) else 0
             if outside == 0:
                 if shrinks:
@@ -230,4 +235,4 @@ def lanes_kernel(rule: Rule, dense: bool, per_lane: bool) -> Any:
                     for lane in range(lanes):
                         sums[i, lane] += memory[i, W, lane]
 
-    return keep(run, describe_kernel("stream_lanes", rule, dense, per_lane), nogil=True, **COMPILE)
+    return keep(run, describe_kernel("stream_lanes", rule, dense, per_lane, double), nogil=True, **COMPILE)
