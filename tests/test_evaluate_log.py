@@ -190,6 +190,18 @@ def test_a_file_that_is_cut_off_or_something_else_is_one_sentence(kind, tmp_path
             gdd.evaluate_log(file, **QUICK)
 
 
+def test_text_in_a_csv_file_is_found(tmp_path):
+    """In its first block or far behind it, where the kind of the column is settled already."""
+    frame = pd.concat([FRAME] * 3, ignore_index=True).astype({"reward": object, "episode": float})
+    frame["episode"] = np.cumsum(np.r_[False, frame["terminated"].to_numpy()[:-1]])
+    for row in (3, 1700):
+        spoiled = frame.copy()
+        spoiled.loc[row, "reward"] = "much"
+        spoiled.to_csv(tmp_path / "log.csv", index=False)
+        with pytest.raises(BadRequestError, match=rf"^Column 'reward' in row {row:,} must be a number. Got 'much'.$"):
+            gdd.evaluate_log(tmp_path / "log.csv", **QUICK)
+
+
 def test_bad_rows_are_skipped_counted_and_said():
     frame = spoilt("x2", [17, 30, 31], np.nan)
     found = gdd.evaluate_log(frame, skip_bad_rows=True, **QUICK)

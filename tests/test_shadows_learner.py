@@ -10,6 +10,7 @@ from gradient_dd.engine.schedules import tapered
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError, DivergedError
 from gradient_dd.online.learner import Learner
+from gradient_dd.online.shadow_copies import ShadowCopies
 from gradient_dd.online.shadows import ShadowLearner
 
 TASKS = {
@@ -48,9 +49,9 @@ def test_both_forms_follow_a_schedule():
         assert np.array_equal(agent.w, run_shadow_learner(TASKS["walk"], 0.3, steps=400, schedule=schedule).w)
 
 
-def test_before_its_first_choice_it_is_the_last_rung():
+def test_before_its_first_choice_it_is_the_first_rung():
     """Within the first block nothing is chosen: the weights are those of TD at the smallest step size."""
-    task, last = TASKS["dense"], ladder.NARROW[-1]
+    task, last = TASKS["dense"], ladder.NARROW.rungs[ladder.NARROW.first]
     agent = fed(task, ladder.BLOCK - 1, alpha=0.1)
     td = Learner("td", task.n_features, alpha=0.1 * last.multiple)
     X = task.row_features.toarray()
@@ -152,3 +153,50 @@ def test_both_forms_still_agree_when_noise_decides(alpha):
         choices.append(agent.rungs.index(agent.choice))
     assert choices[49::50] == compiled.choices.tolist()
     assert np.array_equal(agent.w, compiled.w)
+
+
+def blank_copies(kept, p=2, start=0.0):
+    return ShadowCopies(kept, np.full(p, start), np.ones((p, ladder.STARTS)))
+
+
+def test_an_average_moves_by_its_share_of_the_way_and_never_by_a_step():
+    copies = blank_copies(ladder.WIDE)
+    average = 15 * ladder.COPIES
+    copies.w[:, 0] = 1.0
+    copies.choose = lambda _: None
+    for age in range(1, 7):
+        before = copies.w[0, average]
+        copies.end_block(1.0)
+        assert copies.w[0, average] == before + min(1.0, ladder.AVERAGE / age) * (1.0 - before)
+    assert ladder.WIDE.rungs[15].averages == 0
+    assert copies.multiple[average] == 0
+
+
+def test_a_rung_that_is_brought_back_waits_twice_as_long_each_time():
+    """Without an alpha: the third rung is hopeless in every block, is copied, and then is best but must wait."""
+    copies = blank_copies(ladder.WIDE)
+    copies.blocks = 1
+    for waited in (2, 4, 8):
+        copies.squares[:] = ladder.BLOCK
+        copies.squares[2 * ladder.COPIES :][: ladder.COPIES] *= 1e6
+        copies.sums[:2] = ladder.BLOCK
+        copies.choose(1.0)
+        assert copies.waits[2] == waited
+        assert copies.bias[2] == copies.bias[copies.chosen]
+    copies.squares[:] = ladder.BLOCK
+    copies.squares[2 * ladder.COPIES :][: ladder.COPIES] = 0.0
+    for left in range(7, -1, -1):
+        copies.choose(1.0)
+        assert copies.chosen != 2
+        assert copies.waits[2] == left
+    copies.choose(1.0)
+    assert copies.chosen == 2
+
+
+def test_a_fall_of_a_level_is_averaged_and_a_rise_is_not_without_an_alpha():
+    for kept, wanted in ((ladder.WIDE, 3.0), (ladder.NARROW, 1.2)):
+        copies = blank_copies(kept)
+        copies.blocks = 10
+        assert copies.averaged(1.0, 3.0) == wanted
+        assert copies.averaged(3.0, 1.0) == 2.8
+    assert blank_copies(ladder.WIDE).averaged(1.0, np.nan) == ladder.HUGE

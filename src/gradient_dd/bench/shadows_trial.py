@@ -10,10 +10,9 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import chain, count, islice
+from itertools import chain, count, cycle, islice
 from os import cpu_count
 from pathlib import Path
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +23,10 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.tasks import Task, baird, boyan_chain, random_mdp, random_walk
+from gradient_dd.tasks import Task, baird, boyan_chain, from_tables, random_mdp, random_walk
 
 STEPS, EVERY, TUNED, SHOWN = 20_000, 100, 3, 5
-SEED = 2026
+SEED = 2026  # of trajectories and of Baird's initial weights
 SIZES = ((8, 3, 4, 0.9), (20, 3, 8, 0.95), (12, 2, 6, 0.99), (30, 3, 8, 0.9))  # states, actions, features, discount
 ALPHAS: Array = np.power(10.0, 0.2 - 0.3 * np.arange(15))  # over the mean of ‖x‖²
 ZETAS = (0.25, 1.0, 4.0, 16.0)
@@ -94,6 +93,27 @@ def diverging_cases(number: int, first: int = 17_000_000) -> Iterator[Case]:
     diverging = ((seed, task) for seed, task in made if not td_is_stable(task))
     for seed, task in islice(diverging, number):
         yield Case("diverging", f"random_mdp(3, 2, 2, 0.99, seed={seed})", task)
+
+
+def greedy_cases(number: int, first: int) -> Iterator[Case]:
+    """MDPs of 8 to 15 states and 4 or 6 features whose target policy goes to large features: TD is unstable there."""
+    sizes = cycle(((8, 3, 4, 0.95), (15, 4, 6, 0.97)))
+    made = ((seed, size, greedy_mdp(*size, seed)) for seed, size in zip(count(first), sizes, strict=False))
+    unstable = (one for one in made if np.linalg.eigvals(one[2].moments.A).real.min() < -0.01)
+    for seed, size, task in islice(unstable, number):
+        yield Case("greedy target", f"greedy_mdp{size}, seed {seed}", task)
+
+
+def greedy_mdp(n: int, actions: int, p: int, discount: float, seed: int) -> Task:
+    """Return an MDP with few likely transitions, uniform behaviour, and a target that nearly maximises a sum of x."""
+    rng = np.random.default_rng(seed)
+    P = 0.98 * rng.dirichlet(np.full(n, 0.1), size=(n, actions)) + 0.02 / n
+    X = rng.random((n, p))
+    wanted = X @ rng.random(p)
+    R = rng.standard_normal((n, actions, n))
+    target = np.full((n, actions), 0.05 / actions)
+    target[np.arange(n), (P @ wanted).argmax(axis=1)] += 0.95
+    return from_tables(P, R, discount, np.full((n, actions), 1 / actions), target, features=X, name="greedy_mdp")
 
 
 def rivals(task: Task, alphas: Array) -> dict[str, list[Setting]]:
@@ -199,19 +219,38 @@ def run_trial(
     steps: int = STEPS,
     tuned: int = TUNED,
     total: int = TUNED + SHOWN,
-    on_progress: Callable[[str], None] = lambda message: None,
+    on_row: Callable[[dict[str, Any]], None] = lambda row: None,
+    known: Iterable[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Run all cases and return rows and tables, ready for a file."""
-    begin = perf_counter()
+    """Run all cases but those whose rows are known, in a fixed random order; return rows and tables for a file."""
+    rows = {row["task"]: row for row in known}
+    missing = [case for case in cases if case.name not in rows]
+    order = np.random.default_rng(SEED).permutation(len(missing))
 
-    def work(case: Case) -> dict[str, Any]:
-        row = shown(case, schedule, alphas, steps, tuned, total)
-        on_progress(f"{perf_counter() - begin:6.0f} s  {case.name}")
-        return row
+    def work(case: Case) -> None:
+        rows[case.name] = shown(case, schedule, alphas, steps, tuned, total)
+        on_row(rows[case.name])
 
     with ThreadPoolExecutor(cpu_count()) as pool:
-        rows = list(pool.map(work, cases))
+        list(pool.map(work, [missing[i] for i in order]))
+    return summarised([rows[case.name] for case in cases], schedule, steps)
+
+
+def summarised(rows: list[dict[str, Any]], schedule: Schedule, steps: int) -> dict[str, Any]:
+    """Return rows with their tables."""
     return {"schedule": str(schedule), "steps": steps, "rows": rows, "tables": tables(rows)}
+
+
+def read_rows(rows: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file, one in each line; a last line that was cut off is left out."""
+    text = rows.read_text(encoding="utf-8") if rows.exists() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def keep_row(rows: Path, row: dict[str, Any]) -> None:
+    """Add a row to a file, in one write."""
+    with rows.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
 
 
 def lines(trial: dict[str, Any]) -> Iterator[str]:
@@ -231,6 +270,7 @@ def main() -> None:
     parser = ArgumentParser(description="The trial of the learner that chooses, see docs/shadows.md.")
     parser.add_argument("--quick", action="store_true", help="four tasks, four step sizes, 2,000 steps")
     parser.add_argument("--schedule", choices=("constant", "tapered"), default="constant")
+    parser.add_argument("--done", action="store_true", help="run nothing; show the tasks that are done")
     parser.add_argument("--out", type=Path, default=Path("shadows_trial.json"))
     chosen = parser.parse_args()
     schedule = constant if chosen.schedule == "constant" else tapered(STEPS // 10, per="step")
@@ -242,7 +282,17 @@ def main() -> None:
     else:
         cases = [*paper_cases(), *random_cases("on", 100), *random_cases("off", 100), *diverging_cases(50)]
         options = {}
-    trial = run_trial(cases, schedule, on_progress=lambda message: print(message, flush=True), **options)
+    rows = chosen.out.with_suffix(".rows")  # one line for each task that is done: a second call goes on from there
+    known = read_rows(rows)
+
+    def keep(row: dict[str, Any]) -> None:
+        keep_row(rows, row)
+        print(row["task"], flush=True)
+
+    if chosen.done:
+        trial = summarised(known, schedule, STEPS)
+    else:
+        trial = run_trial(cases, schedule, on_row=keep, known=known, **options)
     chosen.out.write_text(json.dumps(trial, indent=1))
     print("\n".join(lines(trial)))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradient_dd.cli.measured import log_shadows, task_shadows
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, constant
 from gradient_dd.errors import must
@@ -42,6 +43,7 @@ class Request:
     sampling: str | None = None
     learners: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
+    shadows: bool = False
     on_progress: Callable[[str, float], None] = no_progress
 
     @property
@@ -79,7 +81,11 @@ def analyse_task(task: Task, request: Request) -> Facts:
     deadline = thread_time() + SECONDS_FOR_LIMITS
     limits = [exact_limits(task, one.setting, sampling, deadline) for one in advice.candidates]
     about = {"task": str(task), "sampling": sampling, "schedule": str(request.schedule)}
-    return about | advice_facts(advice, limits) | {"TD": td_fact(task), "assumptions": assumptions(task, request)}
+    settings = [one.setting for one in advice.candidates]
+    shadows = measured_shadows(request, lambda: task_shadows(task, settings, sampling))
+    return (
+        about | advice_facts(advice, limits, shadows) | {"TD": td_fact(task), "assumptions": assumptions(task, request)}
+    )
 
 
 def analyse_log(path: str | Path, request: Request) -> Facts:
@@ -100,19 +106,31 @@ def analyse_log(path: str | Path, request: Request) -> Facts:
         on_progress=request.report,
     )
     about = {"task": str(log), "sampling": "independent draws from the log", "schedule": str(request.schedule)}
-    facts = about | advice_facts(advice, [Limits(None, None, None) for _ in advice.candidates])
+    settings = [one.setting for one in advice.candidates]
+    shadows = measured_shadows(request, lambda: log_shadows(log, settings))
+    facts = about | advice_facts(advice, [Limits(None, None, None) for _ in advice.candidates], shadows)
     return facts | {"TD": td_fact(log.in_row_space()), "doubt": None if doubt is None else doubt._asdict()}
 
 
-def advice_facts(advice: Advice, limits: list[Limits]) -> Facts:
+def measured_shadows(request: Request, measure: Callable[[], list[Facts | None]]) -> list[Facts | None] | None:
+    """Return what shadows say of the candidates, if the user asks for it."""
+    if not request.shadows:
+        return None
+    request.on_progress("shadows: copies without rewards, whose growth is measured", 1.0)
+    return measure()
+
+
+def advice_facts(advice: Advice, limits: list[Limits], shadows: list[Facts | None] | None) -> Facts:
     """Return advice as plain data."""
-    rows = zip(advice.candidates, limits, strict=True)
+    rows = [candidate_facts(one) | limit._asdict() for one, limit in zip(advice.candidates, limits, strict=True)]
+    if shadows is not None:
+        rows = [row | {"shadow": shadow} for row, shadow in zip(rows, shadows, strict=True)]
     return {
         "horizon": length(advice.horizon),
         "measure": advice.measure,
         "initial error": advice.initial_error,
         "advice": None if advice.best is None else best_facts(advice, advice.best),
-        "candidates": [candidate_facts(one) | limit._asdict() for one, limit in rows],
+        "candidates": rows,
         "left out": advice.left_out,
         "curve": None if advice.best is None else curve_facts(advice.pilot_horizon, advice.best),
     }

@@ -8,11 +8,12 @@ from gradient_dd.theory.advice.advise import NOT_TRIED
 
 Facts = dict[str, Any]
 HEAD = ("learner", "its best setting", "over the run", "at the end", "stable below", "safe below")
+SHADOW_HEAD = ("learner", "alpha", "growth a step", "so it", "no growth up to", "stable below", "safe below")
 MEASURES = {"area": "over the whole run", "last100": "at the end"}
 BARS = "▁▂▃▄▅▆▇█"
 COLUMNS = 40  # of the picture of the curve
 SHARES = (0.01, 0.1, 0.5, 1.0)  # of a run at which the error is printed
-NOT_PARAMETERS = ("learner", "area", "last100", "refined", "stable", "safe", "rate")
+NOT_PARAMETERS = ("learner", "area", "last100", "refined", "stable", "safe", "rate", "shadow")
 
 
 def facts_page(facts: Facts) -> str:
@@ -20,6 +21,8 @@ def facts_page(facts: Facts) -> str:
     about = f"{facts['task']}, {facts['horizon']}, step size {facts['schedule']}, sampling: {facts['sampling']}"
     blocks = [[about, f"The error to keep small is the one {MEASURES[facts['measure']]}.", "", *advice_lines(facts)]]
     blocks += [[table(map(row, facts["candidates"]), HEAD), *notes(facts)]]
+    if any("shadow" in one for one in facts["candidates"]):
+        blocks += [shadow_lines(facts["candidates"])]
     blocks += [[f"TD is {facts['TD']}.", *doubt_lines(facts.get("doubt"))]]
     if facts.get("assumptions"):
         blocks += [assumption_lines(facts["assumptions"])]
@@ -89,6 +92,27 @@ def row(one: Facts) -> tuple[str, ...]:
     """Return a learner as a row of the table."""
     errors = (f"{estimate(one[name])}{'' if one['refined'] else ' *'}" for name in ("area", "last100"))
     return (one["learner"], parameters(one), *errors, limit(one["stable"]), limit(one["safe"]))
+
+
+def shadow_lines(candidates: list[Facts]) -> list[str]:
+    """Return the measured growth of every setting's shadows beside its exact limits."""
+    steps = next((one["shadow"]["steps"] for one in candidates if one["shadow"]), 0)
+    return [
+        table(map(shadow_row, candidates), SHADOW_HEAD),
+        f"shadows: copies without rewards, from random starts, on {steps:,} transitions. How quickly they grow in a "
+        "step, with a 95 % interval, is how quickly the learner forgets its start (below 0) or diverges (above 0).",
+        "Shadows show what nearly every run does. Above the alpha that is safe, rare runs burst all the same.",
+    ]
+
+
+def shadow_row(one: Facts) -> tuple[str, ...]:
+    """Return what shadows say of a learner's best setting, as a row of the table."""
+    exact = limit(one["stable"]), limit(one["safe"])
+    if one["shadow"] is None:
+        return one["learner"], f"{one['alpha']:.3g}", "not measured: not linear in w and η", "", "?", *exact
+    shadow = one["shadow"]
+    growth = f"{shadow['growth']:.2e} [{shadow['low']:.2e}, {shadow['high']:.2e}]"
+    return one["learner"], f"{one['alpha']:.3g}", growth, shadow["says"], limit(shadow["no growth up to"]), *exact
 
 
 def limit(value: float | None) -> str:

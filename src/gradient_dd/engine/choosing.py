@@ -39,7 +39,6 @@ def run_shadow_learner(
 
     The weights are those of `ShadowLearner(p, alpha, seed=shadow_seed)` on the same stream, to the bit.
     """
-    from gradient_dd.engine.kernels.shadows import COPIES
     from gradient_dd.engine.kernels.shadows import run as run_compiled
 
     Horizon(steps=steps, every=every).check(task)
@@ -49,8 +48,10 @@ def run_shadow_learner(
     outcomes = tuple(np.ascontiguousarray(array) for array in (row, next_row, reward, discount, rho))
     ended = np.concatenate([[0], np.cumsum(ends[column])[:-1]])
     factors = schedule.factors(np.arange(1, steps + 1) if schedule.per == "step" else ended + 1)
-    rungs = ladder.WIDE if alpha is None else ladder.NARROW
-    columns = tuple(np.repeat(column, COPIES) for column in np.array(rungs, dtype=float).T)
+    chosen = ladder.WIDE if alpha is None else ladder.NARROW
+    *numbers, averages = np.array(chosen.rungs, dtype=float).T
+    columns = *(np.repeat(column, ladder.COPIES) for column in numbers), averages.astype(np.int64)
+    rules = tuple(map(float, (chosen.caution, chosen.largest, chosen.sudden, chosen.centre, chosen.wait)))
     vectors = np.random.default_rng(shadow_seed).standard_normal((task.n_features, ladder.STARTS))
     odd = np.asarray(np.random.PCG64DXSM(shadow_seed).random_raw(steps), np.uint64) & np.uint64(1)
     root = np.sqrt(task.visits)
@@ -63,6 +64,8 @@ def run_shadow_learner(
             outcomes,
             rows_of(task),
             columns,
+            rules,
+            chosen.first,
             float(alpha or 0.0),
             np.array(task.initial_weights, dtype=float),
             vectors,

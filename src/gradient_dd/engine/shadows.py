@@ -101,11 +101,14 @@ def lane_growth(silent: Task, settings: Sequence[Setting], blocks: int, sampling
 
 def rescale(lanes: LaneRun, factors: Array) -> None:
     """Multiply all weights of every lane, and its x·(w − w_prev), by a factor: without rewards nothing else changes."""
+    from gradient_dd.engine.kernels.lane_state import lane_fields
+
     for places, block in zip(lanes.places, lanes.blocks, strict=True):
         state, count = block.lanes, len(places)
+        change = lane_fields(block.settings[0].rule).index("memory_x_change")
         for array in (state.w, state.eta):
             array.reshape(-1, len(block.errors.now))[:, :count] *= factors[places]
-        state.fields.reshape(-1, block.stride)[-2, :count] *= factors[places]
+        state.fields.reshape(-1, block.stride)[change, :count] *= factors[places]
 
 
 def reference_growth(silent: Task, setting: Setting, blocks: int, sampling: str, seed: int, run: int) -> Array:

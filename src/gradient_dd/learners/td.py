@@ -1,7 +1,8 @@
 """TD(λ): temporal-difference learning, off-policy through ρ.
 
     δ = r + γ x'·w − x·w
-    z ← ρ (γ λ z + x)
+    w ← w + α ρ δ x
+    with λ > 0:  z ← ρ (γ λ z + x)
     w ← w + α δ z
 
 On average  Δw = α (b − A w).  The fixed point solves A w = b. TD is stable only where −A is: Baird's counterexample

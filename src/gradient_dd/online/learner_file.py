@@ -50,7 +50,7 @@ def write_learner(
     state: dict[str, Array],
     features: Features | None,
 ) -> None:
-    """Write the file beside its place, then move it there in one step."""
+    """Write the file of a learner."""
     header = {
         "format": FORMAT,
         "version": VERSION if setting.rule.traces else 1,
@@ -62,6 +62,11 @@ def write_learner(
         "counts": counts._asdict(),
         "features": described_map(features),
     }
+    write_arrays(path, header, state)
+
+
+def write_arrays(path: Any, header: dict[str, Any], state: dict[str, Array]) -> None:
+    """Write a header and arrays beside their place, then move them there in one step."""
     target = file_path("The file of a learner", path)
     part = target.with_name(target.name + ".part")
     try:

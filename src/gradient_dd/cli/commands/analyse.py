@@ -18,6 +18,7 @@ from gradient_dd.errors import Words, must
 @click.option("--sampling", help="'trajectory' (default) or 'iid'.")
 @click.option("--learner", "learners", multiple=True, metavar="NAME", help="Try this learner, not the usual five.")
 @click.option("--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="Try a rule of your own as well.")
+@click.option("--shadows", is_flag=True, help="Measure with copies without rewards whether each learner diverges.")
 @click.option("--log", "log_file", type=click.Path(), help="Transitions in a .npz or .csv file, instead of a task.")
 @as_json
 def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None, as_json: bool, **flags: Any) -> None:
@@ -42,7 +43,7 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
 
     if (task is None) == (log_file is None):
         raise must("'analyse'", "be given a task or a log", Words("neither" if task is None else "both"))
-    names = {name: flags[name] for name in ("episodes", "steps", "measure", "sampling", "learners")}
+    names = {name: flags[name] for name in ("episodes", "steps", "measure", "sampling", "learners", "shadows")}
     request = Request(
         **names,
         schedule=parse_schedule(flags["schedule"]),

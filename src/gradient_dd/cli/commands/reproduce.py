@@ -1,8 +1,7 @@
-"""`gradient-dd reproduce`, `report` and `plot`: the paper. What else `reproduce` makes stands in OTHERS."""
+"""`gradient-dd reproduce`, `report` and `plot`: the paper."""
 
 import os
 import re
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +9,11 @@ import click
 
 from gradient_dd.cli.options import dask_address, folder_at, own_rules, results_file, results_folder, worker_count
 from gradient_dd.cli.tables import as_json, json_text, table
-from gradient_dd.errors import must
 
 if TYPE_CHECKING:
     from gradient_dd.paper.reproduce import Reproduction
 
 COLOURS = {"does not hold": "red", "holds in part": "yellow", "not decided": "yellow", "holds": "green"}
-
-OTHERS = {  # words that stand alone in place of figures, and the module whose `reproduce` makes what they name
-    "family": "gradient_dd.cli.family",
-}
 
 figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 
@@ -44,14 +38,17 @@ def reproduce(
     """Reproduce the paper at its own scale: every figure, or those named, and a verdict on every claim.
 
     Leaves report.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a second call
-    resumes. `gradient-dd list figures` names the figures.
-
-    `reproduce family` compares every learner on the problems of the field instead, and says where the DD term helps.
+    resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce shadows` makes the report of the
+    learner that chooses instead, in results-shadows: a trial, four figures and verdicts, in about two minutes.
+    `gradient-dd reproduce family` compares every learner on the problems of the field, in results-family, and says
+    where the DD term helps.
     """
-    if others := [name for name in figures if name in OTHERS]:
-        if len(figures) > 1:
-            raise must(f"{others[0]!r}", "stand alone, without figures", " ".join(figures))
-        import_module(OTHERS[others[0]]).reproduce(runs, episodes, workers, dask, out, as_json)
+    if "family" in figures:
+        reproduce_family(figures, runs, episodes, workers, dask, out, as_json)
+        return
+    if "shadows" in figures:
+        others = {"FIGURE": figures[1:], "--runs": runs, "--episodes": episodes, "--workers": workers, "--dask": dask}
+        reproduce_shadows([name for name, value in others.items() if value], out, as_json)
         return
     click.echo(
         f"Reproducing {', '.join(figures) or 'the whole paper'} …", err=True
@@ -65,6 +62,32 @@ def reproduce(
     with watched(folder / "results.db", workers, dask) as how:
         made = reproduce(figures, folder, scale, on_stage=print_stage, **how)
     print_verdicts(made, as_json, whole=not figures)
+
+
+def reproduce_family(figures: tuple[str, ...], *how: Any) -> None:
+    """Compare the family, and print what it says."""
+    from gradient_dd.cli.family import reproduce
+    from gradient_dd.errors import Words, must
+
+    if len(figures) > 1:
+        raise must("'family'", "stand alone, without figures", Words(" ".join(figures)))
+    reproduce(*how)
+
+
+def reproduce_shadows(others: list[str], out: str | None, as_json: bool) -> None:
+    """Make the report of shadows, and print its verdicts; `others` are options that it does not have."""
+    from gradient_dd.errors import Words, must
+    from gradient_dd.shadows_report.reproduce import reproduce_shadows
+
+    if others:
+        raise must("'reproduce shadows'", "be called without more than --out and --json", Words(", ".join(others)))
+    made = reproduce_shadows(Path("results-shadows") if out is None else folder_at(out), print_stage)
+    if as_json:
+        click.echo(json_text([one._asdict() for one in made.verdicts]))
+        return
+    rows = [(one.statement, one.verdict, one.numbers) for one in made.verdicts]
+    click.echo(coloured(table(rows, ("statement", "verdict", "measured"))) + "\n")
+    click.echo(f"The report, with figures: {made.page}")
 
 
 @click.command()

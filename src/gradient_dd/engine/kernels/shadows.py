@@ -7,32 +7,65 @@ import numba
 import numpy as np
 
 from gradient_dd.engine.kernels.compiler_options import COMPILE
-from gradient_dd.engine.ladder import BLOCK, CAUTION, HUGE, MEMORY, STARTS, STAY, UNIT, WORSE
-
-COPIES = 1 + STARTS + 1
+from gradient_dd.engine.ladder import (
+    AVERAGE,
+    BLOCK,
+    COPIES,
+    HUGE,
+    MEMORY,
+    NOISE,
+    STARTS,
+    STAY,
+    UNIT,
+    WORSE,
+)
 
 
 @numba.njit(nogil=True, **COMPILE)
-def choose(w, eta, squares, bias, spread, sums, blocks, chosen):
-    """Make a choice as `ShadowLearner._choose` does and return it; `sums` are (Σ moved², Σ δ², B², mean ‖x‖²)."""
+def average(w, eta, averages, age):
+    """Move every rung that averages towards its source: all its copies."""
+    share = min(1.0, AVERAGE / age)
+    for k in range(averages.size):
+        if averages[k] >= 0:
+            for i in range(w.shape[0]):
+                for copy in range(COPIES):
+                    here, there = k * COPIES + copy, averages[k] * COPIES + copy
+                    w[i, here] += share * (w[i, there] - w[i, here])
+                    eta[i, here] += share * (eta[i, there] - eta[i, here])
+
+
+@numba.njit(nogil=True, **COMPILE)
+def averaged(level, value, blocks, sudden):
+    """Return a level after one more block; a rise counts at once if it is `sudden`."""
+    value = value if value < HUGE else HUGE
+    return value if sudden != 0.0 and value > level else level + (value - level) / blocks
+
+
+@numba.njit(nogil=True, **COMPILE)
+def choose(w, eta, squares, bias, spread, sums, blocks, chosen, waits, copied, rules):
+    """Make a choice as `ShadowCopies.choose` does and return it; `sums` are those of `ShadowCopies` and mean ‖x‖²."""
+    caution, largest, sudden, _, wait = rules
     rungs = bias.size
     for i in range(2):
         mean = sums[i] / BLOCK
-        if mean < HUGE and mean > sums[2]:
-            sums[2] = mean
+        mean = mean if mean < HUGE else HUGE
+        sums[2 + i] += (mean - sums[2 + i]) / blocks
+        if largest != 0.0 and mean < HUGE and mean > sums[4]:
+            sums[4] = mean
+    if largest == 0.0:
+        sums[4] = sums[2] + sums[3]
     for k in range(rungs):
         level = 0.0
         for start in range(STARTS):
             level += squares[k * COPIES + 1 + start] / (STARTS * BLOCK)
-        level = level / sums[3]
-        level = level if level < HUGE else HUGE
-        bias[k] += (level - bias[k]) / blocks
-        level = squares[k * COPIES + COPIES - 1] / BLOCK
-        level = level if level < HUGE else HUGE
-        spread[k] += (level - spread[k]) / blocks
-    predicted = CAUTION * sums[2] * bias + spread
-    best, least = 0, np.inf
+        bias[k] = averaged(bias[k], level / sums[5] if sums[5] > 0.0 else 0.0, blocks, sudden)
+        spread[k] = averaged(spread[k], squares[k * COPIES + NOISE] / BLOCK, blocks, sudden)
+    predicted = caution * sums[4] * bias + spread
+    best, least = chosen, np.inf
     for k in range(rungs):
+        if waits[k] > 0.0 and k != chosen:
+            waits[k] -= 1.0
+            continue
         favoured = predicted[k] * STAY if k == chosen else predicted[k]
         if favoured < least:
             best, least = k, favoured
@@ -43,26 +76,28 @@ def choose(w, eta, squares, bias, spread, sums, blocks, chosen):
                     w[i, k * COPIES + copy] = w[i, best * COPIES + copy]
                     eta[i, k * COPIES + copy] = eta[i, best * COPIES + copy]
             bias[k], spread[k] = bias[best], spread[best]
+            copied[k] += 1.0
+            waits[k] = wait * 2.0 ** min(copied[k] - 1.0, 50.0)
     squares[:] = 0.0
     sums[0] = sums[1] = 0.0
     return best
 
 
 @numba.njit(nogil=True, **COMPILE)
-def run(column, factors, signs, outcomes, features, rungs, alpha, start, vectors, measure, every):
+def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, start, vectors, measure, every):
     """Run one setting; return the error after every so many steps, (points,), the choice then, and w at the end.
 
     column, factors, signs  (steps,) outcomes, factors on alpha, random signs ±1
     outcomes  row, next_row, reward, discount, rho of every outcome;  features  (indices, values, counts) of every row
-    rungs     (multiple, zeta, c, direct) of every copy, (copies,) each;  alpha  0 for the wide ladder
+    rungs     (multiple, zeta, c, direct) of every copy, (copies,) each, and `averages` of every rung
+    rules     (caution, largest, sudden, centre, wait) of the ladder;  alpha  0 for the wide ladder
     vectors   (p, STARTS) where the bias shadows start;  measure  (rows, targets): the error is ‖rows w − targets‖
     """
     row, next_row, reward, discount, rho = outcomes
     indices, values, counts = features
-    multiple, zeta, c, direct = rungs
-    p, size = start.size, multiple.size
-    count = size // COPIES
-    w, eta = np.zeros((p, size)), np.zeros((p, size))
+    multiple, zeta, c, direct, averages = rungs
+    p, size, count = start.size, multiple.size, averages.size
+    w, eta, foretold = np.zeros((p, size)), np.zeros((p, size)), np.zeros(p)
     for i in range(p):
         for k in range(count):
             w[i, k * COPIES] = start[i]
@@ -70,20 +105,23 @@ def run(column, factors, signs, outcomes, features, rungs, alpha, start, vectors
                 w[i, k * COPIES + 1 + j] = vectors[i, j]
     x_w, next_w, x_eta = np.empty(size), np.empty(size), np.empty(size)
     w_x, w_next, eta_x, rewards = np.empty(size), np.empty(size), np.empty(size), np.zeros(size)
-    squares, bias, spread, sums = np.zeros(size), np.zeros(count), np.zeros(count), np.zeros(4)
+    squares, bias, spread, sums = np.zeros(size), np.zeros(count), np.zeros(count), np.zeros(6)
+    waits, copied, centre = np.zeros(count), np.zeros(count), rules[3]
     rows, targets = measure
     errors, choices = np.empty(column.size // every), np.empty(column.size // every, np.int64)
-    norms, blocks, chosen = 0.0, 0, count - 1
+    norms, blocks, age, chosen = 0.0, 0, 0, first
     for t in range(column.size):
         o = column[t]
         here, there, gamma, ratio, factor = row[o], next_row[o], discount[o], rho[o], factors[t]
         x_w[:] = 0.0
         next_w[:] = 0.0
         x_eta[:] = 0.0
-        began = 0.0
+        began, guess, norm = 0.0, 0.0, 0.0
         for j in range(counts[here]):
             i, x = indices[here, j], values[here, j]
             began += x * start[i]
+            guess += x * foretold[i]
+            norm += x * x
             for v in range(size):
                 x_w[v] += x * w[i, v]
                 x_eta[v] += x * eta[i, v]
@@ -99,13 +137,17 @@ def run(column, factors, signs, outcomes, features, rungs, alpha, start, vectors
         moved = x_w[own] - began
         sums[0] += moved * moved
         sums[1] += surprise * surprise
-        for j in range(counts[here]):
-            norms += values[here, j] * values[here, j]
+        norms += norm
+        if centre > 0.0 and norms > 0.0:
+            share = centre * (t + 1) / norms * ratio
+            share = share / max(1.0, share * norm) * (surprise - guess)
+            for j in range(counts[here]):
+                foretold[indices[here, j]] += values[here, j] * share
         for k in range(count):
             rewards[k * COPIES] = reward[o]
-            rewards[k * COPIES + COPIES - 1] = signs[t] * surprise
+            rewards[k * COPIES + NOISE] = signs[t] * (surprise - guess)
         unit = alpha
-        if alpha == 0.0 and norms != 0.0:
+        if alpha == 0.0 and norms > 0.0:
             unit = UNIT * (t + 1) / norms
         for v in range(size):
             step = unit * factor * multiple[v]
@@ -124,9 +166,11 @@ def run(column, factors, signs, outcomes, features, rungs, alpha, start, vectors
                 for v in range(size):
                     w[i, v] += x * w_next[v]
         if (t + 1) % BLOCK == 0:
+            age += 1
             blocks = min(blocks + 1, MEMORY)
-            sums[3] = norms / (t + 1)
-            chosen = choose(w, eta, squares, bias, spread, sums, blocks, chosen)
+            sums[5] = norms / (t + 1)
+            average(w, eta, averages, age)
+            chosen = choose(w, eta, squares, bias, spread, sums, blocks, chosen, waits, copied, rules)
         if (t + 1) % every == 0:
             total = 0.0
             for m in range(targets.size):

@@ -16,7 +16,7 @@ import numpy as np
 from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE, INNER
 from gradient_dd.engine.kernels.folding import take_any_errors
 from gradient_dd.engine.kernels.fused import WHOLE_STRIPS, set_step_sizes
-from gradient_dd.engine.kernels.intrinsics import disjoint
+from gradient_dd.engine.kernels.intrinsics import barrier, disjoint
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
 from gradient_dd.engine.kernels.lane_state import lane_parameters
 from gradient_dd.engine.kernels.trace_vector import add_features, decay_trace, is_listed, products_with
@@ -124,8 +124,12 @@ def make_call_rule(rule: Rule) -> Any:
 # Passes over the lanes ---------------------------------------------------------------------------------------------
 
 
-load_sums, store_sums = disjoint("sums", ["sums", "row"])
-load_row, store_row = disjoint("row", ["sums", "row"])
+# A pass promises that its rows are disjoint, and ends with a barrier, because a row has another scope in the next one.
+SCOPES = ["sums", "row0", "row1", "row2", "row3"]
+load_sums, store_sums = disjoint("sums", SCOPES)
+load_row, store_row = disjoint("row0", SCOPES)
+(load_1, store_1), (load_2, store_2), (load_3, store_3) = (disjoint(scope, SCOPES) for scope in SCOPES[2:])
+FOUR = np.uintp(4)  # rows of a trace that one pass over the lanes takes together
 
 
 @numba.njit(**INLINE)
@@ -142,6 +146,7 @@ def add_row(sums, array, begin, value, B):
     use_widest_vectors()
     for lane in range(B):
         store_sums(sums, lane, load_sums(sums, lane) + load_row(array, begin + lane) * value)
+    barrier()
 
 
 @numba.njit(**INLINE)
@@ -150,25 +155,56 @@ def move_row(array, begin, coefficients, value, B):
     use_widest_vectors()
     for lane in range(B):
         store_row(array, begin + lane, load_row(array, begin + lane) + load_sums(coefficients, lane) * value)
+    barrier()
+
+
+@numba.njit(**INLINE)
+def entry(lanes, base, i):
+    """Return a row of a trace, and its value there."""
+    row = lanes.places[base + i]
+    return row, lanes.vectors[base + row]
 
 
 @numba.njit(**INLINE)
 def sum_along(sums, array, lanes, which, B):
     """Set the sums of all lanes to the product of a trace with their weights."""
+    use_widest_vectors()
     set_all(sums, 0.0, B)
-    p = np.uintp(lanes.marks.size >> 1)
-    base = which * p
-    for i in range(base, base + np.uintp(lanes.counts[which])):
-        row = lanes.places[i]
-        add_row(sums, array, row * B, lanes.vectors[base + row], B)
+    base, count = which * np.uintp(lanes.marks.size >> 1), np.uintp(lanes.counts[which])
+    whole = count - count % FOUR
+    for i in range(np.uintp(0), whole, FOUR):
+        (r0, z0), (r1, z1) = entry(lanes, base, i), entry(lanes, base, i + np.uintp(1))
+        (r2, z2), (r3, z3) = entry(lanes, base, i + np.uintp(2)), entry(lanes, base, i + np.uintp(3))
+        r0, r1, r2, r3 = r0 * B, r1 * B, r2 * B, r3 * B
+        for lane in range(B):
+            two = load_sums(sums, lane) + load_row(array, r0 + lane) * z0 + load_1(array, r1 + lane) * z1
+            store_sums(sums, lane, two + load_2(array, r2 + lane) * z2 + load_3(array, r3 + lane) * z3)
+        barrier()
+    for i in range(whole, count):
+        row, value = entry(lanes, base, i)
+        add_row(sums, array, row * B, value, B)
 
 
 @numba.njit(**INLINE)
 def move_along_z(array, lanes, coefficients, B):
     """Move all lanes along the trace z."""
-    for i in range(np.uintp(lanes.counts[0])):
-        row = lanes.places[i]
-        move_row(array, row * B, coefficients, lanes.vectors[row], B)
+    use_widest_vectors()
+    base, count = np.uintp(0), np.uintp(lanes.counts[0])
+    whole = count - count % FOUR
+    for i in range(np.uintp(0), whole, FOUR):
+        (r0, z0), (r1, z1) = entry(lanes, base, i), entry(lanes, base, i + np.uintp(1))
+        (r2, z2), (r3, z3) = entry(lanes, base, i + np.uintp(2)), entry(lanes, base, i + np.uintp(3))
+        r0, r1, r2, r3 = r0 * B, r1 * B, r2 * B, r3 * B
+        for lane in range(B):
+            along = load_sums(coefficients, lane)
+            store_row(array, r0 + lane, load_row(array, r0 + lane) + along * z0)
+            store_1(array, r1 + lane, load_1(array, r1 + lane) + along * z1)
+            store_2(array, r2 + lane, load_2(array, r2 + lane) + along * z2)
+            store_3(array, r3 + lane, load_3(array, r3 + lane) + along * z3)
+        barrier()
+    for i in range(whole, count):
+        row, value = entry(lanes, base, i)
+        move_row(array, row * B, coefficients, value, B)
 
 
 @numba.njit(**INLINE)

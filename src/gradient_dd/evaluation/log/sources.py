@@ -165,11 +165,45 @@ def csv_source(file: Path) -> Source:
             if name.lower() in USUAL["episode"] and pa.types.is_string(inferred.field(name).type):
                 kinds[name] = pa.string()
         convert = csv.ConvertOptions(include_columns=columns, column_types=kinds)
-        with csv.open_csv(file, read_options=csv.ReadOptions(block_size=CSV_BYTES), convert_options=convert) as opened:
-            for batch in opened:
-                yield as_arrays(batch)
+        try:
+            with csv.open_csv(
+                file, read_options=csv.ReadOptions(block_size=CSV_BYTES), convert_options=convert
+            ) as opened:
+                for batch in opened:
+                    yield as_arrays(batch)
+        except pa.ArrowInvalid as error:
+            if "conversion error" in str(error):
+                refuse_text(file, [name for name in columns if kinds[name] != pa.string()])
+            raise
 
     return Source(file.name, names, chunks)
+
+
+def refuse_text(file: Path, columns: list[str]) -> None:
+    """Raise with the row and the column of the first text that is no number; the file is read again, as text."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    convert = csv.ConvertOptions(
+        include_columns=columns, column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=True
+    )
+    row = 0
+    with csv.open_csv(file, read_options=csv.ReadOptions(block_size=CSV_BYTES), convert_options=convert) as opened:
+        for batch in opened:
+            for at, cells in enumerate(zip(*(column.to_pylist() for column in batch.columns), strict=True)):
+                for name, cell in zip(columns, cells, strict=True):
+                    if cell is not None and not is_number(cell):
+                        raise must(f"Column {name!r} in row {row + at:,}", "be a number", cell)
+            row += batch.num_rows
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number, or true or false."""
+    try:
+        float(text)
+    except ValueError:
+        return text.strip().lower() in ("true", "false")
+    return True
 
 
 def as_arrays(batch: Any) -> Chunk:

@@ -1,0 +1,181 @@
+"""The copies behind a `ShadowLearner`: the weights of all rungs and their shadows, how they move, how one is chosen.
+
+A column of w and η belongs to one copy; a rung has COPIES of them: its own weights, STARTS bias shadows and a noise
+shadow. `online/shadows.py` says what they are for. The arithmetic is that of `engine/kernels/shadows.py`,
+operation by operation.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.engine.ladder import (
+    AVERAGE,
+    BLOCK,
+    COPIES,
+    HUGE,
+    MEMORY,
+    NOISE,
+    STARTS,
+    STAY,
+    UNIT,
+    WORSE,
+    Ladder,
+)
+from gradient_dd.online.learner import LIMIT
+
+# Arrays and numbers that a file of a learner needs; all else follows from the ladder.
+ARRAYS = ("w", "eta", "foretold", "start", "squares", "bias", "spread", "waits", "copied", "sums")
+NUMBERS = ("norms", "blocks", "age", "chosen", "steps")
+
+
+class ShadowCopies:
+    """All copies of a ladder. sums  of a block, (x·(w − w₀))² and δ²; their recent means; B²."""
+
+    def __init__(self, ladder: Ladder, start: Array, vectors: Array) -> None:
+        self.ladder, self.start = ladder, start
+        p, rungs = len(start), len(ladder.rungs)
+        *columns, averages = np.array(ladder.rungs, dtype=float).T
+        self.multiple, self.zeta, self.c, self.direct = (np.repeat(column, COPIES) for column in columns)
+        self.averages = averages.astype(np.int64)
+        self.w, self.eta = np.zeros((2, p, rungs * COPIES))
+        self.w[:, ::COPIES] = start[:, None]
+        self.foretold = np.zeros(p)  # weights of the part of δ that x foretells
+        self.squares = np.zeros(rungs * COPIES)  # of x·(every copy), summed over the block
+        self.bias, self.spread, self.waits, self.copied = np.zeros((4, rungs))
+        self.sums = np.zeros(5)
+        self.norms, self.steps, self.chosen = 0.0, 0, ladder.first  # norms: the sum of ‖x‖² so far
+        self.restart(vectors)
+
+    def restart(self, vectors: Array) -> None:
+        """Start all bias shadows again, at vectors (p, STARTS), and all averages."""
+        for j in range(STARTS):
+            self.w[:, 1 + j :: COPIES], self.eta[:, 1 + j :: COPIES] = vectors[:, j, None], 0.0
+        self.squares[:] = self.sums[:2] = self.waits[:] = self.copied[:] = 0.0
+        self.blocks = self.age = self.steps = 0
+
+    def kept(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return the arrays and the numbers from which `take` restores all copies."""
+        return {name: getattr(self, name) for name in ARRAYS}, {name: getattr(self, name) for name in NUMBERS}
+
+    def take(self, arrays: dict[str, Array], numbers: dict[str, Any]) -> None:
+        """Become the copies that `kept` returned these arrays and numbers of."""
+        for name, value in [*arrays.items(), *numbers.items()]:
+            setattr(self, name, value)
+
+    def own(self) -> int:
+        """Return the column of the weights that are read out."""
+        return self.chosen * COPIES
+
+    def step(
+        self,
+        here: Any,
+        x: Array,
+        there: Any,
+        x_next: Array,
+        reward: float,
+        discount: float,
+        rho: float,
+        alpha: float | None,
+        factor: float,
+        sign: float,
+        update: int,
+    ) -> float:
+        """Make a step of all copies, and a choice at the end of a block; return δ of the rung that is read out.
+
+        A δ that is too large is returned before anything has changed. `alpha` is None for the wide ladder, `update`
+        the number of this update, from 1.
+        """
+        x_w, x_eta, next_w = along(x, self.w[here]), along(x, self.eta[here]), along(x_next, self.w[there])
+        own = self.own()
+        delta = float(reward + discount * next_w[own] - x_w[own])
+        if not abs(delta) <= LIMIT:
+            return delta
+        known = np.column_stack([self.start[here], self.foretold[here], x])
+        began, guess, norm = along(x, known).tolist()
+        self.squares += x_w * x_w
+        self.sums[0] += (x_w[own] - began) * (x_w[own] - began)
+        self.sums[1] += delta * delta
+        self.norms += norm
+        if self.ladder.centre > 0 and self.norms > 0:
+            share = self.ladder.centre * update / self.norms * rho
+            self.foretold[here] += x * (share / max(1.0, share * norm) * (delta - guess))
+        rewards = np.zeros_like(x_w)
+        rewards[::COPIES] = reward
+        rewards[NOISE::COPIES] = sign * (delta - guess)
+        unit = (UNIT * update / self.norms if self.norms > 0 else 0.0) if alpha is None else alpha
+        size = unit * factor * self.multiple
+        deltas = rewards + discount * next_w - x_w
+        w_x = size * rho * np.where(self.direct != 0, deltas, x_eta)
+        w_next = -size * rho * ((1.0 - self.c) * discount) * x_eta
+        eta_x = self.zeta * size * (rho * deltas - x_eta)
+        self.w[here] += x[:, None] * w_x
+        self.eta[here] += x[:, None] * eta_x
+        self.w[there] += x_next[:, None] * w_next
+        self.steps += 1
+        if self.steps == BLOCK:
+            self.end_block(self.norms / update)
+        return delta
+
+    def end_block(self, mean_norm: float) -> None:
+        """Move the averages, and choose."""
+        self.age += 1
+        self.blocks = min(self.blocks + 1, MEMORY)
+        share = min(1.0, AVERAGE / self.age)
+        for k in np.flatnonzero(self.averages >= 0):
+            place, source = columns_of(k), columns_of(self.averages[k])
+            for array in (self.w, self.eta):
+                array[:, place] += share * (array[:, source] - array[:, place])
+        self.choose(mean_norm)
+        self.squares[:] = self.sums[:2] = 0.0
+        self.steps = 0
+
+    def choose(self, mean_norm: float) -> None:
+        """Predict the error of every rung from its shadows, read out the best, start hopeless ones again from it."""
+        means = np.array([level(total / BLOCK) for total in self.sums[:2]])
+        self.sums[2:4] += (means - self.sums[2:4]) / self.blocks
+        largest = max([self.sums[4], *means[means < HUGE]])
+        self.sums[4] = largest if self.ladder.largest else self.sums[2] + self.sums[3]
+        for k in range(len(self.bias)):
+            squares = self.squares[k * COPIES : (k + 1) * COPIES]
+            bias = 0.0
+            for start in range(STARTS):
+                bias += squares[1 + start] / (STARTS * BLOCK)
+            self.bias[k] = self.averaged(self.bias[k], bias / mean_norm if mean_norm else 0.0)
+            self.spread[k] = self.averaged(self.spread[k], squares[NOISE] / BLOCK)
+        predicted = self.ladder.caution * self.sums[4] * self.bias + self.spread
+        favoured = predicted.copy()
+        favoured[self.chosen] *= STAY
+        waiting = (self.waits > 0) & (np.arange(len(self.waits)) != self.chosen)
+        self.waits[waiting] -= 1.0
+        favoured[waiting] = np.inf
+        best = self.chosen = int(favoured.argmin()) if favoured.min() < np.inf else self.chosen
+        for worse in np.flatnonzero(predicted > WORSE**2 * predicted[best]):
+            for array in (self.w, self.eta):
+                array[:, columns_of(worse)] = array[:, columns_of(best)]
+            self.bias[worse], self.spread[worse] = self.bias[best], self.spread[best]
+            self.copied[worse] += 1.0
+            self.waits[worse] = self.ladder.wait * 2.0 ** min(self.copied[worse] - 1.0, 50.0)
+
+    def averaged(self, old: float, value: float) -> float:
+        """Return a level after one more block; a rise counts at once if the ladder says so."""
+        value = level(value)
+        return value if self.ladder.sudden and value > old else old + (value - old) / self.blocks
+
+
+def columns_of(rung: Any) -> slice:
+    """Return the columns of a rung's copies."""
+    return slice(int(rung) * COPIES, (int(rung) + 1) * COPIES)
+
+
+def along(values: Array, rows: Array) -> Array:
+    """Return Σ_i values_i rows_i, added one after the other: the order of the compiled version, to the bit."""
+    if not len(values):
+        return np.zeros(rows.shape[1])
+    return np.add.reduce(values[:, None] * rows, axis=0)
+
+
+def level(value: float) -> float:
+    """Return a mean square, or HUGE where it is beyond that or not a number."""
+    return value if value < HUGE else HUGE
