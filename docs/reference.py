@@ -77,7 +77,7 @@ def learners_page() -> str:
 
 
 def learner_section(rule: Rule) -> str:
-    """Return a learner's label, equation, parameters, reference and file."""
+    """Return a learner's label, equation, parameters, promises, reference and file."""
     rows = [(f"`{p.name}`", p.meaning, p.legal, f"{p.default:g}") for p in rule.parameters]
     prose = [line for line in rule.doc.splitlines()[1:] if not line.startswith("    ")]
     return "\n\n".join(
@@ -87,10 +87,45 @@ def learner_section(rule: Rule) -> str:
             f"```text\n{rule.equation}\n```",
             "\n".join(prose).strip(),
             table(("parameter", "meaning", "range", "default"), rows),
+            "\n".join(f"- *{what}:* {words}" for what, words in promises(rule).items()),
             f"*Reference:* {rule.reference}",
             f"*File:* `src/{rule.module.replace('.', '/')}.py`",
         ]
     )
+
+
+def promises(rule: Rule) -> dict[str, str]:
+    """Return what a rule declares, in words: its cost, where it rests, whether it is stable, and its options."""
+    at_rest = "the TD fixed point, A w = b" if rule.td_fixed_point else "a point of its own"
+    at_rest += ", with the A and b of its trace" if rule.td_fixed_point and has_trace(rule) else ""
+    twice = ". It uses a sample twice, so its mean update is stated to first order in α"
+    stable = "on every task, on-policy or not, if α is small enough and ζ, where it has one, large enough"
+    options = [f"`{parameter.name}`" for parameter in rule.parameters if parameter.name != "alpha"]
+    options += ["`rho_mode`, the placement of ρ"] if rule.has_rho_mode else []
+    return {
+        "Cost of an update": cost(rule),
+        "Rests at": f"{at_rest}{twice if rule.uses_sample_twice else ''}.",
+        "Stable": f"{stable if rule.stable_off_policy else 'not on every task: nothing is promised off-policy'}.",
+        "Options": f"{', '.join(options) or 'none but `alpha`'}.",
+    }
+
+
+def cost(rule: Rule) -> str:
+    """Return how the work of an update grows, from what a rule moves."""
+    vectors = "w and η" if rule.has_eta else "w"
+    if rule.natural:
+        return f"p², p being the number of weights: it keeps the inverse of a p × p matrix beside {vectors}."
+    if "w_change" in rule.moves:
+        return "the number of weights that have moved: the last change of w is made again, in part."
+    words = f"the non-zeros of x and x', in {vectors}"
+    if has_trace(rule):
+        words += "; with λ > 0 also those of the trace" if rule.along_trace else ", and those of its trace"
+    return f"{words}."
+
+
+def has_trace(rule: Rule) -> bool:
+    """Return whether one of its forms has a trace."""
+    return any(form.traces for form in rule.forms)
 
 
 def tasks_page() -> str:

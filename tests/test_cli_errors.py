@@ -25,6 +25,7 @@ def call(*arguments, **environment):
         (["reproduce", "--runs", "0"], "Error: 'runs' must be a whole number, 1 or more. Got 0."),
         (["reproduce", "--runs", "-3"], "Error: 'runs' must be a whole number, 1 or more. Got -3."),
         (["reproduce", "--episodes", "0"], "Error: 'episodes' must be a whole number, 1 or more. Got 0."),
+        (["reproduce", "family", "walk"], "Error: 'family' must stand alone, without figures. Got family walk."),
         (["show", "random_mdp", "episodic=no"], "Error: 'episodic' must be true or false. Got 'no'."),
         (["show", "baird", "n_states=100000"], "Error: The table of baird, 100000 states, must take at most 1 GB, "),
         (["show", "random_walk", "n_states=1e400"], "Error: 'n_states' must be a whole number, 1 or more. Got inf."),

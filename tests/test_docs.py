@@ -140,6 +140,13 @@ def test_the_reference_has_every_learner_task_and_command():
     for rule in LEARNERS.values():
         shown = (rule.equation, rule.reference, f"src/gradient_dd/learners/{rule.name}.py", *rule.defaults)
         assert all(text in learners for text in shown), rule.name
+        assert all(
+            f"- *{what}:* {words}" in reference.learner_section(rule)
+            for what, words in reference.promises(rule).items()
+        )
+    assert "- *Rests at:* a point of its own" in reference.learner_section(LEARNERS["residual_gradient"])
+    assert "also those of the trace" in reference.learner_section(LEARNERS["gtd2"])
+    assert "p², p being" in reference.learner_section(LEARNERS["natural_tdc"])
     assert all(f"## `{name}`" in tasks and f"src/gradient_dd/tasks/{name}.py" in tasks for name in TASKS)
     flowing = " ".join(lines.split())
     for command in COMMANDS:

@@ -81,6 +81,10 @@ def test_the_next_row_of_the_episode_is_the_next_observation(monkeypatch):
     cut = short.assign(truncated=short.index == 3, terminated=False, episode=0)
     _, reader = tables(cut)
     assert reader.dropped == 2
+    unmarked = short.drop(columns="terminated").assign(episode=short.index // 100)  # episodes change, no row says so
+    parts, reader = tables(unmarked)
+    assert reader.dropped == 6
+    assert np.array_equal(np.concatenate([part.episode for part in parts]), np.repeat(np.arange(6), 99))
 
 
 def test_termination_truncation_and_done():
@@ -221,6 +225,14 @@ def test_more_passes_and_another_order_learn_more():
     assert TASK.rmsve(often.w) < 0.7 * TASK.rmsve(once.w)
     assert not np.array_equal(often.w, shuffled.w)
     assert np.allclose(often.w, shuffled.w, atol=0.05)
+
+
+def test_a_long_log_is_read_again_for_every_pass(monkeypatch):
+    monkeypatch.setattr("gradient_dd.evaluation.stream.KEPT", 100)
+    once, often = (gdd.evaluate_log(FRAME, **QUICK | {"alpha": 0.02, "passes": passes}) for passes in (1, 3))
+    assert (once.passes, often.passes) == (1, 3)
+    assert once.rows == often.rows == len(FRAME)
+    assert TASK.rmsve(often.w) < 0.9 * TASK.rmsve(once.w)
 
 
 def test_the_command_prints_writes_json_and_a_page(tmp_path, answer):

@@ -40,7 +40,12 @@ def reproduce(
     Leaves report.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a second call
     resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce shadows` makes the report of the
     learner that chooses instead, in results-shadows: a trial, four figures and verdicts, in about two minutes.
+    `gradient-dd reproduce family` compares every learner on the problems of the field, in results-family, and says
+    where the DD term helps.
     """
+    if "family" in figures:
+        reproduce_family(figures, runs, episodes, workers, dask, out, as_json)
+        return
     if "shadows" in figures:
         others = {"FIGURE": figures[1:], "--runs": runs, "--episodes": episodes, "--workers": workers, "--dask": dask}
         reproduce_shadows([name for name, value in others.items() if value], out, as_json)
@@ -57,6 +62,16 @@ def reproduce(
     with watched(folder / "results.db", workers, dask) as how:
         made = reproduce(figures, folder, scale, on_stage=print_stage, **how)
     print_verdicts(made, as_json, whole=not figures)
+
+
+def reproduce_family(figures: tuple[str, ...], *how: Any) -> None:
+    """Compare the family, and print what it says."""
+    from gradient_dd.cli.family import reproduce
+    from gradient_dd.errors import Words, must
+
+    if len(figures) > 1:
+        raise must("'family'", "stand alone, without figures", Words(" ".join(figures)))
+    reproduce(*how)
 
 
 def reproduce_shadows(others: list[str], out: str | None, as_json: bool) -> None:

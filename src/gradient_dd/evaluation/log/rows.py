@@ -224,7 +224,7 @@ class RowReader:
             return here
         here.following = table.observation[1:].copy()
         ended = here.discount == 0
-        follows = (table.episode[1:] == table.episode[:-1]) & (table.row[1:] == table.row[:-1] + 1) & ~here.cut
+        follows = (table.episode[1:] == table.episode[:-1]) & (table.row[1:] == table.row[:-1] + 1)
         here.following[ended] = 0.0
         good = ended | follows
         self.dropped += int((~good).sum())

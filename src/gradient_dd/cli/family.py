@@ -1,0 +1,37 @@
+"""`gradient-dd reproduce family`: every learner on the problems of the field."""
+
+from pathlib import Path
+
+import click
+
+from gradient_dd.cli.commands.reproduce import coloured, print_stage, style
+from gradient_dd.cli.options import folder_at
+from gradient_dd.cli.tables import json_text, table
+
+STEPS = 10  # of a run, for each episode that is asked for
+
+
+def reproduce(
+    runs: int | None, episodes: int | None, workers: int | None, dask: str | None, out: str | None, as_json: bool
+) -> None:
+    """Compare the family, and print what it says."""
+    from gradient_dd.cli.live import watched
+    from gradient_dd.family.problems import Scale
+    from gradient_dd.family.reproduce import reproduce_family
+    from gradient_dd.paper.claims import as_data
+    from gradient_dd.paper.scale import Scale as PaperScale
+
+    asked = PaperScale(runs, episodes)  # refuses what the paper's own reproduction refuses
+    scale = Scale(asked.runs, asked.episodes and STEPS * asked.episodes)
+    default = "results-family-quick" if scale.note else "results-family"
+    folder = Path(default) if out is None else folder_at(out)
+    with watched(folder / "results.db", workers, dask) as how:
+        made = reproduce_family(folder, scale, on_stage=print_stage, **how)
+    if as_json:
+        click.echo(json_text(as_data(made.verdicts)))
+        return
+    for sentence in made.conclusions:
+        click.echo(style(sentence, bold=True) + "\n")
+    rows = [(v.where, v.statement, f"{v.verdict} ({v.fraction})") for v in made.verdicts]
+    click.echo(coloured(table(rows, ("where", "statement", "verdict"))) + "\n")
+    click.echo(f"The report, with pictures and the numbers of every verdict: {made.page}")

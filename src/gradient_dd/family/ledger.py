@@ -1,0 +1,289 @@
+"""The ledger: what others have published, and what we ask about the DD term, each with a verdict from shown runs.
+
+A statement holds where the whole interval lies on the side that it says; `paper.claims.verdict` has the words.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.family import published
+from gradient_dd.family.contest import Contest
+from gradient_dd.family.trials import Trial, fixed_point_name
+from gradient_dd.learners import LEARNERS
+from gradient_dd.paper.claims.claim import Claim
+from gradient_dd.paper.claims.verdict import Question, Verdict
+from gradient_dd.studies.statistics import Interval, ratio_interval
+
+Answer = Callable[[float], Interval]
+
+WITH_DD = {"gradient_dd": "gtd2", "tdc_dd": "tdc", "tdrc_dd": "tdrc", "htd_dd": "htd", "pgtd2_dd": "pgtd2"}
+OURS = "this project"
+SENSITIVE = 2.0  # error at λ = 0 over that at λ = 0.9
+RATIO, WITHIN = "ratio of mean errors on shown runs", "difference over twice its standard error below 1"
+
+
+class Statement(NamedTuple):
+    """A statement, where it stands, what would make it true, and the questions that decide it."""
+
+    name: str
+    where: str
+    text: str
+    criterion: str
+    questions: list[Question]
+
+
+def judge(contest: Contest, trials: Sequence[Trial]) -> list[Verdict]:
+    """Return the verdicts on every statement whose problems and learners are at hand."""
+    return [
+        Claim(one.name, one.where, one.text, one.criterion, (), lambda evidence: [], source=source_of(one.where)).judge(
+            one.questions
+        )
+        for one in (*of_others(contest, trials), *of_ours(contest, trials))
+        if one.questions
+    ]
+
+
+def of_others(contest: Contest, trials: Sequence[Trial]) -> list[Statement]:
+    """Return what others have published."""
+    return [
+        Statement(
+            "collision-tiers",
+            published.COLLISION,
+            "ETD and ETD(β) are best; V-trace, Tree Backup and ABTD last",
+            RATIO,
+            tiers(contest),
+        ),
+        Statement(
+            "collision-lambda",
+            published.COLLISION,
+            "TD and the gradient learners are sensitive to λ, ETD is not",
+            f"error at λ = 0 over that at λ = 0.9: above {SENSITIVE:g}, for ETD below",
+            lambda_matters(contest),
+        ),
+        Statement(
+            "collision-means", published.COLLISION, "Tuned errors are the published ones", WITHIN, means(contest)
+        ),
+        Statement(
+            "collision-fixed-points",
+            published.COLLISION,
+            "TD(λ) and ETD(λ) rest where they are known to rest, exactly",
+            WITHIN,
+            fixed_points(trials),
+        ),
+        Statement(
+            "rooms-variance",
+            published.ROOMS,
+            "Tree Backup, V-trace and ABTD suffer less from high variance",
+            "growth from Rooms to High-Variance Rooms over that of a rival: below 1",
+            high_variance(contest),
+        ),
+        Statement(
+            "rooms-end",
+            published.ROOMS,
+            "ETD ends with a lower error than others",
+            "ratio of mean errors at the end: below 1",
+            asymptotic(contest),
+        ),
+        Statement(
+            "tdrc-orderings",
+            published.REGULARISED,
+            "TDRC is ahead of GTD2, TDC and sometimes TD, as published",
+            "area under the RMSPBE over that of TDRC, on the published side of 1",
+            tdrc_orderings(trials),
+        ),
+    ]
+
+
+def of_ours(contest: Contest, trials: Sequence[Trial]) -> list[Statement]:
+    """Return what we ask."""
+    text = "PGTD2 beats GTD2 at λ = 0 because it uses its sample twice"
+    return [
+        Statement("pgtd2-reuse", OURS, text, RATIO, reuse(contest, trials)),
+        *(
+            Statement(
+                f"dd-{base}",
+                OURS,
+                f"The DD term lowers the error of {LEARNERS[base].label}",
+                RATIO,
+                helps(contest, dd, base),
+            )
+            for dd, base in WITH_DD.items()
+        ),
+    ]
+
+
+def source_of(where: str) -> str:
+    """Return whether a statement is ours or published."""
+    return "ours" if where == OURS else "paper"
+
+
+def compared(
+    contest: Contest,
+    problem: str,
+    ours: str,
+    rival: str,
+    side: str,
+    lams: tuple[float | None, float | None] = (None, None),
+    bound: float = 1.0,
+    measure: str = "area",
+    reading: str = "default",
+) -> list[Question]:
+    """Return the question whether a learner's error over a rival's is on a side of a bound; none if one is missing."""
+    if not all(contest.has(problem, name, lam) for name, lam in zip((ours, rival), lams, strict=True)):
+        return []
+    pair = [contest.errors(problem, name, lam, measure) for name, lam in zip((ours, rival), lams, strict=True)]
+    names = [label(name, lam) for name, lam in zip((ours, rival), lams, strict=True)]
+    return [question(problem, names, pair, side, bound, measure, reading, ratio_of((pair[0], pair[1])))]
+
+
+def question(
+    problem: str,
+    names: Sequence[str],
+    pair: Sequence[Array],
+    side: str,
+    bound: float,
+    measure: str,
+    reading: str,
+    answer: Answer,
+    text: str = "",
+) -> Question:
+    """Return a question with all that the ledger shows of it."""
+    facts: dict[str, Any] = {
+        "task": problem,
+        "measure": measure,
+        "runs": len(pair[0]),
+        "ours": {"label": names[0], "mean": mean(pair[0])},
+        "rival": {"label": names[1], "mean": mean(pair[1])} if len(names) > 1 else None,
+        "text": text or f"{problem}, {' / '.join(names)}:",
+    }
+    return Question("ratio", (), side, bound, reading, tuned_for=measure, answer=answer, facts=facts)
+
+
+def mean(errors: Array) -> float:
+    """Return the mean of errors; infinite where a run diverged."""
+    return float(errors.mean())
+
+
+def ratio_of(*pairs: tuple[Array, Array]) -> Answer:
+    """Return what gives the interval of a ratio at a level."""
+    return lambda level: ratio_interval(*pairs, level=level)
+
+
+def label(learner: str, lam: float | None) -> str:
+    """Return how a learner is called, with its λ where that is not tuned."""
+    return LEARNERS[learner].label + ("" if lam is None else f", λ = {lam:g}")
+
+
+def tiers(contest: Contest) -> list[Question]:
+    """Ask whether the three tiers are as published: tuned over λ, and where λ tells them apart most."""
+    found: list[Question] = []
+    for lam, reading in ((None, "first tier, λ tuned"), (0.0, "first tier, λ = 0")):
+        for ours in published.FIRST_TIER:
+            for rival in published.MIDDLE_TIER:
+                found += compared(contest, "collision", ours, rival, "below", (lam, lam), reading=reading)
+    for lam, reading in ((None, "last tier, λ tuned"), (0.9, "last tier, λ = 0.9")):
+        for ours in published.LAST_TIER:
+            for rival in published.MIDDLE_TIER:
+                found += compared(contest, "collision", ours, rival, "above", (lam, lam), reading=reading)
+    return found
+
+
+def lambda_matters(contest: Contest) -> list[Question]:
+    """Ask by what factor the error falls from λ = 0 to λ = 0.9."""
+    found: list[Question] = []
+    for learner in (*(one for one in published.MIDDLE_TIER if one != "pgtd2"), "etd"):
+        side = "below" if learner == "etd" else "above"
+        found += compared(contest, "collision", learner, learner, side, (0.0, 0.9), SENSITIVE)
+    return found
+
+
+def means(contest: Contest) -> list[Question]:
+    """Ask whether tuned means are within twice the standard error of the published ones."""
+    return [
+        agreement(contest.errors("collision", learner, lam), label(learner, lam), known)
+        for (learner, lam), known in published.COLLISION_MEANS.items()
+        if contest.has("collision", learner, lam)
+    ]
+
+
+def fixed_points(trials: Sequence[Trial]) -> list[Question]:
+    """Ask whether the exact errors of fixed points, averaged over draws of the features, are the known ones."""
+    return [
+        agreement(trial.shown[name], name, (known, published.ROUNDED))
+        for trial in trials
+        if trial.name == "fixed points"
+        for (learner, lam), known in published.FIXED_POINTS.items()
+        if (name := fixed_point_name(learner, lam)) in trial.shown
+    ]
+
+
+def agreement(errors: Array, name: str, known: tuple[float, float]) -> Question:
+    """Return the question whether a mean is within twice the standard error, theirs and ours, of a published one."""
+    ours = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else np.inf
+    distance = float(abs(errors.mean() - known[0]) / (2 * np.hypot(ours, known[1])))
+    text = f"{name}: ours {errors.mean():.3f}, published {known[0]:.3f}, distance"
+    return question("collision", [name], [errors], "below", 1.0, "area", "default", exactly(distance), text)
+
+
+def exactly(value: float) -> Answer:
+    """Return a number as its own interval."""
+    return lambda level: Interval(value, value, value)
+
+
+def reuse(contest: Contest, trials: Sequence[Trial]) -> list[Question]:
+    """Ask whether one sample beats GTD2 and two samples lose the advantage."""
+    found = compared(contest, "collision", "pgtd2", "gtd2", "below", (0.0, 0.0))
+    for trial in (one for one in trials if one.name == "two samples"):
+        one, two = (trial.shown[name] for name in ("one", "two"))
+        names = ["PGTD2 with two samples, λ = 0", "PGTD2 with one, λ = 0"]
+        found.append(question("collision", names, [two, one], "above", 1.0, "area", "default", ratio_of((two, one))))
+        found.append(agreement(two, names[0], published.TWO_SAMPLES))
+    return found
+
+
+def high_variance(contest: Contest) -> list[Question]:
+    """Ask whether the careful learners lose less from Rooms to High-Variance Rooms than the others."""
+    both = "rooms-high", "rooms"
+    found = []
+    for ours in (one for one in published.LAST_TIER if all(contest.has(problem, one) for problem in both)):
+        for rival in (one for one in ("td", "gtd2", "tdc", "etd") if one in contest.learners):
+            pairs = [(contest.errors(problem, ours), contest.errors(problem, rival)) for problem in both]
+            names = [label(ours, None), label(rival, None)]
+            text = f"growth of {names[0]} / growth of {names[1]}:"
+            found.append(
+                question("rooms-high", names, pairs[0], "below", 1.0, "area", "default", ratio_of(*pairs), text)
+            )
+    return found
+
+
+def asymptotic(contest: Contest) -> list[Question]:
+    """Ask whether ETD ends lower in both rooms."""
+    return [
+        one
+        for problem in ("rooms", "rooms-high")
+        for rival in ("td", "tdc", "gtd2", "vtrace")
+        for one in compared(contest, problem, "etd", rival, "below", measure="last100")
+    ]
+
+
+def tdrc_orderings(trials: Sequence[Trial]) -> list[Question]:
+    """Ask whether each learner is on the published side of TDRC, where the published number is clear of 1."""
+    found = []
+    for trial in (one for one in trials if one.name == "projected"):
+        for learner, areas in published.TDRC_AREAS.items():
+            known = areas.get(trial.problem, 1.0)
+            if abs(known - 1) > published.READ_OFF + 1e-9:
+                pair = trial.shown[learner], trial.shown["tdrc"]
+                side = "above" if known > 1 else "below"
+                text = f"{trial.problem}, {LEARNERS[learner].label} / TDRC, published {known:g}:"
+                names = [LEARNERS[learner].label, "TDRC"]
+                found.append(question(trial.problem, names, pair, side, 1.0, "area", "default", ratio_of(pair), text))
+    return found
+
+
+def helps(contest: Contest, dd: str, base: str) -> list[Question]:
+    """Ask on every problem whether the DD term lowers the error."""
+    return [one for problem in contest.problems for one in compared(contest, problem.name, dd, base, "below")]

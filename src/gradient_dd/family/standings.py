@@ -1,0 +1,108 @@
+"""Standings: how every learner did on every problem, from the shown runs; and what that says, in sentences."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gradient_dd.family.contest import Contest, is_of
+from gradient_dd.family.ledger import WITH_DD
+from gradient_dd.learners import LEARNERS, Setting
+from gradient_dd.paper.claims.evidence import edge
+from gradient_dd.paper.claims.verdict import Comparison, Verdict
+from gradient_dd.studies.statistics import Interval, has_exploded, ratio_interval
+
+
+class Standing(NamedTuple):
+    """A learner on a problem, tuned over everything for the error over the whole run.
+
+    mean, sem          its error on the shown runs
+    rank               1 for the lowest mean
+    ratio              to the learner that was best on the tuning runs, on the same shown runs, with its interval
+    diverged           shown runs that exploded
+    exploded, of       settings that exploded in some tuning run, of how many
+    edge               parameters whose best value is the first or last that was tried
+    """
+
+    problem: str
+    learner: str
+    setting: Setting
+    mean: float
+    sem: float
+    rank: int
+    ratio: Interval
+    diverged: int
+    exploded: int
+    of: int
+    edge: str
+
+
+def standings(contest: Contest) -> list[Standing]:
+    """Return a standing for each problem and learner."""
+    return [one for problem in contest.problems for one in on_problem(contest, problem.name)]
+
+
+def on_problem(contest: Contest, problem: str) -> list[Standing]:
+    """Return the standings of a problem, in the order of the learners."""
+    errors = {name: contest.errors(problem, name) for name in contest.learners}
+    means = {name: float(one.mean()) for name, one in errors.items()}
+    best = errors[contest.favourite(problem)]
+    found = []
+    for name, ours in errors.items():
+        setting = contest.choose(problem, name)
+        among = [one for one in contest.tuning[problem].settings if is_of(one, name) and one.rule is setting.rule]
+        found.append(
+            Standing(
+                problem,
+                name,
+                setting,
+                means[name],
+                float(ours.std(ddof=1) / np.sqrt(len(ours))) if len(ours) > 1 and np.isfinite(ours).all() else np.inf,
+                1 + sum(other < means[name] for other in means.values()),
+                ratio_interval((ours, best)),
+                int(has_exploded(ours, contest.first[problem]).sum()),
+                *contest.exploded(problem, name),
+                edge(setting, among),
+            )
+        )
+    return found
+
+
+def mean_ranks(found: list[Standing]) -> dict[str, float]:
+    """Return the mean rank of each learner over all problems, the lowest first."""
+    ranks: dict[str, list[int]] = {}
+    for one in found:
+        ranks.setdefault(one.learner, []).append(one.rank)
+    return dict(sorted(((name, float(np.mean(some))) for name, some in ranks.items()), key=lambda pair: pair[1]))
+
+
+def dd_comparisons(verdicts: list[Verdict]) -> dict[str, list[Comparison]]:
+    """Return the comparisons of each learner with the DD term against itself without."""
+    names = {f"dd-{base}": dd for dd, base in WITH_DD.items()}
+    return {
+        names[one.claim]: [each for judgement in one.judgements for each in judgement.comparisons]
+        for one in verdicts
+        if one.claim in names
+    }
+
+
+def conclusions(verdicts: list[Verdict], found: list[Standing]) -> list[str]:
+    """Return what the comparison says: where the DD term helps, with what, where not, and who leads."""
+    told = []
+    for dd, comparisons in dd_comparisons(verdicts).items():
+        lower, higher, open_ = (
+            [one for one in comparisons if one.outcome == word] for word in ("holds", "fails", "open")
+        )
+        parts = [f"lowers the error on {listed(lower)}"] if lower else []
+        parts += [f"raises it on {listed(higher)}"] if higher else []
+        if open_:
+            parts.append(f"makes no difference that can be seen on {', '.join(one.task for one in open_)}")
+        told.append(f"With {LEARNERS[WITH_DD[dd]].label} the DD term {'; '.join(parts)}.")
+    ranks = mean_ranks(found)
+    leaders = [f"{LEARNERS[name].label} {rank:.1f}" for name, rank in list(ranks.items())[:5]]
+    told.append(f"Mean ranks over all problems, lowest first: {', '.join(leaders)}, of {len(ranks)} learners.")
+    return told
+
+
+def listed(comparisons: list[Comparison]) -> str:
+    """Return problems with their ratios and intervals."""
+    return ", ".join(f"{one.task} ({one.estimate:.2f} × [{one.low:.2f}, {one.high:.2f}])" for one in comparisons)

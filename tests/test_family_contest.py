@@ -1,0 +1,351 @@
+"""The comparison of the family: equal chances, nothing tuned on what is shown, verdicts that follow the numbers."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from gradient_dd.cli.group import cli
+from gradient_dd.engine.reference import run
+from gradient_dd.family import published
+from gradient_dd.family.contest import MEASURES, Contest, Table, trace_length
+from gradient_dd.family.grids import FEWER, SETTINGS, grids_of
+from gradient_dd.family.ledger import WITH_DD, judge
+from gradient_dd.family.problems import PROBLEMS, Problem, Scale
+from gradient_dd.family.projected import projected_errors
+from gradient_dd.family.reproduce import reproduce_family
+from gradient_dd.family.standings import conclusions, mean_ranks, standings
+from gradient_dd.family.trials import Trial, fixed_points
+from gradient_dd.family.two_samples import area_of_pgtd2
+from gradient_dd.learners import LEARNERS
+from gradient_dd.studies import task
+from gradient_dd.tasks import build
+
+BY_NAME = {problem.name: problem for problem in PROBLEMS}
+COLLISION = BY_NAME["collision"]
+
+
+# Chances, and runs -------------------------------------------------------------------------------------------
+
+
+def test_every_learner_has_as_many_settings():
+    grids = grids_of((), build("collision"))
+    assert {one.learner.name for one in grids} == set(LEARNERS)
+    for one in grids:
+        settings = {str(setting) for setting in one.settings()}
+        assert len(settings) == one.size == FEWER.get(one.learner.name, SETTINGS), one.learner.name
+
+
+def test_all_step_sizes_span_the_same_range():
+    for one in grids_of((), build("collision")):
+        alphas = [setting.values["alpha"] for setting in one.settings()]
+        assert max(alphas) == 1
+        assert 2**-12 < min(alphas) <= 2**-10.5, one.learner.name
+
+
+def test_the_bounds_of_abtd_are_those_of_its_authors():
+    (grid,) = grids_of(("abtd",), build("collision"))
+    assert dict(grid.values)["psi_zero"] == (1.0,)
+    assert dict(grid.values)["psi_max"] == (2.0,)
+
+
+@pytest.mark.parametrize("runs", [None, 1, 3, 50, 200])
+def test_no_run_is_tuned_on_and_shown(runs):
+    scale = Scale(runs, 100)
+    for problem in PROBLEMS:
+        tuned, shown = set(scale.tuning(problem)), set(scale.shown(problem))
+        assert tuned
+        assert not tuned & shown
+        assert len(shown) == (runs or 50)
+
+
+@pytest.mark.parametrize("name", ["collision", "boyan"])
+def test_studies_run_exactly_these_runs(name):
+    studies = BY_NAME[name].studies(GRID, range(2, 5), 100)
+    assert [run for study in studies for run in study.run_numbers] == [2, 3, 4]
+
+
+def test_a_drawn_problem_has_other_features_and_another_trajectory_in_every_run():
+    studies = COLLISION.studies(GRID, range(3, 6))
+    assert [study.first_run for study in studies] == [3, 4, 5]
+    assert [dict(study.tasks[0].parameters)["seed"] for study in studies] == [3, 4, 5]
+
+
+@pytest.mark.parametrize("most", [None, 7, 120, 10**9])
+def test_a_run_is_whole_intervals_long(most):
+    for problem in PROBLEMS:
+        steps, every = problem.length(most)
+        assert steps % every == 0
+        assert steps // every <= problem.points
+        assert steps == problem.steps if most in (None, 10**9) else steps <= most + problem.points
+
+
+GRID = grids_of(("td",), build("collision"))
+
+
+# Trials beside the studies -----------------------------------------------------------------------------------
+
+
+def test_pgtd2_with_its_own_sample_again_is_pgtd2():
+    tasks, runs = [build("collision", seed=1), build("collision", seed=2)], [1, 2]
+    alphas, zetas = np.array([0.1, 0.02]), np.array([1.0, 0.125])
+    ours = area_of_pgtd2(tasks, runs, alphas, zetas, 300, 10, reuse=True)
+    for lane, (alpha, zeta) in enumerate(zip(alphas, zetas, strict=True)):
+        for place, (one, number) in enumerate(zip(tasks, runs, strict=True)):
+            reference = run(one, "pgtd2", steps=300, every=10, run=number, alpha=alpha, zeta=zeta)
+            assert ours[lane, place] == pytest.approx(reference.errors.mean(), rel=1e-10)
+    other = area_of_pgtd2(tasks, runs, alphas, zetas, 300, 10)
+    assert not np.isclose(other, ours).any()
+
+
+def test_a_run_of_two_samples_that_diverges_is_infinite():
+    assert np.isinf(area_of_pgtd2([build("collision")], [0], np.array([50.0]), np.array([1.0]), 400, 10)).all()
+
+
+def test_fixed_points_on_collision_are_the_known_ones():
+    trial = fixed_points(COLLISION)
+    verdict = verdict_on(judge(made_up(flat, ("td",)), [trial]), "collision-fixed-points")
+    assert verdict.verdict == "holds"
+    assert verdict.of == len(published.FIXED_POINTS)
+    shifted = Trial("fixed points", "collision", {name: 1.2 * errors for name, errors in trial.shown.items()})
+    assert verdict_on(judge(made_up(flat, ("td",)), [shifted]), "collision-fixed-points").verdict == "does not hold"
+
+
+def test_the_projected_error_is_that_of_the_projected_bellman_equation():
+    one = build("five_state_walk", features="dependent")
+    w = np.random.default_rng(0).standard_normal((3, one.n_features))
+    X, d = one.features, one.visits
+    project = X @ np.linalg.solve(X.T @ (d[:, None] * X), X.T * d)
+    for weights, error in zip(w, projected_errors(one, w), strict=True):
+        values = X @ weights
+        backed_up = one.r + one.P @ (one.discount[one.states] * values)
+        assert error == pytest.approx(np.sqrt(d @ (values - project @ backed_up) ** 2))
+    assert projected_errors(one, one.fixed_point[None]) == pytest.approx(0, abs=1e-7)
+    assert np.isinf(projected_errors(one, np.full((1, one.n_features), np.inf)))
+
+
+# Made-up worlds ----------------------------------------------------------------------------------------------
+
+RUNS = 12
+
+
+def made_up(world, learners, problems=("collision",), noise=1e-3):
+    """Return a contest in which `world(problem, setting, measure, shown)` is the mean error of a setting."""
+    chosen = tuple(BY_NAME[name] for name in problems)
+    contest = Contest(chosen, tuple(learners), first=dict.fromkeys(problems, 1.0))
+
+    def table(problem, settings, shown):
+        rng = np.random.default_rng([shown, *map(ord, problem)])
+        errors = {
+            measure: np.array([[world(problem, s, measure, shown)] * RUNS for s in settings])
+            * (1 + noise * rng.standard_normal((len(settings), RUNS)))
+            for measure in MEASURES
+        }
+        return Table(settings, errors)
+
+    for one in chosen:
+        settings = [s for grid in grids_of(contest.learners, one.example()) for s in grid.settings()]
+        contest.tuning[one.name] = table(one.name, settings, False)
+        contest.shown[one.name] = table(one.name, contest.selected(one.name), True)
+    return contest
+
+
+def bowl(setting):
+    """Return a factor that is least at the step size 2⁻³, which every grid has."""
+    return 1 + abs(np.log2(setting.values["alpha"]) + 3)
+
+
+def flat(problem, setting, measure, shown):
+    """Return an error that depends on the step size alone."""
+    return 0.2 * bowl(setting)
+
+
+def verdict_on(verdicts, claim):
+    """Return the verdict of a claim."""
+    (one,) = (each for each in verdicts if each.claim == claim)
+    return one
+
+
+def test_settings_are_selected_on_the_tuning_runs_alone():
+    def turned(problem, setting, measure, shown):
+        return 1 / bowl(setting) if shown else bowl(setting)
+
+    contest = made_up(turned, ("td",))
+    assert contest.choose("collision", "td").values["alpha"] == 2**-3
+    assert contest.errors("collision", "td").mean() == pytest.approx(1.0, rel=1e-2)
+
+
+def test_lambda_is_held_where_it_is_asked_for():
+    contest = made_up(lambda p, s, m, shown: bowl(s) + trace_length(s), ("td", "abtd", "residual_gradient"))
+    assert contest.lambdas("collision", "td") == contest.lambdas("collision", "abtd") == [0.0, 0.5, 0.9]
+    assert contest.lambdas("collision", "residual_gradient") == []
+    for learner in ("td", "abtd"):
+        assert trace_length(contest.choose("collision", learner)) == 0.0
+        assert trace_length(contest.choose("collision", learner, 0.9)) == 0.9
+
+
+@pytest.mark.parametrize(("factor", "word"), [(0.5, "holds"), (2.0, "does not hold"), (1.0, "not decided")])
+def test_the_dd_term_helps_where_errors_are_lower_with_it(factor, word):
+    def world(problem, setting, measure, shown):
+        return flat(problem, setting, measure, shown) * (factor if setting.rule.name in WITH_DD else 1.0)
+
+    contest = made_up(world, [*WITH_DD, *WITH_DD.values()], ("collision", "boyan"))
+    verdicts = judge(contest, [])
+    told = conclusions(verdicts, standings(contest))
+    for base in WITH_DD.values():
+        assert verdict_on(verdicts, f"dd-{base}").verdict == word
+    said = {
+        "holds": "lowers the error on collision (0.50",
+        "does not hold": "raises it on collision (2.00",
+        "not decided": "no difference that can be seen on collision, boyan",
+    }
+    assert sum(said[word] in sentence for sentence in told) == len(WITH_DD)
+
+
+def as_published(problem, setting, measure, shown):
+    """Return errors on Collision and in the rooms as they were published."""
+    learner, lam = setting.rule.name, trace_length(setting)
+    if problem.startswith("rooms"):
+        steady = learner in published.LAST_TIER
+        error = 0.3 if problem == "rooms" else 0.33 if steady else 0.6
+        return error * (0.5 if learner == "etd" and measure == "last100" else 1.0) * bowl(setting)
+    known = published.COLLISION_MEANS.get((learner, lam))
+    if known is None:
+        known = (0.1 if lam else 0.33,)
+        if learner in published.FIRST_TIER:
+            known = (0.08 if lam else 0.126,)
+        elif learner in published.LAST_TIER:
+            known = (0.165 if lam else 0.33,)
+    return known[0] * bowl(setting)
+
+
+EVERYBODY = (*published.FIRST_TIER, *published.MIDDLE_TIER, *published.LAST_TIER)
+
+
+def samples_world(two):
+    """Return the trial of PGTD2 with one sample and with two."""
+    noise = 1 + 1e-3 * np.random.default_rng(0).standard_normal((2, RUNS))
+    return Trial("two samples", "collision", {"one": 0.181 * noise[0], "two": two * noise[1]})
+
+
+def test_published_statements_hold_in_a_world_as_published():
+    contest = made_up(as_published, EVERYBODY, ("collision", "rooms", "rooms-high"))
+    verdicts = judge(contest, [samples_world(0.336), *tdrc_world(published.TDRC_AREAS)])
+    for claim in (
+        "collision-tiers",
+        "collision-lambda",
+        "collision-means",
+        "rooms-variance",
+        "rooms-end",
+        "tdrc-orderings",
+        "pgtd2-reuse",
+    ):
+        assert verdict_on(verdicts, claim).verdict == "holds", verdict_on(verdicts, claim)
+
+
+def test_no_published_statement_holds_where_all_learners_are_alike():
+    contest = made_up(lambda *facts: 3 * flat(*facts), EVERYBODY, ("collision", "rooms", "rooms-high"))
+    alike = {learner: dict.fromkeys(areas, 1.0) for learner, areas in published.TDRC_AREAS.items()}
+    verdicts = judge(contest, [samples_world(0.181), *tdrc_world(alike)])
+    for claim in ("collision-tiers", "rooms-variance", "rooms-end", "tdrc-orderings", "collision-means", "pgtd2-reuse"):
+        assert verdict_on(verdicts, claim).held <= 1, claim
+
+
+def tdrc_world(areas):
+    """Return the trials of the TDRC paper with these areas relative to TDRC."""
+    found = []
+    for problem in published.TDRC_PROBLEMS:
+        noise = np.random.default_rng(1).standard_normal((5, RUNS))
+        shown = {
+            name: areas.get(name, {}).get(problem, 1.0) * (1 + 1e-3 * row)
+            for name, row in zip(("tdrc", *areas), noise, strict=True)
+        }
+        found.append(Trial("projected", problem, shown))
+    return found
+
+
+def test_ranks_count_learners_that_are_lower_and_divergence_is_last():
+    def world(problem, setting, measure, shown):
+        if setting.rule.name == "td":
+            return np.inf
+        return bowl(setting) * (2 if setting.rule.name == "tdc" else 1)
+
+    contest = made_up(world, ("td", "tdc", "gtd2"))
+    found = {one.learner: one for one in standings(contest)}
+    assert [found[name].rank for name in ("gtd2", "tdc", "td")] == [1, 2, 3]
+    assert found["td"].diverged == RUNS
+    assert found["td"].exploded == found["td"].of == SETTINGS
+    assert found["tdc"].ratio.low > 1.9
+    assert found["td"].ratio.estimate == np.inf
+    assert list(mean_ranks(list(found.values()))) == ["gtd2", "tdc", "td"]
+
+
+# End to end --------------------------------------------------------------------------------------------------
+
+TINY = Problem("collision", "Collision", (task("collision"),), 60, points=6, drawn=True, tuning_runs=50)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """Return a tiny comparison and the folder it is in."""
+    folder = tmp_path_factory.mktemp("family")
+    with pytest.MonkeyPatch.context() as patch:  # kernels without a trace only: half as much to compile
+        patch.setattr("gradient_dd.family.grids.LAMBDAS", (0.0,))
+        yield reproduce_family(folder, Scale(2), [TINY], ("gtd2", "gradient_dd"), workers=2), folder
+
+
+def test_a_tiny_comparison_leaves_everything(tiny):
+    made, folder = tiny
+    for name in ("matrix", "lambda", "dd", "cost", "alpha-collision"):
+        assert (folder / "figures" / f"{name}.png").is_file()
+        assert f'id="{name}"' in made.page.read_text("utf-8")
+    assert json.loads((folder / "claims.json").read_text("utf-8"))[-1]["claim"] == "dd-gtd2"
+    assert all(sentence.split("(")[0] in made.page.read_text("utf-8") for sentence in made.conclusions)
+    assert "Smaller than the full scale" in made.page.read_text("utf-8")
+
+
+def rows_of(path):
+    """Return the rows of a table."""
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_its_tables_have_every_setting_and_every_run(tiny):
+    _, folder = tiny
+    tables = {path.stem: rows_of(path) for path in (folder / "tables").glob("*.csv")}
+    assert len(tables["tuning-collision"]) == 2 * SETTINGS
+    assert {row["run"] for row in tables["shown-collision"]} == {"2", "3"}
+    assert {row["learner"] for row in tables["standings"]} == {"gtd2", "gradient_dd"}
+
+
+def test_a_second_call_runs_nothing_and_says_the_same(tiny):
+    made, folder = tiny
+    updates = []
+    again = reproduce_family(
+        folder, Scale(2), [TINY], ("gtd2", "gradient_dd"), on_progress=lambda state: updates.append(state.updates)
+    )
+    assert updates
+    assert not any(updates)
+    assert again.conclusions == made.conclusions
+
+
+# The command -------------------------------------------------------------------------------------------------
+
+
+def test_the_command_passes_its_scale_on(tiny, tmp_path, monkeypatch):
+    made, _ = tiny
+    asked = {}
+
+    def stand_in(folder, scale, **how):
+        asked.update(how, folder=folder, scale=scale)
+        return made
+
+    monkeypatch.setattr("gradient_dd.family.reproduce.reproduce_family", stand_in)
+    done = CliRunner().invoke(cli, ["reproduce", "family", "--runs", "3", "--episodes", "20", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert asked["scale"] == Scale(3, 200)
+    assert asked["folder"] == tmp_path
+    assert made.conclusions[0] in done.output
+    assert "The DD term lowers the error of GTD2" in done.output
