@@ -62,6 +62,7 @@ def attack_update(rng: Random, folder: Path) -> Case:
     """An odd transition for a learner that has seen a few."""
     agent = Learner(rng.choice(list(LEARNERS)), 3, alpha=rng.choice([0.1, 1.0, 10.0]))
     good = {"x": np.array([1.0, 0, 2]), "reward": 1.0, "discount": 0.9, "x_next": np.array([0.0, 1, 0]), "rho": 1.0}
+    good |= {"pi": 0.5, "mu": 0.5}
     for _ in range(rng.randrange(4)):
         agent.update(**good)
     words = changed(rng, good | {"ended": None})
@@ -106,7 +107,7 @@ def attack_learner(rng: Random, folder: Path) -> Case:
 
     def call() -> Any:
         agent = Learner(**words)
-        agent.update(np.ones(agent.n_features), 1.0, 0.0, None)
+        agent.update(np.ones(agent.n_features), 1.0, 0.0, None, pi=0.5, mu=0.5)
         return agent.w
 
     return Case(f"Learner({described(words)})", call, complaint=not_finite)
@@ -196,6 +197,11 @@ GOOD_PARAMETERS: dict[str, dict[str, Any]] = {
     "boyan_chain": {"n_features": 4},
     "baird": {"n_states": 5, "ratios": "standard"},
     "random_mdp": {"n_states": 4, "n_actions": 2, "n_features": 2, "discount": 0.9, "episodic": True, "seed": 0},
+    "collision": {"seed": 0},
+    "rooms": {"question": 0, "variance": "low"},
+    "five_state_walk": {"features": "tabular"},
+    "nineteen_state_walk": {},
+    "dann_mdp": {"n_states": 4, "n_actions": 2, "n_features": 2, "seed": 0},
 }
 
 

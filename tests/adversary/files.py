@@ -75,7 +75,7 @@ def knows(agent: Learner) -> Any:
 def attack_damaged_learner(rng: Random, folder: Path) -> Case:
     """A saved learner with damage; what is read must be what was written."""
     agent = Learner(rng.choice(list(LEARNERS)), 3, alpha=0.1)
-    agent.update([1.0, 0, 2], 1.0, 0.9, [0.0, 1, 0])
+    agent.update([1.0, 0, 2], 1.0, 0.9, [0.0, 1, 0], pi=0.5, mu=0.5)
     agent.save(folder / "a.npz")
     words, content = damaged(rng, (folder / "a.npz").read_bytes())
     file, truth = written(folder, "a.npz", content), knows(agent)

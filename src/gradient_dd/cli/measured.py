@@ -3,17 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradient_dd.engine.log_shadows import log_exponents
-from gradient_dd.engine.shadows import Exponents, exponents
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task, random_mdp
 from gradient_dd.theory.log import Log
 from gradient_dd.theory.sample_maps import SampleMaps
+
+if TYPE_CHECKING:
+    from gradient_dd.engine.shadows import Exponents
 
 Facts = dict[str, Any]
 STEPS, STARTS, SEED = 20_000, 2, 20_261
@@ -22,8 +23,9 @@ MULTIPLES = 1.25 ** np.arange(-20, 31)  # of alpha, among which the measured lim
 
 def task_shadows(task: Task, settings: Sequence[Setting], sampling: str) -> list[Facts | None]:
     """Return what shadows say of every setting on a task."""
+    from gradient_dd.engine.shadows import exponents  # here, so that importing this file loads no compiler
 
-    def measure(several: list[Setting]) -> Exponents:
+    def measure(several: list[Setting]) -> "Exponents":
         return exponents(task, several, steps=STEPS, starts=STARTS, sampling=sampling, seed=SEED)
 
     return [shadow_facts(setting, measure) for setting in settings]
@@ -31,16 +33,18 @@ def task_shadows(task: Task, settings: Sequence[Setting], sampling: str) -> list
 
 def log_shadows(log: Log, settings: Sequence[Setting]) -> list[Facts | None]:
     """Return what shadows say of every setting on transitions of a log, drawn at random."""
+    from gradient_dd.engine.log_shadows import log_exponents  # here, so that importing this file loads no compiler
+
     drawn = np.random.default_rng(SEED).integers(len(log.reward), size=STEPS)
     part = log.part(drawn)
 
-    def measure(several: list[Setting]) -> Exponents:
+    def measure(several: list[Setting]) -> "Exponents":
         return log_exponents(part.x, part.discount, part.x_next, part.rho, several, starts=STARTS, seed=SEED)
 
     return [shadow_facts(setting, measure) for setting in settings]
 
 
-def shadow_facts(setting: Setting, measure: Callable[[list[Setting]], Exponents]) -> Facts | None:
+def shadow_facts(setting: Setting, measure: Callable[[list[Setting]], "Exponents"]) -> Facts | None:
     """Return the exponent at the setting's alpha, and up to which alpha shadows do not grow; None if not linear."""
     if not is_linear(setting):
         return None
