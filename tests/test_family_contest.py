@@ -12,7 +12,7 @@ from gradient_dd.engine.reference import run
 from gradient_dd.family import published
 from gradient_dd.family.contest import MEASURES, Contest, Table, trace_length
 from gradient_dd.family.grids import FEWER, SETTINGS, grids_of
-from gradient_dd.family.ledger import WITH_DD, judge
+from gradient_dd.family.ledger import WITH_DD, agreement, judge
 from gradient_dd.family.problems import PROBLEMS, Problem, Scale
 from gradient_dd.family.projected import projected_errors
 from gradient_dd.family.reproduce import reproduce_family
@@ -198,7 +198,7 @@ def test_the_dd_term_helps_where_errors_are_lower_with_it(factor, word):
         assert verdict_on(verdicts, f"dd-{base}").verdict == word
     said = {
         "holds": "lowers the error on collision (0.50",
-        "does not hold": "raises it on collision (2.00",
+        "does not hold": "raises the error on collision (2.00",
         "not decided": "no difference that can be seen on collision, boyan",
     }
     assert sum(said[word] in sentence for sentence in told) == len(WITH_DD)
@@ -264,6 +264,12 @@ def tdrc_world(areas):
         }
         found.append(Trial("projected", problem, shown))
     return found
+
+
+def test_a_mean_that_one_run_decides_agrees_with_nothing():
+    one = agreement(np.array([*[0.33] * 9, 7000.0]), "TD", (0.326, 0.02))
+    assert one.compare(0.95).outcome == "open"
+    assert agreement(np.full(10, 0.33), "TD", (0.326, 0.02)).compare(0.95).outcome == "holds"
 
 
 def test_ranks_count_learners_that_are_lower_and_divergence_is_last():

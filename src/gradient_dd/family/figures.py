@@ -20,6 +20,7 @@ with extra("report"):
     from matplotlib.figure import Figure as Canvas
 
 HEAT = LinearSegmentedColormap.from_list("heat", ["#ffffff", "#f6d7a7", "#d9733f", "#8c2d1f"])
+SPAN = 2.0  # how far the axes of the DD term reach from 1
 WORST = 4.0  # the ratio from which on a cell has the last colour
 
 
@@ -113,11 +114,12 @@ def dd_forest(contest: Contest, verdicts: list[Verdict]) -> Any:
         for one in comparisons:
             row = problems.index(one.task)
             colour = {"holds": RED, "fails": BLUE}.get(one.outcome, BLACK)
-            low, middle, high = (float(np.clip(value, 0.1, 10)) for value in (one.low, one.estimate, one.high))
+            low, middle, high = (float(np.clip(value, 1 / SPAN, SPAN)) for value in (one.low, one.estimate, one.high))
             axes.plot([low, high], [row, row], color=colour, linewidth=1.6)
             axes.plot(middle, row, "o", color=colour, markersize=5)
         axes.axvline(1.0, color="#444444", linewidth=0.9)
         axes.set_xscale("log")
+        axes.set_xlim(0.95 / SPAN, 1.05 * SPAN)
         axes.set_title(f"{LEARNERS[dd].label} / {LEARNERS[WITH_DD[dd]].label}")
         axes.set_yticks(range(len(problems)), problems)
         axes.set_ylim(len(problems) - 0.5, -0.5)
@@ -132,7 +134,7 @@ def dd_forest(contest: Contest, verdicts: list[Verdict]) -> Any:
     canvas.text(
         0.01,
         0.92,
-        "Orange-red, left of the line: lower with it · blue, right: higher · grey: cannot be told",
+        "Orange-red, left of the line: lower with it · blue, right: higher · grey: cannot be told · cut off at ½ and 2",
         va="top",
         fontsize=8,
     )

@@ -22,6 +22,7 @@ Answer = Callable[[float], Interval]
 WITH_DD = {"gradient_dd": "gtd2", "tdc_dd": "tdc", "tdrc_dd": "tdrc", "htd_dd": "htd", "pgtd2_dd": "pgtd2"}
 OURS = "this project"
 SENSITIVE = 2.0  # error at λ = 0 over that at λ = 0.9
+TOO_UNSURE = 0.2  # a standard error of ours beyond this share of a published mean decides nothing
 RATIO, WITHIN = "ratio of mean errors on shown runs", "difference over twice its standard error below 1"
 
 
@@ -224,13 +225,19 @@ def agreement(errors: Array, name: str, known: tuple[float, float]) -> Question:
     """Return the question whether a mean is within twice the standard error, theirs and ours, of a published one."""
     ours = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else np.inf
     distance = float(abs(errors.mean() - known[0]) / (2 * np.hypot(ours, known[1])))
+    answer = exactly(distance) if ours <= TOO_UNSURE * known[0] else unknown_beyond(distance)
     text = f"{name}: ours {errors.mean():.3f}, published {known[0]:.3f}, distance"
-    return question("collision", [name], [errors], "below", 1.0, "area", "default", exactly(distance), text)
+    return question("collision", [name], [errors], "below", 1.0, "area", "default", answer, text)
 
 
 def exactly(value: float) -> Answer:
     """Return a number as its own interval."""
     return lambda level: Interval(value, value, value)
+
+
+def unknown_beyond(value: float) -> Answer:
+    """Return a number about which nothing is known: too few runs, or one that exploded."""
+    return lambda level: Interval(value, 0.0, np.inf)
 
 
 def reuse(contest: Contest, trials: Sequence[Trial]) -> list[Question]:

@@ -40,11 +40,11 @@ TDRC_PROBLEMS = {
     "walk-inverted": 3_000,
     "walk-dependent": 3_000,
     "boyan": 10_000,
-    "baird": 20_000,
+    "baird-7": 20_000,
 }
 TDRC_AREAS = {
-    "gtd2": {"walk-tabular": 1.62, "walk-inverted": 1.35, "walk-dependent": 1.55, "boyan": 1.22, "baird": 1.48},
-    "tdc": {"walk-tabular": 1.30, "walk-inverted": 1.13, "walk-dependent": 1.28, "boyan": 2.88, "baird": 0.82},
-    "td": {"walk-tabular": 0.96, "walk-inverted": 1.10, "walk-dependent": 0.90, "boyan": 1.13, "baird": float("inf")},
+    "gtd2": {"walk-tabular": 1.62, "walk-inverted": 1.35, "walk-dependent": 1.55, "boyan": 1.22, "baird-7": 1.48},
+    "tdc": {"walk-tabular": 1.30, "walk-inverted": 1.13, "walk-dependent": 1.28, "boyan": 2.88, "baird-7": 0.82},
+    "td": {"walk-tabular": 0.96, "walk-inverted": 1.10, "walk-dependent": 0.90, "boyan": 1.13, "baird-7": float("inf")},
     "htd": {"walk-tabular": 0.98, "walk-inverted": 1.03, "walk-dependent": 0.95},
 }

@@ -93,7 +93,7 @@ def conclusions(verdicts: list[Verdict], found: list[Standing]) -> list[str]:
             [one for one in comparisons if one.outcome == word] for word in ("holds", "fails", "open")
         )
         parts = [f"lowers the error on {listed(lower)}"] if lower else []
-        parts += [f"raises it on {listed(higher)}"] if higher else []
+        parts += [f"raises the error on {listed(higher)}"] if higher else []
         if open_:
             parts.append(f"makes no difference that can be seen on {', '.join(one.task for one in open_)}")
         told.append(f"With {LEARNERS[WITH_DD[dd]].label} the DD term {'; '.join(parts)}.")
