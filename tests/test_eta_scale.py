@@ -76,7 +76,7 @@ def test_a_shrink_that_may_vary_within_a_segment_is_not_steady(step):
 
 
 def test_which_learners_shrink_steadily():
-    assert {name for name, rule in LEARNERS.items() if has_steady_shrink(rule)} == {"gtd", "tdrc"}
+    assert {name for name, rule in LEARNERS.items() if has_steady_shrink(rule)} == {"gtd", "tdrc", "tdrc_dd"}
 
 
 @pytest.mark.xdist_group("kernels of tdrc")
