@@ -90,7 +90,7 @@ class LiveView:
         """Return how far the work is, in one line."""
         running = [one for one in list(self.seen.values()) if one.cells[0] < one.cells[1]]
         if not running:
-            return "Working …"
+            return f"Working … Studies complete: {len(self.seen)}." if self.seen else "Working …"
         parts = [
             f"{name_of(one.study)} {one.cells[0]:,} of {one.cells[1]:,}" for one in running if one.updates or one.done
         ]
