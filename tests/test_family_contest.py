@@ -23,6 +23,8 @@ from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import task
 from gradient_dd.tasks import build
 
+pytestmark = pytest.mark.xdist_group("family")
+
 BY_NAME = {problem.name: problem for problem in PROBLEMS}
 COLLISION = BY_NAME["collision"]
 

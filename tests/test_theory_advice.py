@@ -56,7 +56,7 @@ def test_a_point_counts_quarters_of_an_octave():
     space = spaces("gradient_dd")["gradient_dd"]
     point = Point("gradient_dd", "R", (-2 * OCTAVE, OCTAVE, -1))
     values = space.values(point)
-    assert values == pytest.approx({"alpha": 1.0, "zeta": 2.0, "kappa": 2.0**-0.25})
+    assert values == pytest.approx({"alpha": 1.0, "zeta": 2.0, "kappa": 2.0**-0.25, "lam": 0.0})
     assert point.moved(1, 3).moved(1, -3) == point
     assert point.moved(0, 7).line == point.line != point.moved(2, 1).line
     assert set(neighbours(point, 2, 4)) == {

@@ -50,15 +50,14 @@ def reproduce(
         others = {"FIGURE": figures[1:], "--runs": runs, "--episodes": episodes, "--workers": workers, "--dask": dask}
         reproduce_shadows([name for name, value in others.items() if value], out, as_json)
         return
-    click.echo(
-        f"Reproducing {', '.join(figures) or 'the whole paper'} …", err=True
-    )  # what follows takes a while to load
+    given = None if out is None else folder_at(out)
+    click.echo(f"Reproducing {', '.join(figures) or 'the whole paper'} …", err=True)  # what follows loads slowly
     from gradient_dd.cli.live import watched
     from gradient_dd.paper.reproduce import reproduce
     from gradient_dd.paper.scale import Scale
 
     scale = Scale(runs, episodes)
-    folder = Path("results-quick" if scale.is_smaller else "results") if out is None else folder_at(out)
+    folder = given or Path("results-quick" if scale.is_smaller else "results")
     with watched(folder / "results.db", workers, dask) as how:
         made = reproduce(figures, folder, scale, on_stage=print_stage, **how)
     print_verdicts(made, as_json, whole=not figures)
