@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -108,6 +109,15 @@ def test_rules_that_differ_in_one_number_are_two_kernels(filled, tmp_path):
     assert mixed[1.0] == (True, filled[1][0][1.0][1])
     assert not mixed[2.0][0]
     assert mixed[2.0][1] != mixed[1.0][1]
+
+
+def test_the_same_step_in_another_module_is_another_kernel():
+    """Kept code names the module of the step. It would be taken for damaged where there is no such module."""
+    rule = LEARNERS["td"].plain
+    elsewhere = FunctionType(rule.step.__code__, rule.step.__globals__, argdefs=rule.step.__defaults__)
+    assert keep.describe_rule(replace(rule, step=elsewhere)) == keep.describe_rule(rule)
+    elsewhere.__module__ = "elsewhere"
+    assert keep.describe_rule(replace(rule, step=elsewhere)) != keep.describe_rule(rule)
 
 
 def test_a_changed_file_of_the_engine_is_never_answered_with_old_code(filled, tmp_path):

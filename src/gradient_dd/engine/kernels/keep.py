@@ -93,7 +93,8 @@ def describe_function(function: Callable[..., Any]) -> str:
     read = {name: function.__globals__[name] for name in names_in(code) if name in function.__globals__}
     read |= dict(zip(code.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()), strict=True))
     seen = {name: describe(value) for name, value in sorted(read.items())}
-    return f"{describe_code(code)} {seen} {describe(function.__defaults__ or ())}"
+    # Kept code names the module of its function, which must be there when it is read.
+    return f"{function.__module__} {describe_code(code)} {seen} {describe(function.__defaults__ or ())}"
 
 
 def describe_rule(rule: Rule) -> str | None:
