@@ -11,6 +11,7 @@ import math
 import os
 import pickle
 import platform
+import sys
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
@@ -93,7 +94,8 @@ def describe_function(function: Callable[..., Any]) -> str:
     read = {name: function.__globals__[name] for name in names_in(code) if name in function.__globals__}
     read |= dict(zip(code.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()), strict=True))
     seen = {name: describe(value) for name, value in sorted(read.items())}
-    # Kept code names the module of its function, which must be there when it is read.
+    if function.__module__ not in sys.modules:  # kept code names the module of its function, and is read with it
+        raise NotKeepableError
     return f"{function.__module__} {describe_code(code)} {seen} {describe(function.__defaults__ or ())}"
 
 
