@@ -146,7 +146,7 @@ NEVER = FRAME.drop(columns="rho").assign(propensity=0.0, target_prob=1.0)
 BAD = [
     (RENAMED, {}, "A column of rewards must be in the log. Got none of that name. Did you mean"),
     (FRAME, {"columns": {"reward": "rewards"}}, "The column 'rewards' for 'reward' must be in the log."),
-    (FRAME, {"columns": {"rewrad": "reward"}}, "Unknown role of a column: 'rewrad'. Did you mean 'reward'?"),
+    (FRAME, {"columns": {"rewrad": "reward"}}, "The role of a column must be 'observation' or 'next' or "),
     (FRAME[["reward", "rho"]], {}, "A log must have observations, such as obs_0, obs_1, …. Got 'reward', 'rho'."),
     (spoilt("x2", 17, np.nan), {}, "Column 'x2' in row 17 must be a finite number. Got nan."),
     (spoilt("reward", 41, np.inf), {}, "Column 'reward' in row 41 must be a finite number. Got inf."),
@@ -250,3 +250,21 @@ def test_the_command_prints_writes_json_and_a_page(tmp_path, answer):
     bad = CliRunner().invoke(cli, ["evaluate", str(tmp_path / "log.csv"), "--report", str(tmp_path / "none.html")])
     assert isinstance(bad.exception, BadRequestError)
     assert not (tmp_path / "none.html").exists()
+
+
+def test_columns_that_nothing_uses_need_care_unless_the_observation_was_named():
+    """A state that is read in part gives a confident, wrong value."""
+    frame = FRAME.assign(speed=np.arange(len(FRAME)) % 3)
+    guessed = gdd.evaluate_log(frame, discount=0.9, learner="lstd")
+    assert [one.level for one in guessed.verdict.findings if one.about == "unused columns"] == ["with care"]
+    assert "'speed'" in guessed.verdict.reasons[0]
+    named = [name for name in FRAME.columns if name.startswith("x")]
+    assert named
+    confirmed = gdd.evaluate_log(frame, discount=0.9, passes=1, learner="lstd", columns={"observation": named})
+    assert not [one for one in confirmed.verdict.findings if one.about == "unused columns"]
+
+
+def test_one_number_alone_gets_a_constant():
+    names = [name for name in FRAME.columns if not name.startswith(("x", "next"))]
+    frame = FRAME[names].assign(x=1.0 + np.arange(len(FRAME)) % 2)
+    assert any("and a constant" in words for words in gdd.evaluate_log(frame, **QUICK).stated)

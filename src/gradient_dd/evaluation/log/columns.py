@@ -1,4 +1,4 @@
-"""Which column of a log is what: named by the user, or found by the usual names, and always said.
+"""Which column of a log is what: named by the user, or found by the usual names, and always printed.
 
 observation   obs_0 obs_1 …, x0 x1 …, feature_0 …, state_0 …; or one column, of numbers or of lists: obs, x, state
 next          the same with next_ in front, or x_next; without them, the next row of the episode
@@ -8,10 +8,10 @@ rho           importance ratios; or propensities of the action taken: target_pro
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, Words, must, unknown
+from gradient_dd.errors import BadRequestError, Words, must, one_of
 
 USUAL = {  # the usual names of each role, in lower case; the first is ours
     "action": ("action", "actions", "act", "a"),
@@ -49,6 +49,7 @@ class Columns:
     rho: str | None = None
     target_probability: str | None = None
     behaviour_probability: str | None = None
+    unused: tuple[str, ...] = ()
 
     @property
     def single(self) -> dict[str, str]:
@@ -84,8 +85,7 @@ def find_columns(names: list[str], given: Mapping[str, Any]) -> Columns:
     """Return the columns of a log that has these names; `given` are those that the user named, by role."""
     chosen: dict[str, Any] = {}
     for role, value in given.items():
-        if role not in (*USUAL, *SEVERAL):
-            raise unknown("role of a column:", role, [*SEVERAL, *USUAL])
+        one_of("The role of a column", role, (*SEVERAL, *USUAL))
         several = [value] if isinstance(value, str) else list(value)
         for name in several:
             if name not in names:
@@ -108,7 +108,8 @@ def find_columns(names: list[str], given: Mapping[str, Any]) -> Columns:
     if chosen["next"] and len(chosen["next"]) != len(chosen["observation"]):
         got = Words(f"{len(chosen['next'])} for {len(chosen['observation'])}")
         raise must("The columns of the next observation", "be as many as those of the observation", got)
-    return Columns(**chosen)
+    found = Columns(**chosen)
+    return replace(found, unused=tuple(name for name in names if name not in found.needed))
 
 
 def by_stem(names: list[str], before: str) -> tuple[str, ...]:

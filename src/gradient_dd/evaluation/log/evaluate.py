@@ -9,12 +9,13 @@ import numpy as np
 
 from gradient_dd.arrays import Array, numbers
 from gradient_dd.errors import Words, must, number, whole_number
-from gradient_dd.evaluation.log.columns import Columns, find_columns
+from gradient_dd.evaluation.log.columns import Columns, find_columns, listed
 from gradient_dd.evaluation.log.rows import RowReader, Table, Target
 from gradient_dd.evaluation.log.sources import Source, open_log
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import Transitions
+from gradient_dd.evaluation.verdict import Finding, verdict_of
 from gradient_dd.learners import Rule
 from gradient_dd.online.features import FEATURES, Features, Own, Rows, from_data
 from gradient_dd.online.features import Columns as ScaledColumns
@@ -51,7 +52,7 @@ def evaluate_log(
                of these the value is that of the policy that made the log
     features   a feature map; a function of an observation; "raw", the observations as they are; "standard", scaled and
                with a constant; "tiles", "fourier", "radial" or "polynomial" over the range of the first rows. Default:
-               "raw" for columns called x… or feature…, else "standard"
+               "raw" for several columns called x… or feature…, else "standard"
     columns    columns by their role, where names are not the usual ones: {"reward": "r", "observation": ["a", "b"]}
     at         observations whose values are wanted; default the first ones of episodes
 
@@ -89,10 +90,21 @@ def evaluate_log(
     if evaluator.rows == 0:
         raise must(f"{source.name}", "have at least one transition", Words(f"none in {reader.rows} rows"))
     result = evaluator.result()
+    if found.unused and "observation" not in (columns or {}):
+        result = result.with_verdict(verdict_of([*result.verdict.findings, unused_columns(found)]))
     stated = [*found.stated(), *reader.stated(), words, *ratio_words(found, policy)]
     seconds = {"reading": reader.seconds, "all": perf_counter() - started}
     points = result.points if at is None else mapping.rows(numbers("'at'", at))
     return result.with_words(tuple(stated), seconds, points)
+
+
+def unused_columns(columns: Columns) -> Finding:
+    """Return the finding that the log has columns which may belong to the state."""
+    sentence = (
+        f"Nothing uses the columns {listed(columns.unused)}. If the state is not described without them, the value is "
+        "wrong. Name all columns of the observation, or those that are used, to confirm them."
+    )
+    return Finding("with care", "unused columns", sentence)
 
 
 class LogReader:
@@ -206,8 +218,8 @@ def feature_map(features: Any, columns: Columns, first: Array) -> tuple[Features
         own = Own(features)
         own.rows(first[:2])
         return own, f"Features are your own: {own.n_features} of them."
-    kind = features or ("raw" if columns.are_features else "standard")
     d = first.shape[1]
+    kind = features or ("raw" if columns.are_features and d > 1 else "standard")  # one number alone needs a constant
     if kind == "raw":
         return ScaledColumns(
             np.zeros(d), np.ones(d), intercept=False
