@@ -1,5 +1,6 @@
 """An evaluation as text, for `gradient-dd evaluate`."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradient_dd.cli.tables import table
@@ -16,8 +17,11 @@ WORDS = {
 SHOWN = 6  # of the candidates
 
 
-def evaluation_text(found: "Evaluation") -> str:
-    """Return an evaluation as text: the value, the verdict and why, what was tried, what was taken for what."""
+def evaluation_text(found: "Evaluation", printed: Sequence[str] = ()) -> str:
+    """Return an evaluation as text: the value, the verdict and why, what was tried.
+
+    What was taken for what stands at the end, unless it is `printed` already.
+    """
     low, high = found.start_interval
     lines = [
         f"Value where episodes begin: {found.start_value:.4g}, from {low:.4g} to {high:.4g} "
@@ -32,9 +36,9 @@ def evaluation_text(found: "Evaluation") -> str:
             ("candidate", "held-out error"),
         ),
         "",
-        *found.stated,
+        *(sentence for sentence in found.stated if sentence not in printed),
     ]
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip()
 
 
 def roles_of(texts: tuple[str, ...]) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ import numpy as np
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
 from gradient_dd.errors import Words, must
 from gradient_dd.evaluation.log.columns import Columns
+from gradient_dd.evaluation.log.findings import Rewards
 from gradient_dd.evaluation.log.sources import Chunk
 
 Target = Callable[[Any, Any], Any]
@@ -55,13 +56,17 @@ class RowReader:
     skip: bool
     skipped: list[tuple[int, str]] = field(default_factory=list)  # the first ones
     n_skipped: int = 0
-    dropped: int = 0
+    dropped: Rewards = field(default_factory=Rewards)  # of rows whose next observation is not known
+    used: Rewards = field(default_factory=Rewards)
+    ends_inside: int = 0  # rows after which the same episode goes on, though it ended
+    first_inside: int = 0
     rows: int = 0
     _waiting: Table | None = None
     _episode: int = -1
     _id: Any = None
     _ids: set[Any] = field(default_factory=set)
     _over: bool = True
+    _ended: bool = False
 
     def read(self, chunks: Iterator[Chunk]) -> Iterator[Table]:
         """Yield the transitions of all chunks."""
@@ -70,6 +75,7 @@ class RowReader:
             if table is not None and len(table):
                 ready = table if table.following is not None else self._joined(table)
                 if len(ready):
+                    self.used.add(ready.reward)
                     yield ready
         if self._waiting is not None:
             rest, self._waiting = self._waiting, None
@@ -112,7 +118,7 @@ class RowReader:
             if following.shape != observation.shape:
                 rule = f"have the width of the observation, {observation.shape[1]}"
                 raise must("The next observation", rule, following.shape[1])
-        episode = self._episodes(chunk, ended | cut, first)
+        episode = self._episodes(chunk, ended, cut, first)
         row = np.arange(first, first + n)
         table = Table(row, observation, following, reward, discount, cut, rho, episode)
         if bad.any():
@@ -194,8 +200,9 @@ class RowReader:
             raise must("The target policy", rule, Words(f"an array {found.shape}"))
         return found
 
-    def _episodes(self, chunk: Chunk, over: Booleans, first: int) -> Integers:
+    def _episodes(self, chunk: Chunk, ended: Booleans, cut: Booleans, first: int) -> Integers:
         """Return the number of the episode of each row; an identity that comes back is refused."""
+        over = ended | cut
         n = len(over)
         begins = np.concatenate([[self._over], over[:-1]])
         if self.columns.episode is not None:
@@ -207,9 +214,13 @@ class RowReader:
                     what = f"Column {self.columns.episode!r} in row {first + at:,}"
                     raise must(what, "not return to an episode that another one followed", one, "Sort the rows first.")
                 self._ids.add(one)
+            inside = np.concatenate([[self._ended], ended[:-1]]) & ~changes
+            if inside.any() and not self.ends_inside:
+                self.first_inside = first + int(np.argmax(inside)) - 1
+            self.ends_inside += int(inside.sum())
             begins |= changes
             self._id = ids[-1]
-        self._over = bool(over[-1])
+        self._over, self._ended = bool(over[-1]), bool(ended[-1])
         episode = self._episode + np.cumsum(begins)
         self._episode = int(episode[-1])
         return episode if n else np.empty(0, np.int64)
@@ -227,16 +238,17 @@ class RowReader:
         follows = (table.episode[1:] == table.episode[:-1]) & (table.row[1:] == table.row[:-1] + 1)
         here.following[ended] = 0.0
         good = ended | follows
-        self.dropped += int((~good).sum())
+        self.dropped.add(here.reward[~good])
         return here.part(good)
 
     def _last(self, table: Table) -> Iterator[Table]:
         """Yield the last row of the log if it ended an episode; its next observation is not known otherwise."""
         if table.discount[0] == 0:
             table.following = np.zeros_like(table.observation)
+            self.used.add(table.reward)
             yield table
         else:
-            self.dropped += 1
+            self.dropped.add(table.reward)
 
 
 def as_numbers(name: str, values: Any, first: int) -> Array:
