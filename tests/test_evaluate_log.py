@@ -144,10 +144,11 @@ def spoilt(name, row, value):
 
 RENAMED = FRAME.rename(columns={"reward": "rewrad"})
 NEVER = FRAME.drop(columns="rho").assign(propensity=0.0, target_prob=1.0)
+ACTED = FRAME.assign(propensity=0.5, action=np.arange(len(FRAME)) % 2)
 BAD = [
     (RENAMED, {}, "A column of rewards must be in the log. Got none of that name. Did you mean"),
     (FRAME, {"columns": {"reward": "rewards"}}, "The column 'rewards' for 'reward' must be in the log."),
-    (FRAME, {"columns": {"rewrad": "reward"}}, "The role of a column must be 'observation' or 'next' or "),
+    (FRAME, {"columns": {"rewrad": "reward"}}, "Unknown role of a column 'rewrad'. Did you mean 'reward'?"),
     (FRAME[["reward", "rho"]], {}, "A log must have observations, such as obs_0, obs_1, …. Got 'reward', 'rho'."),
     (spoilt("x2", 17, np.nan), {}, "Column 'x2' in row 17 must be a finite number. Got nan."),
     (spoilt("reward", 41, np.inf), {}, "Column 'reward' in row 41 must be a finite number. Got inf."),
@@ -161,7 +162,12 @@ BAD = [
     (FRAME[:0], {}, "The log the frame must have rows. Got none."),
     (FRAME, {"discount": None}, "'discount' must be given where the log has no column of discounts. Got none."),
     (FRAME, {"target": [[1.0]]}, "A log with a target policy must have a column for 'action'. Got none."),
-    (FRAME, {"features": "tile"}, "'features' must be a feature map, a function, or one of raw, standard, tiles,"),
+    (FRAME, {"features": "tile"}, "Unknown features 'tile'. Did you mean 'tiles'?"),
+    (FRAME, {"features": 3}, "'features' must be a feature map, a function, or one of raw, standard, tiles,"),
+    (ACTED, {"target": lambda x, a: x["position"]}, "The policy 'target' must run on a batch of observations. Got Ind"),
+    (ACTED, {"target": lambda x, a: x[:, 0] - 1}, "What the target policy gives for row 0 must be a probability."),
+    (ACTED, {"target": lambda x: 3 * np.ones((len(x), 2))}, "The probabilities that 'target' gives must be zero or"),
+    (ACTED, {"target": lambda x: np.ones((len(x), 1))}, "Actions must be whole numbers from 0 to 0, for the target"),
     ("nowhere.parquet", {}, "A log must be a file. Got 'nowhere.parquet'."),
     ("log.txt", {}, "A log must be a .parquet, .csv, .npz or .npy file, a data frame, or minari:NAME. Got 'log.txt'."),
     ({"x": np.ones((3, 2)), "reward": np.ones(2)}, {}, "The columns of the arrays must have the same length."),
@@ -193,6 +199,30 @@ def test_a_file_that_is_cut_off_or_something_else_is_one_sentence(kind, tmp_path
         file.write_bytes(damaged)
         with pytest.raises(BadRequestError, match=rf"^[^\n]*{name}\.{kind}[^\n]*$|^[^\n]*[Cc]olumn[^\n]*$"):
             gdd.evaluate_log(file, **QUICK)
+
+
+def test_a_row_of_a_csv_file_without_all_its_cells_is_named(tmp_path):
+    FRAME.to_csv(tmp_path / "whole.csv", index=False)
+    lines = (tmp_path / "whole.csv").read_text().splitlines()
+    (tmp_path / "torn.csv").write_text("\n".join([*lines[:39], "1,0"]))  # a line of names and 38 rows stand before it
+    with pytest.raises(
+        BadRequestError, match=r"^The log torn.csv must be readable in row 38\. Got Expected 14 columns"
+    ):
+        gdd.evaluate_log(tmp_path / "torn.csv", **QUICK)
+
+
+def test_the_command_refuses_before_it_works(tmp_path):
+    """A policy that is not in its file must not be taken for none, and a page needs a folder."""
+    FRAME.to_csv(tmp_path / "log.csv", index=False)
+    (tmp_path / "policy.py").write_text("def target(observations, actions):\n    return actions\n")
+    for flags, sentence in (
+        (["--target", f"{tmp_path}/policy.py:targt"], "'targt'. Did you mean 'target'?"),
+        (["--report", f"{tmp_path}/nowhere/page.html"], "'--report' must be a file in a folder that exists."),
+    ):
+        result = CliRunner().invoke(cli, ["evaluate", f"{tmp_path}/log.csv", "--discount", "1", *flags])
+        assert isinstance(result.exception, BadRequestError)
+        assert sentence in str(result.exception)
+        assert result.stdout == ""
 
 
 def test_text_in_a_csv_file_is_found(tmp_path):

@@ -55,14 +55,17 @@ def evaluate(
     target_probability, behaviour_probability
                              the two probabilities of the action taken, instead of rho
     """
-    from gradient_dd.cli.evaluation import evaluation_text, roles_of, write_page
+    from gradient_dd.cli.evaluation import evaluation_text, page_path, roles_of, write_page
     from gradient_dd.cli.flags import assignment
+    from gradient_dd.errors import unknown
     from gradient_dd.evaluation import evaluate_log
     from gradient_dd.studies.files import load_place
 
     def loaded(what: str, place: str) -> Any:
-        _, name, module = load_place(what, place)
-        return getattr(module, name, None)
+        file, name, module = load_place(what, place)
+        if not hasattr(module, name):
+            raise unknown(f"name in {file!r}", name, [one for one in vars(module) if not one.startswith("_")])
+        return getattr(module, name)
 
     shown, printed = 0, list[str]()
 
@@ -77,6 +80,7 @@ def evaluate(
             printed.extend(stated)
             click.echo("\n".join([*stated, ""]))
 
+    page = None if report is None else page_path(report)
     result = evaluate_log(
         log,
         target=None if target is None else loaded("'--target'", target),
@@ -87,6 +91,6 @@ def evaluate(
         **options,
         **dict(map(assignment, parameters)),
     )
-    if report is not None:
-        write_page(result, log, report)
+    if page is not None:
+        write_page(result, log, page)
     click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, numbers
-from gradient_dd.errors import Words, must, number, whole_number
+from gradient_dd.errors import Words, must, number, unknown, whole_number
 from gradient_dd.evaluation.log.columns import Columns, find_columns
 from gradient_dd.evaluation.log.findings import ends_inside, left_out, no_ends, unused_columns
 from gradient_dd.evaluation.log.rows import RowReader, Table, Target
@@ -22,6 +22,7 @@ from gradient_dd.online.features import FEATURES, Features, Own, Rows, from_data
 from gradient_dd.online.features import Columns as ScaledColumns
 
 PLAIN = ("raw", "standard")
+OTHER_FEATURES = ("one_hot", "columns", "structured")  # the range of the first rows does not define them
 
 
 def evaluate_log(
@@ -69,8 +70,6 @@ def evaluate_log(
     reader = LogReader(source, found, gamma, policy, skip_bad_rows)
     first = reader.first_rows()
     mapping, words = feature_map(features, found, first)
-    stated = [*found.stated(), words, *ratio_words(found, policy)]
-    on_columns(stated)
     evaluator = Evaluator(
         mapping.n_features,
         learner=learner,
@@ -81,6 +80,8 @@ def evaluate_log(
         seed=seed,
         **parameters,
     )
+    stated = [*found.stated(), words, *ratio_words(found, policy)]
+    on_columns(stated)
     for turn in range(1 if passes is None else whole_number("'passes'", passes)):
         if turn and evaluator.portfolio is None:
             break  # the log is short: the evaluator has kept it, and replays it
@@ -231,12 +232,14 @@ def feature_map(features: Any, columns: Columns, first: Array) -> tuple[Features
     if kind == "standard":
         words = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant."
         return ScaledColumns.fitted(first), words
-    if kind in FEATURES and kind not in ("one_hot", "columns"):
+    kinds = [name for name in FEATURES if name not in OTHER_FEATURES]
+    if kind in kinds:
         low, high = first.min(axis=0), first.max(axis=0)
         high = np.where(high > low, high, low + 1.0)
         mapping = from_data({"kind": kind, "low": low, "high": high, "outside": "clip"})
         return mapping, f"Features: {mapping!r}, over the range of the first {len(first):,} rows."
-    kinds = [name for name in FEATURES if name not in ("one_hot", "columns")]
+    if isinstance(features, str):
+        raise unknown("features", features, [*PLAIN, *kinds])
     raise must("'features'", f"be a feature map, a function, or one of {', '.join([*PLAIN, *kinds])}", features)
 
 
