@@ -27,7 +27,7 @@ HEAD = ("study", "updates", "engine s", "C s", "/ C")
 
 
 def run_paper_bench(on_progress: Callable[[str], None]) -> dict[str, Any]:
-    """Measure every study and return a row for each and the ratio of the sums; `on_progress` is told what is next."""
+    """Measure every study; return a row for each and the ratio of the sums. `on_progress` gets each study's name."""
     with on_one_core():
         rows = [study_row(study, on_progress) for study in STUDIES.values()]
     return {"studies": rows, "ratio": ratio(*(sum_of(rows, name) for name in ("engine_seconds", "c_seconds")))}
