@@ -165,6 +165,7 @@ def named(made_of: str | None) -> Callable[[Any], Any]:
 
 def keep(function: Callable[..., Any], made_of: str | None, **options: Any) -> Any:
     """Return a function that is compiled on its first call or taken from disk; if `made_of` is None it is not kept."""
+    options |= {"no_cfunc_wrapper": True}  # only Python calls it
     dispatcher = numba.njit(**options)(named(made_of)(function))
     if made_of is not None and ENGINE_CONTENTS is not None:
         dispatcher._cache = KeptCode(made_of)
