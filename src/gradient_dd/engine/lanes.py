@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import Horizon, Segments
 from gradient_dd.engine.joining import join_few
+from gradient_dd.engine.kernels.draw import ends_in
 from gradient_dd.engine.kernels.error_form import Measure, measure
 from gradient_dd.engine.kernels.folding import no_errors
 from gradient_dd.engine.kernels.fused import fused_kernel
@@ -220,7 +221,7 @@ class LaneRun:
 
     def _advance_piece(self, length: int) -> None:
         column = self._draw(length)
-        ends = np.flatnonzero(self._ends[column[:length]]) + 1
+        ends = ends_in(column[:length], self._ends)
         segments = self.horizon.cut(ends, length, self.steps, self.episodes, self.schedule)
         seen, visible = column, segments
         if self.task.interest is not None:  # learners do not see steps from states without interest
