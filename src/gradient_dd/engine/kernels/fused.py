@@ -75,7 +75,7 @@ def make_move(outcomes: Outcomes) -> Any:
 def make_products(k: int, width: int) -> Any:
     """Compile the products of the coming x with this step's x and x'.
 
-    There are no branches in it: the branch predictor cannot guess a random outcome.
+    They are needed where the coming x is not this step's x': after the end of an episode, and with independent draws.
     """
     K, W = np.uintp(k), np.uintp(width)
 
