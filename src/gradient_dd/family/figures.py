@@ -120,7 +120,8 @@ def dd_forest(contest: Contest, verdicts: list[Verdict]) -> Any:
                 low, middle, top = ends
                 axes.plot([low, top], [row, row], color=colour, linewidth=1.6)
                 inside = colour if filled else "white"
-                axes.plot(middle, row, "o", color=colour, markersize=4.5, markerfacecolor=inside)
+                mark = "<" if one.estimate < low else ">" if one.estimate > top else "o"
+                axes.plot(middle, row, mark, color=colour, markersize=4.5, markerfacecolor=inside)
         axes.axvline(1.0, color="#444444", linewidth=0.9)
         axes.set_xscale("log")
         axes.set_xlim(0.95 / SPAN, 1.05 * SPAN)
@@ -128,13 +129,11 @@ def dd_forest(contest: Contest, verdicts: list[Verdict]) -> Any:
         axes.set_yticks(range(len(problems)), problems)
         axes.set_ylim(len(problems) - 0.5, -0.5)
     plain_numbers(panels[0].xaxis)
-    title = (
-        "What the DD term does: error with it over error without, on shown runs; the intervals of a panel and of one"
-    )
-    title += " kind of dot hold together at 95 %"
+    title = "What the DD term does: error with it over error without, on shown runs\n"
+    title += "The intervals of one panel and one kind of mark hold together at 95 %"
     canvas.text(0.01, 1 - 0.08 / high, title, va="top", fontsize=9)
     legend = "Filled: λ tuned · hollow: λ = 0 · orange-red, left of the line: lower with the term · blue, right: higher"
-    legend += " · grey: the interval contains 1 · cut off at ½ and 2"
+    legend += " · grey: the interval contains 1 · triangles: beyond ½ or 2"
     canvas.text(0.01, 1 - 0.45 / high, legend, va="top", fontsize=8)
     return canvas
 

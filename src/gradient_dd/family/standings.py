@@ -11,6 +11,8 @@ from gradient_dd.paper.claims.evidence import edge
 from gradient_dd.paper.claims.verdict import Comparison, Verdict
 from gradient_dd.studies.statistics import Interval, has_exploded, ratio_interval
 
+LITTLE = 0.01  # a change of the error whose whole interval is smaller is called little, whatever its sign
+
 
 class Standing(NamedTuple):
     """A learner on a problem, tuned over everything for the error over the whole run.
@@ -89,8 +91,10 @@ def conclusions(verdicts: list[Verdict], found: list[Standing]) -> list[str]:
     """Return what the comparison says: where the DD term helps, with what, where not, and who leads."""
     told = []
     for dd, readings in dd_comparisons(verdicts).items():
-        parts = [f"with {reading} it {effect(comparisons)}" for reading, comparisons in readings.items()]
-        told.append(f"The DD term with {LEARNERS[WITH_DD[dd]].label}: {'. '.join(map(first_upper, parts))}.")
+        parts = [f"with {reading} it {effect(comparisons)}." for reading, comparisons in readings.items()]
+        told.append(
+            f"The DD term in {LEARNERS[WITH_DD[dd]].label}: {' '.join([parts[0], *map(first_upper, parts[1:])])}"
+        )
     ranks = mean_ranks(found)
     leaders = [f"{LEARNERS[name].label} {rank:.1f}" for name, rank in list(ranks.items())[:5]]
     told.append(f"Mean ranks over all problems, lowest first: {', '.join(leaders)}, of {len(ranks)} learners.")
@@ -98,13 +102,21 @@ def conclusions(verdicts: list[Verdict], found: list[Standing]) -> list[str]:
 
 
 def effect(comparisons: list[Comparison]) -> str:
-    """Return on which problems the term lowers the error, raises it, or does neither that shows."""
-    lower, higher, open_ = ([one for one in comparisons if one.outcome == word] for word in ("holds", "fails", "open"))
-    parts = [f"lowers the error on {listed(lower)}"] if lower else []
-    parts += [f"raises the error on {listed(higher)}"] if higher else []
+    """Return on which problems the term lowers the error, raises it, or changes it too little to matter or to show."""
+    little = [one for one in comparisons if max(1 - one.low, one.high - 1) < LITTLE]
+    rest = [one for one in comparisons if one not in little]
+    lower, higher, open_ = ([one for one in rest if one.outcome == word] for word in ("holds", "fails", "open"))
     if len(open_) == len(comparisons):
         return "makes no difference that shows on any problem"
-    return "; ".join([*parts, f"shows no difference on {', '.join(one.task for one in open_)}"] if open_ else parts)
+    parts = [f"lowers the error on {listed(lower)}"] if lower else []
+    parts += [f"raises the error on {listed(higher)}"] if higher else []
+    parts += [f"changes the error by less than {100 * LITTLE:g} % on {named(little)}"] if little else []
+    return "; ".join([*parts, f"shows no difference on {named(open_)}"] if open_ else parts)
+
+
+def named(comparisons: list[Comparison]) -> str:
+    """Return problems by their names."""
+    return ", ".join(one.task for one in comparisons)
 
 
 def first_upper(text: str) -> str:
