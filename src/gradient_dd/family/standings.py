@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.family.contest import Contest, is_of
-from gradient_dd.family.ledger import WITH_DD
+from gradient_dd.family.grids import WITH_DD
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.paper.claims.evidence import edge
 from gradient_dd.paper.claims.verdict import Comparison, Verdict
