@@ -18,7 +18,7 @@ from gradient_dd.family.problems import PROBLEMS, Problem, Scale
 from gradient_dd.family.projected import projected_errors
 from gradient_dd.family.questions import agreement
 from gradient_dd.family.reproduce import SCALE, STORE, holds_the_family, reproduce_family, rewrite_family
-from gradient_dd.family.standings import conclusions, mean_ranks, standings
+from gradient_dd.family.standings import conclusions, effects, mean_ranks, standings
 from gradient_dd.family.tables import read_trials, write_trials
 from gradient_dd.family.trials import Trial, fixed_points
 from gradient_dd.family.two_samples import area_of_pgtd2
@@ -199,7 +199,7 @@ def test_the_dd_term_helps_where_errors_are_lower_with_it(factor, word):
     noise = 0.0 if factor == 1 else 1e-3  # of twenty alike pairs with noise, one may seem to differ
     contest = made_up(world, [*WITH_DD, *WITH_DD.values()], ("collision", "boyan"), noise)
     verdicts = judge(contest, [])
-    told = conclusions(verdicts, standings(contest))
+    told = effects(verdicts)
     for base in WITH_DD.values():
         assert verdict_on(verdicts, f"dd-{base}").verdict == word
     said = {
@@ -228,6 +228,21 @@ def test_the_dd_term_is_judged_with_lambda_tuned_and_without_a_trace():
     assert verdict_on(verdicts, "trace-instead").verdict == "not decided"
 
 
+def test_the_answer_counts_and_names_the_strongest():
+    def world(problem, setting, measure, shown):
+        factor = {"gradient_dd": 0.5, "tdc_dd": 0.8, "htd_dd": 3.0}.get(setting.rule.name, 1.0)
+        return flat(problem, setting, measure, shown) * factor
+
+    contest = made_up(world, ("gtd2", "gradient_dd", "tdc", "tdc_dd", "htd", "htd_dd"), noise=1e-6)
+    told = conclusions(judge(contest, []), standings(contest))[1]
+    assert told == (
+        "With λ = 0 the DD term lowers the error in 2 of 3 comparisons "
+        "(most in GTD2 on collision, 0.50 × [0.50, 0.50]), "
+        "raises it in 1 (most in HTD on collision, 3.00 × [3.00, 3.00]), "
+        "and changes it by less than 1 % or not clearly in 0."
+    )
+
+
 def test_a_clear_but_tiny_change_is_called_tiny():
     def world(problem, setting, measure, shown):
         return flat(problem, setting, measure, shown) * (0.997 if setting.rule.name in WITH_DD else 1.0)
@@ -235,7 +250,8 @@ def test_a_clear_but_tiny_change_is_called_tiny():
     contest = made_up(world, ("gtd2", "gradient_dd"), noise=1e-5)
     verdicts = judge(contest, [])
     assert verdict_on(verdicts, "dd-gtd2").verdict == "holds"
-    told = conclusions(verdicts, standings(contest))[0]
+    assert "lowers the error in 0 of 1 comparisons, raises it in 0, and" in conclusions(verdicts, standings(contest))[0]
+    (told,) = effects(verdicts)
     assert told.count("it changes the error by less than 1 % on collision.") == 2 * len(AT_LAMBDAS)
 
 
