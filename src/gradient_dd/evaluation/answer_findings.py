@@ -6,7 +6,7 @@ from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.return_checks import ReturnCheck
 from gradient_dd.evaluation.verdict import FAR_OFF, Finding
 
-CLEAR, FAR = 1.3, 2.0  # doubts by which returns and values must differ: two checks are made, each at 95 %
+FAR = 2.0  # doubts by which returns and values must differ for a "not"
 BLIND = 0.5  # of the size of the values: returns that would not notice such an error check nothing
 
 
@@ -67,7 +67,7 @@ def against_returns(checks: tuple[ReturnCheck, ...], scale: float) -> list[Findi
     if not checks:
         return []
     worst = max(checks, key=lambda one: abs(one.gap) / max(one.doubt, 1e-300) if one.steps else 0.0)
-    if worst.steps and abs(worst.gap) > CLEAR * worst.doubt:
+    if worst.steps and abs(worst.gap) > worst.doubt:
         far = abs(worst.gap) > FAR * worst.doubt and abs(worst.gap) > FAR_OFF * max(
             abs(worst.returns), abs(worst.value)
         )
@@ -77,9 +77,10 @@ def against_returns(checks: tuple[ReturnCheck, ...], scale: float) -> list[Findi
             "was taken for."
         )
         return [Finding("not" if far else "with care", "returns", sentence)]
-    best = min(checks, key=lambda one: one.blind / max(scale, abs(one.value), 1e-300))
-    if best.blind <= BLIND * max(scale, abs(best.value)):
-        return [Finding("fine", "returns", f"{in_words(best)}; the values agree: {best.value:.4g}.")]
+    sharp = [one for one in checks if one.blind <= BLIND * max(scale, abs(one.value))]
+    if sharp:
+        return [Finding("fine", "returns", f"{in_words(sharp[0])}; the values agree: {sharp[0].value:.4g}.")]
+    best = min(checks, key=lambda one: one.blind)
     unseen = (
         f"by {best.blind:.2g}, and the values themselves are {scale:.2g} at most." if best.steps else "by any amount."
     )
