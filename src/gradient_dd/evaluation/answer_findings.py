@@ -39,6 +39,9 @@ def findings_after(
     else:
         sentence = f"The held-out error is {chosen.error:.3g}; that of the initial weights is {still.error:.3g}."
         found.append(Finding("fine", "held-out error", sentence))
+    if len(evaluation.switches) > 1:
+        ahead = "; ".join(f"{words} from row {rows:,} on" for rows, words in evaluation.switches)
+        found.append(Finding("fine", "switches", f"The smallest held-out error had {ahead}."))
     value = evaluation.start_value
     low, high = evaluation.start_interval
     half = (high - low) / 2
