@@ -1,8 +1,8 @@
 """CliffWalking and Taxi: what is learnt from transitions, beside the exact values of their tables.
 
 The tables of Gymnasium give the truth: `from_gymnasium` obeys their done flags and leaves out states that are never
-reached. The same environments are then played, and the values learnt from what happened. Taxi has 500 states: LSTD solves
-for them all, where learners that begin at 0 would need millions of steps.
+reached. The same environments are then played, and the values learnt from what happened. Taxi has 500 states: LSTD
+solves for them all, where learners that begin at 0 would need millions of steps.
 
 python examples/gridworlds.py
 """

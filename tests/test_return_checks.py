@@ -70,7 +70,7 @@ def test_heavy_ratios_end_the_walk_before_they_decide_it():
     assert none.blind == np.inf
     (finding,) = against_returns((none,), 3.0)
     assert finding.level == "with care"
-    assert "wrong by any amount" in finding.sentence
+    assert "wrong by any amount would agree as well" in finding.sentence
 
 
 def test_values_stand_for_what_follows_a_cut_or_a_hole():

@@ -84,10 +84,11 @@ def against_returns(checks: tuple[ReturnCheck, ...], scale: float) -> list[Findi
     if sharp:
         return [Finding("fine", "returns", f"{in_words(sharp[0])}; the values agree: {sharp[0].value:.4g}.")]
     best = min(checks, key=lambda one: one.blind)
-    unseen = (
-        f"by {best.blind:.2g}, and the values themselves are {scale:.2g} at most." if best.steps else "by any amount."
+    unseen = f"by {best.blind:.2g}, where the largest is {scale:.2g}," if best.steps else "by any amount"
+    sentence = (
+        f"{in_words(best)}; the values agree: {best.value:.4g}. But values that are all wrong {unseen} would agree as "
+        "well, so nothing has checked them."
     )
-    sentence = f"{in_words(best)}, and the values average to {best.value:.4g}. So would values that are wrong {unseen}"
     if best.rest >= BLIND:
         sentence += (
             f" Episodes are cut, or their ratios too heavy, after {best.steps} steps: {best.rest:.0%} of the returns "
