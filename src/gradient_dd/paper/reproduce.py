@@ -147,7 +147,8 @@ def run_studies(
     begin = perf_counter()
     results = provide([scale.of(STUDIES[name]) for name in names], store)
     updates = sum(one.study.estimate()["updates"] for one in results)
-    on_stage(f"{len(results)} studies, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
+    shared = "with settings that they share counted in each"
+    on_stage(f"{len(results)} studies, {updates:.3g} updates {shared}: {perf_counter() - begin:.1f} s")
     return {name: Evidence(one) for name, one in zip(names, results, strict=True)}
 
 
