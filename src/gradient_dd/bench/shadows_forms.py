@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradient_dd.bench import shadows_cases
 from gradient_dd.bench import shadows_trial as trial
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
@@ -26,17 +27,20 @@ FAMILIES = {
 ZETAS = (0.25, 1.0, 4.0)
 
 
-def forms_cases() -> list[trial.Case]:
+def forms_cases() -> list[shadows_cases.Case]:
     """Return the tasks: walks and chains, Baird, random MDPs, and two kinds on which TD diverges."""
-    cases = [trial.Case("paper", str(task), task) for task in (random_walk(12), boyan_chain(15))]
-    cases += [trial.Case("Baird", f"Baird {n}", trial.with_random_start(baird(n), FIRST + n)) for n in (6, 7, 9)]
-    cases += [*trial.random_cases("on", 4, FIRST), *trial.random_cases("off", 4, FIRST)]
-    return [*cases, *trial.diverging_cases(5, FIRST), *trial.greedy_cases(6, FIRST)]
+    cases = [shadows_cases.Case("paper", str(task), task) for task in (random_walk(12), boyan_chain(15))]
+    cases += [
+        shadows_cases.Case("Baird", f"Baird {n}", shadows_cases.with_random_start(baird(n), FIRST + n))
+        for n in (6, 7, 9)
+    ]
+    cases += [*shadows_cases.random_cases("on", 4, FIRST), *shadows_cases.random_cases("off", 4, FIRST)]
+    return [*cases, *shadows_cases.diverging_cases(5, FIRST), *shadows_cases.greedy_cases(6, FIRST)]
 
 
-def measures(case: trial.Case, steps: int = trial.STEPS, tuned: int = 2, total: int = 5) -> dict[str, float]:
+def measures(case: shadows_cases.Case, steps: int = trial.STEPS, tuned: int = 2, total: int = 5) -> dict[str, float]:
     """Return the measure of every family on a task: its best setting of the first runs, on the others."""
-    task = trial.aimed_at_the_fixed_point(case.task)
+    task = shadows_cases.aimed_at_the_fixed_point(case.task)
     scale = 1 / float(task.visits @ (task.features**2).sum(axis=1))
     found = {}
     for family, (name, parameter, ladder) in FAMILIES.items():

@@ -1,8 +1,8 @@
 """The copies behind a `ShadowLearner`: the weights of all rungs and their shadows, how they move, how one is chosen.
 
-A column of w and η belongs to one copy; a rung has COPIES of them: its own weights, STARTS bias shadows and a noise
-shadow. `online/shadows.py` says what they are for. The arithmetic is that of `engine/kernels/shadows.py`,
-operation by operation.
+A column of w and η belongs to one copy; a rung has COPIES of them: its own weights, STARTS bias shadows, a noise
+shadow and a growth shadow. `online/shadows.py` says what they are for. The arithmetic is that of
+`engine/kernels/shadows.py`, operation by operation.
 """
 
 from typing import Any
@@ -14,19 +14,26 @@ from gradient_dd.engine.ladder import (
     AVERAGE,
     BLOCK,
     COPIES,
+    FAR,
+    GROWTH,
     HUGE,
     MEMORY,
     NOISE,
     STARTS,
     STAY,
+    STEEPEST,
     UNIT,
+    WINDOW,
     WORSE,
     Ladder,
 )
 from gradient_dd.online.learner import LIMIT
 
 # Arrays and numbers that a file of a learner needs; all else follows from the ladder.
-ARRAYS = ("w", "eta", "foretold", "start", "squares", "bias", "spread", "waits", "copied", "sums")
+ARRAYS = (
+    *("w", "eta", "foretold", "start", "squares", "bias", "spread", "waits", "copied", "sums"),
+    *("sizes", "risk", "shares"),
+)
 NUMBERS = ("norms", "blocks", "age", "chosen", "steps")
 
 
@@ -45,6 +52,10 @@ class ShadowCopies:
         self.squares = np.zeros(rungs * COPIES)  # of x·(every copy), summed over the block
         self.bias, self.spread, self.waits, self.copied = np.zeros((4, rungs))
         self.sums = np.zeros(5)
+        self.sizes = np.zeros((2, rungs))  # of the growth shadows, at the last reading but one and at the last
+        self.risk = np.ones(rungs)  # factors on the predicted errors², 1 for a rung whose growth shadow shrinks
+        self.shares = np.zeros(rungs)  # of the rungs in the weights that are read out
+        self.shares[ladder.first] = 1.0
         self.norms, self.steps, self.chosen = 0.0, 0, ladder.first  # norms: the sum of ‖x‖² so far
         self.restart(vectors)
 
@@ -52,6 +63,7 @@ class ShadowCopies:
         """Start all bias shadows again, at vectors (p, STARTS), and all averages."""
         for j in range(STARTS):
             self.w[:, 1 + j :: COPIES], self.eta[:, 1 + j :: COPIES] = vectors[:, j, None], 0.0
+        self.w[:, GROWTH::COPIES], self.eta[:, GROWTH::COPIES] = vectors[:, 0, None], 0.0
         self.squares[:] = self.sums[:2] = self.waits[:] = self.copied[:] = 0.0
         self.blocks = self.age = self.steps = 0
 
@@ -65,8 +77,15 @@ class ShadowCopies:
             setattr(self, name, value)
 
     def own(self) -> int:
-        """Return the column of the weights that are read out."""
+        """Return the column of the weights of the best rung."""
         return self.chosen * COPIES
+
+    def read_out(self) -> Array:
+        """Return the weights of all rungs, each with its share; those of the best where another has overflowed."""
+        used = np.flatnonzero(self.shares)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mixed = along(self.shares[used], np.ascontiguousarray(self.w[:, used * COPIES].T))
+        return mixed if np.isfinite(mixed).all() else self.w[:, self.own()].copy()
 
     def step(
         self,
@@ -82,7 +101,7 @@ class ShadowCopies:
         sign: float,
         update: int,
     ) -> float:
-        """Make a step of all copies, and a choice at the end of a block; return δ of the rung that is read out.
+        """Make a step of all copies, and a choice at the end of a block; return δ of the best rung.
 
         A δ that is too large is returned before anything has changed. `alpha` is None for the wide ladder, `update`
         the number of this update, from 1.
@@ -127,12 +146,42 @@ class ShadowCopies:
             place, source = columns_of(k), columns_of(self.averages[k])
             for array in (self.w, self.eta):
                 array[:, place] += share * (array[:, source] - array[:, place])
+        self.measure_growth()
         self.choose(mean_norm)
         self.squares[:] = self.sums[:2] = 0.0
         self.steps = 0
 
+    def measure_growth(self) -> None:
+        """Set the factor on every rung's predicted error²: what its growth shadow grew by in the last part of the run.
+
+        The sizes are read at blocks 1, 2, 4, 8, … and then every WINDOW blocks. The last reading but one is where the
+        last part begins, so it is a half to three quarters of a short run, and bounded in a long one.
+        """
+        w, eta = self.w[:, GROWTH::COPIES], self.eta[:, GROWTH::COPIES]
+        size = np.sqrt(np.add.reduce(w * w + eta * eta, axis=0))
+        lost = ~(size < HUGE)
+        w[:, lost], eta[:, lost], self.sizes[:, lost], size[lost] = 1.0, 0.0, 0.0, np.sqrt(len(w))
+        far = (size > FAR) | ((size > 0) & (size < 1 / FAR))
+        for array in (w, eta, self.sizes):
+            array[:, far] /= size[far]
+        size[far] = 1.0
+        if self.age == 1:
+            self.sizes[:] = size
+        grown = np.where(size == 0, 0.0, STEEPEST)
+        known = self.sizes[0] > 0
+        grown[known] = np.minimum(size[known] / self.sizes[0, known], STEEPEST)
+        self.risk = np.maximum(1.0, grown * grown)
+        self.risk[self.averages >= 0] = self.risk[self.averages[self.averages >= 0]]
+        if self.age & (self.age - 1) == 0 or self.age % WINDOW == 0:
+            self.sizes[:] = self.sizes[1], size
+
+    def predicted(self) -> Array:
+        """Return the predicted error² of every rung."""
+        predicted: Array = (self.ladder.caution * self.sums[4] * self.bias + self.spread) * self.risk
+        return predicted
+
     def choose(self, mean_norm: float) -> None:
-        """Predict the error of every rung from its shadows, read out the best, start hopeless ones again from it."""
+        """Predict the error of every rung from its shadows, find the best, start hopeless ones again from it."""
         means = np.array([level(total / BLOCK) for total in self.sums[:2]])
         self.sums[2:4] += (means - self.sums[2:4]) / self.blocks
         largest = max([self.sums[4], *means[means < HUGE]])
@@ -144,7 +193,7 @@ class ShadowCopies:
                 bias += squares[1 + start] / (STARTS * BLOCK)
             self.bias[k] = self.averaged(self.bias[k], bias / mean_norm if mean_norm else 0.0)
             self.spread[k] = self.averaged(self.spread[k], squares[NOISE] / BLOCK)
-        predicted = self.ladder.caution * self.sums[4] * self.bias + self.spread
+        predicted = self.predicted()
         favoured = predicted.copy()
         favoured[self.chosen] *= STAY
         waiting = (self.waits > 0) & (np.arange(len(self.waits)) != self.chosen)
@@ -153,10 +202,24 @@ class ShadowCopies:
         best = self.chosen = int(favoured.argmin()) if favoured.min() < np.inf else self.chosen
         for worse in np.flatnonzero(predicted > WORSE**2 * predicted[best]):
             for array in (self.w, self.eta):
-                array[:, columns_of(worse)] = array[:, columns_of(best)]
+                array[:, columns_of(worse)][:, :GROWTH] = array[:, columns_of(best)][:, :GROWTH]
             self.bias[worse], self.spread[worse] = self.bias[best], self.spread[best]
             self.copied[worse] += 1.0
             self.waits[worse] = self.ladder.wait * 2.0 ** min(self.copied[worse] - 1.0, 50.0)
+        self.share_out(self.predicted())
+
+    def share_out(self, predicted: Array) -> None:
+        """Give every rung that need not wait its share of the weights that are read out.
+
+        A predicted error² that is twice as large gets a quarter of the share.
+        """
+        joins = (self.waits == 0) | (np.arange(len(predicted)) == self.chosen)
+        least = predicted[joins].min()
+        shares = np.zeros(len(predicted))
+        shares[self.chosen] = 1.0
+        if 0 < least < np.inf:
+            shares[joins] = (least / predicted[joins]) * (least / predicted[joins])
+        self.shares = shares / np.add.accumulate(shares)[-1]
 
     def averaged(self, old: float, value: float) -> float:
         """Return a level after one more block; a rise counts at once if the ladder says so."""

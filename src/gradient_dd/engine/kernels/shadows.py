@@ -11,12 +11,16 @@ from gradient_dd.engine.ladder import (
     AVERAGE,
     BLOCK,
     COPIES,
+    FAR,
+    GROWTH,
     HUGE,
     MEMORY,
     NOISE,
     STARTS,
     STAY,
+    STEEPEST,
     UNIT,
+    WINDOW,
     WORSE,
 )
 
@@ -42,7 +46,38 @@ def averaged(level, value, blocks, sudden):
 
 
 @numba.njit(nogil=True, **COMPILE)
-def choose(w, eta, squares, bias, spread, sums, blocks, chosen, waits, copied, rules):
+def measure_growth(w, eta, averages, age, sizes, risk):
+    """Set the factor on every rung's predicted error², as `ShadowCopies.measure_growth` does."""
+    for k in range(averages.size):
+        if averages[k] >= 0:
+            risk[k] = risk[averages[k]]
+            continue
+        copy = k * COPIES + GROWTH
+        size = 0.0
+        for i in range(w.shape[0]):
+            size += w[i, copy] * w[i, copy] + eta[i, copy] * eta[i, copy]
+        size = np.sqrt(size)
+        if not size < HUGE:
+            w[:, copy], eta[:, copy], sizes[:, k] = 1.0, 0.0, 0.0
+            size = np.sqrt(float(w.shape[0]))
+        elif size > FAR or 0.0 < size < 1 / FAR:
+            for i in range(w.shape[0]):
+                w[i, copy] /= size
+                eta[i, copy] /= size
+            sizes[0, k] /= size
+            sizes[1, k] /= size
+            size = 1.0
+        if age == 1:
+            sizes[0, k] = sizes[1, k] = size
+        steepest = 0.0 if size == 0.0 else STEEPEST
+        grown = min(size / sizes[0, k], STEEPEST) if sizes[0, k] > 0.0 else steepest
+        risk[k] = max(1.0, grown * grown)
+        if age & (age - 1) == 0 or age % WINDOW == 0:
+            sizes[0, k], sizes[1, k] = sizes[1, k], size
+
+
+@numba.njit(nogil=True, **COMPILE)
+def choose(w, eta, squares, bias, spread, risk, sums, blocks, chosen, waits, copied, rules, shares):
     """Make a choice as `ShadowCopies.choose` does and return it; `sums` are those of `ShadowCopies` and mean ‖x‖²."""
     caution, largest, sudden, _, wait = rules
     rungs = bias.size
@@ -60,7 +95,7 @@ def choose(w, eta, squares, bias, spread, sums, blocks, chosen, waits, copied, r
             level += squares[k * COPIES + 1 + start] / (STARTS * BLOCK)
         bias[k] = averaged(bias[k], level / sums[5] if sums[5] > 0.0 else 0.0, blocks, sudden)
         spread[k] = averaged(spread[k], squares[k * COPIES + NOISE] / BLOCK, blocks, sudden)
-    predicted = caution * sums[4] * bias + spread
+    predicted = (caution * sums[4] * bias + spread) * risk
     best, least = chosen, np.inf
     for k in range(rungs):
         if waits[k] > 0.0 and k != chosen:
@@ -72,7 +107,7 @@ def choose(w, eta, squares, bias, spread, sums, blocks, chosen, waits, copied, r
     for k in range(rungs):
         if predicted[k] > WORSE**2 * predicted[best]:
             for i in range(w.shape[0]):
-                for copy in range(COPIES):
+                for copy in range(GROWTH):
                     w[i, k * COPIES + copy] = w[i, best * COPIES + copy]
                     eta[i, k * COPIES + copy] = eta[i, best * COPIES + copy]
             bias[k], spread[k] = bias[best], spread[best]
@@ -80,7 +115,35 @@ def choose(w, eta, squares, bias, spread, sums, blocks, chosen, waits, copied, r
             waits[k] = wait * 2.0 ** min(copied[k] - 1.0, 50.0)
     squares[:] = 0.0
     sums[0] = sums[1] = 0.0
+    share_out((caution * sums[4] * bias + spread) * risk, waits, best, shares)
     return best
+
+
+@numba.njit(nogil=True, **COMPILE)
+def share_out(predicted, waits, best, shares):
+    """Set the shares of the rungs in the weights that are read out, as `ShadowCopies.share_out` does."""
+    least, total = np.inf, 0.0
+    for k in range(shares.size):
+        if waits[k] == 0.0 or k == best:
+            least = min(least, predicted[k])
+    for k in range(shares.size):
+        shares[k] = 1.0 if k == best else 0.0
+        if 0.0 < least < np.inf and (waits[k] == 0.0 or k == best):
+            shares[k] = (least / predicted[k]) * (least / predicted[k])
+        total += shares[k]
+    shares /= total
+
+
+@numba.njit(nogil=True, **COMPILE)
+def read_out(w, shares, chosen, w_read):
+    """Set w_read to the weights of all rungs, each with its share, as `ShadowCopies.read_out` does."""
+    w_read[:] = 0.0
+    for k in range(shares.size):
+        if shares[k] > 0.0:
+            for i in range(w_read.size):
+                w_read[i] += shares[k] * w[i, k * COPIES]
+    if not np.isfinite(w_read).all():
+        w_read[:] = w[:, chosen * COPIES]
 
 
 @numba.njit(nogil=True, **COMPILE)
@@ -103,10 +166,13 @@ def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, 
             w[i, k * COPIES] = start[i]
             for j in range(STARTS):
                 w[i, k * COPIES + 1 + j] = vectors[i, j]
+            w[i, k * COPIES + GROWTH] = vectors[i, 0]
     x_w, next_w, x_eta = np.empty(size), np.empty(size), np.empty(size)
     w_x, w_next, eta_x, rewards = np.empty(size), np.empty(size), np.empty(size), np.zeros(size)
     squares, bias, spread, sums = np.zeros(size), np.zeros(count), np.zeros(count), np.zeros(6)
     waits, copied, centre = np.zeros(count), np.zeros(count), rules[3]
+    sizes, risk, shares, w_read = np.zeros((2, count)), np.ones(count), np.zeros(count), np.empty(p)
+    shares[first] = 1.0
     rows, targets = measure
     errors, choices = np.empty(column.size // every), np.empty(column.size // every, np.int64)
     norms, blocks, age, chosen = 0.0, 0, 0, first
@@ -170,14 +236,17 @@ def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, 
             blocks = min(blocks + 1, MEMORY)
             sums[5] = norms / (t + 1)
             average(w, eta, averages, age)
-            chosen = choose(w, eta, squares, bias, spread, sums, blocks, chosen, waits, copied, rules)
+            measure_growth(w, eta, averages, age, sizes, risk)
+            chosen = choose(w, eta, squares, bias, spread, risk, sums, blocks, chosen, waits, copied, rules, shares)
         if (t + 1) % every == 0:
+            read_out(w, shares, chosen, w_read)
             total = 0.0
             for m in range(targets.size):
                 gap = -targets[m]
                 for i in range(p):
-                    gap += rows[m, i] * w[i, chosen * COPIES]
+                    gap += rows[m, i] * w_read[i]
                 total += gap * gap
             errors[(t + 1) // every - 1] = np.sqrt(total)
             choices[(t + 1) // every - 1] = chosen
-    return errors, choices, w[:, chosen * COPIES].copy()
+    read_out(w, shares, chosen, w_read)
+    return errors, choices, w_read
