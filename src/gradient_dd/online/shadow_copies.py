@@ -46,6 +46,7 @@ class ShadowCopies:
         *columns, averages = np.array(ladder.rungs, dtype=float).T
         self.multiple, self.zeta, self.c, self.direct = (np.repeat(column, COPIES) for column in columns)
         self.averages = averages.astype(np.int64)
+        self.learning = np.flatnonzero(self.multiple)[-1] + 1  # copies before this one can move by a step
         self.w, self.eta = np.zeros((2, p, rungs * COPIES))
         self.w[:, ::COPIES] = start[:, None]
         self.foretold = np.zeros(p)  # weights of the part of δ that x foretells
@@ -106,7 +107,8 @@ class ShadowCopies:
         A δ that is too large is returned before anything has changed. `alpha` is None for the wide ladder, `update`
         the number of this update, from 1.
         """
-        x_w, x_eta, next_w = along(x, self.w[here]), along(x, self.eta[here]), along(x_next, self.w[there])
+        x_w, next_w = along(x, self.w[here]), along(x_next, self.w[there])
+        x_eta = along(x, self.eta[here, : self.learning])
         own = self.own()
         delta = float(reward + discount * next_w[own] - x_w[own])
         if not abs(delta) <= LIMIT:
@@ -124,14 +126,15 @@ class ShadowCopies:
         rewards[::COPIES] = reward
         rewards[NOISE::COPIES] = sign * (delta - guess)
         unit = (UNIT * update / self.norms if self.norms > 0 else 0.0) if alpha is None else alpha
-        size = unit * factor * self.multiple
-        deltas = rewards + discount * next_w - x_w
-        w_x = size * rho * np.where(self.direct != 0, deltas, x_eta)
-        w_next = -size * rho * ((1.0 - self.c) * discount) * x_eta
-        eta_x = self.zeta * size * (rho * deltas - x_eta)
-        self.w[here] += x[:, None] * w_x
-        self.eta[here] += x[:, None] * eta_x
-        self.w[there] += x_next[:, None] * w_next
+        move = slice(self.learning)
+        size = unit * factor * self.multiple[move]
+        deltas = rewards[move] + discount * next_w[move] - x_w[move]
+        w_x = size * rho * np.where(self.direct[move] != 0, deltas, x_eta)
+        w_next = -size * rho * ((1.0 - self.c[move]) * discount) * x_eta
+        eta_x = self.zeta[move] * size * (rho * deltas - x_eta)
+        self.w[here, move] += x[:, None] * w_x
+        self.eta[here, move] += x[:, None] * eta_x
+        self.w[there, move] += x_next[:, None] * w_next
         self.steps += 1
         if self.steps == BLOCK:
             self.end_block(self.norms / update)

@@ -176,6 +176,10 @@ def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, 
     rows, targets = measure
     errors, choices = np.empty(column.size // every), np.empty(column.size // every, np.int64)
     norms, blocks, age, chosen = 0.0, 0, 0, first
+    learning = 0  # copies before this one can move by a step; averages and the rung that stands still come after them
+    for v in range(size):
+        if multiple[v] > 0.0:
+            learning = v + 1
     for t in range(column.size):
         o = column[t]
         here, there, gamma, ratio, factor = row[o], next_row[o], discount[o], rho[o], factors[t]
@@ -190,6 +194,7 @@ def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, 
             norm += x * x
             for v in range(size):
                 x_w[v] += x * w[i, v]
+            for v in range(learning):
                 x_eta[v] += x * eta[i, v]
         if gamma != 0.0:
             for j in range(counts[there]):
@@ -215,7 +220,7 @@ def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, 
         unit = alpha
         if alpha == 0.0 and norms > 0.0:
             unit = UNIT * (t + 1) / norms
-        for v in range(size):
+        for v in range(learning):
             step = unit * factor * multiple[v]
             delta = rewards[v] + gamma * next_w[v] - x_w[v]
             w_x[v] = step * ratio * (delta if direct[v] != 0.0 else x_eta[v])
@@ -223,13 +228,13 @@ def run(column, factors, signs, outcomes, features, rungs, rules, first, alpha, 
             eta_x[v] = zeta[v] * step * (ratio * delta - x_eta[v])
         for j in range(counts[here]):
             i, x = indices[here, j], values[here, j]
-            for v in range(size):
+            for v in range(learning):
                 w[i, v] += x * w_x[v]
                 eta[i, v] += x * eta_x[v]
         if gamma != 0.0:
             for j in range(counts[there]):
                 i, x = indices[there, j], values[there, j]
-                for v in range(size):
+                for v in range(learning):
                     w[i, v] += x * w_next[v]
         if (t + 1) % BLOCK == 0:
             age += 1
