@@ -106,14 +106,12 @@ VARIANTS = {
 
 
 def fresh_kernel(variant: Variant) -> ModuleType:
-    """Return a fresh copy of the compiled form with the constants and the `choose` of a variant."""
+    """Return a fresh copy of the compiled form with the `choose` of a variant; the first call reads the constants."""
     spec = find_spec(kernel.__name__)
     assert spec is not None
     assert spec.loader is not None
     fresh = module_from_spec(spec)
     spec.loader.exec_module(fresh)
-    for name, value in variant.constants.items():
-        setattr(fresh, name, value)  # nothing is compiled before the first call
     if variant.choose is not None:
         fresh.choose = variant.choose(fresh.choose)  # type: ignore[attr-defined]
     return fresh
