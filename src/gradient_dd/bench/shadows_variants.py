@@ -48,7 +48,7 @@ def without_growth(choose: Any) -> Any:
     """Return a choice that does not heed growth shadows."""
 
     @numba.njit(nogil=True)
-    def choose_without(w, eta, squares, bias, spread, risk, *more):  # type: ignore[no-untyped-def]
+    def choose_without(w, eta, squares, bias, spread, risk, *more):
         risk[:] = 1.0
         return choose(w, eta, squares, bias, spread, risk, *more)
 
@@ -59,7 +59,7 @@ def of_the_best_alone(choose: Any) -> Any:
     """Return a choice after which the best rung alone is read out."""
 
     @numba.njit(nogil=True)
-    def choose_one(w, eta, squares, bias, spread, risk, sums, blocks, chosen, waits, copied, rules, shares):  # type: ignore[no-untyped-def]
+    def choose_one(w, eta, squares, bias, spread, risk, sums, blocks, chosen, waits, copied, rules, shares):
         best = choose(w, eta, squares, bias, spread, risk, sums, blocks, chosen, waits, copied, rules, shares)
         shares[:] = 0.0
         shares[best] = 1.0
@@ -73,7 +73,7 @@ def among_neighbours(choose: Any) -> Any:
     narrow, wide = np.argsort(NARROW_ORDER), np.argsort(WIDE_ORDER)
 
     @numba.njit(nogil=True)
-    def choose_near(w, eta, squares, bias, spread, risk, sums, blocks, chosen, waits, copied, rules, shares):  # type: ignore[no-untyped-def]
+    def choose_near(w, eta, squares, bias, spread, risk, sums, blocks, chosen, waits, copied, rules, shares):
         place = narrow if risk.size == narrow.size else wide
         for k in range(risk.size):
             if abs(place[k] - place[chosen]) > 1:
