@@ -158,7 +158,7 @@ def main() -> None:
     plain = None
     for name, variant in VARIANTS.items():
         with in_place(variant):
-            found = np.array([measures(case, trial.ALPHAS[1::2]) for case in cases])
+            found = np.array([measures(case, trial.ALPHAS[1::3]) for case in cases])
         plain = found if plain is None else plain
         ratios = np.minimum(found / plain, trial.CAP)
         means = [np.exp(np.log(ratios[part]).mean(axis=0)) for part in (slice(None), unstable)]
