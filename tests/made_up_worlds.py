@@ -16,7 +16,7 @@ class MadeUp(Evidence):
 
     def __init__(self, name, world, noise=1e-3):
         study = STUDIES[name]
-        tasks = {str(one): one for one in study.built_tasks()}
+        tasks = {str(one): one for one in study.built_tasks}
         super().__init__(SimpleNamespace(study=study, tasks=tasks))
         self.world, self.noise, self.settings = world, noise, list(study.settings())
 

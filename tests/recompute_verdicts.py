@@ -8,6 +8,7 @@ second time, from what docs/paper.md says of them.
 
 import json
 import sys
+from functools import cache
 from math import inf, isfinite, isnan, nan
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def of_values(frame, values):
     return frame
 
 
+@cache
 def case_rows(tables, study, task, learner, rho_mode):
     """Return the rows of a learner on a case in the table of a study, with errors relative to random first weights."""
     frame = tables.selection(study)
@@ -81,6 +83,7 @@ def case_rows(tables, study, task, learner, rho_mode):
     return frame
 
 
+@cache
 def first_error(size, ratios, seed=None):
     task = tasks.baird(size, ratios, seed)
     return task.rmsve(task.initial_weights)

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import grimp
+import pytest
 from click.testing import CliRunner
 
 from gradient_dd import Learner
@@ -102,3 +103,10 @@ def test_calls_go_the_way_imports_go(tmp_path):
         Learner("gradient_dd", n_features=2).update([1, 0], 1.0, 0.9, [0, 1])
     assert {("cli", "studies"), ("cli", "paper"), ("paper", "studies"), ("online", "learners")} <= seen
     assert seen - allowed - CALLBACKS == set()
+
+
+@pytest.mark.xdist_group("one process")
+def test_groups_of_tests_share_a_process(request):
+    """What a group shares is made once: pytest and pytest-xdist must agree on how a group is named."""
+    if hasattr(request.config, "workerinput"):  # not where one process runs everything
+        assert request.node.nodeid.endswith("@one process")

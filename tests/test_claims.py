@@ -100,7 +100,7 @@ def test_verdicts_follow_the_fresh_runs_and_not_those_of_the_selection():
         # The settings are those that the selection chose, judged by what they do afresh.
         comparison = verdict_of(name, world_evidence(unlucky, studies)).judgements[0].comparisons[0]
         assert comparison.ours["mean"] == pytest.approx(
-            right(STUDIES[name].name, STUDIES[name].built_tasks()[0], setting_of(comparison.ours)), rel=1e-2
+            right(STUDIES[name].name, STUDIES[name].built_tasks[0], setting_of(comparison.ours)), rel=1e-2
         )
         assert comparison.runs == FRESH
 
@@ -361,7 +361,7 @@ def test_statements_of_theory_are_computed(name):
 @pytest.mark.parametrize(("dd", "verdict"), [(1.05, "holds"), (1.15, "does not hold")])
 def test_the_cost_is_read_from_the_units_of_the_study(tmp_path, dd, verdict):
     study = Study("walk", (task("random_walk", n_states=3),), (grid("td", alpha=0.1),), episodes=5, runs=3)
-    (walk,) = study.built_tasks()
+    (walk,) = study.built_tasks
     with Store(tmp_path / "a.db", write=True) as store:
         rows = store.add_settings((key, facts) for key, _, facts in study.lanes(walk))
         one, zeros = np.ones((1, 1)), np.zeros((1, 1), int)
@@ -378,7 +378,7 @@ def test_the_cost_is_read_from_the_units_of_the_study(tmp_path, dd, verdict):
 
 def test_what_was_not_measured_is_not_judged(tmp_path):
     study = Study("walk", (task("random_walk", n_states=3),), (grid("td", alpha=0.1),), episodes=5, runs=1)
-    (walk,) = study.built_tasks()
+    (walk,) = study.built_tasks
     Store(tmp_path / "a.db", write=True).close()
     evidence = {"walk": Evidence(SimpleNamespace(tasks={str(walk): walk}, study=study, path=tmp_path / "a.db"))}
     assert costs_as_much("walk")(evidence) == []

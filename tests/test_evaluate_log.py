@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import gradient_dd as gdd
 from gradient_dd import BadRequestError
+from gradient_dd.bench.known_logs import shop_visits
 from gradient_dd.cli.group import cli
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.evaluation.log.columns import find_columns
@@ -75,15 +76,15 @@ def test_the_next_row_of_the_episode_is_the_next_observation(monkeypatch):
         rows = np.concatenate([part.row for part in parts])
         got = np.concatenate([part.following for part in parts])
         ended = np.concatenate([part.discount for part in parts]) == 0
-        assert reader.dropped == int(not FRAME["terminated"].iloc[-1])
+        assert reader.dropped.count == int(not FRAME["terminated"].iloc[-1])
         assert np.array_equal(got[~ended], wanted[rows][~ended])
         assert np.array_equal(np.concatenate([part.episode for part in parts]), FRAME["episode"].to_numpy()[rows])
     cut = short.assign(truncated=short.index == 3, terminated=False, episode=0)
     _, reader = tables(cut)
-    assert reader.dropped == 2
+    assert reader.dropped.count == 2
     unmarked = short.drop(columns="terminated").assign(episode=short.index // 100)  # episodes change, no row says so
     parts, reader = tables(unmarked)
-    assert reader.dropped == 6
+    assert reader.dropped.count == 6
     assert np.array_equal(np.concatenate([part.episode for part in parts]), np.repeat(np.arange(6), 99))
 
 
@@ -143,10 +144,11 @@ def spoilt(name, row, value):
 
 RENAMED = FRAME.rename(columns={"reward": "rewrad"})
 NEVER = FRAME.drop(columns="rho").assign(propensity=0.0, target_prob=1.0)
+ACTED = FRAME.assign(propensity=0.5, action=np.arange(len(FRAME)) % 2)
 BAD = [
     (RENAMED, {}, "A column of rewards must be in the log. Got none of that name. Did you mean"),
     (FRAME, {"columns": {"reward": "rewards"}}, "The column 'rewards' for 'reward' must be in the log."),
-    (FRAME, {"columns": {"rewrad": "reward"}}, "The role of a column must be 'observation' or 'next' or "),
+    (FRAME, {"columns": {"rewrad": "reward"}}, "Unknown role of a column 'rewrad'. Did you mean 'reward'?"),
     (FRAME[["reward", "rho"]], {}, "A log must have observations, such as obs_0, obs_1, …. Got 'reward', 'rho'."),
     (spoilt("x2", 17, np.nan), {}, "Column 'x2' in row 17 must be a finite number. Got nan."),
     (spoilt("reward", 41, np.inf), {}, "Column 'reward' in row 41 must be a finite number. Got inf."),
@@ -160,7 +162,12 @@ BAD = [
     (FRAME[:0], {}, "The log the frame must have rows. Got none."),
     (FRAME, {"discount": None}, "'discount' must be given where the log has no column of discounts. Got none."),
     (FRAME, {"target": [[1.0]]}, "A log with a target policy must have a column for 'action'. Got none."),
-    (FRAME, {"features": "tile"}, "'features' must be a feature map, a function, or one of raw, standard, tiles,"),
+    (FRAME, {"features": "tile"}, "Unknown features 'tile'. Did you mean 'tiles'?"),
+    (FRAME, {"features": 3}, "'features' must be a feature map, a function, or one of raw, standard, tiles,"),
+    (ACTED, {"target": lambda x, a: x["position"]}, "The policy 'target' must run on a batch of observations. Got Ind"),
+    (ACTED, {"target": lambda x, a: x[:, 0] - 1}, "What the target policy gives for row 0 must be a probability."),
+    (ACTED, {"target": lambda x: 3 * np.ones((len(x), 2))}, "The probabilities that 'target' gives must be zero or"),
+    (ACTED, {"target": lambda x: np.ones((len(x), 1))}, "Actions must be whole numbers from 0 to 0, for the target"),
     ("nowhere.parquet", {}, "A log must be a file. Got 'nowhere.parquet'."),
     ("log.txt", {}, "A log must be a .parquet, .csv, .npz or .npy file, a data frame, or minari:NAME. Got 'log.txt'."),
     ({"x": np.ones((3, 2)), "reward": np.ones(2)}, {}, "The columns of the arrays must have the same length."),
@@ -192,6 +199,30 @@ def test_a_file_that_is_cut_off_or_something_else_is_one_sentence(kind, tmp_path
         file.write_bytes(damaged)
         with pytest.raises(BadRequestError, match=rf"^[^\n]*{name}\.{kind}[^\n]*$|^[^\n]*[Cc]olumn[^\n]*$"):
             gdd.evaluate_log(file, **QUICK)
+
+
+def test_a_row_of_a_csv_file_without_all_its_cells_is_named(tmp_path):
+    FRAME.to_csv(tmp_path / "whole.csv", index=False)
+    lines = (tmp_path / "whole.csv").read_text().splitlines()
+    (tmp_path / "torn.csv").write_text("\n".join([*lines[:39], "1,0"]))  # a line of names and 38 rows stand before it
+    with pytest.raises(
+        BadRequestError, match=r"^The log torn.csv must be readable in row 38\. Got Expected 14 columns"
+    ):
+        gdd.evaluate_log(tmp_path / "torn.csv", **QUICK)
+
+
+def test_the_command_refuses_before_it_works(tmp_path):
+    """A policy that is not in its file must not be taken for none, and a page needs a folder."""
+    FRAME.to_csv(tmp_path / "log.csv", index=False)
+    (tmp_path / "policy.py").write_text("def target(observations, actions):\n    return actions\n")
+    for flags, sentence in (
+        (["--target", f"{tmp_path}/policy.py:targt"], "'targt'. Did you mean 'target'?"),
+        (["--report", f"{tmp_path}/nowhere/page.html"], "'--report' must be a file in a folder that exists."),
+    ):
+        result = CliRunner().invoke(cli, ["evaluate", f"{tmp_path}/log.csv", "--discount", "1", *flags])
+        assert isinstance(result.exception, BadRequestError)
+        assert sentence in str(result.exception)
+        assert result.stdout == ""
 
 
 def test_text_in_a_csv_file_is_found(tmp_path):
@@ -246,7 +277,10 @@ def test_the_command_prints_writes_json_and_a_page(tmp_path, answer):
     assert facts["verdict"] == answer.verdict.word
     assert all(finding.about in page.read_text() for finding in answer.verdict.findings)
     text = CliRunner().invoke(cli, ["evaluate", str(tmp_path / "log.csv"), *flags])
-    assert text.stdout.startswith(f"Value where episodes begin: {answer.start_value:.4g}")
+    assert text.stdout.startswith("Observations are 'x0', 'x1', …, 'x4'.\n")  # what was taken for what comes first
+    assert f"\n\nValue where episodes begin: {answer.start_value:.4g}" in text.stdout
+    assert text.stdout.count("Observations are") == 1
+    assert text.stderr == ""
     bad = CliRunner().invoke(cli, ["evaluate", str(tmp_path / "log.csv"), "--report", str(tmp_path / "none.html")])
     assert isinstance(bad.exception, BadRequestError)
     assert not (tmp_path / "none.html").exists()
@@ -257,7 +291,7 @@ def test_columns_that_nothing_uses_need_care_unless_the_observation_was_named():
     frame = FRAME.assign(speed=np.arange(len(FRAME)) % 3)
     guessed = gdd.evaluate_log(frame, discount=0.9, learner="lstd")
     assert [one.level for one in guessed.verdict.findings if one.about == "unused columns"] == ["with care"]
-    assert "'speed'" in guessed.verdict.reasons[0]
+    assert any("'speed'" in reason for reason in guessed.verdict.reasons)
     named = [name for name in FRAME.columns if name.startswith("x")]
     assert named
     confirmed = gdd.evaluate_log(frame, discount=0.9, passes=1, learner="lstd", columns={"observation": named})
@@ -268,3 +302,21 @@ def test_one_number_alone_gets_a_constant():
     names = [name for name in FRAME.columns if not name.startswith(("x", "next"))]
     frame = FRAME[names].assign(x=1.0 + np.arange(len(FRAME)) % 2)
     assert any("and a constant" in words for words in gdd.evaluate_log(frame, **QUICK).stated)
+
+
+def test_columns_that_contradict_each_other_are_found():
+    visits = shop_visits(seed=1, visits=100)
+    named = {"episode": "visit", "observation": "interest"}
+
+    def levels(**columns):
+        found = gdd.evaluate_log(visits, discount=0.9, learner="lstd", columns=named | columns)
+        return {one.about: one for one in found.verdict.findings if one.about in ("ends", "left out")}
+
+    assert not levels(reward="bought", terminated="left")
+    swapped = levels(reward="left", terminated="bought")
+    assert swapped["ends"].level == swapped["left out"].level == "not"
+    inside = np.flatnonzero(visits["bought"][:-1].astype(bool) & (np.diff(visits["visit"]) == 0))
+    assert f"in {len(inside)} rows, first after row {inside[0]}." in swapped["ends"].sentence
+    without = levels(reward="left")
+    assert without["ends"].level == "with care"
+    assert "they pay 1 in the mean, the others 0." in without["left out"].sentence

@@ -84,7 +84,7 @@ def test_a_run_far_beyond_the_first_error_is_counted_as_exploded_even_if_it_is_f
     assert exported.columns.tolist()[-1] == "exploded_runs", "what others read by place stays where it was"
 
 
-SOME = [*STUDIES["baird-starts"].built_tasks()[::10], boyan_chain(5), random_walk(7), *map(build, TASKS)]
+SOME = [*STUDIES["baird-starts"].built_tasks[::10], boyan_chain(5), random_walk(7), *map(build, TASKS)]
 SOME = [one for one in SOME if one.name != "five_state_walk"]
 
 

@@ -26,6 +26,8 @@ from gradient_dd.engine.kernels.wide import make_take_step, wide_kernel
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.learners import LEARNERS
 
+pytestmark = pytest.mark.xdist_group("kernels on disk")  # one folder serves half of this file
+
 SOURCE = Path(keep.__file__).parents[3]
 KEY = "0123456789abcdef01234567"
 

@@ -16,7 +16,9 @@ from gradient_dd.errors import BadRequestError, DivergedError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.online.learner import Learner
 
-ALL = [name for name, rule in LEARNERS.items() if rule.is_plain or name in ("htd", "etd")]  # test_traces has the others
+ALL = [
+    name for name, rule in LEARNERS.items() if rule.is_plain or name in ("htd", "etd")
+]  # the rest: test_traced_learners
 names = pytest.mark.parametrize("name", ALL)
 LINEAR = [name for name in ALL if not LEARNERS[name].natural]
 

@@ -8,7 +8,11 @@ import pytest
 from gradient_dd import tasks
 from gradient_dd.engine import lanes as engine
 from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.kernels.lane_state import new_lanes
+from gradient_dd.engine.kernels.row_table import touches
+from gradient_dd.engine.kernels.trace_vector import new_traced_lanes
 from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.packing import PER_LANE
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.learners import LEARNERS
 
@@ -80,3 +84,20 @@ def test_a_checkpoint_taken_while_lanes_are_left_behind_goes_on_to_the_same_resu
         one.advance()
     assert_same(run.results(), other.results())
     assert_same(run.results(), results_of(WALK, settings, horizon, schedule=run.schedule)[0])
+
+
+def test_every_array_with_a_column_for_each_lane_is_packed():
+    """An array that is left as wide as the whole block is read and written beyond the ends of the others."""
+    for rule in (form for one in LEARNERS.values() for form in (one.plain, one.traced)):
+        few, many = (lanes_of(rule, width) for width in (8, 16))
+        grow = {name for name, array in few.items() if array.size != many[name].size}
+        assert grow <= {*PER_LANE, "fields"}, rule.name
+
+
+def lanes_of(rule, width):
+    """Return the arrays of fresh lanes of a rule, as its kernel wants them, by name."""
+    settings = [rule.setting(alpha=0.1)]
+    if rule.is_plain:
+        _, shape = touches(STAR, "R")
+        return new_lanes(settings, width, width, shape, STAR.initial_weights, diagonal=False)._asdict()
+    return new_traced_lanes(settings, width, 3, STAR.initial_weights)._asdict()

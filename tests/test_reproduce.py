@@ -75,7 +75,7 @@ def test_the_table_has_every_setting_and_the_reference_engine_s_numbers(made):
     frame = pd.read_csv(folder / "tables" / "walk-constant.csv")
     study = SMALL.of(STUDIES["walk-constant"])
     assert len(frame) == study.n_settings
-    (walk,) = study.built_tasks()
+    (walk,) = study.built_tasks
     for row in frame.sample(6, random_state=0).itertuples():
         values = {name: getattr(row, name) for name in ("alpha", "zeta", "kappa") if not np.isnan(getattr(row, name))}
         values |= {"reg": row.reg} if not np.isnan(row.reg) else {}

@@ -134,7 +134,7 @@ def test_a_learner_with_a_name_like_a_formula_is_exported_as_text(tmp_path):
 
 def made_up(path, errors, study):
     """Write a study's results with given errors, {(alpha, kappa): (run 0, run 1)}."""
-    (walk,) = study.built_tasks()
+    (walk,) = study.built_tasks
     lanes = list(study.lanes(walk))
     with Store(path, write=True) as store:
         rows = store.add_settings((key, facts) for key, _, facts in lanes)

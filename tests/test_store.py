@@ -20,7 +20,7 @@ STUDY = Study("s", (task("random_walk", n_states=3),), (grid("td", alpha=(0.1, 0
 
 def fill(store, runs=(0, 1), wild=False):
     """Write made-up results: error = alpha + run / 10, infinite for the last setting of the last run if wild."""
-    walk = STUDY.built_tasks()[0]
+    walk = STUDY.built_tasks[0]
     lanes = list(STUDY.lanes(walk))
     rows = store.add_settings((key, facts) for key, _, facts in lanes)
     for run in runs:
@@ -67,7 +67,7 @@ def test_results_come_back(tmp_path):
 def test_divergence_and_missing_runs_stay_in_the_table(tmp_path):
     with Store(tmp_path / "a.db", write=True) as store:
         fill(store, wild=True)
-        store.add_settings((f"other{i}", facts) for i, (_, _, facts) in enumerate(STUDY.lanes(STUDY.built_tasks()[0])))
+        store.add_settings((f"other{i}", facts) for i, (_, _, facts) in enumerate(STUDY.lanes(STUDY.built_tasks[0])))
     with Store(tmp_path / "a.db") as store:
         frame = summary_frame(store)
         assert len(run_frame(store)) == 6
@@ -162,7 +162,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
         fill(store, runs=[0])
         (pages,) = store.db.execute("PRAGMA page_count").fetchone()
         store.db.execute(f"PRAGMA max_page_count = {pages}")
-        walk = STUDY.built_tasks()[0]
+        walk = STUDY.built_tasks[0]
         key = next(iter(STUDY.lanes(walk)))[0]
         big = LaneResults(*np.ones((2, 1, 1)), np.ones((1, 1, 10**6)), *np.zeros((2, 1, 1), int), np.array([1]))
         with pytest.raises(

@@ -25,7 +25,7 @@ SMALL = Study(
 
 
 def keys(study):
-    return [key for one in study.built_tasks() for key, *_ in study.lanes(one)]
+    return [key for one in study.built_tasks for key, *_ in study.lanes(one)]
 
 
 def test_a_study_is_a_value():
@@ -96,7 +96,7 @@ def test_every_number_in_a_key_or_a_file_is_a_plain_one(whole, count, state, rea
     ours, plain = made(whole, real), made(int, float)
     assert keys(ours) == keys(plain)
     assert str(ours) == str(plain)
-    for one, other in zip(ours.built_tasks(), plain.built_tasks(), strict=True):
+    for one, other in zip(ours.built_tasks, plain.built_tasks, strict=True):
         for (_, _, facts), (_, _, wanted) in zip(ours.lanes(one), plain.lanes(other), strict=True):
             assert facts == wanted
             assert all(type(value) in (int, float, str, dict, type(None)) for value in facts.values()), facts
@@ -151,7 +151,7 @@ def test_the_example_study_is_read():
     study = read_study(ROOT / "examples" / "study.toml")
     assert study.n_settings == 12
     assert study.schedule == tapered(1000)
-    assert str(study.built_tasks()[0]) == "random_walk(n_states=10)"
+    assert str(study.built_tasks[0]) == "random_walk(n_states=10)"
 
 
 def test_the_example_rule_is_loaded():

@@ -31,6 +31,11 @@ def test_without_a_terminal_a_plain_line_tells_how_far_it_is(monkeypatch, capsys
     assert set(lines) == {wanted}
 
 
+def test_before_the_first_result_the_line_tells_of_kernels(monkeypatch):
+    monkeypatch.setattr(live.lanes, "COMPILING", dict.fromkeys(range(12)))
+    assert live.LiveView().line() == "Working; compiled or taken from disk so far: 12 kernels …"
+
+
 def test_verdicts_have_colours_unless_they_are_not_wanted(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     shown = coloured("a  holds (1 of 1)\nb  does not hold (0 of 1)\nc  holds in part (1 of 2)")

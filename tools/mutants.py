@@ -30,7 +30,7 @@ SECONDS = 300  # a mutant whose tests take longer counts as caught: it hangs
 
 # Which tests watch which files. The first pattern that fits counts; tests run in this order, quick ones first.
 TARGETS = {
-    "learners/*.py": ["test_learners.py", "test_contracts.py", "test_reference.py"],
+    "learners/*.py": ["test_learners.py", "test_contracts.py", "test_own_contracts.py", "test_reference.py"],
     "engine/reference.py": ["test_reference.py", "test_learners.py"],
     "engine/horizon.py": ["test_horizon.py", "test_lanes.py"],
     "engine/schedules.py": ["test_reference.py", "test_horizon.py"],

@@ -297,7 +297,7 @@ def attack_study(rng: Random, folder: Path) -> Case:
 
     def call() -> Any:
         study = Study(**words)
-        keys = [key for task in study.built_tasks() for key, *_ in study.lanes(task)]
+        keys = [key for task in study.built_tasks for key, *_ in study.lanes(task)]
         return str(study), study.estimate(), keys, hash(study)
 
     return Case(f"Study({described(words)})", call)

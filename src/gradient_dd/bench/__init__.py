@@ -128,8 +128,8 @@ def sampling_row(task: Task) -> dict[str, Any]:
     return {"kind": "sampling", "learner": "", "task": str(task), "lanes": 0, "ns_per_step": seconds / STEPS * 1e9}
 
 
-def run_bench(said: Callable[[str], None], only: str | None = None) -> dict[str, Any]:
-    """Measure everything on one core and return it; `said` is told what is being measured."""
+def run_bench(on_progress: Callable[[str], None], only: str | None = None) -> dict[str, Any]:
+    """Measure everything on one core and return it; `on_progress` gets the name of each measurement."""
     with on_one_core():
         rows: list[dict[str, Any]] = []
         with_jax = has_jax()
@@ -138,7 +138,7 @@ def run_bench(said: Callable[[str], None], only: str | None = None) -> dict[str,
                 continue
             rows.append(sampling_row(task))
             for name in (name for name, rule in LEARNERS.items() if rule.is_plain):
-                said(f"{task}: {name}")
+                on_progress(f"{task}: {name}")
                 rows.extend(measure_case(task, top, name, with_jax))
     engine = [row for row in rows if row["kind"] == "engine"]
     return {

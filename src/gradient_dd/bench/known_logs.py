@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from gradient_dd.arrays import Array
 from gradient_dd.engine.trajectories import Stream
+from gradient_dd.errors import extra
 from gradient_dd.evaluation import Transitions, transitions_of
 from gradient_dd.tasks import Task, random_walk
 from gradient_dd.tasks.boyan_chain import boyan_chain
@@ -45,3 +47,35 @@ def suite(mdps: int) -> dict[str, Callable[[int], Task]]:
 def always(task: Task) -> Callable[[int], Task]:
     """Return a function that gives a task whatever the run."""
     return lambda run: task
+
+
+def cartpole(seed: int, episodes: int = 100) -> dict[str, Array]:
+    """Return a log of CartPole as columns: the pole is pushed back in 7 of 10 cases, the target does so in 9."""
+    with extra("environments"):
+        import gymnasium
+
+    rng, env, rows = np.random.default_rng(seed), gymnasium.make("CartPole-v1"), []
+    for episode in range(episodes):
+        seen, over = env.reset(seed=seed * episodes + episode)[0], False
+        while not over:
+            leans_right = seen[2] >= 0
+            action = int(leans_right) if rng.random() < 0.7 else 1 - int(leans_right)
+            back = action == leans_right
+            after, reward, ended, cut, _ = env.step(action)
+            chances = (0.7, 0.9) if back else (0.3, 0.1)
+            rows.append((episode, *seen, action, reward, ended, cut, *chances))
+            seen, over = after, ended or cut
+    names = ("episode", "x", "v", "th", "om", "action", "reward", "terminated", "truncated", "propensity", "pi")
+    return dict(zip(names, np.array(rows, dtype=float).T, strict=True))
+
+
+def shop_visits(seed: int, visits: int = 500) -> dict[str, Array]:
+    """Return a log of visits to a shop as columns: who buys, and who leaves, depends on the interest."""
+    rng, rows = np.random.default_rng(seed), []
+    for visit in range(visits):
+        left = False
+        while not left:
+            interest = rng.random()
+            bought, left = rng.random() < 0.3 * interest, rng.random() < 0.3 - 0.2 * interest
+            rows.append((visit, interest, bought, left))
+    return dict(zip(("visit", "interest", "bought", "left"), np.array(rows, dtype=float).T, strict=True))

@@ -27,7 +27,7 @@ HEAD = ("study", "updates", "engine s", "C s", "/ C")
 
 
 def run_paper_bench(on_progress: Callable[[str], None]) -> dict[str, Any]:
-    """Measure every study and return a row for each and the ratio of the sums; `on_progress` is told what is next."""
+    """Measure every study; return a row for each and the ratio of the sums. `on_progress` gets each study's name."""
     with on_one_core():
         rows = [study_row(study, on_progress) for study in STUDIES.values()]
     return {"studies": rows, "ratio": ratio(*(sum_of(rows, name) for name in ("engine_seconds", "c_seconds")))}
@@ -36,7 +36,7 @@ def run_paper_bench(on_progress: Callable[[str], None]) -> dict[str, Any]:
 def study_row(study: Study, on_progress: Callable[[str], None]) -> dict[str, Any]:
     """Return the updates of a study and the core-seconds of the engine and of C, all tasks and runs together."""
     engine, c = 0.0, 0.0 if library(8, True, 2) else None
-    for task in study.built_tasks():
+    for task in study.built_tasks:
         on_progress(f"{study.name}: {task}")
         steps = (study.steps or study.episodes * task.expected_length) * study.runs  # type: ignore[operator]
         ours, theirs = seconds_per_step(study, task)

@@ -5,25 +5,29 @@ python -m gradient_dd.bench.planted_failures [LOGS]
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.bench.known_logs import log_of, realisable
-from gradient_dd.evaluation import Evaluation, Transitions, evaluate_stream
+from gradient_dd.arrays import Array
+from gradient_dd.bench.known_logs import cartpole, log_of, realisable, shop_visits
+from gradient_dd.evaluation import Evaluation, Transitions, evaluate_log, evaluate_stream, transitions_of
 from gradient_dd.online.features import Rows
-from gradient_dd.tasks import Task, baird, random_mdp, random_walk
+from gradient_dd.tasks import Task, baird, boyan_chain, random_mdp, random_walk
 
 ROWS = 4000
+FIRST_SEED = 1000  # rules were made while looking at the logs of smaller seeds
 
 
 def healthy(seed: int) -> tuple[Task, Transitions]:
-    """Return one of four kinds of healthy logs: a walk, one feature a state, fewer features, and those with an end."""
+    """Return one of four kinds of healthy logs, whose features carry the values: two on-policy, two off-policy."""
     kinds: tuple[Callable[[], Task], ...] = (
         lambda: random_walk(10),
         lambda: realisable(seed),
-        lambda: random_mdp(seed=seed, n_actions=2, episodic=True),
+        lambda: boyan_chain(5),
         lambda: realisable(seed, n_states=4),
     )
     task = kinds[seed % 4]()
@@ -111,16 +115,74 @@ def td_diverging(seed: int) -> Transitions:
     return log_of(baird(7), ROWS, seed, reward=np.ones(ROWS))
 
 
-PLANTED: dict[str, tuple[Callable[[int], Transitions], tuple[str, ...]]] = {
-    "propensities of another policy": (wrong_propensities, ("mean ratio",)),
-    "propensities swapped": (swapped_propensities, ("mean ratio",)),
-    "states swapped": (swapped_states, ("columns",)),
-    "missing coverage": (missing_coverage, ("mean ratio",)),
-    "time limits recorded as ends": (time_limits, ("time limit",)),
-    "leaked return": (leaked_return, ("leaked future",)),
-    "leaked action": (leaked_action, ("mean ratio",)),
-    "TD diverging": (td_diverging, ("TD",)),
+def poor_features(seed: int) -> Transitions:
+    """Features that cannot carry the values: fewer than states, drawn at random."""
+    return log_of(poor_task(seed), ROWS, seed)
+
+
+def poor_task(seed: int) -> Task:
+    """Return the task of it."""
+    return random_mdp(seed=seed, n_actions=2, episodic=True)
+
+
+def part_of_the_state(seed: int) -> dict[str, Array]:
+    """A log of CartPole of which the position alone is read."""
+    return {name: column for name, column in cartpole(seed).items() if name not in ("v", "th", "om")}
+
+
+def swapped_reward(seed: int) -> dict[str, Array]:
+    """The column of rewards and that of ends are swapped."""
+    log = shop_visits(seed)
+    names = {"visit": "episode", "interest": "observation", "left": "reward", "bought": "terminated"}
+    return {names[name]: column for name, column in log.items()}
+
+
+def no_column_of_ends(seed: int) -> dict[str, Array]:
+    """No column says where episodes end; the goal pays in the last row."""
+    log = shop_visits(seed)
+    return {"episode": log["visit"], "observation": log["interest"], "reward": log["left"]}
+
+
+def too_short(seed: int) -> Transitions:
+    """More features than LSTD takes, and too few steps to learn them: a ring of 2,500 states, -1 for each step."""
+    states, n = 2500, 15_000
+    rng = np.random.default_rng(seed)
+    state = (rng.integers(states) + np.cumsum(rng.integers(1, 3, size=n + 1))) % states
+    here, there = ((part[:, None], np.ones((n, 1))) for part in (state[:-1], state[1:]))
+    return transitions_of(here, -1.0, 0.98, there)
+
+
+class Failure(NamedTuple):
+    """A planted failure: the log of a seed, what must be said of it, and the options of the evaluation."""
+
+    log: Callable[[int], Transitions | dict[str, Array]]
+    wanted: tuple[str, ...]
+    options: Mapping[str, Any] = MappingProxyType({})
+
+
+PLANTED = {
+    "propensities of another policy": Failure(wrong_propensities, ("mean ratio",)),
+    "propensities swapped": Failure(swapped_propensities, ("mean ratio",)),
+    "states swapped": Failure(swapped_states, ("columns",)),
+    "rewards and ends swapped": Failure(swapped_reward, ("ends", "left out"), {"discount": 0.9}),
+    "no column of ends": Failure(no_column_of_ends, ("ends", "left out"), {"discount": 0.9}),
+    "missing coverage": Failure(missing_coverage, ("mean ratio",)),
+    "time limits recorded as ends": Failure(time_limits, ("time limit",)),
+    "leaked return": Failure(leaked_return, ("leaked future",)),
+    "leaked action": Failure(leaked_action, ("mean ratio",)),
+    "TD diverging": Failure(td_diverging, ("TD",), {"learner": "td"}),
+    "features that do not carry the values": Failure(poor_features, ("returns", "held-out error", "interval")),
+    "a part of the state": Failure(part_of_the_state, ("returns",), {"discount": 0.95}),
+    "too short to learn": Failure(too_short, ("returns", "still moving"), {"learner": "auto"}),
 }
+
+
+def evaluated(log: Transitions | dict[str, Array], seed: int, **options: Any) -> Evaluation:
+    """Return the evaluation of a log, of features or of columns."""
+    if isinstance(log, dict):
+        return evaluate_log(log, seed=seed, **options)
+    p = log.x.values.shape[1] if log.x.indices is None else int(log.x.indices.max()) + 1
+    return evaluate_stream([log], p, seed=seed, **options)
 
 
 def alarms(found: Evaluation) -> list[str]:
@@ -128,21 +190,33 @@ def alarms(found: Evaluation) -> list[str]:
     return [one.about for one in found.verdict.findings if one.level != "fine"]
 
 
+def print_poor_features(logs: int) -> None:
+    """Print how often the interval misses the truth where features do not carry the values, and how often unnoticed."""
+    missed = trusted = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + logs):
+        task = poor_task(seed)
+        found = evaluated(poor_features(seed), seed)
+        low, high = found.start_interval
+        if not low <= float(task.start[~task.terminal] @ task.true_values) <= high:
+            missed, trusted = missed + 1, trusted + (found.verdict.word == "trust")
+    print(f"features that do not carry the values: the interval misses the truth in {missed} of {logs}, ", end="")
+    print(f"trusted all the same in {trusted}", flush=True)
+
+
 def main() -> None:
     """Print how many planted failures were noticed, and how many healthy logs raised an alarm."""
     logs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    for name, (spoil, wanted) in PLANTED.items():
+    for name, (spoil, wanted, options) in PLANTED.items():
         caught, other = 0, 0
-        for seed in range(logs):
-            log = spoil(seed)
-            learner = "td" if name == "TD diverging" else "auto"
-            found = alarms(evaluate_stream([log], log.x.values.shape[1], seed=seed, learner=learner))
+        for seed in range(FIRST_SEED, FIRST_SEED + logs):
+            found = alarms(evaluated(spoil(seed), seed, **options))
             caught += any(about in wanted for about in found)
             other += bool(found) and not any(about in wanted for about in found)
-        print(f"{name:32}caught in {caught} of {logs}, another alarm in {other}", flush=True)
+        print(f"{name:40}caught in {caught} of {logs}, another alarm in {other}", flush=True)
+    print_poor_features(5 * logs)
     reasons: Counter[str] = Counter()
     alarmed = refused = 0
-    for seed in range(5 * logs):
+    for seed in range(FIRST_SEED, FIRST_SEED + 5 * logs):
         task, log = healthy(seed)
         evaluation = evaluate_stream([log], task.n_features, seed=seed)
         found = alarms(evaluation)

@@ -103,7 +103,7 @@ def by_store() -> Iterator[Row]:
     lanes, times = list(study.settings()), dict[str, float]()
     for attempt in range(3):
         begin = perf_counter()
-        for task in study.built_tasks():
+        for task in study.built_tasks:
             run_lanes(task, lanes, study.horizon, schedule=study.schedule, runs=study.runs)
         times["engine"] = min(times.get("engine", np.inf), perf_counter() - begin)
         with TemporaryDirectory() as folder:

@@ -1,5 +1,7 @@
 """An evaluation as text, for `gradient-dd evaluate`."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradient_dd.cli.tables import table
@@ -16,8 +18,11 @@ WORDS = {
 SHOWN = 6  # of the candidates
 
 
-def evaluation_text(found: "Evaluation") -> str:
-    """Return an evaluation as text: the value, the verdict and why, what was tried, what was taken for what."""
+def evaluation_text(found: "Evaluation", printed: Sequence[str] = ()) -> str:
+    """Return an evaluation as text: the value, the verdict and why, what was tried.
+
+    What was taken for what stands at the end, unless it is `printed` already.
+    """
     low, high = found.start_interval
     lines = [
         f"Value where episodes begin: {found.start_value:.4g}, from {low:.4g} to {high:.4g} "
@@ -32,9 +37,9 @@ def evaluation_text(found: "Evaluation") -> str:
             ("candidate", "held-out error"),
         ),
         "",
-        *found.stated,
+        *(sentence for sentence in found.stated if sentence not in printed),
     ]
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip()
 
 
 def roles_of(texts: tuple[str, ...]) -> dict[str, list[str]]:
@@ -48,8 +53,16 @@ def roles_of(texts: tuple[str, ...]) -> dict[str, list[str]]:
     return found
 
 
-def write_page(found: "Evaluation", log: str, report: str) -> None:
+def page_path(report: str) -> Path:
+    """Return where a page is written; this is asked before the work, which may take minutes."""
+    page = file_path("'--report'", report)
+    if not page.absolute().parent.is_dir() or page.is_dir():
+        raise must("'--report'", "be a file in a folder that exists", report)
+    return page
+
+
+def write_page(found: "Evaluation", log: str, page: Path) -> None:
     """Write the page of an evaluation."""
     from gradient_dd.report.evaluation_page import evaluation_page
 
-    file_path("'--report'", report).write_text(evaluation_page(found, log), encoding="utf-8")
+    page.write_text(evaluation_page(found, log), encoding="utf-8")

@@ -1,12 +1,16 @@
 """`gradient-dd reproduce family`: every learner on the problems of the field."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gradient_dd.cli.commands.reproduce import coloured, print_stage, style
 from gradient_dd.cli.options import folder_at
 from gradient_dd.cli.tables import json_text, table
+
+if TYPE_CHECKING:
+    from gradient_dd.family.reproduce import Comparison
 
 STEPS = 10  # of a run, for each episode that is asked for
 
@@ -18,7 +22,6 @@ def reproduce(
     from gradient_dd.cli.live import watched
     from gradient_dd.family.problems import Scale
     from gradient_dd.family.reproduce import reproduce_family
-    from gradient_dd.paper.claims import as_data
     from gradient_dd.paper.scale import Scale as PaperScale
 
     asked = PaperScale(runs, episodes)  # refuses what the paper's own reproduction refuses
@@ -27,6 +30,20 @@ def reproduce(
     folder = Path(default) if out is None else folder_at(out)
     with watched(folder / "results.db", workers, dask) as how:
         made = reproduce_family(folder, scale, on_stage=print_stage, **how)
+    print_comparison(made, as_json)
+
+
+def rewrite(folder: Path, as_json: bool) -> None:
+    """Write the report of a folder anew, and print what it says."""
+    from gradient_dd.family.reproduce import rewrite_family
+
+    print_comparison(rewrite_family(folder, on_stage=print_stage), as_json)
+
+
+def print_comparison(made: "Comparison", as_json: bool) -> None:
+    """Print conclusions and verdicts."""
+    from gradient_dd.paper.claims import as_data
+
     if as_json:
         click.echo(json_text(as_data(made.verdicts)))
         return

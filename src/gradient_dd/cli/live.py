@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from gradient_dd.engine import lanes
 from gradient_dd.errors import extra, one_line
 from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
@@ -43,6 +44,11 @@ def watched(out: str | Path, workers: int | None, dask: str | None) -> Iterator[
 def print_notice(sentence: str) -> None:
     """Print a sentence worth reading to stderr."""
     click.echo(f"Note: {sentence}", err=True)
+
+
+def count_kernels() -> int:
+    """Return how many kernels this process has asked for; all but the last one or two are there."""
+    return len(lanes.COMPILING)
 
 
 def name_of(study: Study) -> str:
@@ -89,12 +95,13 @@ class LiveView:
     def line(self) -> str:
         """Return how far the work is, in one line."""
         running = [one for one in list(self.seen.values()) if one.cells[0] < one.cells[1]]
-        if not running:
-            return f"Working … Studies complete: {len(self.seen)}." if self.seen else "Working …"
         parts = [
             f"{name_of(one.study)} {one.cells[0]:,} of {one.cells[1]:,}" for one in running if one.updates or one.done
         ]
-        return f"Settings × runs done: {'; '.join(parts[:3]) or 'none yet'}" + (" …" if len(parts) > 3 else "")
+        if parts:
+            return f"Settings × runs done: {'; '.join(parts[:3])}" + (" …" if len(parts) > 3 else "")
+        complete = f" Studies complete: {len(self.seen)}." if self.seen and not running else ""
+        return f"Working; compiled or taken from disk so far: {count_kernels()} kernels …{complete}"
 
     def summary(self) -> list[str]:
         """Return a line on what was run of each study; none for one that was complete before."""

@@ -1,6 +1,7 @@
 """The choice among candidates, by the error that each makes on groups of the stream it has not seen."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -9,7 +10,6 @@ from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.portfolio import Portfolio
 from gradient_dd.learners import Setting
 
-RIDGES = (0.0, 1e-4, 1e-2, 0.1)  # of the LSTD solutions
 BOOTSTRAPS = 200  # of the LSTD solution, for its interval
 LARGEST_VALUE = 1e100
 NOTHING = "initial weights"  # the candidate that learns nothing
@@ -40,19 +40,34 @@ class Candidate:
         return float("inf") if self.diverged else float(np.sqrt(np.mean(self.errors**2)))
 
 
-def candidates_of(portfolio: Portfolio, sums: GroupSums, initial_w: Array, with_lstd: bool) -> list[Candidate]:
-    """Return the candidates: every setting, LSTD where A is small, and the initial weights."""
+class Solver(Protocol):
+    """What solves LSTD: the sums of the groups, or rows that were kept."""
+
+    @property
+    def ridges(self) -> tuple[float, ...]:
+        """The ridges that are tried."""
+        ...
+
+    def solutions(self, weights: Array, ridge: float, initial: Array) -> Array:
+        """Return LSTD weights (p, k) for weights of the groups (groups, k)."""
+        ...
+
+
+def candidates_of(
+    portfolio: Portfolio, sums: GroupSums, initial_w: Array, solver: Solver | None = None
+) -> list[Candidate]:
+    """Return the candidates: every setting, LSTD where it can be solved, and the initial weights."""
     averages, diverged = portfolio.averages(), portfolio.diverged()
     found = [
         Candidate(one.rule.name, str(one), averages[k, 0], averages[k, 1:], np.empty(0), diverged[k], one)
         for k, one in enumerate(portfolio.settings)
     ]
     weights = portfolio.weights
-    if with_lstd and sums.small:
-        full = np.ones((len(weights), 1))
-        for ridge in RIDGES:
-            w, copies = sums.solutions(full, ridge, initial_w)[:, 0], sums.solutions(weights, ridge, initial_w).T
-            found.append(Candidate("lstd", f"lstd(ridge={ridge:g})", w, copies, np.empty(0)))
+    if solver is not None:
+        each = np.column_stack([np.ones(len(weights)), weights])
+        for ridge in solver.ridges:
+            w, *copies = solver.solutions(each, ridge, initial_w).T
+            found.append(Candidate("lstd", f"lstd(ridge={ridge:g})", w, np.array(copies), np.empty(0)))
     still = np.broadcast_to(initial_w, (portfolio.copies, len(initial_w)))
     found.append(Candidate(NOTHING, NOTHING, initial_w, still, np.empty(0)))
     return with_errors(found, sums, weights)

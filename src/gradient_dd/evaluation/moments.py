@@ -15,6 +15,7 @@ from gradient_dd.evaluation.transitions import Transitions, joined
 from gradient_dd.online.features import Rows
 
 MOST_FEATURES = 200  # of a matrix A
+MOST_GROUPED = 2000  # of the mean of first features for each group
 SKETCH = 128  # test features where there are more
 SAMPLE = 20_000  # rows that are kept where A is not
 RIDGE = 1e-9  # of C, over its mean diagonal
@@ -23,6 +24,8 @@ RIDGE = 1e-9  # of C, over its mean diagonal
 class GroupSums:
     """Sums for each group, added to batch after batch."""
 
+    ridges = (0.0, 1e-4, 1e-2, 0.1)  # of the LSTD solutions
+
     def __init__(self, n_features: int) -> None:
         self.p = n_features
         self.small = n_features <= MOST_FEATURES
@@ -30,7 +33,8 @@ class GroupSums:
         self.A = np.zeros((GROUPS, m, n_features)) if self.small else np.zeros((0, m, n_features))
         self.b, self.C = np.zeros((GROUPS, m)), np.zeros((GROUPS, m, m))
         self.rows, self.starts = np.zeros(GROUPS), np.zeros(GROUPS)
-        self.start = np.zeros((GROUPS, n_features)) if self.small else np.zeros((1, n_features))
+        self.grouped = n_features <= MOST_GROUPED
+        self.start = np.zeros((GROUPS if self.grouped else 1, n_features))
         self.ratio, self.ratio_square, self.ratio_z = np.zeros(GROUPS), np.zeros(GROUPS), np.zeros((GROUPS, m))
         self.sample: list[tuple[Transitions, Integers]] = []
         self.sampled = 0
@@ -72,7 +76,7 @@ class GroupSums:
             self.ratio_z[g] += here.T @ (rho - 1.0)
             first = part[begins[rows]]
             self.starts[g] += len(first)
-            self._add_starts(batch.x, first, g if self.small else 0)
+            self._add_starts(batch.x, first, g if self.grouped else 0)
         if not self.small and self.sampled < SAMPLE:
             kept = slice(0, SAMPLE - self.sampled)
             self.sample.append((batch.part(kept), group[kept]))

@@ -42,10 +42,10 @@ def policy_of(name: str, given: Any, actions: int, first_state: int = 0) -> Poli
     return look_up
 
 
-def called(name: str, function: Any, observations: Any) -> Any:
-    """Return what a user's policy gives; its own errors are said in one sentence."""
+def called(name: str, function: Any, *arguments: Any) -> Any:
+    """Return what a user's policy gives; an error that it raises becomes one sentence."""
     try:
-        return np.asarray(function(observations))
+        return np.asarray(function(*arguments))
     except GradientDDError:
         raise
     except Exception as error:  # the function is the user's, and may raise anything

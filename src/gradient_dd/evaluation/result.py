@@ -10,6 +10,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import must
 from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.moments import lane_values
+from gradient_dd.evaluation.return_checks import ReturnCheck
 from gradient_dd.evaluation.shadows import Stability
 from gradient_dd.evaluation.transitions import as_rows
 from gradient_dd.evaluation.verdict import NOT_JUDGED, Verdict
@@ -49,6 +50,12 @@ class Spread(NamedTuple):
         half = half + np.abs(drifts)
         return Interval(np.minimum(values, anchors - half), np.maximum(values, anchors + half))
 
+    def of_mean(self, x: Array, w: Array) -> Interval:
+        """Return the interval of x·w for one feature vector (p,), the mean over some states, say."""
+        value, anchor, drift = (np.array([x @ one]) for one in (w, self.anchor, self.drift))
+        low, high = self.around(value, anchor, (self.copies @ x)[None], drift)
+        return Interval(float(low[0]), float(high[0]))
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -62,6 +69,7 @@ class Evaluation:
     stability   what the shadows say of TD on this stream
     verdict     "trust", "with care" or "not", and why
     features    the map from observations to features; None where the stream gave features
+    checks      the returns of the log beside the values: from the starts of episodes, and from all rows
     stated      what was taken for what in a log;  seconds  how long reading it took, and all
     """
 
@@ -75,6 +83,7 @@ class Evaluation:
     rows: int
     passes: int
     features: Features | None = None
+    checks: tuple[ReturnCheck, ...] = ()
     verdict: Verdict = NOT_JUDGED
     stated: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -102,6 +111,11 @@ class Evaluation:
         value, anchor, drift = (np.array([self.start @ one]) for one in (self.w, spread.anchor, spread.drift))
         low, high = spread.around(value, anchor, copies[None], drift)
         return Interval(float(low[0]), float(high[0]))
+
+    @property
+    def scale(self) -> float:
+        """The largest of the values, by size, where episodes begin."""
+        return max(abs(self.start_value), float(np.abs(self.values).max(initial=0.0)))
 
     def predict(self, observations: Any) -> Array:
         """Return the value of each observation, (n,); of feature rows where the stream gave features."""
@@ -131,6 +145,7 @@ class Evaluation:
             "value": self.start_value,
             "interval": [low, high],
             "confidence": self.spread.confidence,
+            "returns": [check._asdict() for check in self.checks],
             "chosen": self.chosen,
             "stated": list(self.stated),
             "seconds": dict(self.seconds),

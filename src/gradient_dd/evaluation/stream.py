@@ -12,16 +12,20 @@ from scipy.stats import t as student
 
 from gradient_dd.arrays import Array, Integers, numbers
 from gradient_dd.errors import Words, must, number, one_of, whole_number
+from gradient_dd.evaluation.answer_findings import findings_after
 from gradient_dd.evaluation.blocks import Blocks, groups_of
-from gradient_dd.evaluation.choice import Candidate, bootstrapped, candidates_of
+from gradient_dd.evaluation.choice import Candidate, Solver, bootstrapped, candidates_of
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.portfolio import Portfolio, default_settings
 from gradient_dd.evaluation.result import Evaluation, Spread
+from gradient_dd.evaluation.return_checks import return_checks
 from gradient_dd.evaluation.returns import overruled, value_losses
+from gradient_dd.evaluation.sample import EpisodeSample
+from gradient_dd.evaluation.sample_lstd import MOST_FEATURES, SampleLstd
 from gradient_dd.evaluation.shadows import TdShadows
-from gradient_dd.evaluation.transitions import Transitions, joined
-from gradient_dd.evaluation.verdict import findings_after, findings_before, verdict_of
+from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined
+from gradient_dd.evaluation.verdict import findings_before, verdict_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
 from gradient_dd.online.features import Features, Rows
 
@@ -78,6 +82,7 @@ class Evaluator:
         self.confidence = number("'confidence'", "be above 0 and below 1", confidence, low=1e-6, high=1 - 1e-6)
         self.seed = whole_number("'seed'", seed, at_least=0)
         self.blocks, self.sums, self.diagnosis = Blocks(), GroupSums(p), Diagnosis(p)
+        self.sample = EpisodeSample()
         self.kept: list[tuple[Transitions, Integers]] = []
         self._first: tuple[Transitions, Integers] | None = None
         self.rows = 0
@@ -99,6 +104,7 @@ class Evaluator:
             group = groups_of(self.blocks.number(part.episode))
             self.sums.add(part, group, begins)
             self.diagnosis.add(part, begins, self.rows)
+            self.sample.add(part, group)
             self._keep_points(part.x, begins)
             self.rows, self._episode = self.rows + len(part), int(part.episode[-1])
             self._learn(part, group)
@@ -196,7 +202,7 @@ class Evaluator:
         else:
             portfolio, shadows, passes = self.portfolio, self.shadows, max(1, self.portfolio.steps // self.rows)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = candidates_of(portfolio, self.sums, self.initial_w, with_lstd=True)
+            found = candidates_of(portfolio, self.sums, self.initial_w, self._solver())
         stability = shadows.verdict()
         chosen, by_returns = self._chosen(found, stability.verdict == "unstable", portfolio.weights)
         lstd = next((one for one in found if one.words == "lstd(ridge=0)"), None)
@@ -206,17 +212,26 @@ class Evaluator:
             w=np.array(chosen.w, dtype=float),
             chosen=chosen.words,
             spread=spread,
-            points=stacked(self._points),
+            points=distinct(self._points),
             start=self._start(),
             candidates=tuple(sorted(found, key=lambda one: one.error)),
             stability=stability,
             rows=self.rows,
             passes=passes,
             features=self.features,
+            checks=return_checks(*self.sample.joined(), np.asarray(chosen.w, float), spread),
         )
         findings = findings_before(self.diagnosis, self.sums, stability, chosen)
         findings += findings_after(evaluation, chosen, lstd, moved, by_returns)
         return evaluation.with_verdict(verdict_of(findings))
+
+    def _solver(self) -> Solver | None:
+        """Return what solves LSTD here: sums where A is small, the rows themselves where they were all kept."""
+        if self.sums.small:
+            return self.sums
+        if self.n_features <= MOST_FEATURES and self.sample.whole:
+            return SampleLstd(*self.sample.joined(), self.n_features)
+        return None
 
     def _chosen(self, found: list[Candidate], td_diverges: bool, weights: Array) -> tuple[Candidate, bool]:
         """Return the candidate with the smallest held-out error among those that were asked for.
@@ -243,13 +258,16 @@ class Evaluator:
 
         A learner that stopped early, or a ridge, shrinks values and their spread: the plain solution does not.
         """
-        if lstd is not None:
+        nothing = np.zeros(self.n_features)
+        if lstd is not None and self.sums.small:
             copies, weights = bootstrapped(lstd, self.sums, self.initial_w, self.seed)
-            nothing = np.zeros(self.n_features)
             return Spread(lstd.w, copies, self._starts(weights), nothing, 0.0, self.confidence)
-        drift = np.zeros(self.n_features) if moved is None else moved[1] - moved[0]
-        factor = float(student.ppf(0.5 + self.confidence / 2, len(chosen.copies)))
-        return Spread(chosen.w, chosen.copies, self._starts(portfolio.weights), drift, factor, self.confidence)
+        factor = float(student.ppf(0.5 + self.confidence / 2, portfolio.copies))
+        starts = self._starts(portfolio.weights)
+        if lstd is not None:
+            return Spread(lstd.w, lstd.copies, starts, nothing, factor, self.confidence)
+        drift = nothing if moved is None else moved[1] - moved[0]
+        return Spread(chosen.w, chosen.copies, starts, drift, factor, self.confidence)
 
     def _start(self) -> Array:
         """Return the mean of the features where episodes begin, (p,)."""
@@ -257,7 +275,7 @@ class Evaluator:
 
     def _starts(self, weights: Array) -> Array:
         """Return the same for the bootstrap samples, (copies, p)."""
-        if not self.sums.small:
+        if not self.sums.grouped:
             return np.tile(self._start(), (weights.shape[1], 1))
         return weights.T @ self.sums.start / np.maximum(1e-9, weights.T @ self.sums.starts)[:, None]
 
@@ -276,23 +294,3 @@ def evaluate_stream(batches: Iterable[Transitions], n_features: int, **options: 
     for batch in batches:
         evaluator.observe(batch)
     return evaluator.result()
-
-
-def check_width(x: Rows, p: int) -> None:
-    """Raise unless the feature rows are of p features."""
-    if x.indices is None and x.values.shape[1] != p:
-        raise must("The shape of 'x'", f"be (n, {p})", x.values.shape)
-    if x.indices is not None and x.indices.size and not (x.indices.min() >= 0 and x.indices.max() < p):
-        row = int(np.argmax(((x.indices < 0) | (x.indices >= p)).any(axis=1)))
-        raise must(f"The indices in row {row} of 'x'", f"be from 0 to {p - 1}", x.indices[row])
-
-
-def stacked(parts: list[Rows]) -> Rows:
-    """Return several feature rows as one, each row once."""
-    values = np.concatenate([rows.values for rows in parts])
-    if parts[0].indices is None:
-        return Rows(None, np.unique(values, axis=0))
-    indices = np.concatenate([np.asarray(rows.indices) for rows in parts])
-    both = np.unique(np.concatenate([indices.astype(float), values], axis=1), axis=0)
-    k = values.shape[1]
-    return Rows(both[:, :k].astype(np.int64), both[:, k:])

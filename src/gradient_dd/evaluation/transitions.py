@@ -124,3 +124,23 @@ def check_each(what: str, wrong: Booleans, values: Array, rule: str) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise must(f"{what} in row {row}", rule, float(values[row]))
+
+
+def check_width(x: Rows, p: int) -> None:
+    """Raise unless the feature rows are of p features."""
+    if x.indices is None and x.values.shape[1] != p:
+        raise must("The shape of 'x'", f"be (n, {p})", x.values.shape)
+    if x.indices is not None and x.indices.size and not (x.indices.min() >= 0 and x.indices.max() < p):
+        row = int(np.argmax(((x.indices < 0) | (x.indices >= p)).any(axis=1)))
+        raise must(f"The indices in row {row} of 'x'", f"be from 0 to {p - 1}", x.indices[row])
+
+
+def distinct(parts: list[Rows]) -> Rows:
+    """Return several feature rows as one, each row once."""
+    values = np.concatenate([rows.values for rows in parts])
+    if parts[0].indices is None:
+        return Rows(None, np.unique(values, axis=0))
+    indices = np.concatenate([np.asarray(rows.indices) for rows in parts])
+    both = np.unique(np.concatenate([indices.astype(float), values], axis=1), axis=0)
+    k = values.shape[1]
+    return Rows(both[:, :k].astype(np.int64), both[:, k:])

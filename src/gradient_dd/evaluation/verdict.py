@@ -11,7 +11,6 @@ from gradient_dd.evaluation.moments import GroupSums
 
 if TYPE_CHECKING:
     from gradient_dd.evaluation.choice import Candidate
-    from gradient_dd.evaluation.result import Evaluation
     from gradient_dd.evaluation.shadows import Stability
 
 LEVELS = ("fine", "with care", "not")
@@ -205,55 +204,6 @@ def td_stability(stability: "Stability", chosen: "Candidate") -> Finding:
     if stability.verdict == "unclear":
         return Finding("fine", "TD", f"The data are too short to tell whether TD is stable: {shares}.")
     return Finding("fine", "TD", f"TD is stable on these data: {shares}.")
-
-
-def findings_after(
-    evaluation: "Evaluation",
-    chosen: "Candidate",
-    lstd: "Candidate | None",
-    moved: tuple[Array, Array] | None,
-    by_returns: bool,
-) -> list[Finding]:
-    """Return what the answer says of itself."""
-    still = next(one for one in evaluation.candidates if one.name == "initial weights")
-    found = []
-    if chosen.diverged:
-        found.append(Finding("not", "divergence", f"{chosen.words} diverged at update {chosen.diverged:,}."))
-    if chosen.name == "initial weights":
-        sentence = "Nothing that was tried does better on held-out data than the initial weights: nothing was learnt."
-        found.append(Finding("not", "held-out error", sentence))
-    elif by_returns:
-        sentence = (
-            "The returns of the log prefer these values to those with the smallest Bellman error: the features do not "
-            "carry all that the values need."
-        )
-        found.append(Finding("with care", "returns", sentence))
-    elif not chosen.error < still.error and still.error > 0:
-        sentence = (
-            f"The held-out error, {chosen.error:.3g}, is not below that of the initial weights, {still.error:.3g}."
-        )
-        found.append(Finding("not", "held-out error", sentence))
-    else:
-        sentence = f"The held-out error is {chosen.error:.3g}; that of the initial weights is {still.error:.3g}."
-        found.append(Finding("fine", "held-out error", sentence))
-    value = evaluation.start_value
-    low, high = evaluation.start_interval
-    half = (high - low) / 2
-    if moved is not None:
-        drift = float(evaluation.start @ (moved[1] - moved[0]))
-        level = "with care" if abs(drift) > max(half, 1e-9 * abs(value)) else "fine"
-        found.append(Finding(level, "still moving", f"The value moved by {drift:+.3g} from one half to the next."))
-    if lstd is not None and chosen.name != "lstd":
-        apart = float(evaluation.start @ (lstd.w - chosen.w))
-        spread = float(np.sqrt((((lstd.copies - lstd.w) @ evaluation.start) ** 2).mean()))
-        level = "with care" if abs(apart) > 2 * (half + 2 * spread) else "fine"
-        found.append(Finding(level, "LSTD", f"The exact solution of the sample, LSTD, differs by {apart:+.3g}."))
-    scale = max(abs(value), float(np.abs(evaluation.values).max(initial=0.0)))
-    level = "with care" if half > 0.5 * scale else "fine"
-    bounds = f"from {low:.4g} to {high:.4g} at {evaluation.spread.confidence:.0%}"
-    sentence = f"The value where episodes begin is {value:.4g}, {bounds}."
-    found.append(Finding(level, "interval", sentence))
-    return found
 
 
 assert GROUPS >= 100  # standard errors over groups are taken as normal

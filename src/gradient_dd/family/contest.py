@@ -6,10 +6,9 @@ shown runs alone.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from gradient_dd.studies.units import Progress
 
 MEASURES = ("area", "last100")  # the mean over the whole run, and over its last 100 steps
 OnProgress = Callable[[Progress], None]
+Provider = Callable[[list[Study]], list[Results]]  # runs studies, or reads them
 
 
 class Table(NamedTuple):
@@ -111,36 +111,22 @@ def is_of(setting: Setting, learner: str, lam: float | None = None) -> bool:
     return setting.rule.name == learner and (lam is None or trace_length(setting) == lam)
 
 
-def hold(
-    problems: Sequence[Problem],
-    learners: Sequence[str],
-    scale: Scale,
-    store: Path,
-    *,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    on_progress: OnProgress = lambda state: None,
-    on_notice: Callable[[str], None] = lambda sentence: None,
-) -> Contest:
-    """Run what the store lacks: all settings on the tuning runs, then the selected ones on the shown runs."""
+def hold(problems: Sequence[Problem], learners: Sequence[str], scale: Scale, provide: Provider) -> Contest:
+    """Get all settings on the tuning runs from `provide`, then the selected ones on the shown runs."""
     contest = Contest(tuple(problems), tuple(learners) or tuple(LEARNERS))
 
-    def run(studies: dict[str, list[Study]]) -> dict[str, Table]:
-        every = [study for several in studies.values() for study in several]
-        gathered = Gathered(every, on_progress)
-        results = iter(
-            run_all(every, store, workers=workers, executor=executor, on_progress=gathered, on_notice=on_notice)
-        )
-        return {name: table_of([next(results) for _ in several]) for name, several in studies.items()}
+    def results(studies: dict[str, list[Study]]) -> dict[str, Table]:
+        found = iter(provide([study for several in studies.values() for study in several]))
+        return {name: table_of([next(found) for _ in several]) for name, several in studies.items()}
 
-    contest.tuning = run(
+    contest.tuning = results(
         {
             one.name: one.studies(grids_of(contest.learners, one.example()), scale.tuning(one), scale.steps)
             for one in problems
         }
     )
     contest.first = {one.name: first_error(one, scale.tuning(one)) for one in problems}
-    contest.shown = run(
+    contest.shown = results(
         {
             one.name: one.studies(
                 tuple(map(as_grid, contest.selected(one.name))), scale.shown(one), scale.steps, "-fresh"
@@ -149,6 +135,13 @@ def hold(
         }
     )
     return contest
+
+
+def run_missing(
+    studies: list[Study], store: Path, *, on_progress: OnProgress = lambda state: None, **how: Any
+) -> list[Results]:
+    """Run what a store lacks of studies, with those of one name as one in the progress; `how` goes to `run_all`."""
+    return run_all(studies, store, on_progress=Gathered(studies, on_progress), **how)
 
 
 def as_grid(setting: Setting) -> Grid:

@@ -13,7 +13,7 @@ from gradient_dd.family.standings import Standing, dd_comparisons, mean_ranks
 from gradient_dd.learners import LEARNERS
 from gradient_dd.paper.claims.verdict import Verdict
 from gradient_dd.report.canvas import plain_numbers, shorten, styled
-from gradient_dd.report.figure import BLACK, BLUE, MARKERS, RAMP, RED
+from gradient_dd.report.figure import BLUE, MARKERS, RAMP, RED
 
 with extra("report"):
     from matplotlib.colors import LinearSegmentedColormap, LogNorm
@@ -93,7 +93,7 @@ def matrix(contest: Contest, found: list[Standing]) -> Any:
         axes.text(len(problems) - 0.35, row, f"{rank:.1f}", va="center", fontsize=8)
     axes.text(len(problems) - 0.35, -0.75, "mean\nrank", va="bottom", fontsize=7)
     title = "Error over the whole run relative to the learner that was best on the tuning runs; shown runs\n"
-    title += "Small: rank. Bold: the interval of the ratio reaches 1, so the two cannot be told apart"
+    title += "Small: rank. Bold: no clear difference from that learner, because the interval of the ratio contains 1"
     canvas.text(0.01, 1 - 0.1 / high, title, va="top", fontsize=8.5)
     return canvas
 
@@ -104,19 +104,23 @@ def number(value: float) -> str:
 
 
 def dd_forest(contest: Contest, verdicts: list[Verdict]) -> Any:
-    """Draw the ratio of errors with and without the DD term, a panel for each learner, a row for each problem."""
+    """Draw the ratio of errors with and without the DD term, a panel for each learner, two rows for each problem."""
     compared = dd_comparisons(verdicts)
     problems = [one.name for one in contest.problems]
-    canvas = Canvas(figsize=(1.6 + 2.1 * len(compared), 1.5 + 0.26 * len(problems)))
+    wide, high = 1.6 + 2.1 * len(compared), 1.6 + 0.36 * len(problems)
+    canvas = Canvas(figsize=(wide, high))
     panels = canvas.subplots(1, len(compared), sharey=True, sharex=True, squeeze=False)[0]
-    canvas.subplots_adjust(left=1.35 / (1.6 + 2.1 * len(compared)), right=0.985, top=0.76, bottom=0.14, wspace=0.08)
-    for axes, (dd, comparisons) in zip(panels, compared.items(), strict=True):
-        for one in comparisons:
-            row = problems.index(one.task)
-            colour = {"holds": RED, "fails": BLUE}.get(one.outcome, BLACK)
-            low, middle, high = (float(np.clip(value, 1 / SPAN, SPAN)) for value in (one.low, one.estimate, one.high))
-            axes.plot([low, high], [row, row], color=colour, linewidth=1.6)
-            axes.plot(middle, row, "o", color=colour, markersize=5)
+    canvas.subplots_adjust(left=1.35 / wide, right=0.985, top=1 - 1.05 / high, bottom=0.4 / high, wspace=0.08)
+    for axes, (dd, readings) in zip(panels, compared.items(), strict=True):
+        for (up, filled), comparisons in zip(((-0.17, True), (0.17, False)), readings.values(), strict=False):
+            for one in comparisons:
+                row = problems.index(one.task) + up
+                colour = {"holds": RED, "fails": BLUE}.get(one.outcome, "#777777")
+                ends = (float(np.clip(value, 1 / SPAN, SPAN)) for value in (one.low, one.estimate, one.high))
+                low, middle, top = ends
+                axes.plot([low, top], [row, row], color=colour, linewidth=1.6)
+                inside = colour if filled else "white"
+                axes.plot(middle, row, "o", color=colour, markersize=4.5, markerfacecolor=inside)
         axes.axvline(1.0, color="#444444", linewidth=0.9)
         axes.set_xscale("log")
         axes.set_xlim(0.95 / SPAN, 1.05 * SPAN)
@@ -124,20 +128,14 @@ def dd_forest(contest: Contest, verdicts: list[Verdict]) -> Any:
         axes.set_yticks(range(len(problems)), problems)
         axes.set_ylim(len(problems) - 0.5, -0.5)
     plain_numbers(panels[0].xaxis)
-    canvas.text(
-        0.01,
-        0.985,
-        "What the DD term does: error with it over error without, on shown runs; the intervals hold together at 95 %",
-        va="top",
-        fontsize=9,
+    title = (
+        "What the DD term does: error with it over error without, on shown runs; the intervals of a panel and of one"
     )
-    canvas.text(
-        0.01,
-        0.92,
-        "Orange-red, left of the line: lower with it · blue, right: higher · grey: cannot be told · cut off at ½ and 2",
-        va="top",
-        fontsize=8,
-    )
+    title += " kind of dot hold together at 95 %"
+    canvas.text(0.01, 1 - 0.08 / high, title, va="top", fontsize=9)
+    legend = "Filled: λ tuned · hollow: λ = 0 · orange-red, left of the line: lower with the term · blue, right: higher"
+    legend += " · grey: the interval contains 1 · cut off at ½ and 2"
+    canvas.text(0.01, 1 - 0.45 / high, legend, va="top", fontsize=8)
     return canvas
 
 

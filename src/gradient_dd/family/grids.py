@@ -1,9 +1,8 @@
-"""What each learner chooses from: step sizes, λ, and parameters of its own; 96 settings each, fixed beforehand.
+"""What each learner chooses from: step sizes, λ, and parameters of its own; 144 settings each, fixed beforehand.
 
-A learner with fewer parameters gets more step sizes, over the same range, so that none has more chances than another.
-The values of ζ, κ and the others span the ranges that were published. Two learners differ: residual gradient has only
-a step size, and true-online TD has 24 settings, for its trace depends on the step size and costs as much as a learner.
-A learner that is registered and not named here is put in by what it declares.
+A learner with fewer parameters gets more step sizes, over the same range, so that none has more chances than another;
+one with λ and two others has the twelve powers of 2 from 1 to 2⁻¹¹. The values of ζ, κ and the others span the ranges
+that were published. A learner that is registered and not named here is put in by what it declares.
 """
 
 from gradient_dd.errors import Words, must
@@ -11,7 +10,7 @@ from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies import Grid, grid
 from gradient_dd.tasks import Task
 
-SETTINGS = 96
+SETTINGS = 144
 LAMBDAS = (0.0, 0.5, 0.9)
 RANGE = 12  # step sizes go from 1 down to almost 2⁻¹²
 FOUR_ZETAS = (1 / 64, 1 / 8, 1.0, 8.0)
@@ -22,7 +21,6 @@ OWN = {  # two values of what a learner has besides ζ and λ, or as many as it 
     "decay": (0.2, 0.4, 0.6, 0.8),
     "momentum": (0.3, 0.6, 0.9),
 }
-FEWER = {"true_online_td": 24}
 TRACE_LENGTHS = ("lam", "bootstrap")  # what λ is called
 FIXED = {"tdrc": ("zeta", "reg"), "tdrc_dd": ("zeta", "reg")}  # the authors' advice: ζ = 1, reg = 1
 
@@ -51,11 +49,10 @@ def grid_of(rule: Rule, example: Task) -> Grid:
     others = 1
     for values in chosen.values():
         others *= len(values)
-    wanted = FEWER.get(rule.name, SETTINGS)
-    if wanted % others:
-        raise must(f"The values to try of {rule.name}", f"divide {wanted}", Words(f"{others} of them"))
+    if SETTINGS % others:
+        raise must(f"The values to try of {rule.name}", f"divide {SETTINGS}", Words(f"{others} of them"))
     placed = "T" if rule.has_rho_mode else "R"  # the placement of ρ that extends to traces, for every λ
-    return grid(rule, placed, alpha=step_sizes(wanted // others), **chosen)
+    return grid(rule, placed, alpha=step_sizes(SETTINGS // others), **chosen)
 
 
 def psi_of(task: Task) -> dict[str, tuple[float, ...]]:

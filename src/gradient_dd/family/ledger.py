@@ -3,26 +3,21 @@
 A statement holds where the whole interval lies on the side that it says; `paper.claims.verdict` has the words.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-import numpy as np
-
-from gradient_dd.arrays import Array
 from gradient_dd.family import published
 from gradient_dd.family.contest import Contest
+from gradient_dd.family.questions import agreement, compared, label, question, ratio_of
 from gradient_dd.family.trials import Trial, fixed_point_name
 from gradient_dd.learners import LEARNERS
 from gradient_dd.paper.claims.claim import Claim
 from gradient_dd.paper.claims.verdict import Question, Verdict
-from gradient_dd.studies.statistics import Interval, ratio_interval
-
-Answer = Callable[[float], Interval]
 
 WITH_DD = {"gradient_dd": "gtd2", "tdc_dd": "tdc", "tdrc_dd": "tdrc", "htd_dd": "htd", "pgtd2_dd": "pgtd2"}
 OURS = "this project"
 SENSITIVE = 2.0  # error at λ = 0 over that at λ = 0.9
-TOO_UNSURE = 0.2  # a standard error of ours beyond this share of a published mean decides nothing
+AT_LAMBDAS = {"λ tuned": None, "λ = 0": 0.0}  # the two ways in which the DD term is judged
 RATIO, WITHIN = "ratio of mean errors on shown runs", "difference over twice its standard error below 1"
 
 
@@ -82,6 +77,13 @@ def of_others(contest: Contest, trials: Sequence[Trial]) -> list[Statement]:
             high_variance(contest),
         ),
         Statement(
+            "rooms-limit",
+            published.ROOMS,
+            "Tree Backup, V-trace and ABTD bootstrap too much where variance is not high",
+            "ratio of mean errors in Rooms to those of a rival: above 1",
+            limited(contest),
+        ),
+        Statement(
             "rooms-end",
             published.ROOMS,
             "ETD ends with a lower error than others",
@@ -113,69 +115,19 @@ def of_ours(contest: Contest, trials: Sequence[Trial]) -> list[Statement]:
             )
             for dd, base in WITH_DD.items()
         ),
+        Statement(
+            "trace-instead",
+            OURS,
+            "A trace lowers the error of GTD2 more than the DD term does",
+            "error of GTD2 with λ tuned over that of Gradient-DD with λ = 0: below 1",
+            instead(contest),
+        ),
     ]
 
 
 def source_of(where: str) -> str:
     """Return whether a statement is ours or published."""
     return "ours" if where == OURS else "paper"
-
-
-def compared(
-    contest: Contest,
-    problem: str,
-    ours: str,
-    rival: str,
-    side: str,
-    lams: tuple[float | None, float | None] = (None, None),
-    bound: float = 1.0,
-    measure: str = "area",
-    reading: str = "default",
-) -> list[Question]:
-    """Return the question whether a learner's error over a rival's is on a side of a bound; none if one is missing."""
-    if not all(contest.has(problem, name, lam) for name, lam in zip((ours, rival), lams, strict=True)):
-        return []
-    pair = [contest.errors(problem, name, lam, measure) for name, lam in zip((ours, rival), lams, strict=True)]
-    names = [label(name, lam) for name, lam in zip((ours, rival), lams, strict=True)]
-    return [question(problem, names, pair, side, bound, measure, reading, ratio_of((pair[0], pair[1])))]
-
-
-def question(
-    problem: str,
-    names: Sequence[str],
-    pair: Sequence[Array],
-    side: str,
-    bound: float,
-    measure: str,
-    reading: str,
-    answer: Answer,
-    text: str = "",
-) -> Question:
-    """Return a question with all that the ledger shows of it."""
-    facts: dict[str, Any] = {
-        "task": problem,
-        "measure": measure,
-        "runs": len(pair[0]),
-        "ours": {"label": names[0], "mean": mean(pair[0])},
-        "rival": {"label": names[1], "mean": mean(pair[1])} if len(names) > 1 else None,
-        "text": text or f"{problem}, {' / '.join(names)}:",
-    }
-    return Question("ratio", (), side, bound, reading, tuned_for=measure, answer=answer, facts=facts)
-
-
-def mean(errors: Array) -> float:
-    """Return the mean of errors; infinite where a run diverged."""
-    return float(errors.mean())
-
-
-def ratio_of(*pairs: tuple[Array, Array]) -> Answer:
-    """Return what gives the interval of a ratio at a level."""
-    return lambda level: ratio_interval(*pairs, level=level)
-
-
-def label(learner: str, lam: float | None) -> str:
-    """Return how a learner is called, with its λ where that is not tuned."""
-    return LEARNERS[learner].label + ("" if lam is None else f", λ = {lam:g}")
 
 
 def tiers(contest: Contest) -> list[Question]:
@@ -221,33 +173,16 @@ def fixed_points(trials: Sequence[Trial]) -> list[Question]:
     ]
 
 
-def agreement(errors: Array, name: str, known: tuple[float, float]) -> Question:
-    """Return the question whether a mean is within twice the standard error, theirs and ours, of a published one."""
-    ours = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else np.inf
-    distance = float(abs(errors.mean() - known[0]) / (2 * np.hypot(ours, known[1])))
-    answer = exactly(distance) if ours <= TOO_UNSURE * known[0] else unknown_beyond(distance)
-    text = f"{name}: ours {errors.mean():.3f}, published {known[0]:.3f}, distance"
-    return question("collision", [name], [errors], "below", 1.0, "area", "default", answer, text)
-
-
-def exactly(value: float) -> Answer:
-    """Return a number as its own interval."""
-    return lambda level: Interval(value, value, value)
-
-
-def unknown_beyond(value: float) -> Answer:
-    """Return a number about which nothing is known: too few runs, or one that exploded."""
-    return lambda level: Interval(value, 0.0, np.inf)
-
-
 def reuse(contest: Contest, trials: Sequence[Trial]) -> list[Question]:
-    """Ask whether one sample beats GTD2 and two samples lose the advantage."""
+    """Ask whether one sample beats GTD2, and the TD fixed point itself, and whether two samples beat neither."""
     found = compared(contest, "collision", "pgtd2", "gtd2", "below", (0.0, 0.0))
     for trial in (one for one in trials if one.name == "two samples"):
-        one, two = (trial.shown[name] for name in ("one", "two"))
-        names = ["PGTD2 with two samples, λ = 0", "PGTD2 with one, λ = 0"]
-        found.append(question("collision", names, [two, one], "above", 1.0, "area", "default", ratio_of((two, one))))
-        found.append(agreement(two, names[0], published.TWO_SAMPLES))
+        names = {"one": "PGTD2 with one sample", "two": "PGTD2 with two samples", "rest": "the TD fixed point"}
+        for ours, rival, side in (("two", "one", "above"), ("one", "rest", "below"), ("two", "rest", "above")):
+            pair = trial.shown[ours], trial.shown[rival]
+            both = [names[ours], names[rival]]
+            found.append(question("collision", both, pair, side, 1.0, "area", "default", ratio_of(pair)))
+        found.append(agreement(trial.shown["two"], names["two"], published.TWO_SAMPLES))
     return found
 
 
@@ -264,6 +199,16 @@ def high_variance(contest: Contest) -> list[Question]:
                 question("rooms-high", names, pairs[0], "below", 1.0, "area", "default", ratio_of(*pairs), text)
             )
     return found
+
+
+def limited(contest: Contest) -> list[Question]:
+    """Ask whether the careful learners are behind in Rooms, tuned over λ."""
+    return [
+        one
+        for ours in published.LAST_TIER
+        for rival in published.MIDDLE_TIER
+        for one in compared(contest, "rooms", ours, rival, "above")
+    ]
 
 
 def asymptotic(contest: Contest) -> list[Question]:
@@ -292,5 +237,19 @@ def tdrc_orderings(trials: Sequence[Trial]) -> list[Question]:
 
 
 def helps(contest: Contest, dd: str, base: str) -> list[Question]:
-    """Ask on every problem whether the DD term lowers the error."""
-    return [one for problem in contest.problems for one in compared(contest, problem.name, dd, base, "below")]
+    """Ask on every problem whether the DD term lowers the error, with λ tuned and with λ = 0."""
+    return [
+        one
+        for reading, lam in AT_LAMBDAS.items()
+        for problem in contest.problems
+        for one in compared(contest, problem.name, dd, base, "below", (lam, lam), reading=reading)
+    ]
+
+
+def instead(contest: Contest) -> list[Question]:
+    """Ask on every problem whether GTD2 with a trace is ahead of Gradient-DD without."""
+    return [
+        one
+        for problem in contest.problems
+        for one in compared(contest, problem.name, "gtd2", "gradient_dd", "below", (None, 0.0))
+    ]

@@ -26,7 +26,7 @@ class Problem:
     title: str
     tasks: tuple[TaskSpec, ...]
     steps: int
-    points: int = 100
+    points: int = 50
     drawn: bool = False
     tuning_runs: int = TUNING_RUNS
 
@@ -46,7 +46,7 @@ class Problem:
     def studies(self, grids: tuple[Grid, ...], runs: range, steps: int | None = None, name: str = "") -> list[Study]:
         """Return the studies that run these grids: one, or one for each run where tasks are drawn anew."""
         length, every = self.length(steps)
-        named = f"family-{self.name}{name}"
+        named = study_name(self) + name
         parts = [runs] if not self.drawn else [range(run, run + 1) for run in runs]
         return [
             Study(
@@ -64,6 +64,11 @@ class Problem:
     def example(self) -> Task:
         """Return one of its tasks, built."""
         return self.tasks_of(0)[0].build()
+
+
+def study_name(problem: Problem) -> str:
+    """Return how the studies of a problem are called in a store."""
+    return f"family-{problem.name}"
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,6 @@ PROBLEMS = (
     Problem("baird-7", "Baird, N = 7", (task("baird", n_states=7),), 20_000),
     Problem("walk-19", "19-state walk, on-policy", (task("nineteen_state_walk"),), 10_000),
     Problem("random-mdp", "random MDPs of Dann", (task("dann_mdp"),), 8_000, drawn=True),
-    Problem("rooms", "Rooms, 8 questions", questions("low"), 50_000, points=50, tuning_runs=5),
-    Problem("rooms-high", "High-Variance Rooms", questions("high"), 50_000, points=50, tuning_runs=5),
+    Problem("rooms", "Rooms, 8 questions", questions("low"), 50_000, tuning_runs=10),
+    Problem("rooms-high", "High-Variance Rooms", questions("high"), 50_000, tuning_runs=10),
 )

@@ -75,11 +75,11 @@ def mean_ranks(found: list[Standing]) -> dict[str, float]:
     return dict(sorted(((name, float(np.mean(some))) for name, some in ranks.items()), key=lambda pair: pair[1]))
 
 
-def dd_comparisons(verdicts: list[Verdict]) -> dict[str, list[Comparison]]:
-    """Return the comparisons of each learner with the DD term against itself without."""
+def dd_comparisons(verdicts: list[Verdict]) -> dict[str, dict[str, list[Comparison]]]:
+    """Return the comparisons of each learner with the DD term against itself without, by reading: how λ was chosen."""
     names = {f"dd-{base}": dd for dd, base in WITH_DD.items()}
     return {
-        names[one.claim]: [each for judgement in one.judgements for each in judgement.comparisons]
+        names[one.claim]: {judgement.reading: judgement.comparisons for judgement in one.judgements}
         for one in verdicts
         if one.claim in names
     }
@@ -88,19 +88,28 @@ def dd_comparisons(verdicts: list[Verdict]) -> dict[str, list[Comparison]]:
 def conclusions(verdicts: list[Verdict], found: list[Standing]) -> list[str]:
     """Return what the comparison says: where the DD term helps, with what, where not, and who leads."""
     told = []
-    for dd, comparisons in dd_comparisons(verdicts).items():
-        lower, higher, open_ = (
-            [one for one in comparisons if one.outcome == word] for word in ("holds", "fails", "open")
-        )
-        parts = [f"lowers the error on {listed(lower)}"] if lower else []
-        parts += [f"raises the error on {listed(higher)}"] if higher else []
-        if open_:
-            parts.append(f"makes no difference that can be seen on {', '.join(one.task for one in open_)}")
-        told.append(f"With {LEARNERS[WITH_DD[dd]].label} the DD term {'; '.join(parts)}.")
+    for dd, readings in dd_comparisons(verdicts).items():
+        parts = [f"with {reading} it {effect(comparisons)}" for reading, comparisons in readings.items()]
+        told.append(f"The DD term with {LEARNERS[WITH_DD[dd]].label}: {'. '.join(map(first_upper, parts))}.")
     ranks = mean_ranks(found)
     leaders = [f"{LEARNERS[name].label} {rank:.1f}" for name, rank in list(ranks.items())[:5]]
     told.append(f"Mean ranks over all problems, lowest first: {', '.join(leaders)}, of {len(ranks)} learners.")
     return told
+
+
+def effect(comparisons: list[Comparison]) -> str:
+    """Return on which problems the term lowers the error, raises it, or does neither that shows."""
+    lower, higher, open_ = ([one for one in comparisons if one.outcome == word] for word in ("holds", "fails", "open"))
+    parts = [f"lowers the error on {listed(lower)}"] if lower else []
+    parts += [f"raises the error on {listed(higher)}"] if higher else []
+    if len(open_) == len(comparisons):
+        return "makes no difference that shows on any problem"
+    return "; ".join([*parts, f"shows no difference on {', '.join(one.task for one in open_)}"] if open_ else parts)
+
+
+def first_upper(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
 
 
 def listed(comparisons: list[Comparison]) -> str:

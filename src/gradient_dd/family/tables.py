@@ -3,6 +3,7 @@
 standings.csv      a row for each problem and learner: its tuned setting, error on the shown runs, rank, ratio
 tuning-NAME.csv    of a problem: every setting on the tuning runs
 shown-NAME.csv     of a problem: the selected settings, run by run, on the shown runs
+trials.csv         the trials beside the studies, number by number; a report is written again from it
 """
 
 import csv
@@ -15,6 +16,7 @@ import numpy as np
 from gradient_dd.family.contest import MEASURES, Contest, trace_length
 from gradient_dd.family.problems import Problem, Scale
 from gradient_dd.family.standings import Standing
+from gradient_dd.family.trials import Trial
 from gradient_dd.learners import Setting
 from gradient_dd.studies.checked import checked_costs
 from gradient_dd.studies.statistics import estimate, has_exploded
@@ -83,6 +85,23 @@ def shown_rows(contest: Contest, problem: str, runs: range) -> Iterable[tuple[An
     for place, setting in enumerate(settings):
         for number, run in enumerate(runs):
             yield *facts(setting), run, *(errors[measure][place, number] for measure in MEASURES)
+
+
+def write_trials(trials: Sequence[Trial], target: Path) -> None:
+    """Write the numbers of trials, each with all its digits."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    rows = ((t.name, t.problem, name, repr(float(v))) for t in trials for name, some in t.shown.items() for v in some)
+    write(target, "trial problem name error", rows)
+
+
+def read_trials(source: Path) -> list[Trial]:
+    """Return the trials that were written."""
+    shown: dict[tuple[str, str], dict[str, list[float]]] = {}
+    with source.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            parts = shown.setdefault((row["trial"], row["problem"]), {})
+            parts.setdefault(row["name"], []).append(float(row["error"]))
+    return [Trial(*key, {name: np.array(some) for name, some in parts.items()}) for key, parts in shown.items()]
 
 
 def write(target: Path, head: str, rows: Iterable[Sequence[Any]]) -> None:

@@ -71,8 +71,8 @@ def rest(task: Task, lam: float, emphatic: bool) -> Array:
 
 
 def two_samples(problem: Problem, scale: Scale) -> Trial:
-    """Return PGTD2 with one sample and with two, λ = 0, tuned over step sizes and ζ."""
-    grid = np.array([(alpha, zeta) for alpha in step_sizes(8) for zeta in FOUR_ZETAS])
+    """Return PGTD2 with one sample and with two, λ = 0, tuned over step sizes and ζ, beside the TD fixed point."""
+    grid = np.array([(alpha, zeta) for alpha in step_sizes(12) for zeta in FOUR_ZETAS])
     steps, every = problem.length(scale.steps)
     shown = {}
     for name, reuse in (("one", True), ("two", False)):
@@ -82,6 +82,7 @@ def two_samples(problem: Problem, scale: Scale) -> Trial:
             errors = area_of_pgtd2(tasks, runs, best[:, 0], best[:, 1], steps, every, reuse)
             best = best[[select(errors)]]
         shown[name] = errors[0]
+    shown["rest"] = np.array([task.rmsve(rest(task, 0.0, emphatic=False)) for task in tasks])
     return Trial("two samples", problem.name, shown)
 
 

@@ -59,8 +59,8 @@ def headline(verdicts: Sequence[Verdict]) -> list[str]:
 
 def on_baird(verdicts: Sequence[Verdict]) -> str:
     """Return how often it is lower than its rivals on Baird's counterexample, over all readings."""
-    told = "On Baird's counterexample it ends lower than GTD2, TDC and TDRC in"
-    return "".join(f" {told} {one.fraction} comparisons." for one in verdicts if one.claim == "baird-better")
+    lead = "On Baird's counterexample it ends lower than GTD2, TDC and TDRC in"
+    return "".join(f" {lead} {one.fraction} comparisons." for one in verdicts if one.claim == "baird-better")
 
 
 def word(comparisons: Sequence[Comparison]) -> str:

@@ -87,8 +87,8 @@ def baird_statements() -> list[Statement]:
             ("ratios ((N−1)/N, N)", "a ratio of two policies", f"E[ρ|s] = {mean:.3f}", abs(mean - 1) < 1e-9),
             ("residual error", "a projection error remains", f"V = V_w* to {gap:.0e}", gap > 1e-9),
             ("(A2)", "A, C non-singular", f"rank {rank} of {n + 1}", rank == n + 1),
-            ("standard ratios", "TD diverges", told(slowest(standard)), slowest(standard) < 0),
-            ("printed ratios", "TD diverges", told(slowest(printed)), slowest(printed) < 0),
+            ("standard ratios", "TD diverges", in_words(slowest(standard)), slowest(standard) < 0),
+            ("printed ratios", "TD diverges", in_words(slowest(printed)), slowest(printed) < 0),
         ):
             statements.append(Statement(f"5.3 Baird, N = {n}, {what}", paper, ours, verdict(holds)))
     return statements
@@ -100,6 +100,6 @@ def slowest(task: Task) -> float:
     return float(values[np.abs(values) > 1e-12].real.min())
 
 
-def told(eigenvalue: float) -> str:
+def in_words(eigenvalue: float) -> str:
     """Return what that eigenvalue says of TD."""
     return f"{'unstable' if eigenvalue < 0 else 'stable'} in the mean: Re λ(A) ≥ {eigenvalue:.3f}"

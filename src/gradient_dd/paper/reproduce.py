@@ -167,7 +167,7 @@ def run_afresh(
     wanted: dict[tuple[str, str], Study] = {}
     for (name, case), settings in work.items():
         wanted[name, case] = study = evidence[name].fresh_study(case, settings)
-        how = [str(study.schedule), study.horizon, study.run_numbers, study.sampling, *map(str, study.built_tasks())]
+        how = [str(study.schedule), study.horizon, study.run_numbers, study.sampling, *map(str, study.built_tasks)]
         shared.setdefault(repr(how), (study, []))[1].extend(settings)
     studies = [replace(study, grids=tuple(map(as_grid, settings))) for study, settings in shared.values()]
     provide(studies, store)

@@ -31,9 +31,9 @@ def against_rivals(panels: list[Panel], ours: str) -> str:
         for name, line in rivals.items()
         if NAMES.get(name, name) not in gone
     ]
-    told = [f"the error of {ours} is {joined(parts)}"] if parts else []
-    told += [f"every step size of {joined(gone)} explodes"] if gone else []
-    return f"At {title_of(panel.task)} {'; '.join(told)}"
+    clauses = [f"the error of {ours} is {joined(parts)}"] if parts else []
+    clauses += [f"every step size of {joined(gone)} explodes"] if gone else []
+    return f"At {title_of(panel.task)} {'; '.join(clauses)}"
 
 
 def spread(panels: list[Panel]) -> str:

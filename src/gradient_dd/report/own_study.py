@@ -112,13 +112,13 @@ def compare(results: Results, task: str, measure: str) -> dict[str, Any]:
 
 
 def sentence(compared: dict[str, Any], words: str) -> str:
-    """Return which learner is lowest on a task, and which of the others cannot be told apart from it."""
+    """Return which learner is lowest on a task, and for which of the others the difference is not certain."""
     best, *others = compared["rows"]
     lead = f"{compared['task']}, mean of {words}: {best['line']} is lowest, {best['mean']:.3g}"
     if not others:
         return f"{lead}."
-    told = [f"{row['line']} has {row['ratio'].estimate:.3g} × its error" for row in others if row["ratio"].low > 1]
-    same = [row["line"] for row in others if not row["ratio"].low > 1]
-    parts = [", ".join(told)] if told else []
-    parts += [f"{', '.join(same)} cannot be told apart from it"] if same else []
+    higher = [f"{row['line']} has {row['ratio'].estimate:.3g} × its error" for row in others if row["ratio"].low > 1]
+    uncertain = [row["line"] for row in others if not row["ratio"].low > 1]
+    parts = [", ".join(higher)] if higher else []
+    parts += [f"the difference to {', '.join(uncertain)} is not certain"] if uncertain else []
     return f"{lead}; {'; '.join(parts)}."

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gradient_dd.report.canvas import plain
 
 WIDTH = 400  # of a forest, in pixels
-LABEL = 150  # of its left column, unless said otherwise
+LABEL = 150  # of its left column, unless another is given
 ROW = 20
 
 

@@ -26,7 +26,7 @@ class Results:
     def __init__(self, study: Study, path: str | Path) -> None:
         self.study = study
         self.path = Path(path)
-        self.tasks = {str(task): task for task in study.built_tasks()}
+        self.tasks = {str(task): task for task in study.built_tasks}
         self._keys: dict[str, tuple[list[str], list[Setting]]] = {}  # by task, once they were asked for
         self._complete: dict[str, dict[str, Array]] = {}  # by task and measure: what is complete cannot change
 

@@ -34,10 +34,10 @@ def task_of(name: str, size: int, reading: str) -> Task | None:
     parameters = list(signature(TASKS[name]).parameters.values())
     if parameters and not isinstance(parameters[0].default, int):
         return None
-    said = [part.partition("=") for part in reading.split(", ") if part not in OF_THE_RUN]
+    stated = [part.partition("=") for part in reading.split(", ") if part not in OF_THE_RUN]
     chosen = {parameters[0].name: size} if parameters else {}
     try:
-        return build(name, **chosen, **{key: parsed_value(value) for key, equals, value in said if equals})
+        return build(name, **chosen, **{key: parsed_value(value) for key, equals, value in stated if equals})
     except (BadRequestError, TypeError):
         return None
 

@@ -57,7 +57,7 @@ class Study:
         megabytes = work["bytes"] / 1e6
         lines = [
             f"study {self.name}",
-            *(f"  task     {one}" for one in self.built_tasks()),
+            *(f"  task     {one}" for one in self.built_tasks),
             *(f"  learner  {describe(one)}" for one in self.grids),
             f"  schedule {self.schedule}, sampling {self.sampling}, seed {self.seed}",
             f"  length   {f'{self.episodes} episodes' if self.episodes else f'{self.steps} steps'}, {self.runs} runs",
@@ -83,7 +83,7 @@ class Study:
         if count > MOST_SETTINGS:
             got = Words(f"{count:,}")
             raise must(f"Study {self.name!r}", f"have at most {MOST_SETTINGS:,} settings", got, "Take coarser grids.")
-        for one in self.built_tasks():
+        for one in self.built_tasks:
             self.horizon.check(one)
         _ = self.n_settings  # every setting is checked as it is made
 
@@ -109,9 +109,10 @@ class Study:
         """The runs."""
         return range(self.first_run, self.first_run + self.runs)
 
-    def built_tasks(self) -> list[Task]:
-        """Return the tasks, built."""
-        return [one if isinstance(one, Task) else one.build() for one in self.tasks]
+    @cached_property
+    def built_tasks(self) -> tuple[Task, ...]:
+        """The tasks, built."""
+        return tuple(one if isinstance(one, Task) else one.build() for one in self.tasks)
 
     def settings(self) -> Iterator[Setting]:
         """Yield every setting once, in the order of the grids."""
@@ -163,7 +164,7 @@ class Study:
 
     def estimate(self) -> dict[str, float]:
         """Return how much work it is: tasks, settings, runs, updates, core-seconds, bytes on disk."""
-        built, lanes = self.built_tasks(), self.n_settings
+        built, lanes = self.built_tasks, self.n_settings
         length = [self.steps or self.episodes * one.expected_length for one in built]  # type: ignore[operator]
         updates = sum(length) * lanes * self.runs
         rows = len(built) * lanes * self.runs

@@ -68,7 +68,7 @@ def missing_units(
     study: Study, store: Store, given: set[tuple[int, int]], on_progress: OnProgress, on_notice: OnNotice
 ) -> Iterator[tuple[Unit, Progress]]:
     """Yield what the store lacks of a study, and count what it has; cells `given` to another unit are left to it."""
-    tasks = study.built_tasks()
+    tasks = study.built_tasks
     state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
     started = store.add_study(study.name, str(study), study.run_numbers, sum(state.total.values()))
     state.done = dict.fromkeys(state.total, 0)

@@ -97,9 +97,11 @@ def reproduce_shadows(others: list[str], out: str | None, as_json: bool) -> None
 def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_json: bool) -> None:
     """Write the report of results that are there; runs nothing.
 
-    Of the paper: report, figures, tables and claims, anew. Of a sweep: a page with figures, the best settings and
-    tables, in NAME-report beside NAME.db; rules of your own are named as in the sweep.
+    Of the paper, or of `reproduce family`: report, figures, tables and claims, anew. Of a sweep: a page with figures,
+    the best settings and tables, in NAME-report beside NAME.db; rules of your own are named as in the sweep.
     """
+    from gradient_dd.cli.family import rewrite
+    from gradient_dd.family.reproduce import holds_the_family
     from gradient_dd.paper.reproduce import rewrite_report
     from gradient_dd.paper.scale import holds_the_paper
     from gradient_dd.report.own_study import report_folder, report_stored
@@ -107,6 +109,8 @@ def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_json:
 
     if figures or holds_the_paper(out):
         print_verdicts(rewrite_report(figures, out.parent, print_stage), as_json, whole=not figures)
+    elif holds_the_family(out):
+        rewrite(out.parent, as_json)
     else:
         own = {rule.name: rule for rule in map(load_rule, rules)}
         click.echo(str(report_stored(out, report_folder(out), own)))

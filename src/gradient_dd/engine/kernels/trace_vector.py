@@ -101,13 +101,6 @@ def new_traced_lanes(settings: Sequence[Setting], block: int, width: int, initia
 
 
 @numba.njit(**INLINE)
-def is_listed(lanes, which, row):
-    """Return whether an entry of a trace is listed; those beyond the features never are."""
-    p = np.uintp(lanes.marks.size >> 1)
-    return row < p and lanes.marks[which * p + row] != 0
-
-
-@numba.njit(**INLINE)
 def decay_trace(lanes, which, decay):
     """Multiply a trace by its decay, and drop the entries that have become too small."""
     p = np.uintp(lanes.marks.size >> 1)

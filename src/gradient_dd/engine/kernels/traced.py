@@ -19,7 +19,7 @@ from gradient_dd.engine.kernels.fused import WHOLE_STRIPS, set_step_sizes
 from gradient_dd.engine.kernels.intrinsics import barrier, disjoint
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
 from gradient_dd.engine.kernels.lane_state import lane_parameters
-from gradient_dd.engine.kernels.trace_vector import add_features, decay_trace, is_listed, products_with
+from gradient_dd.engine.kernels.trace_vector import add_features, decay_trace, products_with
 from gradient_dd.engine.kernels.vectors import use_widest_vectors
 from gradient_dd.learners import MOVES, Rule
 from gradient_dd.learners.trace import Trace
@@ -211,11 +211,13 @@ def move_along_z(array, lanes, coefficients, B):
 def repeat_change(lanes, coefficients, B):
     """Move w along its last change, and let that be the beginning of the next one."""
     use_widest_vectors()
-    for begin in range(np.uintp(0), np.uintp(lanes.change.size), B):
+    for row in range(np.uintp(lanes.change.size) // B):
+        begin = row * B  # a range in steps of B could fail, and the compiler would count references in every step
         for lane in range(B):
-            again = coefficients[lane] * lanes.change[begin + lane]
-            lanes.change[begin + lane] = again
-            lanes.w[begin + lane] += again
+            again = load_sums(coefficients, lane) * load_row(lanes.change, begin + lane)
+            store_row(lanes.change, begin + lane, again)
+            store_1(lanes.w, begin + lane, load_1(lanes.w, begin + lane) + again)
+        barrier()
 
 
 @numba.njit(**INNER)
@@ -334,14 +336,14 @@ def make_take_step(rule: Rule) -> Any:
                 add_row(kept, lanes.change, table.rows[i] * B, table.x[i], B)
             return
         with_x, with_next, with_z = 0.0, 0.0, 0.0
+        if w_z:
+            with_z = products_with(lanes, Z, table, coming, width)
         for i in range(coming, coming + width):
             if table.x[i] != 0.0:
                 for j in range(first, first + width):
                     if table.rows[i] == table.rows[j]:
                         with_x += table.x[i] * table.x[j]
                         with_next += table.x[i] * table.x_next[j]
-                if w_z and is_listed(lanes, Z, table.rows[i]):
-                    with_z += table.x[i] * lanes.vectors[table.rows[i]]
         for lane in range(B):
             change = 0.0
             if w_x:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, Words, must, one_of
+from gradient_dd.errors import BadRequestError, Words, must, unknown
 
 USUAL = {  # the usual names of each role, in lower case; the first is ours
     "action": ("action", "actions", "act", "a"),
@@ -31,6 +31,7 @@ USUAL = {  # the usual names of each role, in lower case; the first is ours
 STEMS = ("obs", "observation", "observations", "x", "feature", "features", "state", "s")
 FEATURE_STEMS = ("x", "feature", "features")  # these are taken as features as they are
 SEVERAL = ("observation", "next")  # roles of several columns
+OTHER_WORDS = {"next_observation": "next", "behavior_probability": "behaviour_probability"}  # for roles
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,9 @@ def listed(names: tuple[str, ...]) -> str:
 def find_columns(names: list[str], given: Mapping[str, Any]) -> Columns:
     """Return the columns of a log that has these names; `given` are those that the user named, by role."""
     chosen: dict[str, Any] = {}
-    for role, value in given.items():
-        one_of("The role of a column", role, (*SEVERAL, *USUAL))
+    for role, value in ((OTHER_WORDS.get(role, role), value) for role, value in given.items()):
+        if role not in (*SEVERAL, *USUAL):
+            raise unknown("role of a column", role, (*SEVERAL, *USUAL))
         several = [value] if isinstance(value, str) else list(value)
         for name in several:
             if name not in names:
@@ -101,8 +103,13 @@ def find_columns(names: list[str], given: Mapping[str, Any]) -> Columns:
     if "next" not in chosen:
         chosen["next"] = by_stem(free, "next")
     if not chosen["observation"]:
-        hint = f"Name them, e.g. observation=['{names[0]}']." if names else ""
-        raise must("A log", "have observations, such as obs_0, obs_1, …", Words(listed(tuple(names)) or "none"), hint)
+        hint = f"Name them: --column observation={','.join(free[:3])}, or columns={{'observation': {free[:3]}}}."
+        raise must(
+            "A log",
+            "have observations, such as obs_0, obs_1, …",
+            Words(listed(tuple(names)) or "none"),
+            hint if free else "",
+        )
     if chosen["reward"] is None:
         raise missing("A column of rewards", "reward", names)
     if chosen["next"] and len(chosen["next"]) != len(chosen["observation"]):

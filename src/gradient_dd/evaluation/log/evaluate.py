@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, numbers
-from gradient_dd.errors import Words, must, number, whole_number
-from gradient_dd.evaluation.log.columns import Columns, find_columns, listed
+from gradient_dd.errors import Words, must, number, unknown, whole_number
+from gradient_dd.evaluation.log.columns import Columns, find_columns
+from gradient_dd.evaluation.log.findings import ends_inside, left_out, no_ends, unused_columns
 from gradient_dd.evaluation.log.rows import RowReader, Table, Target
 from gradient_dd.evaluation.log.sources import Source, open_log
 from gradient_dd.evaluation.result import Evaluation
@@ -20,8 +21,8 @@ from gradient_dd.learners import Rule
 from gradient_dd.online.features import FEATURES, Features, Own, Rows, from_data
 from gradient_dd.online.features import Columns as ScaledColumns
 
-OnProgress = Callable[[int], None]
 PLAIN = ("raw", "standard")
+OTHER_FEATURES = ("one_hot", "columns", "structured")  # the range of the first rows does not define them
 
 
 def evaluate_log(
@@ -38,7 +39,8 @@ def evaluate_log(
     at: Any = None,
     confidence: float = 0.95,
     seed: int = 0,
-    on_progress: OnProgress = lambda rows: None,
+    on_columns: Callable[[list[str]], None] = lambda stated: None,
+    on_progress: Callable[[int], None] = lambda rows: None,
     **parameters: Any,
 ) -> Evaluation:
     """Return the values of a policy, from transitions that another one made.
@@ -55,6 +57,8 @@ def evaluate_log(
                "raw" for several columns called x… or feature…, else "standard"
     columns    columns by their role, where names are not the usual ones: {"reward": "r", "observation": ["a", "b"]}
     at         observations whose values are wanted; default the first ones of episodes
+    on_columns, on_progress
+               are called with what each column was taken for, before anything is learnt, and with the rows read so far
 
     The other arguments are those of `Evaluator`.
     """
@@ -76,6 +80,8 @@ def evaluate_log(
         seed=seed,
         **parameters,
     )
+    stated = [*found.stated(), words, *ratio_words(found, policy)]
+    on_columns(stated)
     for turn in range(1 if passes is None else whole_number("'passes'", passes)):
         if turn and evaluator.portfolio is None:
             break  # the log is short: the evaluator has kept it, and replays it
@@ -90,21 +96,14 @@ def evaluate_log(
     if evaluator.rows == 0:
         raise must(f"{source.name}", "have at least one transition", Words(f"none in {reader.rows} rows"))
     result = evaluator.result()
-    if found.unused and "observation" not in (columns or {}):
-        result = result.with_verdict(verdict_of([*result.verdict.findings, unused_columns(found)]))
-    stated = [*found.stated(), *reader.stated(), words, *ratio_words(found, policy)]
+    findings = [*result.verdict.findings, *reader.findings()]
+    if "observation" not in (columns or {}):
+        findings += unused_columns(found)
+    result = result.with_verdict(verdict_of(findings))
+    stated += reader.stated()
     seconds = {"reading": reader.seconds, "all": perf_counter() - started}
     points = result.points if at is None else mapping.rows(numbers("'at'", at))
     return result.with_words(tuple(stated), seconds, points)
-
-
-def unused_columns(columns: Columns) -> Finding:
-    """Return the finding that the log has columns which may belong to the state."""
-    sentence = (
-        f"Nothing uses the columns {listed(columns.unused)}. If the state is not described without them, the value is "
-        "wrong. Name all columns of the observation, or those that are used, to confirm them."
-    )
-    return Finding("with care", "unused columns", sentence)
 
 
 class LogReader:
@@ -166,9 +165,15 @@ class LogReader:
         if self.last.n_skipped:
             where = ", ".join(f"{row:,} ({name})" for row, name in self.last.skipped)
             found.append(f"{self.last.n_skipped:,} bad rows were skipped, the first in row {where}.")
-        if self.last.dropped:
-            found.append(f"{self.last.dropped:,} rows were left out because their next observation is not known.")
+        if count := self.last.dropped.count:
+            found.append(f"{count:,} rows were left out because their next observation is not known.")
         return found
+
+    def findings(self) -> list[Finding]:
+        """Return what speaks against the columns, once the log was read."""
+        last = self.last
+        inside = ends_inside(self.columns, last.ends_inside, last.first_inside)
+        return [*inside, *no_ends(self.columns), *left_out(last.dropped, last.used)]
 
 
 def checked_discount(columns: Columns, discount: float | None) -> float | None:
@@ -227,12 +232,14 @@ def feature_map(features: Any, columns: Columns, first: Array) -> tuple[Features
     if kind == "standard":
         words = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant."
         return ScaledColumns.fitted(first), words
-    if kind in FEATURES and kind not in ("one_hot", "columns"):
+    kinds = [name for name in FEATURES if name not in OTHER_FEATURES]
+    if kind in kinds:
         low, high = first.min(axis=0), first.max(axis=0)
         high = np.where(high > low, high, low + 1.0)
         mapping = from_data({"kind": kind, "low": low, "high": high, "outside": "clip"})
         return mapping, f"Features: {mapping!r}, over the range of the first {len(first):,} rows."
-    kinds = [name for name in FEATURES if name not in ("one_hot", "columns")]
+    if isinstance(features, str):
+        raise unknown("features", features, [*PLAIN, *kinds])
     raise must("'features'", f"be a feature map, a function, or one of {', '.join([*PLAIN, *kinds])}", features)
 
 

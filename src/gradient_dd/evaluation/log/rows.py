@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
+from gradient_dd.arrays import LARGEST, Array, Booleans, Integers, as_floats
 from gradient_dd.errors import Words, must
 from gradient_dd.evaluation.log.columns import Columns
+from gradient_dd.evaluation.log.findings import Rewards
 from gradient_dd.evaluation.log.sources import Chunk
+from gradient_dd.evaluation.policies import called, checked
 
 Target = Callable[[Any, Any], Any]
 
@@ -55,13 +57,17 @@ class RowReader:
     skip: bool
     skipped: list[tuple[int, str]] = field(default_factory=list)  # the first ones
     n_skipped: int = 0
-    dropped: int = 0
+    dropped: Rewards = field(default_factory=Rewards)  # of rows whose next observation is not known
+    used: Rewards = field(default_factory=Rewards)
+    ends_inside: int = 0  # rows after which the same episode goes on, though it ended
+    first_inside: int = 0
     rows: int = 0
     _waiting: Table | None = None
     _episode: int = -1
     _id: Any = None
     _ids: set[Any] = field(default_factory=set)
     _over: bool = True
+    _ended: bool = False
 
     def read(self, chunks: Iterator[Chunk]) -> Iterator[Table]:
         """Yield the transitions of all chunks."""
@@ -70,6 +76,7 @@ class RowReader:
             if table is not None and len(table):
                 ready = table if table.following is not None else self._joined(table)
                 if len(ready):
+                    self.used.add(ready.reward)
                     yield ready
         if self._waiting is not None:
             rest, self._waiting = self._waiting, None
@@ -84,7 +91,7 @@ class RowReader:
         self.rows += n
         bad = np.zeros(n, bool)
 
-        def checked(
+        def column(
             name: str,
             low: float = -LARGEST,
             high: float = LARGEST,
@@ -100,19 +107,19 @@ class RowReader:
                 np.logical_or(bad, outside, out=bad)
             return values
 
-        observation = stacked([checked(name) for name in columns.observation])
+        observation = stacked([column(name) for name in columns.observation])
         assert columns.reward is not None
-        reward = checked(columns.reward)
-        ended, cut, discount = self._ends(chunk, checked, n)
-        rho = self._ratios(chunk, checked, observation, n)
+        reward = column(columns.reward)
+        ended, cut, discount = self._ends(chunk, column, n)
+        rho = self._ratios(chunk, column, observation, n)
         following = None
         if columns.next:  # where an episode ended, the next observation may be anything
-            following = stacked([checked(name, needed=~ended) for name in columns.next])
+            following = stacked([column(name, needed=~ended) for name in columns.next])
             following = np.where(ended[:, None], 0.0, following)
             if following.shape != observation.shape:
                 rule = f"have the width of the observation, {observation.shape[1]}"
                 raise must("The next observation", rule, following.shape[1])
-        episode = self._episodes(chunk, ended | cut, first)
+        episode = self._episodes(chunk, ended, cut, first)
         row = np.arange(first, first + n)
         table = Table(row, observation, following, reward, discount, cut, rho, episode)
         if bad.any():
@@ -133,7 +140,7 @@ class RowReader:
         if len(self.skipped) < 3:
             self.skipped = sorted([*self.skipped, (first + at, name)])
 
-    def _ends(self, chunk: Chunk, checked: Any, n: int) -> tuple[Booleans, Booleans, Array]:
+    def _ends(self, chunk: Chunk, column: Any, n: int) -> tuple[Booleans, Booleans, Array]:
         """Return where episodes ended, where they were cut, and the discounts."""
         columns, flags = self.columns, {}
         for role in ("terminated", "truncated", "done"):
@@ -141,31 +148,31 @@ class RowReader:
             if name is None:
                 flags[role] = np.zeros(n, bool)
             else:
-                values = checked(name, 0.0, 1.0, "be 0 or 1, or true or false")
+                values = column(name, 0.0, 1.0, "be 0 or 1, or true or false")
                 flags[role] = values == 1.0
         ended = flags["terminated"] | (flags["done"] & ~flags["truncated"])
         cut = flags["truncated"] & ~ended
         if columns.discount is not None:
-            discount = checked(columns.discount, 0.0, 1.0, "be from 0 to 1")
+            discount = column(columns.discount, 0.0, 1.0, "be from 0 to 1")
             discount = np.where(ended, 0.0, discount)
             return discount == 0.0, cut, discount
         assert self.discount is not None
         return ended, cut, np.where(ended, 0.0, self.discount)
 
-    def _ratios(self, chunk: Chunk, checked: Any, observation: Array, n: int) -> Array:
+    def _ratios(self, chunk: Chunk, column: Any, observation: Array, n: int) -> Array:
         """Return the importance ratios."""
         columns, rule = self.columns, "be a number that is zero or more"
         if columns.rho is not None and self.target is None:
-            return np.asarray(checked(columns.rho, 0.0, LARGEST, rule))
+            return np.asarray(column(columns.rho, 0.0, LARGEST, rule))
         if columns.behaviour_probability is None:
             return np.ones(n)
         tiny = float(np.finfo(float).tiny)
-        below = checked(columns.behaviour_probability, tiny, LARGEST, "be above 0, for this action was taken")
+        below = column(columns.behaviour_probability, tiny, LARGEST, "be above 0, for this action was taken")
         if self.target is not None:
             assert columns.action is not None
             above = self._target_of(observation, chunk[columns.action], n)
         elif columns.target_probability is not None:
-            above = checked(columns.target_probability, 0.0, LARGEST, rule)
+            above = column(columns.target_probability, 0.0, LARGEST, rule)
         else:
             return np.ones(n)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -180,8 +187,9 @@ class RowReader:
     def _target_of(self, observation: Array, action: Any, n: int) -> Array:
         """Return what the target policy says of the actions taken, (n,)."""
         assert self.target is not None
-        found = np.asarray(self.target(observation, action), dtype=float)
+        found = as_floats("What the target policy gives", called("target", self.target, observation, action))
         if found.ndim == 2 and len(found) == n:
+            checked("target", found, n, found.shape[1])
             taken = np.asarray(action)
             if taken.dtype.kind == "f" and (taken == np.floor(taken)).all():
                 taken = taken.astype(int)
@@ -189,13 +197,18 @@ class RowReader:
                 rule = f"be whole numbers from 0 to {found.shape[1] - 1}, for the target gives so many probabilities"
                 raise must("Actions", rule, taken[:3])
             found = found[np.arange(n), taken]
-        if found.shape != (n,) or not ((found >= 0) & np.isfinite(found)).all():
+        if found.shape != (n,):
             rule = "return a probability for each row, (n,), or one for each action, (n, actions)"
             raise must("The target policy", rule, Words(f"an array {found.shape}"))
+        if (low := ~(found >= 0)).any():
+            row = int(np.argmax(low))
+            what = f"What the target policy gives for row {self.rows - n + row:,}"
+            raise must(what, "be a probability", float(found[row]))
         return found
 
-    def _episodes(self, chunk: Chunk, over: Booleans, first: int) -> Integers:
+    def _episodes(self, chunk: Chunk, ended: Booleans, cut: Booleans, first: int) -> Integers:
         """Return the number of the episode of each row; an identity that comes back is refused."""
+        over = ended | cut
         n = len(over)
         begins = np.concatenate([[self._over], over[:-1]])
         if self.columns.episode is not None:
@@ -207,9 +220,13 @@ class RowReader:
                     what = f"Column {self.columns.episode!r} in row {first + at:,}"
                     raise must(what, "not return to an episode that another one followed", one, "Sort the rows first.")
                 self._ids.add(one)
+            inside = np.concatenate([[self._ended], ended[:-1]]) & ~changes
+            if inside.any() and not self.ends_inside:
+                self.first_inside = first + int(np.argmax(inside)) - 1
+            self.ends_inside += int(inside.sum())
             begins |= changes
             self._id = ids[-1]
-        self._over = bool(over[-1])
+        self._over, self._ended = bool(over[-1]), bool(ended[-1])
         episode = self._episode + np.cumsum(begins)
         self._episode = int(episode[-1])
         return episode if n else np.empty(0, np.int64)
@@ -227,16 +244,17 @@ class RowReader:
         follows = (table.episode[1:] == table.episode[:-1]) & (table.row[1:] == table.row[:-1] + 1)
         here.following[ended] = 0.0
         good = ended | follows
-        self.dropped += int((~good).sum())
+        self.dropped.add(here.reward[~good])
         return here.part(good)
 
     def _last(self, table: Table) -> Iterator[Table]:
         """Yield the last row of the log if it ended an episode; its next observation is not known otherwise."""
         if table.discount[0] == 0:
             table.following = np.zeros_like(table.observation)
+            self.used.add(table.reward)
             yield table
         else:
-            self.dropped += 1
+            self.dropped.add(table.reward)
 
 
 def as_numbers(name: str, values: Any, first: int) -> Array:

@@ -4,6 +4,7 @@ A source names its columns and yields them in chunks, in order, as often as aske
 that is in memory. There is no Python for single rows.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,24 @@ def unreadable(file: Path, error: Exception, seen: int) -> GradientDDError:
     """Return the error for a file that is cut off, damaged, or not what its name says."""
     first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     where = f" after row {seen - 1:,}" if seen else ""
+    if file.suffix.lower() == ".csv" and (row := torn_row(file)) is not None:
+        where, first = f" in row {row:,}", first.removeprefix("CSV parse error: ")
     return must(f"The log {file.name}", f"be readable{where}", Words(first[:200].rstrip(".")))
+
+
+def torn_row(file: Path) -> int | None:
+    """Return the first row of a CSV file that has too few or too many cells; the file is read again, line by line."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    try:
+        with csv.open_csv(file, read_options=csv.ReadOptions(use_threads=False)) as opened:
+            for _ in opened:
+                pass
+    except pa.ArrowInvalid as error:
+        if found := re.search(r"Row #(\d+)", str(error)):
+            return int(found[1]) - 2  # it counts from 1, and the names of the columns too
+    return None
 
 
 def arrays_source(name: str, arrays: dict[str, Any]) -> Source:

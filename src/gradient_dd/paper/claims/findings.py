@@ -2,7 +2,7 @@
 
 from gradient_dd.paper.claims.verdict import PAPER, SYMBOLS, Comparison, Judgement
 
-MANY = 4  # judgements from which on only their fractions are told
+MANY = 4  # judgements from which on only their fractions are shown
 MEASURES = {"last100": "at the end", "area": "over all episodes", "early": "over the first twentieth"}
 
 
@@ -39,8 +39,8 @@ def sentence(judgement: Judgement, name: str) -> str:
     rows: dict[str, list[Comparison]] = {}
     for one in judgement.comparisons:
         rows.setdefault(row_name(one), []).append(one)
-    told = "; ".join(f"{name} {numbers(some)}" for name, some in rows.items())
-    return f"{name + ': ' if name else ''}{told} ({judgement.held} of {judgement.of} hold)"
+    listed = "; ".join(f"{name} {numbers(some)}" for name, some in rows.items())
+    return f"{name + ': ' if name else ''}{listed} ({judgement.held} of {judgement.of} hold)"
 
 
 def row_name(one: Comparison) -> str:
