@@ -120,3 +120,15 @@ def test_a_variant_is_in_place_for_a_while():
     assert (kernel.run, ladder.STARTS, ladder.COPIES) == plain
     assert len(shadows_variants.PLAIN["WIDE"].rungs) == len(shadows_variants.WIDE_ORDER) == 16
     assert len(shadows_variants.PLAIN["NARROW"].rungs) == len(shadows_variants.NARROW_ORDER) == 7
+
+
+def test_what_is_read_out_is_never_far_worse_than_the_best_prediction(copies):
+    """The mean of the predictions with these shares is at most (1 + √K) / 2 times the smallest, and can be that."""
+    random = np.random.default_rng(2)
+    bound = (1 + np.sqrt(22)) / 2
+    worst = np.full(22, 1 + np.sqrt(22))
+    worst[0] = 1.0
+    for predicted in (*(10 ** random.uniform(0, scale, 22) for scale in (0.1, 1, 3) for _ in range(50)), worst):
+        copies.share_out(predicted)
+        assert copies.shares @ predicted <= (1 + 1e-12) * bound * predicted.min()
+    assert copies.shares @ worst == pytest.approx(bound)

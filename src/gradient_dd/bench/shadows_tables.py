@@ -86,7 +86,8 @@ def wrong_alpha(rows: list[dict[str, Any]], name: str, steps: int) -> Array:
 
 
 def write_csv(rows: list[dict[str, Any]], path: Path) -> None:
-    """Write the ratio of every learner on every task."""
+    """Write the ratio of every learner on every task, by group and name."""
+    rows = sorted(rows, key=lambda row: (row["group"], row["task"]))
     learners = list(rows[0]["measure"])
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

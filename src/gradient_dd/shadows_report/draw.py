@@ -29,7 +29,7 @@ SMALLEST, LARGEST = 1e-5, 0.1  # growth per step at which the colours of a map b
 
 
 def colour_of(name: str) -> str:
-    """Return the colour of a learner; those with a fixed c share one."""
+    """Return the colour of a learner; HTD and those with a fixed c share one."""
     return COLOURS.get(name, BLUE)
 
 
