@@ -32,11 +32,12 @@ WIDE_ORDER = (15, 12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2)
 
 
 class Variant(NamedTuple):
-    """Constants of the kernel that differ, a function that makes another `choose` from the old one, other ladders."""
+    """Constants that differ, a function that makes another `choose`, other ladders, the first seed of random vectors."""
 
     constants: dict[str, float]
     choose: Callable[[Any], Any] | None = None
     ladders: Mapping[str, ladder.Ladder] = MappingProxyType({})
+    vectors: int = 0
 
 
 def starts(number: int) -> dict[str, float]:
@@ -92,6 +93,7 @@ def without_averages(whole: ladder.Ladder) -> ladder.Ladder:
 PLAIN = {"NARROW": without_averages(ladder.NARROW), "WIDE": without_averages(ladder.WIDE)}
 VARIANTS = {
     "as it is": Variant({}),
+    "as it is, other random vectors": Variant({}, vectors=1000),
     "best rung alone read out": Variant({}, of_the_best_alone),
     "no growth shadows": Variant({}, without_growth),
     "no averages": Variant({}, None, PLAIN),
@@ -132,7 +134,7 @@ def in_place(variant: Variant) -> Iterator[None]:
             setattr(*change)
 
 
-def measures(case: Case, alphas: Array, steps: int = trial.STEPS) -> tuple[float, float]:
+def measures(case: Case, alphas: Array, vectors: int, steps: int = trial.STEPS) -> tuple[float, float]:
     """Return the measure on a task with alpha tuned on the first runs, and with nothing tuned, on the others."""
     task = aimed_at_the_fixed_point(case.task)
     scale = 1 / float(task.visits @ (task.features**2).sum(axis=1))
@@ -140,7 +142,7 @@ def measures(case: Case, alphas: Array, steps: int = trial.STEPS) -> tuple[float
     areas = np.array(
         [
             [
-                run_shadow_learner(task, alpha, run=run, shadow_seed=run, **common).errors.mean()
+                run_shadow_learner(task, alpha, run=run, shadow_seed=vectors + run, **common).errors.mean()
                 for alpha in (*(a * scale for a in alphas), None)
             ]
             for run in range(TOTAL)
@@ -158,7 +160,7 @@ def main() -> None:
     plain = None
     for name, variant in VARIANTS.items():
         with in_place(variant):
-            found = np.array([measures(case, trial.ALPHAS[1::3]) for case in cases])
+            found = np.array([measures(case, trial.ALPHAS[1::3], variant.vectors) for case in cases])
         plain = found if plain is None else plain
         ratios = np.minimum(found / plain, trial.CAP)
         means = [np.exp(np.log(ratios[part]).mean(axis=0)) for part in (slice(None), unstable)]
