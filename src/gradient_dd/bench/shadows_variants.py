@@ -32,7 +32,7 @@ WIDE_ORDER = (15, 12, 13, 14, 9, 10, 11, 6, 7, 8, 3, 4, 5, 0, 1, 2)
 
 
 class Variant(NamedTuple):
-    """Constants that differ, a function that makes another `choose`, other ladders, the first seed of random vectors."""
+    """Constants that differ, a maker of another `choose`, other ladders, the first seed of random vectors."""
 
     constants: dict[str, float]
     choose: Callable[[Any], Any] | None = None
