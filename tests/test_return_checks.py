@@ -74,7 +74,7 @@ def test_heavy_ratios_end_the_walk_before_they_decide_it():
 
 
 def test_values_stand_for_what_follows_a_cut_or_a_hole():
-    """State s pays s − 0.9 (s + 1) and leads to s + 1, so it is worth s, whether or not the next row goes on with it."""
+    """State s pays s − 0.9 (s + 1) and leads to s + 1, so it is worth s, whether or not the next row goes on."""
     n = 3000
     state = np.arange(n + 1.0)[:, None]
     paid = state[:-1, 0] - 0.9 * state[1:, 0]
