@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.family.grids import TRACE_LENGTHS, grids_of
+from gradient_dd.family.grids import TRACE_LENGTHS, WITH_DD, grids_of
 from gradient_dd.family.problems import Problem, Scale
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.studies import Grid, Study, statistics
@@ -24,6 +24,7 @@ from gradient_dd.studies.units import Progress
 
 MEASURES = ("area", "last100")  # the mean over the whole run, and over its last 100 steps
 OnProgress = Callable[[Progress], None]
+Zetas = frozenset[float] | None  # the values of ζ that are allowed; None for all
 Provider = Callable[[list[Study]], list[Results]]  # runs studies, or reads them
 
 
@@ -47,15 +48,30 @@ class Contest:
     shown: dict[str, Table] = field(default_factory=dict)
     first: dict[str, float] = field(default_factory=dict)
 
-    def choose(self, problem: str, learner: str, lam: float | None = None, measure: str = "area") -> Setting:
-        """Return the setting of a learner, for one λ or tuned over λ, that is best on the tuning runs."""
-        settings, errors = self.tuning[problem]
-        return settings[tuned(settings, errors[measure], lambda one: is_of(one, learner, lam))]
+    def choose(
+        self, problem: str, learner: str, lam: float | None = None, measure: str = "area", zetas: Zetas = None
+    ) -> Setting:
+        """Return the setting of a learner, for one λ or tuned over λ, that is best on the tuning runs.
 
-    def errors(self, problem: str, learner: str, lam: float | None = None, measure: str = "area") -> Array:
+        With `zetas`, among settings with one of these alone.
+        """
+        settings, errors = self.tuning[problem]
+        return settings[tuned(settings, errors[measure], lambda one: is_of(one, learner, lam, zetas))]
+
+    def errors(
+        self, problem: str, learner: str, lam: float | None = None, measure: str = "area", zetas: Zetas = None
+    ) -> Array:
         """Return the errors of that setting on the shown runs, (runs,)."""
         settings, errors = self.shown[problem]
-        return errors[measure][settings.index(self.choose(problem, learner, lam, measure))]
+        return errors[measure][settings.index(self.choose(problem, learner, lam, measure, zetas))]
+
+    def common_zetas(self, problem: str, dd: str, base: str) -> Zetas:
+        """Return the values of ζ that two learners were both tried with; None where the second had no others."""
+        with_dd, without = (
+            {one.values["zeta"] for one in self.tuning[problem].settings if is_of(one, name) and "zeta" in one.values}
+            for name in (dd, base)
+        )
+        return frozenset(with_dd & without) if without - with_dd else None
 
     def has(self, problem: str, learner: str, lam: float | None = None) -> bool:
         """Return whether a learner took part in a problem, with one λ if it is given."""
@@ -66,12 +82,18 @@ class Contest:
         )
 
     def selected(self, problem: str) -> list[Setting]:
-        """Return every setting that is to be shown, once."""
+        """Return every setting that is to be shown, once: also the best with the values of ζ that the DD form has."""
         found: list[Setting] = []
         for learner in self.learners:
             for lam in (None, *self.lambdas(problem, learner)):
                 for measure in MEASURES:
                     one = self.choose(problem, learner, lam, measure)
+                    if one not in found:
+                        found.append(one)
+        for dd, base in WITH_DD.items():
+            if {dd, base} <= set(self.learners) and (zetas := self.common_zetas(problem, dd, base)):
+                for lam in (None, 0.0):
+                    one = self.choose(problem, base, lam, zetas=zetas)
                     if one not in found:
                         found.append(one)
         return found
@@ -106,9 +128,13 @@ def has_trace(learner: str) -> bool:
     return any(parameter.name in TRACE_LENGTHS for parameter in LEARNERS[learner].parameters)
 
 
-def is_of(setting: Setting, learner: str, lam: float | None = None) -> bool:
-    """Return whether a setting is of a learner, and of one λ if it is given."""
-    return setting.rule.name == learner and (lam is None or trace_length(setting) == lam)
+def is_of(setting: Setting, learner: str, lam: float | None = None, zetas: Zetas = None) -> bool:
+    """Return whether a setting is of a learner, and of one λ and some ζ if they are given."""
+    return (
+        setting.rule.name == learner
+        and (lam is None or trace_length(setting) == lam)
+        and (zetas is None or setting.values["zeta"] in zetas)
+    )
 
 
 def hold(problems: Sequence[Problem], learners: Sequence[str], scale: Scale, provide: Provider) -> Contest:

@@ -8,7 +8,8 @@ import numpy as np
 from gradient_dd.errors import extra
 from gradient_dd.family.contest import Contest
 from gradient_dd.family.curves import over_alpha, over_lambda
-from gradient_dd.family.ledger import WITH_DD
+from gradient_dd.family.grids import WITH_DD
+from gradient_dd.family.ledger import SAME_ZETAS
 from gradient_dd.family.standings import Standing, dd_comparisons, mean_ranks
 from gradient_dd.learners import LEARNERS
 from gradient_dd.paper.claims.verdict import Verdict
@@ -44,6 +45,7 @@ def draw_all(
     drawn = {"matrix": lambda: matrix(contest, found), "lambda": lambda: over_lambda(contest)}
     if dd_comparisons(verdicts):
         drawn["dd"] = lambda: dd_forest(contest, verdicts)
+        drawn["dd-zeta"] = lambda: dd_forest(contest, verdicts, SAME_ZETAS)
     if costs:
         drawn["cost"] = lambda: cost_bars(costs)
     drawn |= {f"alpha-{one.name}": (lambda name=one.name: over_alpha(contest, name)) for one in contest.problems}  # type: ignore[misc]
@@ -103,9 +105,16 @@ def number(value: float) -> str:
     return "∞" if not np.isfinite(value) else f"{value:.2f}" if value < 100 else "> 100"
 
 
-def dd_forest(contest: Contest, verdicts: list[Verdict]) -> Any:
-    """Draw the ratio of errors with and without the DD term, a panel for each learner, two rows for each problem."""
-    compared = dd_comparisons(verdicts)
+def dd_forest(contest: Contest, verdicts: list[Verdict], same: str = "") -> Any:
+    """Draw the ratio of errors with and without the DD term, a panel for each learner, two rows for each problem.
+
+    With `same`, both learners have the same values of ζ; a learner with one ζ has no panel then.
+    """
+    compared = {
+        dd: {reading: some for reading, some in readings.items() if reading.endswith(SAME_ZETAS) == bool(same)}
+        for dd, readings in dd_comparisons(verdicts).items()
+    }
+    compared = {dd: readings for dd, readings in compared.items() if readings}
     problems = [one.name for one in contest.problems]
     wide, high = 1.6 + 2.1 * len(compared), 1.6 + 0.36 * len(problems)
     canvas = Canvas(figsize=(wide, high))
@@ -120,7 +129,8 @@ def dd_forest(contest: Contest, verdicts: list[Verdict]) -> Any:
                 low, middle, top = ends
                 axes.plot([low, top], [row, row], color=colour, linewidth=1.6)
                 inside = colour if filled else "white"
-                axes.plot(middle, row, "o", color=colour, markersize=4.5, markerfacecolor=inside)
+                mark = "<" if one.estimate < low else ">" if one.estimate > top else "o"
+                axes.plot(middle, row, mark, color=colour, markersize=4.5, markerfacecolor=inside)
         axes.axvline(1.0, color="#444444", linewidth=0.9)
         axes.set_xscale("log")
         axes.set_xlim(0.95 / SPAN, 1.05 * SPAN)
@@ -128,13 +138,12 @@ def dd_forest(contest: Contest, verdicts: list[Verdict]) -> Any:
         axes.set_yticks(range(len(problems)), problems)
         axes.set_ylim(len(problems) - 0.5, -0.5)
     plain_numbers(panels[0].xaxis)
-    title = (
-        "What the DD term does: error with it over error without, on shown runs; the intervals of a panel and of one"
-    )
-    title += " kind of dot hold together at 95 %"
+    title = "What the DD term does: error with it over error without, on shown runs; "
+    title += "both choose among the same values of ζ\n" if same else "both choose among as many settings\n"
+    title += "The intervals of one panel and one kind of mark hold together at 95 %"
     canvas.text(0.01, 1 - 0.08 / high, title, va="top", fontsize=9)
     legend = "Filled: λ tuned · hollow: λ = 0 · orange-red, left of the line: lower with the term · blue, right: higher"
-    legend += " · grey: the interval contains 1 · cut off at ½ and 2"
+    legend += " · grey: the interval contains 1 · triangles: beyond ½ or 2"
     canvas.text(0.01, 1 - 0.45 / high, legend, va="top", fontsize=8)
     return canvas
 

@@ -22,6 +22,7 @@ OWN = {  # two values of what a learner has besides ζ and λ, or as many as it 
     "momentum": (0.3, 0.6, 0.9),
 }
 TRACE_LENGTHS = ("lam", "bootstrap")  # what λ is called
+WITH_DD = {"gradient_dd": "gtd2", "tdc_dd": "tdc", "tdrc_dd": "tdrc", "htd_dd": "htd", "pgtd2_dd": "pgtd2"}
 FIXED = {"tdrc": ("zeta", "reg"), "tdrc_dd": ("zeta", "reg")}  # the authors' advice: ζ = 1, reg = 1
 
 

@@ -8,16 +8,17 @@ from typing import NamedTuple
 
 from gradient_dd.family import published
 from gradient_dd.family.contest import Contest
+from gradient_dd.family.grids import WITH_DD
 from gradient_dd.family.questions import agreement, compared, label, question, ratio_of
 from gradient_dd.family.trials import Trial, fixed_point_name
 from gradient_dd.learners import LEARNERS
 from gradient_dd.paper.claims.claim import Claim
 from gradient_dd.paper.claims.verdict import Question, Verdict
 
-WITH_DD = {"gradient_dd": "gtd2", "tdc_dd": "tdc", "tdrc_dd": "tdrc", "htd_dd": "htd", "pgtd2_dd": "pgtd2"}
 OURS = "this project"
 SENSITIVE = 2.0  # error at λ = 0 over that at λ = 0.9
 AT_LAMBDAS = {"λ tuned": None, "λ = 0": 0.0}  # the two ways in which the DD term is judged
+SAME_ZETAS = " and the same ζ"  # and again, with the values of ζ that both learners have
 RATIO, WITHIN = "ratio of mean errors on shown runs", "difference over twice its standard error below 1"
 
 
@@ -237,13 +238,20 @@ def tdrc_orderings(trials: Sequence[Trial]) -> list[Question]:
 
 
 def helps(contest: Contest, dd: str, base: str) -> list[Question]:
-    """Ask on every problem whether the DD term lowers the error, with λ tuned and with λ = 0."""
-    return [
-        one
-        for reading, lam in AT_LAMBDAS.items()
-        for problem in contest.problems
-        for one in compared(contest, problem.name, dd, base, "below", (lam, lam), reading=reading)
-    ]
+    """Ask on every problem whether the DD term lowers the error, with λ tuned and with λ = 0.
+
+    Asked twice where the learner without the term has more values of ζ: of all, and of those that both have.
+    """
+    found: list[Question] = []
+    for same in ("", SAME_ZETAS):
+        for name, lam in AT_LAMBDAS.items():
+            for problem in (one.name for one in contest.problems if {dd, base} <= set(contest.learners)):
+                zetas = contest.common_zetas(problem, dd, base) if same else None
+                if not same or zetas:
+                    found += compared(
+                        contest, problem, dd, base, "below", (lam, lam), reading=name + same, rival_zetas=zetas
+                    )
+    return found
 
 
 def instead(contest: Contest) -> list[Question]:

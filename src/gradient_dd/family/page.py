@@ -9,6 +9,7 @@ from gradient_dd.family.problems import Scale
 from gradient_dd.family.standings import Standing
 from gradient_dd.learners import LEARNERS
 from gradient_dd.paper.claims import Comparison, Verdict
+from gradient_dd.paper.claims.findings import fractions
 from gradient_dd.report.figure import BLACK, BLUE, RED
 from gradient_dd.report.inline_svg import inline_svg
 from gradient_dd.report.page import render, setting_text
@@ -17,6 +18,7 @@ from gradient_dd.report.small_svg import Dot, dots_in_a_row
 CLASSES = {"holds": "holds", "does not hold": "fails"}
 COLOURS = {"holds": RED, "fails": BLUE, "open": BLACK}
 MOST_DOTS = 12  # of a small picture
+MOST_TOLD = 8  # comparisons of a finding; of more, the fractions are told
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class PageContent:
     contest: Contest
     scale: Scale
     conclusions: list[str]
+    effects: list[str]
     verdicts: list[Verdict]
     standings: list[Standing]
     figures: list[str]
@@ -41,6 +44,7 @@ def write_page(content: PageContent, folder: Path) -> Path:
         {},
         note=scale.note,
         conclusions=content.conclusions,
+        effects=content.effects,
         pictures=pictures,
         alphas=[name for name in content.figures if name.startswith("alpha-")],
         ledger=[ledger_row(one) for one in content.verdicts],
@@ -61,6 +65,7 @@ def ledger_row(verdict: Verdict) -> dict[str, Any]:
         "class": CLASSES.get(verdict.verdict, "part"),
         "picture": dots_in_a_row([dot(one) for one in comparisons[:MOST_DOTS]], comparisons[0].bound),
         "comparisons": comparisons,
+        "finding": verdict.finding if len(comparisons) <= MOST_TOLD else fractions(verdict.judgements, goals=False),
     }
 
 

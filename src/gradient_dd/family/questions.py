@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.family.contest import Contest
+from gradient_dd.family.contest import Contest, Zetas
 from gradient_dd.learners import LEARNERS
 from gradient_dd.paper.claims.verdict import Question
 from gradient_dd.studies.statistics import Interval, ratio_interval
@@ -26,11 +26,15 @@ def compared(
     bound: float = 1.0,
     measure: str = "area",
     reading: str = "default",
+    rival_zetas: Zetas = None,
 ) -> list[Question]:
     """Return the question whether a learner's error over a rival's is on a side of a bound; none if one is missing."""
     if not all(contest.has(problem, name, lam) for name, lam in zip((ours, rival), lams, strict=True)):
         return []
-    pair = [contest.errors(problem, name, lam, measure) for name, lam in zip((ours, rival), lams, strict=True)]
+    pair = [
+        contest.errors(problem, ours, lams[0], measure),
+        contest.errors(problem, rival, lams[1], measure, rival_zetas),
+    ]
     names = [label(name, lam) for name, lam in zip((ours, rival), lams, strict=True)]
     return [question(problem, names, pair, side, bound, measure, reading, ratio_of((pair[0], pair[1])))]
 

@@ -17,7 +17,7 @@ from gradient_dd.family.figures import draw_all
 from gradient_dd.family.ledger import judge
 from gradient_dd.family.page import PageContent, write_page
 from gradient_dd.family.problems import PROBLEMS, Problem, Scale, study_name
-from gradient_dd.family.standings import Standing, conclusions, standings
+from gradient_dd.family.standings import Standing, conclusions, effects, standings
 from gradient_dd.family.tables import costs_of, read_trials, write_tables, write_trials
 from gradient_dd.family.trials import Trial, all_trials
 from gradient_dd.learners import LEARNERS
@@ -96,6 +96,6 @@ def write_all(contest: Contest, trials: list[Trial], scale: Scale, folder: Path,
     write_tables(contest, found, scale, folder / "tables")
     write_claims(verdicts, folder / "claims.json")
     figures = draw_all(contest, found, verdicts, costs, folder / "figures", scale.note)
-    page = write_page(PageContent(contest, scale, told, verdicts, found, figures), folder)
+    page = write_page(PageContent(contest, scale, told, effects(verdicts), verdicts, found, figures), folder)
     on_stage(f"Verdicts, tables, figures and report: {perf_counter() - begin:.1f} s")
     return Comparison(told, verdicts, found, page)

@@ -1,15 +1,18 @@
 """Standings: how every learner did on every problem, from the shown runs; and what that says, in sentences."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from gradient_dd.family.contest import Contest, is_of
-from gradient_dd.family.ledger import WITH_DD
+from gradient_dd.family.grids import WITH_DD
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.paper.claims.evidence import edge
 from gradient_dd.paper.claims.verdict import Comparison, Verdict
 from gradient_dd.studies.statistics import Interval, has_exploded, ratio_interval
+
+LITTLE = 0.01  # a change of the error whose whole interval is smaller is called little, whatever its sign
 
 
 class Standing(NamedTuple):
@@ -86,25 +89,65 @@ def dd_comparisons(verdicts: list[Verdict]) -> dict[str, dict[str, list[Comparis
 
 
 def conclusions(verdicts: list[Verdict], found: list[Standing]) -> list[str]:
-    """Return what the comparison says: where the DD term helps, with what, where not, and who leads."""
-    told = []
-    for dd, readings in dd_comparisons(verdicts).items():
-        parts = [f"with {reading} it {effect(comparisons)}" for reading, comparisons in readings.items()]
-        told.append(f"The DD term with {LEARNERS[WITH_DD[dd]].label}: {'. '.join(map(first_upper, parts))}.")
+    """Return what the comparison says, in short: how often the DD term helps, where most, where not, and who leads."""
+    readings: dict[str, list[tuple[str, Comparison]]] = {}
+    for dd, judged in dd_comparisons(verdicts).items():
+        for reading, comparisons in judged.items():
+            readings.setdefault(reading, []).extend((LEARNERS[WITH_DD[dd]].label, one) for one in comparisons)
+    told = [counted(reading, pairs) for reading, pairs in readings.items()]
     ranks = mean_ranks(found)
     leaders = [f"{LEARNERS[name].label} {rank:.1f}" for name, rank in list(ranks.items())[:5]]
-    told.append(f"Mean ranks over all problems, lowest first: {', '.join(leaders)}, of {len(ranks)} learners.")
+    return [*told, f"Mean ranks over all problems, lowest first: {', '.join(leaders)}, of {len(ranks)} learners."]
+
+
+def counted(reading: str, pairs: list[tuple[str, Comparison]]) -> str:
+    """Return in how many comparisons the term helps, and where it helps and harms most; each pair names a learner."""
+    clear = [(label, one) for label, one in pairs if one.outcome != "open" and not is_little(one)]
+    lower, higher = ([pair for pair in clear if pair[1].outcome == word] for word in ("holds", "fails"))
+    told = f"With {reading} the DD term lowers the error in {len(lower)} of {len(pairs)} comparisons"
+    told += f"{most(min, lower)}, raises it in {len(higher)}{most(max, higher)}, "
+    return f"{told}and changes it by less than {100 * LITTLE:g} % or not clearly in {len(pairs) - len(clear)}."
+
+
+def most(which: Callable[..., tuple[str, Comparison]], pairs: list[tuple[str, Comparison]]) -> str:
+    """Return the strongest of some comparisons in brackets; nothing where there is none."""
+    if not pairs:
+        return ""
+    label, one = which(pairs, key=lambda pair: pair[1].estimate)
+    return f" (most in {label} on {listed([one])[:-1].replace(' (', ', ')})"
+
+
+def is_little(one: Comparison) -> bool:
+    """Return whether the whole interval of a ratio is close to 1."""
+    return max(1 - one.low, one.high - 1) < LITTLE
+
+
+def effects(verdicts: list[Verdict]) -> list[str]:
+    """Return for each learner where the DD term helps it and where not, with intervals."""
+    told = []
+    for dd, readings in dd_comparisons(verdicts).items():
+        parts = [f"with {reading} it {effect(comparisons)}." for reading, comparisons in readings.items()]
+        label = LEARNERS[WITH_DD[dd]].label
+        told.append(f"The DD term in {label}: {' '.join([parts[0], *map(first_upper, parts[1:])])}")
     return told
 
 
 def effect(comparisons: list[Comparison]) -> str:
-    """Return on which problems the term lowers the error, raises it, or does neither that shows."""
-    lower, higher, open_ = ([one for one in comparisons if one.outcome == word] for word in ("holds", "fails", "open"))
-    parts = [f"lowers the error on {listed(lower)}"] if lower else []
-    parts += [f"raises the error on {listed(higher)}"] if higher else []
+    """Return on which problems the term lowers the error, raises it, or changes it too little to matter or to show."""
+    little = [one for one in comparisons if is_little(one)]
+    rest = [one for one in comparisons if one not in little]
+    lower, higher, open_ = ([one for one in rest if one.outcome == word] for word in ("holds", "fails", "open"))
     if len(open_) == len(comparisons):
         return "makes no difference that shows on any problem"
-    return "; ".join([*parts, f"shows no difference on {', '.join(one.task for one in open_)}"] if open_ else parts)
+    parts = [f"lowers the error on {listed(lower)}"] if lower else []
+    parts += [f"raises the error on {listed(higher)}"] if higher else []
+    parts += [f"changes the error by less than {100 * LITTLE:g} % on {named(little)}"] if little else []
+    return "; ".join([*parts, f"shows no difference on {named(open_)}"] if open_ else parts)
+
+
+def named(comparisons: list[Comparison]) -> str:
+    """Return problems by their names."""
+    return ", ".join(one.task for one in comparisons)
 
 
 def first_upper(text: str) -> str:
