@@ -161,7 +161,7 @@ BAD = [
     (NEVER, {}, "Column 'propensity' in row 0 must be above 0, for this action was taken. Got 0."),
     (FRAME[:0], {}, "The log the frame must have rows. Got none."),
     (FRAME, {"discount": None}, "'discount' must be given where the log has no column of discounts. Got none."),
-    (FRAME, {"target": [[1.0]]}, "A log with a target policy must have a column for 'action'. Got none."),
+    (FRAME, {"target": [[1.0]]}, "With a target policy, a column of the role 'action' must be in the log. Got none"),
     (FRAME, {"features": "tile"}, "Unknown features 'tile'. Did you mean 'tiles'?"),
     (FRAME, {"features": 3}, "'features' must be a feature map, a function, or one of raw, standard, tiles,"),
     (ACTED, {"target": lambda x, a: x["position"]}, "The policy 'target' must run on a batch of observations. Got Ind"),

@@ -69,6 +69,20 @@ def test_nothing_to_learn_is_said():
     assert found.verdict.word != "trust"
 
 
+def test_a_long_stream_switches_to_what_is_ahead(monkeypatch):
+    """It looks whenever its rows have doubled, and the last one noted is the answer."""
+    monkeypatch.setattr("gradient_dd.evaluation.stream.KEPT", 500)
+    log = log_of(WALK, 9000, seed=1)
+    found = evaluate_stream([log.part(slice(begin, begin + 250)) for begin in range(0, 9000, 250)], 5)
+    rows, words = zip(*found.switches, strict=True)
+    assert set(rows) <= {1000, 2000, 4000, 8000, 9000}
+    assert len(set(words)) > 1
+    assert words[-1] == found.chosen
+    half = evaluate_stream([log.part(slice(0, 4000))], 5)
+    assert half.chosen == next(one for at, one in reversed(found.switches) if at <= 4000)
+    assert any(one.about == "switches" for one in found.verdict.findings)
+
+
 def test_many_features_go_without_a_matrix():
     rng = np.random.default_rng(0)
     state = rng.integers(5, size=6001)

@@ -50,7 +50,7 @@ def main() -> None:
     mdps, rows, runs = [*words, *(50, 5000, 4)[len(words) :]]
     ratios, worse, linear = [], 0, []
     for name, task_of in suite(mdps).items():
-        grid, auto, alone, still = [], [], [], []
+        grid, auto, alone, still, trusted = [], [], [], [], 0
         for run in range(2 * runs):
             task = task_of(run)
             log = log_of(task, rows, seed=run)
@@ -58,6 +58,7 @@ def main() -> None:
             if run >= runs:
                 found = evaluate_stream([log], task.n_features, seed=run)
                 auto.append(task.rmsve(found.w))
+                trusted += found.verdict.word == "trust"
                 best = next(one for one in found.candidates if one.name != "lstd")
                 alone.append(task.rmsve(best.w))
                 still.append(task.rmsve(np.zeros(task.n_features)))
@@ -69,7 +70,8 @@ def main() -> None:
         worse += harmful
         if not name.startswith("mdp") or ratios[-1] > 1.3 or harmful:
             errors = f"auto {np.mean(auto):.4f}, best of the grid {best_error:.4f}, not learning {np.mean(still):.4f}"
-            print(f"{name:14}{errors}: {ratios[-1]:.2f} times (without LSTD {linear[-1]:.2f})", flush=True)
+            told = f"{ratios[-1]:.2f} times (without LSTD {linear[-1]:.2f}), trusted in {trusted} of {runs}"
+            print(f"{name:14}{errors}: {told}", flush=True)
     both = np.array([ratios, linear])
     print(
         f"{len(ratios)} tasks, {rows:,} rows, {runs} runs: auto within 1.3 times on {(both[0] <= 1.3).sum()}, ", end=""

@@ -6,7 +6,7 @@ from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.return_checks import ReturnCheck
 from gradient_dd.evaluation.verdict import FAR_OFF, Finding
 
-CLEAR, FAR = 1.3, 2.0  # doubts by which returns and values must differ: two checks are made, each at 95 %
+FAR = 2.0  # doubts by which returns and values must differ for a "not"
 BLIND = 0.5  # of the size of the values: returns that would not notice such an error check nothing
 
 
@@ -39,6 +39,9 @@ def findings_after(
     else:
         sentence = f"The held-out error is {chosen.error:.3g}; that of the initial weights is {still.error:.3g}."
         found.append(Finding("fine", "held-out error", sentence))
+    if len(evaluation.switches) > 1:
+        ahead = "; ".join(f"{words} from row {rows:,} on" for rows, words in evaluation.switches)
+        found.append(Finding("fine", "switches", f"The smallest held-out error had {ahead}."))
     value = evaluation.start_value
     low, high = evaluation.start_interval
     half = (high - low) / 2
@@ -67,7 +70,7 @@ def against_returns(checks: tuple[ReturnCheck, ...], scale: float) -> list[Findi
     if not checks:
         return []
     worst = max(checks, key=lambda one: abs(one.gap) / max(one.doubt, 1e-300) if one.steps else 0.0)
-    if worst.steps and abs(worst.gap) > CLEAR * worst.doubt:
+    if worst.steps and abs(worst.gap) > worst.doubt:
         far = abs(worst.gap) > FAR * worst.doubt and abs(worst.gap) > FAR_OFF * max(
             abs(worst.returns), abs(worst.value)
         )
@@ -77,13 +80,15 @@ def against_returns(checks: tuple[ReturnCheck, ...], scale: float) -> list[Findi
             "was taken for."
         )
         return [Finding("not" if far else "with care", "returns", sentence)]
-    best = min(checks, key=lambda one: one.blind / max(scale, abs(one.value), 1e-300))
-    if best.blind <= BLIND * max(scale, abs(best.value)):
-        return [Finding("fine", "returns", f"{in_words(best)}; the values agree: {best.value:.4g}.")]
-    unseen = (
-        f"by {best.blind:.2g}, and the values themselves are {scale:.2g} at most." if best.steps else "by any amount."
+    sharp = [one for one in checks if one.blind <= BLIND * max(scale, abs(one.value))]
+    if sharp:
+        return [Finding("fine", "returns", f"{in_words(sharp[0])}; the values agree: {sharp[0].value:.4g}.")]
+    best = min(checks, key=lambda one: one.blind)
+    unseen = f"by {best.blind:.2g}, where the largest is {scale:.2g}," if best.steps else "by any amount"
+    sentence = (
+        f"{in_words(best)}; the values agree: {best.value:.4g}. But values that are all wrong {unseen} would agree as "
+        "well, so nothing has checked them."
     )
-    sentence = f"{in_words(best)}, and the values average to {best.value:.4g}. So would values that are wrong {unseen}"
     if best.rest >= BLIND:
         sentence += (
             f" Episodes are cut, or their ratios too heavy, after {best.steps} steps: {best.rest:.0%} of the returns "

@@ -92,6 +92,16 @@ class GroupSums:
         else:
             np.add.at(self.start[g], x.indices[first], x.values[first])
 
+    def mean_start(self) -> Array:
+        """Return the mean of the features where episodes begin, (p,)."""
+        return np.asarray(self.start.sum(axis=0) / max(1.0, self.starts.sum()))
+
+    def mean_starts(self, weights: Array) -> Array:
+        """Return the same for bootstrap samples, (copies, p), with weights of the groups (groups, copies)."""
+        if not self.grouped:
+            return np.tile(self.mean_start(), (weights.shape[1], 1))
+        return np.asarray(weights.T @ self.start / np.maximum(1e-9, weights.T @ self.starts)[:, None])
+
     def sampled_rows(self) -> tuple[Transitions, Integers]:
         """Return the rows that were kept, and their groups."""
         return joined([batch for batch, _ in self.sample]), np.concatenate([group for _, group in self.sample])

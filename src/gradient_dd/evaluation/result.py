@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,49 +12,10 @@ from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.moments import lane_values
 from gradient_dd.evaluation.return_checks import ReturnCheck
 from gradient_dd.evaluation.shadows import Stability
+from gradient_dd.evaluation.spread import Interval, Spread
 from gradient_dd.evaluation.transitions import as_rows
 from gradient_dd.evaluation.verdict import NOT_JUDGED, Verdict
 from gradient_dd.online.features import Features, Rows
-
-
-class Interval(NamedTuple):
-    """The bounds of an interval, each of the shape of what it is for."""
-
-    low: Any
-    high: Any
-
-
-class Spread(NamedTuple):
-    """What makes an interval: weights that are not shrunk towards anything, and copies of them.
-
-    anchor  (p,) where A is small the plain LSTD solution, else the weights themselves
-    copies  (copies, p) the same from bootstrap samples;  starts  (copies, p) the mean first features in them
-    drift   (p,) how far the weights moved from one window of the average to the next; 0 for LSTD
-    factor  on the root mean square of the deviations, or 0 where there are enough copies for their own quantile
-    """
-
-    anchor: Array
-    copies: Array
-    starts: Array
-    drift: Array
-    factor: float
-    confidence: float
-
-    def around(self, values: Array, anchors: Array, copies: Array, drifts: Array) -> Interval:
-        """Return the interval about anchors (n,) with copies (n, copies), made wide enough to hold the values too."""
-        away = np.abs(copies - anchors[:, None])
-        if self.factor:
-            half = self.factor * np.sqrt((away**2).mean(axis=1))
-        else:
-            half = np.quantile(away, self.confidence, axis=1)
-        half = half + np.abs(drifts)
-        return Interval(np.minimum(values, anchors - half), np.maximum(values, anchors + half))
-
-    def of_mean(self, x: Array, w: Array) -> Interval:
-        """Return the interval of x·w for one feature vector (p,), the mean over some states, say."""
-        value, anchor, drift = (np.array([x @ one]) for one in (w, self.anchor, self.drift))
-        low, high = self.around(value, anchor, (self.copies @ x)[None], drift)
-        return Interval(float(low[0]), float(high[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +30,7 @@ class Evaluation:
     stability   what the shadows say of TD on this stream
     verdict     "trust", "with care" or "not", and why
     features    the map from observations to features; None where the stream gave features
+    switches    (rows, words) of what was ahead from these rows on, looked at whenever a long stream had doubled
     checks      the returns of the log beside the values: from the starts of episodes, and from all rows
     stated      what was taken for what in a log;  seconds  how long reading it took, and all
     """
@@ -83,6 +45,7 @@ class Evaluation:
     rows: int
     passes: int
     features: Features | None = None
+    switches: tuple[tuple[int, str], ...] = ()
     checks: tuple[ReturnCheck, ...] = ()
     verdict: Verdict = NOT_JUDGED
     stated: tuple[str, ...] = ()
@@ -147,6 +110,7 @@ class Evaluation:
             "confidence": self.spread.confidence,
             "returns": [check._asdict() for check in self.checks],
             "chosen": self.chosen,
+            "switches": [{"rows": rows, "to": words} for rows, words in self.switches],
             "stated": list(self.stated),
             "seconds": dict(self.seconds),
             "rows": self.rows,

@@ -12,7 +12,7 @@ There are two checks: from the beginnings of episodes, and from all rows, which 
 a value that the features cannot carry, nor a wrong column of ends. These checks can.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
@@ -21,11 +21,9 @@ from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.blocks import GROUPS
 from gradient_dd.evaluation.moments import lane_values
 from gradient_dd.evaluation.sample import goes_on
+from gradient_dd.evaluation.spread import Spread
 from gradient_dd.evaluation.transitions import Transitions, rows_of
 from gradient_dd.online.features import Rows
-
-if TYPE_CHECKING:
-    from gradient_dd.evaluation.result import Spread
 
 FEWEST_STARTS = 20
 MOST_STARTS = 50_000  # of all rows
@@ -63,7 +61,7 @@ class ReturnCheck(NamedTuple):
         return self.doubt / (1 - self.rest) if self.rest < 1 - 1e-9 else float("inf")
 
 
-def return_checks(batch: Transitions, group: Integers, w: Array, spread: "Spread") -> tuple[ReturnCheck, ...]:
+def return_checks(batch: Transitions, group: Integers, w: Array, spread: Spread) -> tuple[ReturnCheck, ...]:
     """Return the checks of weights w (p,) on whole episodes, none where there are too few rows."""
     first = np.flatnonzero(np.diff(batch.episode, prepend=batch.episode[0] - 1))
     every = np.arange(0, len(batch), -(-len(batch) // MOST_STARTS))
@@ -91,7 +89,7 @@ class Walk:
         self.pull = np.zeros(GROUPS)  # of each group on the total
         self.taken = np.zeros(len(w))  # features whose values are in the total
 
-    def check(self, name: str, spread: "Spread") -> ReturnCheck:
+    def check(self, name: str, spread: Spread) -> ReturnCheck:
         """Walk as far as the ratios allow, and compare."""
         n, here = len(self.starts), rows_of(self.batch.x, self.starts)
         while self.alive.any() and self.steps < MOST_STEPS and self.discount[self.alive].max() > REST:

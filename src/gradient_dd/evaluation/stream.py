@@ -8,22 +8,22 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 
 from gradient_dd.arrays import Array, Integers, numbers
 from gradient_dd.errors import Words, must, number, one_of, whole_number
 from gradient_dd.evaluation.answer_findings import findings_after
 from gradient_dd.evaluation.blocks import Blocks, groups_of
-from gradient_dd.evaluation.choice import Candidate, Solver, bootstrapped, candidates_of
+from gradient_dd.evaluation.choice import Candidate, Solver, candidates_of
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.moments import GroupSums
-from gradient_dd.evaluation.portfolio import Portfolio, default_settings
-from gradient_dd.evaluation.result import Evaluation, Spread
+from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, default_settings
+from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.return_checks import return_checks
 from gradient_dd.evaluation.returns import overruled, value_losses
 from gradient_dd.evaluation.sample import EpisodeSample
 from gradient_dd.evaluation.sample_lstd import MOST_FEATURES, SampleLstd
 from gradient_dd.evaluation.shadows import TdShadows
+from gradient_dd.evaluation.spread import spread_of
 from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined
 from gradient_dd.evaluation.verdict import findings_before, verdict_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
@@ -91,6 +91,8 @@ class Evaluator:
         self._episode: int | None = None
         self._points: list[Rows] = []
         self._again = Blocks()
+        self.ahead: list[tuple[int, str]] = []  # rows, and the candidate that was ahead from there on
+        self._next_look = 2 * KEPT
 
     def observe(self, batch: Transitions) -> None:
         """Learn from the next batch of the stream."""
@@ -108,6 +110,21 @@ class Evaluator:
             self._keep_points(part.x, begins)
             self.rows, self._episode = self.rows + len(part), int(part.episode[-1])
             self._learn(part, group)
+            if self.rows >= self._next_look:
+                self._look()
+
+    def _look(self) -> None:
+        """Note which candidate is ahead by now; the stream has twice the rows of the last look."""
+        self._next_look = 2 * self.rows
+        if self.rule is not None or self.n_features >= MANY_FEATURES or not (self.portfolio and self.shadows):
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = candidates_of(self.portfolio, self.sums, self.initial_w, self.sums if self.sums.small else None)
+        self._note(self._chosen(found, self.shadows.verdict().verdict == "unstable", self.portfolio.weights)[0])
+
+    def _note(self, chosen: Candidate) -> None:
+        if not self.ahead or self.ahead[-1][1] != chosen.words:
+            self.ahead.append((self.rows, chosen.words))
 
     def learn_again(self, batch: Transitions, first: bool) -> None:
         """Learn from a batch of a further pass over the same stream; `first` says that the pass begins with it."""
@@ -205,20 +222,23 @@ class Evaluator:
             found = candidates_of(portfolio, self.sums, self.initial_w, self._solver())
         stability = shadows.verdict()
         chosen, by_returns = self._chosen(found, stability.verdict == "unstable", portfolio.weights)
+        if self.ahead:
+            self._note(chosen)
         lstd = next((one for one in found if one.words == "lstd(ridge=0)"), None)
         moved = self._movement(chosen, portfolio)
-        spread = self._spread(chosen, lstd, portfolio, moved)
+        spread = spread_of(chosen, lstd, portfolio, moved, self.sums, self.initial_w, self.confidence, self.seed)
         evaluation = Evaluation(
             w=np.array(chosen.w, dtype=float),
             chosen=chosen.words,
             spread=spread,
             points=distinct(self._points),
-            start=self._start(),
+            start=self.sums.mean_start(),
             candidates=tuple(sorted(found, key=lambda one: one.error)),
             stability=stability,
             rows=self.rows,
             passes=passes,
             features=self.features,
+            switches=tuple(self.ahead),
             checks=return_checks(*self.sample.joined(), np.asarray(chosen.w, float), spread),
         )
         findings = findings_before(self.diagnosis, self.sums, stability, chosen)
@@ -250,34 +270,6 @@ class Evaluator:
         first, group = self.first
         better = overruled(allowed, best, value_losses(allowed, first, group, weights))
         return better, better is not best
-
-    def _spread(
-        self, chosen: Candidate, lstd: Candidate | None, portfolio: Portfolio, moved: tuple[Array, Array] | None
-    ) -> Spread:
-        """Return the interval's makings: LSTD and its bootstrap where A is small, else the copies of the chosen lane.
-
-        A learner that stopped early, or a ridge, shrinks values and their spread: the plain solution does not.
-        """
-        nothing = np.zeros(self.n_features)
-        if lstd is not None and self.sums.small:
-            copies, weights = bootstrapped(lstd, self.sums, self.initial_w, self.seed)
-            return Spread(lstd.w, copies, self._starts(weights), nothing, 0.0, self.confidence)
-        factor = float(student.ppf(0.5 + self.confidence / 2, portfolio.copies))
-        starts = self._starts(portfolio.weights)
-        if lstd is not None:
-            return Spread(lstd.w, lstd.copies, starts, nothing, factor, self.confidence)
-        drift = nothing if moved is None else moved[1] - moved[0]
-        return Spread(chosen.w, chosen.copies, starts, drift, factor, self.confidence)
-
-    def _start(self) -> Array:
-        """Return the mean of the features where episodes begin, (p,)."""
-        return self.sums.start.sum(axis=0) / max(1.0, self.sums.starts.sum())
-
-    def _starts(self, weights: Array) -> Array:
-        """Return the same for the bootstrap samples, (copies, p)."""
-        if not self.sums.grouped:
-            return np.tile(self._start(), (weights.shape[1], 1))
-        return weights.T @ self.sums.start / np.maximum(1e-9, weights.T @ self.sums.starts)[:, None]
 
     def _movement(self, chosen: Candidate, portfolio: Portfolio) -> tuple[Array, Array] | None:
         """Return the weights of the chosen setting averaged over the older and over the newer window."""

@@ -75,6 +75,8 @@ class Learner:
         self.schedule = check_schedule(schedule)
         self.features = checked_map(features, p)
         self._quick: QuickStep | None = None
+        self._compiles = self.rule.is_plain and not self.rule.natural  # asked in every update, and slow to find out
+        self._uses_change = "x_change" in self.rule.arguments
         self._initial_w = self._start_weights(initial_w)
         self.reset()
 
@@ -164,7 +166,8 @@ class Learner:
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
         ends = discount == 0 if ended is None else boolean("'ended'", ended)
-        probabilities = checked_probabilities(self.rule, rho, pi, mu)
+        given = pi is not None or mu is not None or self.rule.traces
+        probabilities = checked_probabilities(self.rule, rho, pi, mu) if given else (0.0, 0.0)
         delta = self._quick_update(x, reward, discount, x_next, rho)
         if delta is None:
             delta = self._plain_update(x, reward, discount, x_next, rho, *probabilities)
@@ -227,11 +230,6 @@ class Learner:
         self._changed = (slice(None),) if here.indices is NO_INDICES else (here.indices.copy(), there.indices.copy())
         return delta
 
-    @property
-    def _compiles(self) -> bool:
-        """Whether the compiled step knows the rule."""
-        return self.rule.is_plain and not self.rule.natural
-
     def update_many(
         self, x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = None, pi: Any = None, mu: Any = None
     ) -> Array:
@@ -259,7 +257,7 @@ class Learner:
 
     def _previous(self) -> Integers:
         """Return the features at which w changed in the last step; some may stand twice."""
-        if not self._changed or "x_change" not in self.rule.arguments:
+        if not self._changed or not self._uses_change:
             return NO_INDICES
         return np.concatenate([places(where, self.n_features) for where in self._changed])
 

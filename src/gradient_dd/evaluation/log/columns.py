@@ -25,7 +25,7 @@ USUAL = {  # the usual names of each role, in lower case; the first is ours
     "target_probability": ("target_probability", "target_prob", "target_propensity", "pi", "pi_e", "p_target"),
     "behaviour_probability": (
         *("behaviour_probability", "behaviour_prob", "behavior_prob", "behavior_probability", "propensity"),
-        *("propensities", "pscore", "mu", "pi_b", "p_behaviour", "p_behavior", "action_prob"),
+        *("propensities", "pscore", "mu", "pi_b", "p_behaviour", "p_behavior", "action_prob", "action_probs"),
     ),
 }
 STEMS = ("obs", "observation", "observations", "x", "feature", "features", "state", "s")
@@ -139,5 +139,5 @@ def missing(what: str, wanted: str, names: list[str]) -> BadRequestError:
 
     close = get_close_matches(wanted.lower(), [name.lower() for name in names], n=1, cutoff=0.5)
     original = next((name for name in names if close and name.lower() == close[0]), None)
-    hint = f"Did you mean {original!r}?" if original else f"Columns: {', '.join(names[:20])}."
+    hint = f"Did you mean {original!r}?" if original else f"Columns: {', '.join(names[:20])}. Name it with --column."
     return BadRequestError(f"{what} must be in the log. Got none of that name. {hint}")

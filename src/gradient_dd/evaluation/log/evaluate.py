@@ -9,7 +9,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, numbers
 from gradient_dd.errors import Words, must, number, unknown, whole_number
-from gradient_dd.evaluation.log.columns import Columns, find_columns
+from gradient_dd.evaluation.log.columns import Columns, find_columns, missing
 from gradient_dd.evaluation.log.findings import ends_inside, left_out, no_ends, unused_columns
 from gradient_dd.evaluation.log.rows import RowReader, Table, Target
 from gradient_dd.evaluation.log.sources import Source, open_log
@@ -66,7 +66,7 @@ def evaluate_log(
     source = open_log(log)
     found = find_columns(source.names, columns or {})
     gamma = checked_discount(found, discount)
-    policy = checked_target(found, target)
+    policy = checked_target(found, target, source.names)
     reader = LogReader(source, found, gamma, policy, skip_bad_rows)
     first = reader.first_rows()
     mapping, words = feature_map(features, found, first)
@@ -193,13 +193,13 @@ def wants_actions(target: Any) -> bool:
     return len([one for one in wanted if one.default is one.empty and one.kind != one.KEYWORD_ONLY]) != 1
 
 
-def checked_target(columns: Columns, target: Any) -> Target | None:
+def checked_target(columns: Columns, target: Any, names: list[str]) -> Target | None:
     """Return the target policy as a function; what it needs must be in the log."""
     if target is None:
         return None
     for role, name in (("action", columns.action), ("behaviour_probability", columns.behaviour_probability)):
         if name is None:
-            raise must("A log with a target policy", f"have a column for {role!r}", Words("none"))
+            raise missing(f"With a target policy, a column of the role {role!r}", role, names)
     if callable(target):
         return target if wants_actions(target) else lambda observations, actions: target(observations)
     table = numbers("'target'", target)

@@ -1,0 +1,77 @@
+"""What makes the interval of a value: weights that are not shrunk, and copies of them from bootstrap samples."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from gradient_dd.arrays import Array
+from gradient_dd.evaluation.choice import Candidate, bootstrapped
+from gradient_dd.evaluation.moments import GroupSums
+from gradient_dd.evaluation.portfolio import Portfolio
+
+
+class Interval(NamedTuple):
+    """The bounds of an interval, each of the shape of what it is for."""
+
+    low: Any
+    high: Any
+
+
+class Spread(NamedTuple):
+    """What makes an interval: weights that are not shrunk towards anything, and copies of them.
+
+    anchor  (p,) where A is small the plain LSTD solution, else the weights themselves
+    copies  (copies, p) the same from bootstrap samples;  starts  (copies, p) the mean first features in them
+    drift   (p,) how far the weights moved from one window of the average to the next; 0 for LSTD
+    factor  on the root mean square of the deviations, or 0 where there are enough copies for their own quantile
+    """
+
+    anchor: Array
+    copies: Array
+    starts: Array
+    drift: Array
+    factor: float
+    confidence: float
+
+    def around(self, values: Array, anchors: Array, copies: Array, drifts: Array) -> Interval:
+        """Return the interval about anchors (n,) with copies (n, copies), made wide enough to hold the values too."""
+        away = np.abs(copies - anchors[:, None])
+        if self.factor:
+            half = self.factor * np.sqrt((away**2).mean(axis=1))
+        else:
+            half = np.quantile(away, self.confidence, axis=1)
+        half = half + np.abs(drifts)
+        return Interval(np.minimum(values, anchors - half), np.maximum(values, anchors + half))
+
+    def of_mean(self, x: Array, w: Array) -> Interval:
+        """Return the interval of x·w for one feature vector (p,), the mean over some states, say."""
+        value, anchor, drift = (np.array([x @ one]) for one in (w, self.anchor, self.drift))
+        low, high = self.around(value, anchor, (self.copies @ x)[None], drift)
+        return Interval(float(low[0]), float(high[0]))
+
+
+def spread_of(
+    chosen: Candidate,
+    lstd: Candidate | None,
+    portfolio: Portfolio,
+    moved: tuple[Array, Array] | None,
+    sums: GroupSums,
+    initial_w: Array,
+    confidence: float,
+    seed: int,
+) -> Spread:
+    """Return the interval's makings: LSTD and its bootstrap where it was solved, else the copies of the chosen lane.
+
+    A learner that stopped early, or a ridge, shrinks values and their spread: the plain solution does not.
+    """
+    nothing = np.zeros(len(initial_w))
+    if lstd is not None and sums.small:
+        copies, weights = bootstrapped(lstd, sums, initial_w, seed)
+        return Spread(lstd.w, copies, sums.mean_starts(weights), nothing, 0.0, confidence)
+    factor = float(student.ppf(0.5 + confidence / 2, portfolio.copies))
+    starts = sums.mean_starts(portfolio.weights)
+    if lstd is not None:
+        return Spread(lstd.w, lstd.copies, starts, nothing, factor, confidence)
+    drift = nothing if moved is None else moved[1] - moved[0]
+    return Spread(chosen.w, chosen.copies, starts, drift, factor, confidence)
