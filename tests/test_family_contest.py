@@ -399,6 +399,7 @@ def test_a_tiny_comparison_leaves_everything(tiny):
     assert json.loads((folder / "claims.json").read_text("utf-8"))[-1]["claim"] == "trace-instead"
     assert all(sentence.split("(")[0] in made.page.read_text("utf-8") for sentence in made.conclusions)
     assert "Smaller than the full scale" in made.page.read_text("utf-8")
+    assert 'class="wide">' not in made.page.read_text("utf-8"), "what scrolls can be reached with the keyboard"
 
 
 def rows_of(path):
