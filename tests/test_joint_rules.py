@@ -57,6 +57,7 @@ def test_a_lane_has_the_results_of_a_block_of_its_own_rule(task, horizon, names,
     settings = some_settings(names, modes)
     together = finished(task, settings, horizon, pieces=700)
     assert len(together.blocks) == len(modes)
+    assert len({block.kernel for block in together.blocks}) == 1
     with patch.object(joining, "FEW", 0):
         alone = finished(task, settings, horizon)
     assert len(alone.blocks) == 5

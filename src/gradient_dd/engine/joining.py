@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from gradient_dd.engine.kernels.joint_rule import MEMBER, joint_rule
+from gradient_dd.engine.kernels.joint_rule import MEMBER, Parts, joint_rule
 from gradient_dd.engine.kernels.steady import has_steady_shrink
 from gradient_dd.learners import Rule, Setting
 
@@ -31,17 +31,19 @@ def join_few(settings: Sequence[Setting], groups: Iterable[list[int]], fits: Cal
         joins = len(group) <= FEW and can_join(first.rule) and fits(first)
         (few.setdefault(first.rho_mode, []) if joins else alone).append(group)
     alone += [groups[0] for groups in few.values() if len(groups) == 1]
+    together = [groups for groups in few.values() if len(groups) > 1]
+    rules = {settings[group[0]].rule for groups in together for group in groups}
+    parts = tuple(sorted(rules, key=lambda rule: (rule.name, rule.key)))  # in one order, for all ρ: one kernel
     made = [(group, [settings[place] for place in group]) for group in alone]
-    return made + [joined(settings, groups) for groups in few.values() if len(groups) > 1]
+    return made + [joined(settings, groups, parts) for groups in together]
 
 
-def joined(settings: Sequence[Setting], groups: list[list[int]]) -> Group:
+def joined(settings: Sequence[Setting], groups: list[list[int]], parts: Parts) -> Group:
     """Return several groups as one, of lanes with a joint rule."""
-    ordered = sorted(groups, key=lambda group: settings[group[0]].rule.name)  # equal sets of rules share a kernel
-    rule = joint_rule(tuple(settings[group[0]].rule for group in ordered))
-    lanes = [
-        Setting(rule, rule.defaults | dict(settings[place].values) | {MEMBER.name: float(member)})
-        for member, group in enumerate(ordered)
-        for place in group
-    ]
-    return [place for group in ordered for place in group], lanes
+    rule = joint_rule(parts)
+    places = [place for group in groups for place in group]
+    lanes = []
+    for setting in (settings[place] for place in places):
+        member = {MEMBER.name: float(parts.index(setting.rule))}
+        lanes.append(Setting(rule, rule.defaults | dict(setting.values) | member))
+    return places, lanes
