@@ -59,7 +59,7 @@ def test_the_output_has_the_promised_form(monkeypatch):
     assert {"learner", "task", "lanes", "ns_per_update"} <= set(row)
     assert row["lanes"] == 64
     assert row["ns_per_update"] > 0
-    assert {row["kind"] for row in output["baselines"]} <= {"C", "numpy", "jax"}
+    assert {row["kind"] for row in output["baselines"]} <= {"C", "C, same bits", "numpy", "jax"}
     shown = CliRunner().invoke(cli, ["bench", "--task", "random_walk"]).stdout
     assert "random_walk(n_states=40)" in shown
 
@@ -82,7 +82,8 @@ def test_the_paper_bench_compares_studies_with_c(monkeypatch):
     monkeypatch.setattr(paper, "REPEATS", 1)
     result = CliRunner().invoke(cli, ["bench", "--paper", "--json"], catch_exceptions=False)
     output = json.loads(result.stdout)
-    assert set(output) == {"studies", "ratio"}
+    assert set(output) == {"studies", "ratio", "shared"}
+    assert output["shared"]["updates"] == pytest.approx(sum(row["updates"] for row in output["studies"]))
     assert [row["study"] for row in output["studies"]] == list(small)
     for row in output["studies"]:
         assert set(row) == {"study", "updates", "engine_seconds", "c_seconds", "ratio"}
@@ -98,6 +99,22 @@ def test_the_paper_bench_compares_studies_with_c(monkeypatch):
         )
     shown = CliRunner().invoke(cli, ["bench", "--paper"], catch_exceptions=False).stdout
     assert "all" in shown
+
+
+def test_shared_studies_are_what_a_sweep_runs():
+    """Runs 0 and 1 have the settings of both studies, run 2 those of one; no setting is there twice."""
+    walk, chain = task("random_walk", n_states=5), task("boyan_chain", n_features=3)
+    one = Study("one", (walk,), (grid("td", alpha=(0.1, 0.2)),), episodes=10, runs=3)
+    two = Study("two", (walk, chain), (grid("td", alpha=(0.2, 0.4)), grid("gtd2", alpha=0.1)), episodes=10, runs=2)
+    other = Study("other", (walk,), (grid("td", alpha=0.1),), episodes=20)
+    shared = paper.shared_studies([one, two, other])
+    found = [(str(*study.tasks), study.episodes, study.n_settings, study.run_numbers) for study in shared]
+    assert found == [
+        (str(walk), 10, 4, range(2)),
+        (str(walk), 10, 2, range(2, 3)),
+        (str(chain), 10, 3, range(2)),
+        (str(walk), 20, 1, range(1)),
+    ]
 
 
 @pytest.mark.parametrize("k", [8, 1])

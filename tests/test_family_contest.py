@@ -322,6 +322,15 @@ def test_published_statements_hold_in_a_world_as_published():
         assert verdict_on(verdicts, claim).verdict == "holds", verdict_on(verdicts, claim)
 
 
+def test_tiers_are_asked_with_lambda_tuned_and_where_it_tells_them_apart():
+    verdict = verdict_on(judge(made_up(as_published, EVERYBODY), []), "collision-tiers")
+    held = {one.reading: {"λ = 0" in each.text for each in one.comparisons} for one in verdict.judgements}
+    assert held == {"first tier, λ tuned": {False}, "first tier, λ = 0": {True}} | {
+        "last tier, λ tuned": {False},
+        "last tier, λ = 0.9": {True},
+    }
+
+
 def test_no_published_statement_holds_where_all_learners_are_alike():
     contest = made_up(lambda *facts: 3 * flat(*facts), EVERYBODY, ("collision", "rooms", "rooms-high"))
     alike = {learner: dict.fromkeys(areas, 1.0) for learner, areas in published.TDRC_AREAS.items()}
@@ -390,6 +399,7 @@ def test_a_tiny_comparison_leaves_everything(tiny):
     assert json.loads((folder / "claims.json").read_text("utf-8"))[-1]["claim"] == "trace-instead"
     assert all(sentence.split("(")[0] in made.page.read_text("utf-8") for sentence in made.conclusions)
     assert "Smaller than the full scale" in made.page.read_text("utf-8")
+    assert 'class="wide">' not in made.page.read_text("utf-8"), "what scrolls can be reached with the keyboard"
 
 
 def rows_of(path):

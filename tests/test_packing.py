@@ -8,7 +8,7 @@ import pytest
 from gradient_dd import tasks
 from gradient_dd.engine import lanes as engine
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.lane_state import new_lanes
+from gradient_dd.engine.kernels.lane_state import MOST_LANES, new_lanes
 from gradient_dd.engine.kernels.row_table import touches
 from gradient_dd.engine.kernels.trace_vector import new_traced_lanes
 from gradient_dd.engine.lanes import LaneRun
@@ -60,6 +60,16 @@ def test_leaving_diverged_lanes_behind_changes_no_result(name, task, horizon):
     assert min(sizes) < 40, "lanes were left behind"
     assert whole.diverged_step.any()
     assert not whole.diverged_step.all()
+
+
+@pytest.mark.xdist_group("kernels of tdrc")
+@pytest.mark.parametrize("count", [MOST_LANES - 8, MOST_LANES])
+def test_a_block_with_as_many_lanes_as_the_fields_have_places_is_no_exception(count):
+    settings, horizon = wild_and_calm("tdrc", count), Horizon(episodes=200)
+    left_behind, sizes = results_of(WALK, settings, horizon)
+    assert min(sizes) < count, "lanes were left behind"
+    with patch.object(engine, "lanes_to_keep", lambda diverged, count: None):
+        assert_same(left_behind, results_of(WALK, settings, horizon)[0])
 
 
 @pytest.mark.xdist_group("kernels of td")

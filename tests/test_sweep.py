@@ -388,3 +388,30 @@ def test_studies_that_overlap_share_their_cells(tmp_path):
     run(more, tmp_path / "one.db")
     assert content(tmp_path / "both.db") == content(tmp_path / "one.db")
     assert not any(np.isnan(results.errors(task)[1]).any() for results in (first, second) for task in results.tasks)
+
+
+def test_studies_that_run_alike_share_their_units(tmp_path):
+    """One trajectory and one commit for the settings of both; the progress of each counts its own."""
+    small, large = (str(one) for one in STUDY.built_tasks)
+    alike = replace(STUDY, name="alike", tasks=STUDY.tasks[1:], grids=(grid("td", alpha=(0.2, 0.4, 50.0)),), runs=2)
+    other = replace(alike, name="other", schedule=tapered(50))
+    seen, path = {}, tmp_path / "all.db"
+    run_all([STUDY, alike, other], path, workers=1, on_progress=lambda state: seen.update({state.study.name: state}))
+    shared = [(large, 0, 4), (large, 1, 4), (large, 2, 2)]  # 0.2 is in both studies
+    assert units(path) == [*((small, run, 2) for run in range(3)), *shared, (large, 0, 3), (large, 1, 3)]
+    for study in (STUDY, alike, other):
+        run(study, tmp_path / f"{study.name}.db")
+        assert set(content(tmp_path / f"{study.name}.db")) <= set(content(path))
+        state = seen[study.name]
+        assert state.cells == (sum(state.total.values()),) * 2
+        assert state.updates > 0
+    assert seen["s"].diverged == 0
+    assert seen["alike"].diverged == seen["other"].diverged == 2
+
+
+def test_shared_units_are_of_bounded_size(tmp_path, monkeypatch, whole):
+    monkeypatch.setattr("gradient_dd.studies.units.MOST_SETTINGS", 2)
+    alike = replace(STUDY, name="alike", grids=(grid("td", alpha=(0.4, 0.5)),))
+    run_all([STUDY, alike], tmp_path / "a.db", workers=1)
+    assert {settings for *_, settings in units(tmp_path / "a.db")} == {2}
+    assert set(whole) <= set(content(tmp_path / "a.db"))

@@ -31,6 +31,7 @@ LANES = 64
 STEPS = 2**17
 REPEATS = 15
 PLAIN_STEPS, JAX_STEPS = 3_000, 30_000
+IN_C = {"C": True, "C, same bits": False}  # whether the compiler may fuse multiply and add; the engine does not
 
 # task, largest alpha
 CASES: tuple[tuple[Task, float], ...] = (
@@ -100,17 +101,18 @@ def measure_case(task: Task, top: float, name: str, with_jax: bool) -> Iterator[
     without = fresh_block(task, name, top)
     calls["engine, no errors"] = whole_call(without, column, silent)
     one_hot = bool(task.sparse_features.nnz == task.n_states)
-    code = library(LANES, one_hot) if name in LEARNERS_IN_C else None
-    if code is not None:
-        calls["C"] = c_call(code, fresh_block(task, name, top), column, segments)
+    for kind, fused_multiply_add in IN_C.items():
+        code = library(LANES, one_hot, fused_multiply_add=fused_multiply_add) if name in LEARNERS_IN_C else None
+        if code is not None:
+            calls[kind] = c_call(code, fresh_block(task, name, top), column, segments)
     best = best_times(calls, REPEATS)
     per_update = {kind: seconds / (STEPS * LANES) * 1e9 for kind, seconds in best.items()}
     row = {"learner": name, "task": str(task), "lanes": LANES}
     share = 1 - per_update.pop("engine, no errors") / per_update["engine"]
     engine = {"ns_per_update": per_update.pop("engine"), "error_share": share, "compile_seconds": compile_seconds}
     yield {"kind": "engine", **row, **engine}
-    if "C" in per_update:
-        yield {"kind": "C", **row, "ns_per_update": per_update["C"]}
+    for kind, ns in per_update.items():
+        yield {"kind": kind, **row, "ns_per_update": ns}
     if name in LEARNERS_IN_C:
         seconds = best_times({"": plain_call(task, name, column[:PLAIN_STEPS], top / 30)}, 3)[""]
         yield {"kind": "numpy", **row, "lanes": 1, "ns_per_update": seconds / PLAIN_STEPS * 1e9}
@@ -182,7 +184,7 @@ def machine(with_jax: bool) -> dict[str, Any]:
     return facts
 
 
-HEAD = ("task", "learner", "ns", "C ns", "/ C", "NumPy /", "JAX /", "errors", "compile")
+HEAD = ("task", "learner", "ns", "C ns", "/ C", "/ C same bits", "NumPy /", "JAX /", "errors", "compile")
 
 
 def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -191,7 +193,7 @@ def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for row in result["engine"]:
         task, learner, ours = row["task"], row["learner"], row["ns_per_update"]
-        c, plain, jax = (times.get((task, learner, kind)) for kind in ("C", "numpy", "jax"))
+        c, same, plain, jax = (times.get((task, learner, kind)) for kind in (*IN_C, "numpy", "jax"))
         rows.append(
             (
                 task,
@@ -199,6 +201,7 @@ def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
                 f"{ours:.3f}",
                 f"{c:.3f}" if c else "",
                 f"{ours / c:.2f}" if c else "",
+                f"{ours / same:.2f}" if same else "",
                 f"{plain / ours:,.0f}" if plain else "",
                 f"{jax / ours:,.0f}" if jax else "",
                 f"{row['error_share']:.0%}",

@@ -1,21 +1,33 @@
-"""How the lane engine scales: with the number of features, the age of the weights, and threads; and its memory."""
+"""How the lane engine scales: with features, lanes, the age of the weights, and threads; and its memory."""
 
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from gradient_dd import tasks
-from gradient_dd.bench import LANES, REPEATS, STEPS, best_times, fresh_block, on_one_core, piece
+from gradient_dd.bench import (
+    CASES,
+    LANES,
+    REPEATS,
+    STEPS,
+    best_times,
+    fresh_block,
+    horizon_of,
+    on_one_core,
+    piece,
+    whole_call,
+)
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.lanes import LaneRun, run_lanes
+from gradient_dd.engine.lanes import Block, LaneRun, run_lanes
 from gradient_dd.engine.schedules import tapered
-from gradient_dd.learners import Setting
+from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.paper.studies import STUDIES
 from gradient_dd.studies.sweep import run
 from gradient_dd.tasks import Task
@@ -23,6 +35,8 @@ from gradient_dd.tasks import Task
 CHAINS = (100, 1_000, 10_000, 100_000)
 SHUFFLES = (20, 50, 100, 200, 400, 800)
 PAPER_LEARNERS = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
+BLOCKS = (8, 16, 24, 32, 64)  # lanes
+FEW = 4  # settings of each learner
 
 Row = tuple[str, ...]
 
@@ -45,6 +59,57 @@ def by_size(sizes: tuple[Task, ...], top: float) -> Iterator[Row]:
         first = first or ns
         size = (block.lanes.w.nbytes + block.lanes.eta.nbytes) / 1e6
         yield str(task.n_features), f"{size:.1f} MB", f"{ns:.3f}", f"{ns / first:.2f}"
+
+
+def block_of(task: Task, name: str, top: float, lanes: int) -> Block:
+    """Return a block of so many lanes of one learner."""
+    settings = [LEARNERS[name].setting(alpha=float(alpha)) for alpha in np.geomspace(top / 1000, top, lanes)]
+    return LaneRun(task, settings, horizon_of(task), tapered(1000)).blocks[0]
+
+
+def by_lanes() -> Iterator[Row]:
+    """Yield what an update costs in blocks of few lanes, over one in a block of 64."""
+    for task, top in CASES:
+        column, segments = piece(task)
+        for name in PAPER_LEARNERS:
+            calls: dict[str, Callable[[], Any]] = {
+                str(n): whole_call(block_of(task, name, top, n), column, segments) for n in BLOCKS
+            }
+            with on_one_core():
+                best = best_times(calls, REPEATS)
+            each = [best[str(n)] / n for n in BLOCKS]
+            yield str(task), name, *(f"{seconds / each[-1]:.2f}" for seconds in each)
+
+
+def by_few_settings() -> Iterator[Row]:
+    """Yield what an update costs where each of five learners has four settings: in blocks of their own, and in one."""
+    for task, top in CASES:
+        column, segments = piece(task)
+        alphas = np.geomspace(top / 1000, top, FEW)
+        groups = [[LEARNERS[name].setting(alpha=float(alpha)) for alpha in alphas] for name in PAPER_LEARNERS]
+        blocks = {
+            "apart": [LaneRun(task, group, horizon_of(task), tapered(1000)).blocks[0] for group in groups],
+            "joint": LaneRun(task, [one for group in groups for one in group], horizon_of(task), tapered(1000)).blocks,
+            "64 lanes": [block_of(task, name, top, LANES) for name in PAPER_LEARNERS],
+        }
+        calls: dict[str, Callable[[], Any]] = {
+            kind: partial(call_all, [whole_call(one, column, segments) for one in some])
+            for kind, some in blocks.items()
+        }
+        with on_one_core():
+            best = best_times(calls, REPEATS)
+        ns = {kind: best[kind] / (STEPS * sum(len(one.settings) for one in blocks[kind])) * 1e9 for kind in best}
+        yield (
+            str(task),
+            *(f"{one:.2f}" for one in ns.values()),
+            *(f"{ns[kind] / ns['64 lanes']:.1f}" for kind in ("apart", "joint")),
+        )
+
+
+def call_all(calls: list[Callable[[], None]]) -> None:
+    """Make some calls."""
+    for call in calls:
+        call()
 
 
 def by_age() -> Iterator[Row]:
@@ -130,10 +195,14 @@ def scaling_tables() -> Iterator[tuple[str, Row, list[Row]]]:
     yield "memory of two runs of the whole walk, m = 40", ("lanes", "updates", "time", "peak"), [memory()]
     yield "store, the walk study, two runs", ("", "time", "against the engine"), list(by_store())
     yield "threads, walk m = 40, four runs", ("threads", "time", "speed-up"), list(by_threads())
-    head = ("p", "weights", "ns", "against the first")
+    head: Row = ("p", "weights", "ns", "against the first")
     chains = tuple(map(tasks.boyan_chain, CHAINS))
     yield "features, Boyan chain (neighbouring rows), Gradient-DD", head, list(by_size(chains, 0.3))
     shuffles = tuple(map(tasks.baird, SHUFFLES))
     yield "features, Baird (rows anywhere), Gradient-DD", head, list(by_size(shuffles, 1e-5))
+    head = ("task", "learner", *(f"{n} lanes" for n in BLOCKS))
+    yield "lanes of a block, time of an update over that in a block of 64", head, list(by_lanes())
+    head = ("task", "apart ns", "joint ns", "64 lanes ns", "apart /", "joint /")
+    yield "four settings of each of five learners, in blocks of their own and in one", head, list(by_few_settings())
     head = ("task", "slowest", "old / fresh weights", "diverged lanes")
     yield "age of the weights, the paper's settings", head, list(by_age())

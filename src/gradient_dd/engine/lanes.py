@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import Horizon, Segments
+from gradient_dd.engine.joining import join_few
+from gradient_dd.engine.kernels.draw import ends_in
 from gradient_dd.engine.kernels.error_form import Measure, measure
 from gradient_dd.engine.kernels.folding import no_errors
-from gradient_dd.engine.kernels.fused import WIDEST, fused_kernel
+from gradient_dd.engine.kernels.fused import fused_kernel
+from gradient_dd.engine.kernels.joint_rule import JointRule
 from gradient_dd.engine.kernels.lane_state import MOST_LANES, new_lanes, padded_lanes
-from gradient_dd.engine.kernels.row_table import Shape, Touches, touches
+from gradient_dd.engine.kernels.row_table import WIDEST, Shape, Touches, touches
 from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 from gradient_dd.engine.kernels.trace_vector import new_traced_lanes, traced_table
 from gradient_dd.engine.kernels.traced import traced_kernel
@@ -82,7 +85,7 @@ class Block:
         bins: int,
     ):
         rule, k = settings[0].rule, error.rows.shape[1]
-        fused = is_fused(rule, shape)
+        self.is_fused = fused = is_fused(rule, shape)
         self.settings, self.seconds = settings, 0.0
         self.error = error._replace(rows=error.rows.ravel(), values=error.values.ravel())
         self.stride = MOST_LANES if fused else lanes
@@ -128,7 +131,7 @@ class Block:
         if lanes_to_keep(errors.diverged, len(self.settings if self.small is None else self.small.places)) is not None:
             self.unpacked()
             places = np.flatnonzero(self.errors.diverged[: len(self.settings)] == 0)
-            self.small = packed(self.lanes, self.errors, self.stride, places)
+            self.small = packed(self.lanes, self.errors, self.stride, self.is_fused, places)
         self.seconds += perf_counter() - begin
 
     def unpacked(self) -> "Block":
@@ -187,15 +190,18 @@ class LaneRun:
             groups.setdefault((setting.rule, setting.rho_mode, shared), []).append(place)
         places, blocks, error = [], [], measure(self.task)
         tables = {mode: touches(self.task, mode) for mode in {setting.rho_mode for setting in self.settings}}
-        for (rule, mode, _), group in groups.items():
+        for rule in {setting.rule: None for setting in self.settings}:
             rule.check_known("The lane engine", KNOWN_SIGNALS, KNOWN_MOVES)
-            table, shape = tables[mode]
             check_sampling(rule, self.sampling)
-            parts = np.array_split(group, -(-len(group) // most_lanes(rule, shape, len(group))))
+        in_groups = join_few(self.settings, groups.values(), lambda one: is_fused(one.rule, tables[one.rho_mode][1]))
+        for group, settings in in_groups:
+            table, shape = tables[self.settings[group[0]].rho_mode]
+            count = -(-len(group) // most_lanes(settings[0].rule, shape, len(group)))
+            parts = np.array_split(np.arange(len(group)), count)
             for part in parts:
                 check()
-                places.append(part.tolist())
-                chosen, lanes = [self.settings[place] for place in part], padded_lanes(len(parts[0]))
+                places.append([group[i] for i in part])
+                chosen, lanes = [settings[i] for i in part], padded_lanes(len(parts[0]))
                 blocks.append(Block(self.task, chosen, lanes, table, shape, error, self.horizon.bins))
         return places, blocks
 
@@ -215,7 +221,7 @@ class LaneRun:
 
     def _advance_piece(self, length: int) -> None:
         column = self._draw(length)
-        ends = np.flatnonzero(self._ends[column[:length]]) + 1
+        ends = ends_in(column[:length], self._ends)
         segments = self.horizon.cut(ends, length, self.steps, self.episodes, self.schedule)
         seen, visible = column, segments
         if self.task.interest is not None:  # learners do not see steps from states without interest
@@ -251,9 +257,14 @@ class LaneRun:
         return LaneResults(last[None], area[None], curve[None], diverged[:1], diverged[1:], np.array([self.steps]))
 
     def costs(self) -> dict[str, tuple[float, int]]:
-        """Return what each learner's kernels took: seconds, and updates of all its settings."""
+        """Return what each learner's kernels took: seconds, and updates of all its settings.
+
+        Learners with few settings share a kernel, and are left out.
+        """
         costs: dict[str, tuple[float, int]] = {}
         for block in self.blocks:
+            if isinstance(block.settings[0].rule, JointRule):
+                continue
             seconds, updates = costs.get(block.settings[0].rule.name, (0.0, 0))
             made = seconds + block.seconds, updates + self.steps * len(block.settings)
             costs[block.settings[0].rule.name] = made

@@ -20,9 +20,13 @@ PER_LANE = ("w", "eta", "start", "change")  # arrays with a column for each lane
 
 
 class Packed(NamedTuple):
-    """The lanes of a block that go on, in arrays of their own; `places` are theirs in the whole block."""
+    """The lanes of a block that go on, in arrays of their own.
+
+    `places` are theirs in the whole block. Rows of the fields are `stride` apart.
+    """
 
     places: NDArray[np.int64]
+    stride: int
     lanes: Lanes
     errors: Errors
 
@@ -37,10 +41,10 @@ def lanes_to_keep(diverged: NDArray[np.int64], count: int) -> NDArray[np.int64] 
     return places if padded_lanes(len(places)) < size else None
 
 
-def packed(lanes: Lanes, errors: Errors, stride: int, places: NDArray[np.int64]) -> Packed:
+def packed(lanes: Lanes, errors: Errors, stride: int, is_fixed: bool, places: NDArray[np.int64]) -> Packed:
     """Return copies of the lanes at some places, filled up to whole strips with copies of the last of them.
 
-    `stride` is how far the rows of the fields are apart; it stays, unless it is the number of lanes.
+    `stride` is how far the rows of the fields are apart. It stays if it `is_fixed`; else it is the number of lanes.
     """
     size, block = len(errors.now), padded_lanes(len(places))
     columns = np.concatenate([places, np.repeat(places[-1:], block - len(places))])
@@ -51,13 +55,13 @@ def packed(lanes: Lanes, errors: Errors, stride: int, places: NDArray[np.int64])
         copy.reshape(len(rows), room)[:, :block] = rows[:, columns]
         return copy
 
-    room = block if stride == size else stride
+    room = stride if is_fixed else block
     small = lanes._replace(
         **{name: chosen(getattr(lanes, name)) for name in PER_LANE if name in lanes._fields},
         fields=chosen(lanes.fields, stride, room),
     )
     sums = {name: chosen(getattr(errors, name)) for name in ("now", "total", "last", "curve")}
-    return Packed(places, small, Errors(**sums, diverged=errors.diverged.reshape(2, -1)[:, columns].ravel()))
+    return Packed(places, room, small, Errors(**sums, diverged=errors.diverged.reshape(2, -1)[:, columns].ravel()))
 
 
 def unpack(small: Packed, lanes: Lanes, errors: Errors, stride: int) -> None:
@@ -67,8 +71,8 @@ def unpack(small: Packed, lanes: Lanes, errors: Errors, stride: int) -> None:
     for source, target in [*pairs, *zip(small.errors, errors, strict=True)]:
         rows = target.reshape(-1, size)
         rows[:, places] = source.reshape(len(rows), block)[:, : len(places)]
-    fields, room = lanes.fields.reshape(-1, stride), block if stride == size else stride
-    fields[:, places] = small.lanes.fields.reshape(len(fields), room)[:, : len(places)]
+    fields = lanes.fields.reshape(-1, stride)
+    fields[:, places] = small.lanes.fields.reshape(len(fields), small.stride)[:, : len(places)]
 
 
 def add_infinite_errors(errors: Errors, places: NDArray[np.int64], segments: Segments) -> None:

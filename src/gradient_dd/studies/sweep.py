@@ -5,7 +5,7 @@ A unit is committed whole. Workers compute; this process alone writes.
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -23,7 +23,7 @@ from gradient_dd.studies import Study
 from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store, Work
-from gradient_dd.studies.units import OnNotice, OnProgress, Progress, Unit, missing_units, prepare
+from gradient_dd.studies.units import OnNotice, OnProgress, Share, Shared, Unit, grouped, missing_units, prepare
 
 
 class StoppedError(GradientDDError):
@@ -82,12 +82,13 @@ def run_all(
         prepare(store, on_notice)
         given: set[tuple[int, int]] = set()
         lacking = [missing_units(study, store, given, on_progress, on_notice) for study in studies]
+        groups = grouped(studies, lacking)
         if executor is not None:
-            run_units(chain.from_iterable(lacking), executor, 2 * count, run_unit, store, on_progress)
+            run_units(chain.from_iterable(groups), executor, 2 * count, run_unit, store, on_progress)
         else:
             with ThreadPoolExecutor(count) as pool, ThreadPoolExecutor(1) as compiler, quick_switches():
                 try:
-                    units = compiled_ahead(lacking, compiler, stop)
+                    units = compiled_ahead(groups, compiler, stop)
                     run_units(units, pool, 2 * count, partial(run_unit, stop=stop), store, on_progress)
                 finally:
                     stop.set()
@@ -106,23 +107,31 @@ def quick_switches() -> Iterator[None]:
 
 
 def compiled_ahead(
-    lacking: list[Iterator[tuple[Unit, Progress]]], compiler: Executor, stop: threading.Event
-) -> Iterator[tuple[Unit, Progress]]:
-    """Return the units of all studies; while those of the first run, the kernels of the others are being compiled."""
-    firsts = [list(islice(units, 1)) for units in lacking]
+    groups: list[Iterator[Shared] | list[Shared]], compiler: Executor, stop: threading.Event
+) -> Iterator[Shared]:
+    """Return the units of all groups; while the first run, the kernels of the others are being compiled."""
+    heads: list[Unit] = []  # units with all kernels between them
+    units: list[Iterable[Shared]] = []
+    for group in groups:
+        if isinstance(group, list):
+            heads += {unit.task.key: unit for unit, _ in reversed(group)}.values()
+            units.append(group)
+        else:
+            first = list(islice(group, 1))
+            heads += [unit for unit, _ in first]
+            units.append(chain(first, group))
 
     def compile_kernels(unit: Unit) -> None:
         with suppress(GradientDDError):  # it is to stop, or the unit itself will fail and say why
             LaneRun(unit.task, unit.settings, unit.horizon, check=partial(check_stop, stop))
 
-    for first in firsts[1:]:
-        for unit, _ in first:
-            compiler.submit(compile_kernels, unit)
-    return chain.from_iterable(chain(*pair) for pair in zip(firsts, lacking, strict=True))
+    for unit in heads[1:]:
+        compiler.submit(compile_kernels, unit)
+    return chain.from_iterable(units)
 
 
 def run_units(
-    units: Iterator[tuple[Unit, Progress]],
+    units: Iterator[Shared],
     executor: Executor,
     ahead: int,
     run_one: Callable[[Unit], tuple[LaneResults, Work]],
@@ -131,27 +140,34 @@ def run_units(
 ) -> None:
     """Keep the executor busy, and write each unit as it comes back."""
     facts = provenance()
-    waiting: dict[Future[tuple[LaneResults, Work]], tuple[Unit, Progress]] = {}
+    waiting: dict[Future[tuple[LaneResults, Work]], Shared] = {}
 
     def submit(count: int) -> None:
-        for unit, state in islice(units, count):
-            waiting[executor.submit(run_one, unit)] = unit, state
+        for unit, shares in islice(units, count):
+            waiting[executor.submit(run_one, unit)] = unit, shares
 
     try:
         submit(ahead)
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
-                unit, state = waiting.pop(future)
+                unit, shares = waiting.pop(future)
                 results, work = future.result()
                 store.add_unit(str(unit.task), unit.run, unit.rows, results, work, facts)
-                state.done[str(unit.task)] += len(unit.rows)
-                state.updates += float(results.steps[0]) * len(unit.rows)
-                state.diverged += int(np.count_nonzero(results.diverged_step))
-                state.core_seconds += work.seconds
-                on_progress(state)
+                for share in shares:
+                    count_unit(share, unit, results, work.seconds)
+                    on_progress(share.state)
                 submit(1)
     except BaseException:
         for future in waiting:
             future.cancel()
         raise
+
+
+def count_unit(share: Share, unit: Unit, results: LaneResults, seconds: float) -> None:
+    """Add what a unit has done for a study to its progress; seconds are divided by the number of settings."""
+    state, lanes = share.state, len(unit.rows[share.lanes])
+    state.done[str(unit.task)] += lanes
+    state.updates += float(results.steps[0]) * lanes
+    state.diverged += int(np.count_nonzero(results.diverged_step[0, share.lanes]))
+    state.core_seconds += seconds * lanes / len(unit.rows)

@@ -2,11 +2,14 @@
 
 A unit is (task, run): the missing settings of a task on the trajectory of a run. A study with more than 8,192 settings
 has several units for each (task, run), so that memory stays bounded. What is damaged counts as missing.
+
+Studies that run in the same way share their units: the trajectory is sampled once for the settings of all, and blocks
+of lanes are wider.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from time import perf_counter
 from typing import Any
 
@@ -60,13 +63,22 @@ class Progress:
         return sum(self.done.values()), sum(self.total.values())
 
 
+@dataclass(frozen=True)
+class Share:
+    """What a unit does for one study: the progress of the study, and which of the unit's settings are its."""
+
+    state: Progress
+    lanes: slice
+
+
+Shared = tuple[Unit, list[Share]]  # a unit, and what it does for each study
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
 
 
 def missing_units(
     study: Study, store: Store, given: set[tuple[int, int]], on_progress: OnProgress, on_notice: OnNotice
-) -> Iterator[tuple[Unit, Progress]]:
+) -> Iterator[Shared]:
     """Yield what the store lacks of a study, and count what it has; cells `given` to another unit are left to it."""
     tasks = study.built_tasks
     state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
@@ -99,9 +111,38 @@ def missing_units(
                 if lacking:
                     places, settings = map(list, zip(*lacking, strict=True))
                     how = study.horizon, study.schedule, study.sampling, study.seed
-                    yield Unit(task, run, settings, places, *how), state
+                    yield Unit(task, run, settings, places, *how), [Share(state, slice(0, len(settings)))]
     if state.kept == sum(state.total.values()):
         on_progress(state)  # no unit will
+
+
+def grouped(studies: Sequence[Study], lacking: Sequence[Iterator[Shared]]) -> list[Iterator[Shared] | list[Shared]]:
+    """Return the units of all studies, those of studies that run in the same way together."""
+    groups: dict[Any, list[Iterator[Shared]]] = {}
+    for study, units in zip(studies, lacking, strict=True):
+        groups.setdefault((study.horizon, study.schedule, study.sampling, study.seed), []).append(units)
+    return [group[0] if len(group) == 1 else shared_units(group) for group in groups.values()]
+
+
+def shared_units(several: Iterable[Iterator[Shared]]) -> list[Shared]:
+    """Return the units of several studies; those of one task and run are one."""
+    found: dict[tuple[str, int], list[Shared]] = {}
+    for one in chain.from_iterable(several):
+        unit, _ = one
+        same = found.setdefault((unit.task.key, unit.run), [])
+        if same and len(same[-1][0].settings) + len(unit.settings) <= MOST_SETTINGS:
+            same[-1] = joined(same[-1], one)
+        else:
+            same.append(one)
+    return list(chain.from_iterable(found.values()))
+
+
+def joined(left: Shared, right: Shared) -> Shared:
+    """Return two units of one task and run as one."""
+    (unit, shares), (other, others) = left, right
+    begin = len(unit.settings)
+    moved = [Share(one.state, slice(begin + one.lanes.start, begin + one.lanes.stop)) for one in others]
+    return replace(unit, settings=unit.settings + other.settings, rows=unit.rows + other.rows), [*shares, *moved]
 
 
 def prepare(store: Store, on_notice: OnNotice) -> None:

@@ -1,6 +1,7 @@
-"""The compiled sampler: random words in, outcomes of a task out."""
+"""The compiled sampler: random words in, outcomes of a task out, and where episodes end."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradient_dd.engine.kernels.keep import kept
 
@@ -19,3 +20,22 @@ def draw(words, group, first, size, keep, outcome, after, column):
         column[t] = outcome[entry, side]
         group = after[entry, side]
     return group
+
+
+@kept(nogil=True)
+def find_ends(column, ends, places):
+    """Fill `places` with the numbers of steps up to each end of an episode, and return how many there are.
+
+    `ends` says of each outcome whether it is one. There is room for one place more than there are steps.
+    """
+    count = 0
+    for t in range(len(column)):
+        places[count] = t + 1
+        count += ends[column[t]]
+    return count
+
+
+def ends_in(column: NDArray[np.int32], ends: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the numbers of steps up to each end of an episode."""
+    places = np.empty(len(column) + 1, np.int64)
+    return places[: find_ends(column, ends, places)].copy()

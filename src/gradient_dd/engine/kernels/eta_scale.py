@@ -13,7 +13,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.coefficients import make_coefficients
+from gradient_dd.engine.kernels.coefficients import IN_FIELDS, make_coefficients
 from gradient_dd.engine.kernels.compiler_options import INLINE, INNER
 from gradient_dd.engine.kernels.lane_state import HUGE_SCALE, LARGEST_SHRINK, SMALLEST_SHRINK, TINY_SCALE, lane_fields
 from gradient_dd.engine.kernels.vectors import use_widest_vectors
@@ -53,7 +53,7 @@ def is_inside(scale):
 @cache
 def make_set_shrink(rule: Rule) -> Any:
     """Compile `set_shrink`, for a rule with a steady shrink. Rows of the fields are `stride` apart."""
-    coefficients: Any = make_coefficients(rule)
+    coefficients: Any = make_coefficients(rule, IN_FIELDS)
     shrinks = np.uintp(lane_fields(rule).index("shrink"))  # the row of the inverse is the next
 
     @numba.njit(**INLINE)

@@ -36,7 +36,6 @@ from gradient_dd.learners import Rule
 
 WHOLE_STRIPS = ~np.uintp(STRIP - 1)  # B & WHOLE_STRIPS is B, and tells the compiler that it is a multiple of STRIP
 STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so that one pointer serves them all
-WIDEST = 8  # rows of a step up to which the loop is written out
 
 
 class Scalars(NamedTuple):
@@ -76,7 +75,7 @@ def make_move(outcomes: Outcomes) -> Any:
 def make_products(k: int, width: int) -> Any:
     """Compile the products of the coming x with this step's x and x'.
 
-    There are no branches in it: the branch predictor cannot guess a random outcome.
+    They are needed where the coming x is not this step's x': after the end of an episode, and with independent draws.
     """
     K, W = np.uintp(k), np.uintp(width)
 
@@ -130,7 +129,10 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
         first = outcome * width
         with_x, with_next, m0, m1 = 0.0, 0.0, 1.0, 1.0
         if uses_change:
-            with_x, with_next = products(table, first, coming * width)
+            if table.entered[outcome] == table.state[coming]:  # along a trajectory, unless an episode has ended
+                with_x, with_next = table.with_x[outcome], table.with_next[outcome]
+            else:
+                with_x, with_next = products(table, first, coming * width)
         if natural:
             m0, m1 = observe_diagonal(lanes.metric, table, outcome, first, width)
             with_x, with_next = with_x * m0, with_next * m1

@@ -27,6 +27,7 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 
 from gradient_dd.engine import kernel_folder
+from gradient_dd.engine.kernels.joint_rule import JointRule
 from gradient_dd.engine.kernels.vectors import WANTED_BITS
 from gradient_dd.fingerprint import digest
 from gradient_dd.learners import Rule
@@ -101,6 +102,9 @@ def describe_function(function: Callable[..., Any]) -> str:
 
 def describe_rule(rule: Rule) -> str | None:
     """Return what a rule is, for a key; None if it depends on more than its own code and numbers."""
+    if isinstance(rule, JointRule):
+        described = [describe_rule(part) for part in rule.parts]
+        return None if None in described else repr(described)
     try:
         parameters = [(parameter.name, parameter.shared) for parameter in rule.parameters]
         traces = [(trace.name, describe_function(trace.step), trace.memory) for trace in rule.traces]
@@ -161,6 +165,7 @@ def named(made_of: str | None) -> Callable[[Any], Any]:
 
 def keep(function: Callable[..., Any], made_of: str | None, **options: Any) -> Any:
     """Return a function that is compiled on its first call or taken from disk; if `made_of` is None it is not kept."""
+    options |= {"no_cfunc_wrapper": True}  # only Python calls it
     dispatcher = numba.njit(**options)(named(made_of)(function))
     if made_of is not None and ENGINE_CONTENTS is not None:
         dispatcher._cache = KeptCode(made_of)

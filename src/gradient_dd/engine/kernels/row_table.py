@@ -5,6 +5,7 @@ written once, as (w + w_x x) + w_next x', which is right whether x and x' overla
 """
 
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from gradient_dd.engine.kernels.error_form import padded
 from gradient_dd.tasks import Task
 
 Rows = NDArray[np.uint64]
+WIDEST = 8  # rows of a step up to which the loop over lanes is written out
 
 
 class Touches(NamedTuple):
@@ -26,6 +28,9 @@ class Touches(NamedTuple):
     u                (outcomes, width) flat: discount x' − x, so that δ = reward + u·w
     narrow           (outcomes,) whether the first k rows are all there is
     reward, rho, rho_x, discount  (outcomes,)
+    state, entered   (outcomes,) the state that it leaves and the one that it enters
+    with_x, with_next  (outcomes,) products of the x of the state that it enters with its x and x'; with more than
+                     `WIDEST` rows there are none, and `entered` is no state
     """
 
     rows: Rows
@@ -37,6 +42,10 @@ class Touches(NamedTuple):
     rho: Array
     rho_x: Array
     discount: Array
+    state: NDArray[np.int64]
+    entered: NDArray[np.int64]
+    with_x: Array
+    with_next: Array
 
 
 class Known(NamedTuple):
@@ -68,8 +77,11 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
     width = max(width, 2) if one_hot else width
     rows, x, x_next = (widened(array, width) for array in (rows, x, x_next))
     spare = task.n_features + np.arange(width)
+    rows = np.where(np.arange(width) < used[:, None], rows, spare).astype(np.uint64)
+    entered = next_row if width <= WIDEST else np.full_like(next_row, -1)
+    with_x, with_next = products_ahead(rows, x, x_next, np.searchsorted(row, entered), k)
     table = Touches(
-        rows=np.where(np.arange(width) < used[:, None], rows, spare).astype(np.uint64).ravel(),
+        rows=rows.ravel(),
         x=x.ravel(),
         x_next=x_next.ravel(),
         u=(discount[:, None] * x_next - x).ravel(),
@@ -78,8 +90,23 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
         rho=rho,
         rho_x=rho if rho_mode == "R" else np.ones_like(rho),
         discount=discount,
+        state=row,
+        entered=entered,
+        with_x=with_x,
+        with_next=with_next,
     )
     return table, Shape(k, width, one_hot, known(table, table.narrow), known(table, ~table.narrow))
+
+
+def products_ahead(rows: Rows, x: Array, x_next: Array, coming: NDArray[np.int64], k: int) -> tuple[Array, Array]:
+    """Return the products of x and x' of each outcome with the x of its `coming` one, summed as the kernels do it."""
+    with_x, with_next = np.zeros((2, len(x)))
+    coming = np.minimum(coming, len(x) - 1)  # nothing comes after a terminal, and nobody asks
+    for i, j in product(range(k), range(x.shape[1] if x.shape[1] <= WIDEST else 0)):
+        shared = np.where(rows[coming, i] == rows[:, j], x[coming, i], 0.0)
+        with_x += shared * x[:, j]
+        with_next += shared * x_next[:, j]
+    return with_x, with_next
 
 
 def widened(array: Any, width: int) -> Any:

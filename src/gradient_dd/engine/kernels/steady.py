@@ -8,6 +8,7 @@ function, counts as dependent on all arguments.
 from functools import cache
 from typing import Any
 
+from gradient_dd.engine.kernels.joint_rule import JointRule
 from gradient_dd.learners import Rule
 
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
@@ -51,6 +52,8 @@ def has_steady_shrink(rule: Rule) -> bool:
     """Return whether the rule shrinks η by a factor of its parameters and step sizes alone."""
     if "eta_eta" not in rule.moves:
         return False
+    if isinstance(rule, JointRule):
+        return all(has_steady_shrink(part) for part in rule.parts if "eta_eta" in part.moves)
     try:
         moved = rule.step(*map(Followed, rule.arguments))
     except Exception:  # the step does more than arithmetic

@@ -20,10 +20,11 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
+from gradient_dd.engine.kernels.coefficients import IN_A_ROW, make_coefficients
 from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
 from gradient_dd.engine.kernels.intrinsics import typed_as_any
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.learners import PLAIN_MOVES, Rule
+from gradient_dd.learners import Rule
 
 FAR_AHEAD = {"rows": 6, "pairs": 6, "single": 24, "dense": 0}  # rows by which features are fetched ahead
 LIMIT = 1e150  # of a move: `Learner` decides what to do with a larger one
@@ -48,25 +49,10 @@ def fetch(typing: Any, array: Any, i: Any) -> Any:
     return types.void(array, i), emit
 
 
-def coefficients_source(rule: Rule) -> str:
-    """Return the source of `coefficients`: the rule's step, all moves in the order of PLAIN_MOVES."""
-    own = [p.name for p in rule.parameters if p.name not in ("alpha", "zeta") and not p.shared]
-    arguments = [f"own[{own.index(name)}]" if name in own else name for name in rule.arguments]
-    lines = [
-        "def coefficients(own, alpha, beta, rho, rho_x, discount, delta, x_eta, x_change):",
-        f"    {' = '.join(PLAIN_MOVES)} = 0.0",
-        f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
-        f"    return {', '.join(PLAIN_MOVES)}",
-    ]
-    return "\n".join(lines)
-
-
 @cache
 def stream_kernel(rule: Rule, layout: str) -> Any:
     """Return `run`, compiled for a rule and a layout of rows."""
-    names: dict[str, Any] = {"step": numba.njit(rule.step, **INLINE)}
-    exec(coefficients_source(rule), names)
-    coefficients = numba.njit(names["coefficients"], **INLINE)
+    coefficients: Any = make_coefficients(rule, IN_A_ROW)
     has_eta, has_change, shrinks = rule.has_eta, "x_change" in rule.arguments, "eta_eta" in rule.moves
     dense, ahead = layout == "dense", np.uintp(FAR_AHEAD[layout])
 

@@ -12,28 +12,16 @@ from typing import Any
 import numba
 import numpy as np
 
+from gradient_dd.engine.kernels.coefficients import IN_LANES, make_coefficients
 from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE, INNER
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
 from gradient_dd.engine.kernels.stream import LARGEST_SCALE, LIMIT, SMALLEST_SCALE, fetch
 from gradient_dd.engine.kernels.vectors import use_widest_vectors
-from gradient_dd.learners import PLAIN_MOVES, Rule
+from gradient_dd.learners import Rule
 
 AHEAD = 6  # rows by which features are fetched ahead
 LINE = 8  # numbers of a cache line
 W, ETA = range(2)  # the parts of the memory
-
-
-def lane_coefficients_source(rule: Rule) -> str:
-    """Return the source of `coefficients`: the rule's step for one lane, all moves in the order of PLAIN_MOVES."""
-    own = [p.name for p in rule.parameters if p.name not in ("alpha", "zeta") and not p.shared]
-    arguments = [f"own[{own.index(name)}, lane]" if name in own else name for name in rule.arguments]
-    lines = [
-        "def coefficients(own, lane, alpha, beta, rho, rho_x, discount, delta, x_eta, x_change):",
-        f"    {' = '.join(PLAIN_MOVES)} = 0.0",
-        f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
-        f"    return {', '.join(PLAIN_MOVES)}",
-    ]
-    return "\n".join(lines)
 
 
 @cache
@@ -44,9 +32,7 @@ def lanes_kernel(rule: Rule, dense: bool, per_lane: bool, double: bool) -> Any:
     double    the memory has double precision; η over its scale stays within single precision otherwise
     """
     smallest, largest = (SMALLEST_SCALE, LARGEST_SCALE) if double else (1e-15, 1e15)
-    names: dict[str, Any] = {"step": numba.njit(rule.step, **INLINE)}
-    exec(lane_coefficients_source(rule), names)
-    coefficients = numba.njit(names["coefficients"], **INLINE)
+    coefficients: Any = make_coefficients(rule, IN_LANES)
     has_eta, has_change, shrinks = rule.has_eta, "x_change" in rule.arguments, "eta_eta" in rule.moves
     moves_next = "w_next" in rule.moves
 

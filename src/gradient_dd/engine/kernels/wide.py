@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.coefficients import make_coefficients
+from gradient_dd.engine.kernels.coefficients import IN_FIELDS, make_coefficients
 from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
 from gradient_dd.engine.kernels.eta_scale import bounded, is_inside, rescale
 from gradient_dd.engine.kernels.folding import make_take_errors
@@ -105,7 +105,7 @@ def read_signals(lanes, table, outcome, first, width, B, scratch):
 
 def make_call_rule(rule: Rule) -> Any:
     """Compile `call_rule`, which turns the signals of all lanes into coefficients."""
-    coefficients: Any = make_coefficients(rule)
+    coefficients: Any = make_coefficients(rule, IN_FIELDS)
     change_field, scale_field = (
         np.uintp(lane_fields(rule).index(name)) for name in ("memory_x_change", "memory_scale")
     )
