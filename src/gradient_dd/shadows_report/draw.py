@@ -25,6 +25,7 @@ COLOURS = {
     CHOOSERS[0]: RED,
     CHOOSERS[1]: YELLOW,
 }
+NEAR = 0.03  # points of the plane that are nearer than this in both directions have labels above and below
 SMALLEST, LARGEST = 1e-5, 0.1  # growth per step at which the colours of a map begin and end
 
 
@@ -38,10 +39,13 @@ def draw_plane(tables: dict[str, dict[str, Any]], folder: Path) -> None:
     with styled():
         sheet = Sheet(1, (3.6,), width=6.0)
         axes = sheet.axes(0, 0)
+        labelled: list[tuple[float, float]] = []
         for name, row in tables["TD stable"].items():
             place = row["geometric_mean"], tables["TD unstable"][name]["geometric_mean"]
             axes.plot(*place, "o", color=colour_of(name), markersize=9 if name in CHOOSERS else 6)
-            axes.annotate(name, place, xytext=(7, 4), textcoords="offset points", fontsize=8)
+            near = any(np.abs(np.log(np.divide(place, other))).max() < NEAR for other in labelled)
+            axes.annotate(name, place, xytext=(7, -11 if near else 4), textcoords="offset points", fontsize=8)
+            labelled.append(place)
         axes.set(xscale="log", yscale="log", xlabel="where TD is stable", ylabel="where TD is unstable")
         for axis in (axes.xaxis, axes.yaxis):
             plain_numbers(axis)
@@ -71,7 +75,7 @@ def draw_choices(runs: list[Choices], folder: Path) -> None:
                 thousands(axes.xaxis)
         sheet.say(
             "What is chosen over time, with nothing tuned",
-            "Above: ‖X(w − w*)‖. Below: c of the rung that is read out, 0 is GTD2 and 1 is TD;\n"
+            "Above: ‖X(w − w*)‖. Below: c of the best rung by its prediction, 0 is GTD2 and 1 is TD;\n"
             "dark is a small step size, light a large one; a grey bar below 0: it stands still.",
         )
         sheet.save(folder, "shadows-choices")

@@ -1,7 +1,7 @@
 """The numbers of the shadows report: a reduced trial, what is chosen over time, and stability maps.
 
-The reduced trial has the rules of `bench/shadows_trial.py`, on 22 tasks of their own and fewer runs. It takes about a
-minute of two cores; the whole one takes ten times as long.
+The reduced trial has the rules of `bench/shadows_trial.py`, on 22 tasks of their own and fewer runs. It takes about
+two minutes of two cores, most of it to compile kernels; the whole one takes ten minutes of one.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def reduced_trial(rows: Path, on_task: Callable[[str], None]) -> dict[str, Any]:
 
 
 class Choices(NamedTuple):
-    """A run with nothing tuned: the error, the share c that is read out, and the step size over α at its start."""
+    """A run with nothing tuned: the error, the share c of the choice, and the step size over α at its start."""
 
     name: str
     errors: Array
