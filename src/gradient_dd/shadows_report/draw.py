@@ -25,7 +25,7 @@ COLOURS = {
     CHOOSERS[0]: RED,
     CHOOSERS[1]: YELLOW,
 }
-NEAR = 0.03  # points of the plane that are nearer than this in both directions have labels above and below
+NEAR = 0.03  # logs of points of the plane nearer than this: the lower one has its label below
 SMALLEST, LARGEST = 1e-5, 0.1  # growth per step at which the colours of a map begin and end
 
 
@@ -39,13 +39,15 @@ def draw_plane(tables: dict[str, dict[str, Any]], folder: Path) -> None:
     with styled():
         sheet = Sheet(1, (3.6,), width=6.0)
         axes = sheet.axes(0, 0)
-        labelled: list[tuple[float, float]] = []
-        for name, row in tables["TD stable"].items():
-            place = row["geometric_mean"], tables["TD unstable"][name]["geometric_mean"]
+        places = {
+            name: (row["geometric_mean"], tables["TD unstable"][name]["geometric_mean"])
+            for name, row in tables["TD stable"].items()
+        }
+        for name, place in places.items():
             axes.plot(*place, "o", color=colour_of(name), markersize=9 if name in CHOOSERS else 6)
-            near = any(np.abs(np.log(np.divide(place, other))).max() < NEAR for other in labelled)
-            axes.annotate(name, place, xytext=(7, -11 if near else 4), textcoords="offset points", fontsize=8)
-            labelled.append(place)
+            higher = [other for other in places.values() if other[1] > place[1]]
+            below = any(np.abs(np.log(np.divide(place, other))).max() < NEAR for other in higher)
+            axes.annotate(name, place, xytext=(7, -11 if below else 4), textcoords="offset points", fontsize=8)
         axes.set(xscale="log", yscale="log", xlabel="where TD is stable", ylabel="where TD is unstable")
         for axis in (axes.xaxis, axes.yaxis):
             plain_numbers(axis)
