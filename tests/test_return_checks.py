@@ -74,17 +74,19 @@ def test_heavy_ratios_end_the_walk_before_they_decide_it():
 
 
 def test_values_stand_for_what_follows_a_cut_or_a_hole():
-    """Every state is worth 1 / (1 - 0.9) = 10, whether or not the next row goes on with it."""
+    """State s pays s − 0.9 (s + 1) and leads to s + 1, so it is worth s, whether or not the next row goes on."""
     n = 3000
     state = np.arange(n + 1.0)[:, None]
-    log = transitions_of(state[:-1], 1.0, 0.9, state[1:], cut=np.arange(n) % 7 == 6)
+    paid = state[:-1, 0] - 0.9 * state[1:, 0]
+    log = transitions_of(state[:-1], paid, 0.9, state[1:], cut=np.arange(n) % 7 == 6)
     assert np.array_equal(goes_on(log), (np.arange(n) % 7 != 6) & (np.arange(n) != n - 1))
-    ones = replace(log, x=log.x._replace(values=np.ones((n, 1))), x_next=log.x_next._replace(values=np.ones((n, 1))))
-    for one in checks(ones, [10.0]):
-        assert one.returns == pytest.approx(10.0)
-        assert one.steps == 7
     holes = log.part(np.arange(n) % 5 != 2)
     assert not goes_on(holes)[holes.x.values[:, 0] % 5 == 1].any()
+    for whole in (log, holes):
+        for one in checks(whole, [1.0]):
+            assert one.returns == pytest.approx(one.value)
+            assert one.steps <= 7
+            assert 0 < one.rest < 1
 
 
 def test_a_sample_has_whole_episodes_of_the_whole_stream():

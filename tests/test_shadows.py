@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradient_dd import tasks
-from gradient_dd.bench import shadows_signs, shadows_trial
+from gradient_dd.bench import shadows_cases, shadows_signs, shadows_trial
 from gradient_dd.engine import shadows
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
@@ -90,7 +90,7 @@ def test_what_shadows_say_of_settings_is_compared_with_runs():
 
 def test_a_small_trial():
     """The choosers are compared with the best rival, which therefore has ratio 1 on every task."""
-    case = shadows_trial.Case("one", "walk", tasks.random_walk(3))
+    case = shadows_cases.Case("one", "walk", tasks.random_walk(3))
     trial = shadows_trial.run_trial([case], alphas=np.array([0.3, 0.03]), steps=1000, tuned=1, total=2)
     table = trial["tables"]["all tasks"]
     assert min(row["worst"] for name, row in table.items() if name not in shadows_trial.CHOOSERS) == 1
@@ -101,7 +101,7 @@ def test_a_small_trial():
 
 def test_a_trial_measures_the_distance_to_the_fixed_point():
     task = tasks.random_mdp(seed=1)
-    aimed = shadows_trial.aimed_at_the_fixed_point(task)
+    aimed = shadows_cases.aimed_at_the_fixed_point(task)
     assert aimed.rmsve(task.fixed_point) == pytest.approx(0, abs=1e-12)
     assert task.rmsve(task.fixed_point) > 0.1
     assert aimed.digest == task.digest

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from gradient_dd import tasks
-from gradient_dd.bench import shadows_trial
+from gradient_dd.bench import shadows_cases, shadows_trial
 from gradient_dd.cli.group import cli
 from gradient_dd.engine import ladder
 from gradient_dd.engine.choosing import Chosen
@@ -96,7 +96,7 @@ def test_a_trial_goes_on_from_the_rows_it_has(tmp_path, monkeypatch):
     for one in ROWS:
         shadows_trial.keep_row(rows, one)
     rows.write_text(rows.read_text(encoding="utf-8")[:-5], encoding="utf-8")
-    cases = [shadows_trial.Case(one["group"], one["task"], tasks.random_walk(3)) for one in ROWS]
+    cases = [shadows_cases.Case(one["group"], one["task"], tasks.random_walk(3)) for one in ROWS]
     again = []
     monkeypatch.setattr(shadows_trial, "shown", lambda case, *_: again.append(case.name) or ROWS[1])
     trial = shadows_trial.run_trial(cases, known=shadows_trial.read_rows(rows))
@@ -105,13 +105,13 @@ def test_a_trial_goes_on_from_the_rows_it_has(tmp_path, monkeypatch):
 
 
 def test_the_reduced_trial_has_every_kind_of_task(monkeypatch):
-    known = next(shadows_trial.diverging_cases(1, 17_000_006))
-    monkeypatch.setattr(shadows_trial, "diverging_cases", lambda number, first: [known])
+    known = next(shadows_cases.diverging_cases(1, 17_000_006))
+    monkeypatch.setattr(shadows_cases, "diverging_cases", lambda number, first: [known])
     cases = measure.reduced_cases()
     assert len({case.name for case in cases}) == len(cases)
     groups = {case.group for case in cases}
     assert groups == {"paper", "Baird", "random, on policy", "random, off policy", "diverging", "greedy target"}
-    assert 0.25 < np.mean([shadows_trial.td_is_stable(case.task) for case in cases]) < 0.75
+    assert 0.25 < np.mean([shadows_cases.td_is_stable(case.task) for case in cases]) < 0.75
 
 
 def test_maps_compare_measured_with_exact_growth(monkeypatch):

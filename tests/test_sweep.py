@@ -18,7 +18,7 @@ from gradient_dd.engine import reference
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.studies import Study, grid, load_rule, task
+from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
 from gradient_dd.studies.sweep import run, run_all
@@ -176,6 +176,41 @@ def test_workers_must_be_some(tmp_path):
         run(STUDY, tmp_path / "a.db", workers=0)
 
 
+def test_studies_that_overlap_share_their_cells(tmp_path):
+    more = replace(STUDY, name="more", runs=STUDY.runs + 1)
+    first, second = run_all([STUDY, more], tmp_path / "both.db")
+    run(more, tmp_path / "one.db")
+    assert content(tmp_path / "both.db") == content(tmp_path / "one.db")
+    assert not any(np.isnan(results.errors(task)[1]).any() for results in (first, second) for task in results.tasks)
+
+
+def test_studies_that_run_alike_share_their_units(tmp_path):
+    """One trajectory and one commit for the settings of both; the progress of each counts its own."""
+    small, large = (str(one) for one in STUDY.built_tasks)
+    alike = replace(STUDY, name="alike", tasks=STUDY.tasks[1:], grids=(grid("td", alpha=(0.2, 0.4, 50.0)),), runs=2)
+    other = replace(alike, name="other", schedule=tapered(50))
+    seen, path = {}, tmp_path / "all.db"
+    run_all([STUDY, alike, other], path, workers=1, on_progress=lambda state: seen.update({state.study.name: state}))
+    shared = [(large, 0, 4), (large, 1, 4), (large, 2, 2)]  # 0.2 is in both studies
+    assert units(path) == [*((small, run, 2) for run in range(3)), *shared, (large, 0, 3), (large, 1, 3)]
+    for study in (STUDY, alike, other):
+        run(study, tmp_path / f"{study.name}.db")
+        assert set(content(tmp_path / f"{study.name}.db")) <= set(content(path))
+        state = seen[study.name]
+        assert state.cells == (sum(state.total.values()),) * 2
+        assert state.updates > 0
+    assert seen["s"].diverged == 0
+    assert seen["alike"].diverged == seen["other"].diverged == 2
+
+
+def test_shared_units_are_of_bounded_size(tmp_path, monkeypatch, whole):
+    monkeypatch.setattr("gradient_dd.studies.units.MOST_SETTINGS", 2)
+    alike = replace(STUDY, name="alike", grids=(grid("td", alpha=(0.4, 0.5)),))
+    run_all([STUDY, alike], tmp_path / "a.db", workers=1)
+    assert {settings for *_, settings in units(tmp_path / "a.db")} == {2}
+    assert set(whole) <= set(content(tmp_path / "a.db"))
+
+
 # Killed ----------------------------------------------------------------------------------------------------
 
 KILLED = """
@@ -311,107 +346,3 @@ def test_dask_gives_the_same_store_even_if_a_worker_is_killed(tmp_path):
     result = subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=300)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("same")
-
-
-# The command line ------------------------------------------------------------------------------------------------
-
-
-def call(*arguments):
-    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
-
-
-def test_a_study_file_and_a_rule_of_your_own_from_the_command_line(tmp_path):
-    out = tmp_path / "a.db"
-    study = tmp_path / "study.toml"
-    example = (ROOT / "examples" / "study.toml").read_text().replace("episodes = 300", "episodes = 30")
-    study.write_text(example + '\n[[learners]]\nlearner = "my_tdc_dd"\nalpha = [0.1]\n')
-    rule = f"{ROOT / 'examples' / 'my_rule.py'}:TDC_DD"
-    result = call("sweep", study, "--rule", rule, "--out", out)
-    assert result.returncode == 0, result.stderr
-    assert "my_tdc_dd" in result.stdout
-    assert "65" in call("status", "--out", out).stdout
-    for target, rows in (("t.csv", 13), ("t.parquet", 13)):
-        assert call("export", tmp_path / target, "--out", out).stdout == f"{rows} rows in {tmp_path / target}\n"
-    assert call("export", tmp_path / "r.csv", "--per-run", "--out", out).stdout.startswith("65 rows")
-    assert load_rule(rule).name == "my_tdc_dd"
-
-
-def test_a_dry_run_only_says_what_it_would_be(tmp_path):
-    flags = ["--task", "baird", "--learner", "gtd2:T", "--alpha", "0.01", "--steps", "100", "--out", tmp_path / "a.db"]
-    result = call("sweep", *flags, "--dry-run")
-    assert result.returncode == 0
-    assert "rho_mode T" in result.stderr
-    assert not (tmp_path / "a.db").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ([], "A sweep must have a study file, or --task. Got neither."),
-        (["--task", "baird"], "A sweep must have a study file, or --learner or --rule. Got neither."),
-        (["--task", "baird", "--learner", "tdd", "--steps", "9"], "Unknown learner 'tdd'. Did you mean 'td'?"),
-        (
-            ["--task", "baird", "--learner", "td", "--steps", "9", "--kappa", "1"],
-            "Unknown parameter of these learners: 'kappa'.",
-        ),
-        (
-            ["--task", "baird", "--learner", "td", "--alpha", "fast"],
-            "The values of 'alpha' must be like 0.1,0.3 or 1e-3..1:13.",
-        ),
-        (["--task", "baird", "--learner", "td", "--set", "x"], "'--set' must be written NAME=VALUES. Got 'x'."),
-        (["--task", "baird", "--learner", "td"], "A run must have either 'episodes' or 'steps'."),
-        (["nowhere.toml"], "'nowhere.toml' must be a file that can be read."),
-    ],
-)
-def test_a_bad_request_gets_one_sentence_and_exit_code_2(arguments, sentence):
-    result = call("sweep", *arguments)
-    assert result.returncode == 2
-    assert sentence in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-def test_other_commands_refuse_what_they_cannot_do(tmp_path):
-    missing = call("status", "--out", tmp_path / "none.db")
-    assert missing.returncode == 1
-    assert "must be a results file. Got no such file." in missing.stderr
-    with Store(tmp_path / "a.db", write=True):
-        pass
-    assert "must end in .csv or .parquet" in call("export", tmp_path / "t.xls", "--out", tmp_path / "a.db").stderr
-    nowhere = call("export", tmp_path / "no" / "t.csv", "--out", tmp_path / "a.db")
-    assert nowhere.returncode == 2
-    assert "Traceback" not in nowhere.stderr
-
-
-def test_studies_that_overlap_share_their_cells(tmp_path):
-    more = replace(STUDY, name="more", runs=STUDY.runs + 1)
-    first, second = run_all([STUDY, more], tmp_path / "both.db")
-    run(more, tmp_path / "one.db")
-    assert content(tmp_path / "both.db") == content(tmp_path / "one.db")
-    assert not any(np.isnan(results.errors(task)[1]).any() for results in (first, second) for task in results.tasks)
-
-
-def test_studies_that_run_alike_share_their_units(tmp_path):
-    """One trajectory and one commit for the settings of both; the progress of each counts its own."""
-    small, large = (str(one) for one in STUDY.built_tasks)
-    alike = replace(STUDY, name="alike", tasks=STUDY.tasks[1:], grids=(grid("td", alpha=(0.2, 0.4, 50.0)),), runs=2)
-    other = replace(alike, name="other", schedule=tapered(50))
-    seen, path = {}, tmp_path / "all.db"
-    run_all([STUDY, alike, other], path, workers=1, on_progress=lambda state: seen.update({state.study.name: state}))
-    shared = [(large, 0, 4), (large, 1, 4), (large, 2, 2)]  # 0.2 is in both studies
-    assert units(path) == [*((small, run, 2) for run in range(3)), *shared, (large, 0, 3), (large, 1, 3)]
-    for study in (STUDY, alike, other):
-        run(study, tmp_path / f"{study.name}.db")
-        assert set(content(tmp_path / f"{study.name}.db")) <= set(content(path))
-        state = seen[study.name]
-        assert state.cells == (sum(state.total.values()),) * 2
-        assert state.updates > 0
-    assert seen["s"].diverged == 0
-    assert seen["alike"].diverged == seen["other"].diverged == 2
-
-
-def test_shared_units_are_of_bounded_size(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr("gradient_dd.studies.units.MOST_SETTINGS", 2)
-    alike = replace(STUDY, name="alike", grids=(grid("td", alpha=(0.4, 0.5)),))
-    run_all([STUDY, alike], tmp_path / "a.db", workers=1)
-    assert {settings for *_, settings in units(tmp_path / "a.db")} == {2}
-    assert set(whole) <= set(content(tmp_path / "a.db"))

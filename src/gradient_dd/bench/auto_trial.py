@@ -18,7 +18,7 @@ from gradient_dd.bench.known_logs import log_of, suite
 from gradient_dd.evaluation import Transitions, evaluate_stream
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.online.lanes import StreamLanes
-from gradient_dd.tasks import Task
+from gradient_dd.tasks import Task, baird
 
 GRID = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
 ALPHAS = np.geomspace(1e-3, 2.0, 12)
@@ -44,10 +44,23 @@ def grid_errors(task: Task, log: Transitions) -> Array:
     return np.concatenate(found)
 
 
+def print_baird(rows: int) -> None:
+    """Print what "auto" makes of Baird's counterexample, where TD diverges; every step pays 1."""
+    for n_states in (7, 20):
+        task = baird(n_states)
+        log = log_of(task, rows, seed=0, reward=np.ones(rows))
+        found = evaluate_stream([log], task.n_features, initial_w=task.initial_weights)
+        values, truth = task.features @ found.w, 1 / (1 - float(task.discount.max()))
+        off = float(np.abs(values - truth).max())
+        words = f"{found.chosen}, values off by {off:.2g} of {truth:.0f} at most, TD {found.stability.verdict}"
+        print(f"baird {n_states:<8}{words}", flush=True)
+
+
 def main() -> None:
     """Print the error of "auto" over that of the best setting of the grid, task by task and in all."""
     words = [int(word) for word in sys.argv[1:]]
     mdps, rows, runs = [*words, *(50, 5000, 4)[len(words) :]]
+    print_baird(rows)
     ratios, worse, linear = [], 0, []
     for name, task_of in suite(mdps).items():
         grid, auto, alone, still, trusted = [], [], [], [], 0

@@ -1,8 +1,10 @@
 """Which ladder between TD and GTD2 could be best?  python -m gradient_dd.bench.shadows_forms
 
-Four families lead from a safe learner to a quick one by one number: c in the forms of GTD2 and TDC, κ of Gradient-DD,
-reg of TDRC. For each the best value in hindsight, tuned on every task as in `shadows_trial`, is what a ladder over it
-could reach at most without switching. The tasks have seeds of their own.
+Six families lead from a safe learner to a quick one by one number: c in the forms of GTD2 and TDC, κ of Gradient-DD,
+reg of TDRC, λ of GTD2 and of TD. For each the best value in hindsight, tuned on every task as in `shadows_trial`, is
+what a ladder over it could reach at most without switching. The tasks have seeds of their own. Another λ has another
+fixed point, except where the features can express the true values (walks, Boyan, Baird); errors here are distances to
+that of λ = 0.
 """
 
 from itertools import product
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradient_dd.bench import shadows_cases
 from gradient_dd.bench import shadows_trial as trial
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
@@ -22,26 +25,34 @@ FAMILIES = {
     "c, TDC form": ("tdc_to_td", "c", (0.0, 0.1, 0.3, 0.6, 1.0)),
     "κ of Gradient-DD": ("gradient_dd", "kappa", (0.0, 0.25, 1.0, 4.0, 16.0)),
     "reg of TDRC": ("tdrc", "reg", (0.0, 0.1, 0.3, 1.0, 3.0)),
+    "λ of GTD2": ("gtd2", "lam", (0.0, 0.3, 0.6, 0.9, 1.0)),
+    "λ of TD": ("td", "lam", (0.0, 0.3, 0.6, 0.9, 1.0)),
 }
 ZETAS = (0.25, 1.0, 4.0)
 
 
-def forms_cases() -> list[trial.Case]:
+def forms_cases() -> list[shadows_cases.Case]:
     """Return the tasks: walks and chains, Baird, random MDPs, and two kinds on which TD diverges."""
-    cases = [trial.Case("paper", str(task), task) for task in (random_walk(12), boyan_chain(15))]
-    cases += [trial.Case("Baird", f"Baird {n}", trial.with_random_start(baird(n), FIRST + n)) for n in (6, 7, 9)]
-    cases += [*trial.random_cases("on", 4, FIRST), *trial.random_cases("off", 4, FIRST)]
-    return [*cases, *trial.diverging_cases(5, FIRST), *trial.greedy_cases(6, FIRST)]
+    cases = [shadows_cases.Case("paper", str(task), task) for task in (random_walk(12), boyan_chain(15))]
+    cases += [
+        shadows_cases.Case("Baird", f"Baird {n}", shadows_cases.with_random_start(baird(n), FIRST + n))
+        for n in (6, 7, 9)
+    ]
+    cases += [*shadows_cases.random_cases("on", 4, FIRST), *shadows_cases.random_cases("off", 4, FIRST)]
+    return [*cases, *shadows_cases.diverging_cases(5, FIRST), *shadows_cases.greedy_cases(6, FIRST)]
 
 
-def measures(case: trial.Case, steps: int = trial.STEPS, tuned: int = 2, total: int = 5) -> dict[str, float]:
+def measures(case: shadows_cases.Case, steps: int = trial.STEPS, tuned: int = 2, total: int = 5) -> dict[str, float]:
     """Return the measure of every family on a task: its best setting of the first runs, on the others."""
-    task = trial.aimed_at_the_fixed_point(case.task)
+    task = shadows_cases.aimed_at_the_fixed_point(case.task)
     scale = 1 / float(task.visits @ (task.features**2).sum(axis=1))
     found = {}
     for family, (name, parameter, ladder) in FAMILIES.items():
         grid = product(trial.ALPHAS[1::2], ZETAS, ladder)
         chosen: list[dict[str, Any]] = [{"alpha": a * scale, "zeta": zeta, parameter: v} for a, zeta, v in grid]
+        if name == "td":  # it has no ζ: as many settings by a finer α
+            fine = product(np.geomspace(trial.ALPHAS[1], trial.ALPHAS[-2], len(chosen) // len(ladder)), ladder)
+            chosen = [{"alpha": a * scale, parameter: v} for a, v in fine]
         settings = [LEARNERS[name].setting(**values) for values in chosen]
         areas = []
         for run in range(total):

@@ -9,111 +9,40 @@ import json
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from itertools import chain, count, cycle, islice
+from itertools import chain
 from os import cpu_count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gradient_dd.arrays import Array
+from gradient_dd.bench.shadows_cases import (
+    Case,
+    aimed_at_the_fixed_point,
+    diverging_cases,
+    greedy_cases,
+    paper_cases,
+    random_cases,
+    td_is_stable,
+)
 from gradient_dd.engine.choosing import run_shadow_learner
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.tasks import Task, baird, boyan_chain, from_tables, random_mdp, random_walk
+from gradient_dd.tasks import Task, random_walk
 
 STEPS, EVERY, TUNED, SHOWN = 20_000, 100, 3, 5
-SEED = 2026  # of trajectories and of Baird's initial weights
-SIZES = ((8, 3, 4, 0.9), (20, 3, 8, 0.95), (12, 2, 6, 0.99), (30, 3, 8, 0.9))  # states, actions, features, discount
+SEED = 4127  # of trajectories
+FIRST = 81_000_000  # of the seeds of tasks and of Baird's initial weights, which nothing else uses
 ALPHAS: Array = np.power(10.0, 0.2 - 0.3 * np.arange(15))  # over the mean of ‖x‖²
 ZETAS = (0.25, 1.0, 4.0, 16.0)
 KAPPAS = (0.25, 1.0, 4.0, 16.0)
 CAP = 1000.0  # ratios beyond it, divergence included, count as this
+SUITES = ("whole", "greedy", "reduced", "quick")
+QUICK: dict[str, Any] = {"alphas": ALPHAS[2::4], "steps": 2000, "tuned": 1, "total": 2}
 CHOOSERS = ("shadows, alpha tuned", "shadows, nothing tuned")
-
-
-class Case(NamedTuple):
-    """A task of the trial, and the group it is counted in."""
-
-    group: str
-    name: str
-    task: Task
-
-
-def aimed_at_the_fixed_point(task: Task) -> Task:
-    """Return the same task with the values of the TD fixed point for true values: errors are then distances to it."""
-    aimed = replace(task)
-    aimed.__dict__["true_values"] = task.features @ task.fixed_point
-    return aimed
-
-
-def td_is_stable(task: Task) -> bool:
-    """Return whether no eigenvalue of A has a negative real part, up to rounding."""
-    return bool(np.linalg.eigvals(task.moments.A).real.min() > -1e-10)
-
-
-def with_random_start(task: Task, draw: int) -> Task:
-    """Return the task with initial weights drawn from the standard normal distribution."""
-    return replace(task, initial_weights=np.random.default_rng(SEED + draw).standard_normal(task.n_features))
-
-
-def paper_cases() -> Iterator[Case]:
-    """The paper's tasks, Baird's counterexample in both readings with random initial weights."""
-    for n in (10, 20, 40):
-        yield Case("paper", f"walk {n}", random_walk(n))
-    yield Case("paper", "walk 20, linear", random_walk(20, features="linear"))
-    for n in (20, 50, 100):
-        yield Case("paper", f"Boyan {n}", boyan_chain(n))
-    for n in (7, 20):
-        for reading in ("standard", "paper"):
-            for draw in range(3):
-                task = with_random_start(baird(n, ratios=reading), draw)
-                yield Case("Baird", f"Baird {n}, {reading} ratios, start {draw}", task)
-
-
-def random_cases(target: str, number: int, first: int = 15_000_000) -> Iterator[Case]:
-    """Random MDPs of four sizes in turn; on policy the target is the behaviour policy."""
-    for i in range(number):
-        n, actions, p, discount = SIZES[i % len(SIZES)]
-        seed = first + i + (1_000_000 if target == "off" else 0)
-        task = random_mdp(n, actions, p, discount, seed=seed)
-        if target == "on":
-            task = replace(task, target=np.array(task.behaviour))
-        yield Case(
-            f"random, {target} policy", f"random_mdp({n}, {actions}, {p}, {discount}, seed={seed}), {target}", task
-        )
-
-
-def diverging_cases(number: int, first: int = 17_000_000) -> Iterator[Case]:
-    """Random MDPs of 3 states and 2 features on which TD diverges, from seeds that nothing else uses."""
-    made = ((seed, random_mdp(3, 2, 2, 0.99, seed=seed)) for seed in count(first))
-    diverging = ((seed, task) for seed, task in made if not td_is_stable(task))
-    for seed, task in islice(diverging, number):
-        yield Case("diverging", f"random_mdp(3, 2, 2, 0.99, seed={seed})", task)
-
-
-def greedy_cases(number: int, first: int) -> Iterator[Case]:
-    """MDPs of 8 to 15 states and 4 or 6 features whose target policy goes to large features: TD is unstable there."""
-    sizes = cycle(((8, 3, 4, 0.95), (15, 4, 6, 0.97)))
-    made = ((seed, size, greedy_mdp(*size, seed)) for seed, size in zip(count(first), sizes, strict=False))
-    unstable = (one for one in made if np.linalg.eigvals(one[2].moments.A).real.min() < -0.01)
-    for seed, size, task in islice(unstable, number):
-        yield Case("greedy target", f"greedy_mdp{size}, seed {seed}", task)
-
-
-def greedy_mdp(n: int, actions: int, p: int, discount: float, seed: int) -> Task:
-    """Return an MDP with few likely transitions, uniform behaviour, and a target that nearly maximises a sum of x."""
-    rng = np.random.default_rng(seed)
-    P = 0.98 * rng.dirichlet(np.full(n, 0.1), size=(n, actions)) + 0.02 / n
-    X = rng.random((n, p))
-    wanted = X @ rng.random(p)
-    R = rng.standard_normal((n, actions, n))
-    target = np.full((n, actions), 0.05 / actions)
-    target[np.arange(n), (P @ wanted).argmax(axis=1)] += 0.95
-    return from_tables(P, R, discount, np.full((n, actions), 1 / actions), target, features=X, name="greedy_mdp")
 
 
 def rivals(task: Task, alphas: Array) -> dict[str, list[Setting]]:
@@ -135,6 +64,7 @@ def rivals(task: Task, alphas: Array) -> dict[str, list[Setting]]:
         "c = 0.3": grid("gtd2_to_td", "zeta", ZETAS, c=0.3),
         "c = 0.6": grid("gtd2_to_td", "zeta", ZETAS, c=0.6),
         "c = 1": grid("gtd2_to_td", "zeta", ZETAS, c=1.0),
+        "HTD": grid("htd", "zeta", ZETAS),
     }
 
 
@@ -158,12 +88,13 @@ def shown(case: Case, schedule: Schedule, alphas: Array, steps: int, tuned: int,
     """Return the measure of every learner on a task: its best setting of the first runs, on the others."""
     task = aimed_at_the_fixed_point(case.task)
     runs = [measured(task, schedule, alphas, steps, run) for run in range(total)]
-    measures, tails, places = {}, {}, {}
+    measures, tails, places, means = {}, {}, {}, {}
     for name in runs[0]:
         areas = np.array([areas[name] for areas in runs])
         best = int(np.minimum(areas[:tuned], 1e100).mean(axis=0).argmin())
         measures[name], tails[name] = float(areas[tuned:, best].mean()), float(areas[tuned:, best].max())
         places[name] = best
+        means[name] = [float(f"{mean:.4g}") for mean in np.minimum(areas[tuned:], 1e100).mean(axis=0)]
     start = float(np.linalg.norm(np.sqrt(task.visits) * (task.features @ task.initial_weights - task.true_values)))
     return {
         "group": case.group,
@@ -173,6 +104,7 @@ def shown(case: Case, schedule: Schedule, alphas: Array, steps: int, tuned: int,
         "measure": measures,
         "worst_run": tails,
         "setting": places,
+        "every_setting": means,
     }
 
 
@@ -265,23 +197,32 @@ def lines(trial: dict[str, Any]) -> Iterator[str]:
             )
 
 
+def suite(name: str) -> list[Case]:
+    """Return the tasks of a suite; the quick one has other tasks than the trial."""
+    if name == "greedy":
+        return [*greedy_cases(30, FIRST)]
+    first, paper, random, diverging = FIRST, [*paper_cases(FIRST)], 100, 50
+    if name == "reduced":
+        paper, random, diverging = paper[:7] + paper[7::3], 25, 25
+    if name == "quick":
+        first, paper, random, diverging = 5_000_000, [Case("paper", "walk 5", random_walk(5))], 1, 1
+    on, off = random_cases("on", random, first), random_cases("off", random, first)
+    return [*paper, *on, *off, *diverging_cases(diverging, first)]
+
+
 def main() -> None:
     """Run the trial, or a small one, and write what it saw."""
     parser = ArgumentParser(description="The trial of the learner that chooses, see docs/shadows.md.")
-    parser.add_argument("--quick", action="store_true", help="four tasks, four step sizes, 2,000 steps")
+    parser.add_argument(
+        "--suite", choices=SUITES, default="whole", help="quick: four tasks, four step sizes, 2,000 steps"
+    )
     parser.add_argument("--schedule", choices=("constant", "tapered"), default="constant")
     parser.add_argument("--done", action="store_true", help="run nothing; show the tasks that are done")
     parser.add_argument("--out", type=Path, default=Path("shadows_trial.json"))
     chosen = parser.parse_args()
     schedule = constant if chosen.schedule == "constant" else tapered(STEPS // 10, per="step")
-    if chosen.quick:  # other tasks than those of the trial
-        first = 5_000_000
-        cases = [Case("paper", "walk 5", random_walk(5)), *random_cases("on", 1, first), *random_cases("off", 1, first)]
-        cases += diverging_cases(1, first)
-        options: dict[str, Any] = {"alphas": ALPHAS[2::4], "steps": 2000, "tuned": 1, "total": 2}
-    else:
-        cases = [*paper_cases(), *random_cases("on", 100), *random_cases("off", 100), *diverging_cases(50)]
-        options = {}
+    options: dict[str, Any] = QUICK if chosen.suite == "quick" else {}
+    cases = suite(chosen.suite)
     rows = chosen.out.with_suffix(".rows")  # one line for each task that is done: a second call goes on from there
     known = read_rows(rows)
 

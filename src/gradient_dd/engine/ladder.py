@@ -6,8 +6,8 @@ A rung is TD, GTD2 or something between them, at a step size of its own,
     η ← η + ζ m α (ρ δ − x·η) x
 
 so that (c = 1, direct) is TD and (c = 0, not direct) is GTD2; or the average of another rung over the last part of the
-run; or it stands still (m = 0). `online/shadows.py` has the whole method. The numbers were chosen on two design
-suites, of 22 and 73 tasks, and then left alone; `docs/shadows.md` says what happens when they change.
+run; or it stands still (m = 0). `online/shadows.py` has the whole method. The numbers were chosen on three design
+suites, of 22, 73 and 98 tasks, and then left alone; `docs/shadows.md` says what happens when they change.
 """
 
 from typing import NamedTuple
@@ -57,6 +57,7 @@ NARROW = Ladder(
         Rung(0.6, 0.25, 0.0, False),
         Rung(0.2, 1.0, 0.3, False),
         Rung(0.2, 1.0, 1.0, True),
+        *(Rung(0.0, 0.0, 0.0, False, averages=rung) for rung in (0, 1, 3, 4, 6)),
     ),
     first=6,
     caution=30.0,
@@ -93,7 +94,11 @@ MEMORY = 10  # blocks over which levels are averaged
 STAY = 0.9  # the present choice counts as so much better than it is
 WORSE = 2.0  # a rung whose predicted error is so many times the best one's starts again from the best
 AVERAGE = 4.0  # an average is moved by this share over the number of blocks: it covers the last quarter of the run
+WINDOW = 256  # blocks at most between two readings of the size of a growth shadow
+FAR = 1e100  # a growth shadow whose size leaves [1/FAR, FAR] is scaled to 1
+STEEPEST = 1e50  # growth of a growth shadow counts as this at most
 HUGE = 1e200  # a level beyond it, or none, counts as this
 
-COPIES = 1 + STARTS + 1  # of a rung: its own weights, the bias shadows, the noise shadow
+COPIES = 1 + STARTS + 2  # of a rung: its own weights, the bias shadows, the noise shadow, the growth shadow
 NOISE = STARTS + 1
+GROWTH = STARTS + 2

@@ -12,7 +12,7 @@ from typing import Any
 
 from gradient_dd.errors import Words, file_path, must
 
-FORMAT = "gradient-dd evaluation 1"
+FORMAT = "gradient-dd evaluation 2"
 ALLOWED = ("gradient_dd.", "numpy.", "numpy")
 PLAIN = {"builtins": {"set", "frozenset", "slice", "complex", "bytearray"}, "collections": {"OrderedDict", "deque"}}
 

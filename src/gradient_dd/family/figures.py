@@ -21,6 +21,7 @@ with extra("report"):
     from matplotlib.figure import Figure as Canvas
 
 HEAT = LinearSegmentedColormap.from_list("heat", ["#ffffff", "#f6d7a7", "#d9733f", "#8c2d1f"])
+LIGHT_INK = "#fefefe"  # not pure white, which a page in dark colours turns into the colour of its paper
 SPAN = 2.0  # how far the axes of the DD term reach from 1
 WORST = 4.0  # the ratio from which on a cell has the last colour
 
@@ -72,7 +73,7 @@ def matrix(contest: Contest, found: list[Standing]) -> Any:
         for column, problem in enumerate(problems):
             one = cells[name, problem]
             dark = one.ratio.estimate > 2.6 or not np.isfinite(one.ratio.estimate)
-            ink = "#ffffff" if dark else "#222222"
+            ink = LIGHT_INK if dark else "#222222"
             close = not one.ratio.low > 1
             axes.text(
                 column - 0.08,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gradient_dd.online.shadows import ShadowLearner
 
 FORMAT = "gradient-dd shadow learner"
-VERSION = 1
+VERSION = 2  # 1 had no growth shadows and no shares
 
 
 def write_shadow_learner(path: Any, agent: "ShadowLearner") -> None:

@@ -7,16 +7,19 @@ averages of some of them: the rungs of a ladder (`engine/ladder.py`). Each rung 
                     without its noise: it shrinks as the rung forgets where it began, and grows where the rung diverges
     a noise shadow  a copy that starts at 0 and gets ±δ for a reward, with random signs, δ being the TD error of the
                     present choice (without an alpha: less what x foretells of it): how far it moves is what noise does
+    a growth shadow a bias shadow that is left alone: what it grows by in the last part of the run is where a rung leads
 
 Every BLOCK steps the squared values of the shadows at the states visited are averaged, and
 
-    predicted error² of rung k = caution B² (bias level of k) + noise level of k
+    predicted error² of rung k = (caution B² (bias level of k) + noise level of k) · max(1, growth of k)²
 
 B² being a mean square of x·(w − w₀) and δ in a block: the size of the initial error. The rung with the smallest one is
-read out. A rung whose predicted error is more than WORSE times the smallest starts again from the best: weights and
-shadows. So a rung that diverges is brought back, and a slow rung with little noise goes on from where a quick one has
-come. Without an alpha most rungs have a wrong step size. Then some are averages of others, one stands still, and a
-rung that was brought back must wait before it can be chosen, twice as long each time.
+the choice. What is read out is the mean of all rungs, weighted by one over the square of that prediction: it consists
+mostly of the rungs that are nearly as good as the choice. A rung whose predicted error is more than WORSE times the
+smallest starts again from the best: weights, bias shadows and noise shadow. So a rung that diverges is brought back,
+and a slow rung with little noise goes on from where a quick one has come. Some rungs are averages of others. Without
+an alpha most rungs have a wrong step size. Then one stands still, and a rung that was brought back must wait before it
+can be chosen, twice as long each time.
 
 All is O(non-zeros) a step; a choice is O(p) every BLOCK steps.
 """
@@ -91,13 +94,18 @@ class ShadowLearner:
 
     @property
     def choice(self) -> Rung:
-        """The rung that is read out now."""
+        """The rung whose predicted error is smallest now."""
         return self.rungs[self._copies.chosen]
 
     @property
     def w(self) -> Array:
-        """(p,) the weights of the present choice; a copy."""
-        return self._copies.w[:, self._copies.own()].copy()
+        """(p,) the weights that are read out: those of all rungs, each with its share; a copy."""
+        return self._copies.read_out()
+
+    @property
+    def shares(self) -> Array:
+        """(rungs,) the share of every rung in the weights that are read out; a copy."""
+        return self._copies.shares.copy()
 
     @property
     def eta(self) -> Array:

@@ -25,11 +25,12 @@ COLOURS = {
     CHOOSERS[0]: RED,
     CHOOSERS[1]: YELLOW,
 }
+NEAR = 0.03  # logs of points of the plane nearer than this: the lower one has its label below
 SMALLEST, LARGEST = 1e-5, 0.1  # growth per step at which the colours of a map begin and end
 
 
 def colour_of(name: str) -> str:
-    """Return the colour of a learner; those with a fixed c share one."""
+    """Return the colour of a learner; HTD and those with a fixed c share one."""
     return COLOURS.get(name, BLUE)
 
 
@@ -38,10 +39,15 @@ def draw_plane(tables: dict[str, dict[str, Any]], folder: Path) -> None:
     with styled():
         sheet = Sheet(1, (3.6,), width=6.0)
         axes = sheet.axes(0, 0)
-        for name, row in tables["TD stable"].items():
-            place = row["geometric_mean"], tables["TD unstable"][name]["geometric_mean"]
+        places = {
+            name: (row["geometric_mean"], tables["TD unstable"][name]["geometric_mean"])
+            for name, row in tables["TD stable"].items()
+        }
+        for name, place in places.items():
             axes.plot(*place, "o", color=colour_of(name), markersize=9 if name in CHOOSERS else 6)
-            axes.annotate(name, place, xytext=(7, 4), textcoords="offset points", fontsize=8)
+            higher = [other for other in places.values() if other[1] > place[1]]
+            below = any(np.abs(np.log(np.divide(place, other))).max() < NEAR for other in higher)
+            axes.annotate(name, place, xytext=(7, -11 if below else 4), textcoords="offset points", fontsize=8)
         axes.set(xscale="log", yscale="log", xlabel="where TD is stable", ylabel="where TD is unstable")
         for axis in (axes.xaxis, axes.yaxis):
             plain_numbers(axis)
@@ -71,7 +77,7 @@ def draw_choices(runs: list[Choices], folder: Path) -> None:
                 thousands(axes.xaxis)
         sheet.say(
             "What is chosen over time, with nothing tuned",
-            "Above: ‖X(w − w*)‖. Below: c of the rung that is read out, 0 is GTD2 and 1 is TD;\n"
+            "Above: ‖X(w − w*)‖. Below: c of the best rung by its prediction, 0 is GTD2 and 1 is TD;\n"
             "dark is a small step size, light a large one; a grey bar below 0: it stands still.",
         )
         sheet.save(folder, "shadows-choices")

@@ -1,7 +1,7 @@
 """The numbers of the shadows report: a reduced trial, what is chosen over time, and stability maps.
 
-The reduced trial has the rules of `bench/shadows_trial.py`, on 22 tasks of their own and fewer runs. It takes about a
-minute of two cores; the whole one takes ten times as long.
+The reduced trial has the rules of `bench/shadows_trial.py`, on 22 tasks of their own and fewer runs. It takes about
+two minutes of two cores, most of it to compile kernels; the whole one takes ten minutes of one.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
+from gradient_dd.bench import shadows_cases
 from gradient_dd.bench import shadows_trial as trial
 from gradient_dd.engine import ladder
 from gradient_dd.engine.choosing import run_shadow_learner
@@ -28,13 +29,15 @@ MAP_ALPHAS = np.geomspace(1e-3, 1, 13)  # of the maps, over the mean of ‖x‖�
 POINTS = 100  # steps between two points of a curve
 
 
-def reduced_cases() -> list[trial.Case]:
+def reduced_cases() -> list[shadows_cases.Case]:
     """Return the tasks of the reduced trial: all groups of the whole one, other seeds."""
-    paper = [trial.Case("paper", str(task), task) for task in (random_walk(10), random_walk(20), boyan_chain(20))]
-    paper += [trial.Case("Baird", "Baird 7", trial.with_random_start(baird(7), FIRST))]
-    paper += [trial.Case("Baird", "Baird 10", trial.with_random_start(baird(10), FIRST + 1))]
-    random = [*trial.random_cases("on", 4, FIRST), *trial.random_cases("off", 4, FIRST)]
-    return [*paper, *random, *trial.diverging_cases(5, FIRST), *trial.greedy_cases(4, FIRST)]
+    paper = [
+        shadows_cases.Case("paper", str(task), task) for task in (random_walk(10), random_walk(20), boyan_chain(20))
+    ]
+    paper += [shadows_cases.Case("Baird", "Baird 7", shadows_cases.with_random_start(baird(7), FIRST))]
+    paper += [shadows_cases.Case("Baird", "Baird 10", shadows_cases.with_random_start(baird(10), FIRST + 1))]
+    random = [*shadows_cases.random_cases("on", 4, FIRST), *shadows_cases.random_cases("off", 4, FIRST)]
+    return [*paper, *random, *shadows_cases.diverging_cases(5, FIRST), *shadows_cases.greedy_cases(4, FIRST)]
 
 
 def reduced_trial(rows: Path, on_task: Callable[[str], None]) -> dict[str, Any]:
@@ -49,7 +52,7 @@ def reduced_trial(rows: Path, on_task: Callable[[str], None]) -> dict[str, Any]:
 
 
 class Choices(NamedTuple):
-    """A run with nothing tuned: the error, the share c that is read out, and the step size over α at its start."""
+    """A run with nothing tuned: the error, the share c of the choice, and the step size over α at its start."""
 
     name: str
     errors: Array
@@ -59,7 +62,7 @@ class Choices(NamedTuple):
 
 def choices_over_time() -> list[Choices]:
     """Return what is chosen on four tasks: two on which TD is right, two on which it diverges."""
-    greedy = next(trial.greedy_cases(1, FIRST)).task
+    greedy = next(shadows_cases.greedy_cases(1, FIRST)).task
     tasks = {"walk 20": random_walk(20), "Boyan 20": boyan_chain(20), "Baird 7": baird(7), "a greedy target": greedy}
     return [chosen(name, task) for name, task in tasks.items()]
 
@@ -67,7 +70,7 @@ def choices_over_time() -> list[Choices]:
 def chosen(name: str, task: Task) -> Choices:
     """Return one run on a task."""
     run = run_shadow_learner(
-        trial.aimed_at_the_fixed_point(task), steps=trial.STEPS, every=POINTS, seed=FIRST, shadow_seed=1
+        shadows_cases.aimed_at_the_fixed_point(task), steps=trial.STEPS, every=POINTS, seed=FIRST, shadow_seed=1
     )
     rungs = [rung if rung.averages < 0 else ladder.WIDE.rungs[rung.averages] for rung in ladder.WIDE.rungs]
     shares = np.array([rung.c if rung.multiple else np.nan for rung in rungs])
@@ -90,7 +93,7 @@ def stability_maps() -> list[StabilityMap]:
     """Return maps of Baird's counterexample and of a random MDP on which TD diverges."""
     return [
         stability_map("Baird 7", baird(7)),
-        stability_map("a diverging MDP", next(trial.diverging_cases(1, FIRST)).task),
+        stability_map("a diverging MDP", next(shadows_cases.diverging_cases(1, FIRST)).task),
     ]
 
 

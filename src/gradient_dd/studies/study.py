@@ -27,7 +27,7 @@ from gradient_dd.learners import Setting, find
 from gradient_dd.studies.grids import MOST_SETTINGS, Grid, TaskSpec
 from gradient_dd.tasks import Task
 
-ENGINE_VERSION = 3  # raised whenever a change of the engine could change a result
+ENGINE_VERSION = 4  # raised whenever a change of the engine could change a result
 BEYOND = 2**62  # runs and seeds are less: the sum of two is still a number that a results file can hold
 NS_PER_UPDATE = 0.9  # on one core, sampling and errors included: what estimates of time are made with
 
