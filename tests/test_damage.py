@@ -28,7 +28,7 @@ COMMAND = str(Path(sys.executable).parent / "gradient-dd")
 STUDY = Study(
     "s",
     tasks=(task("random_walk", n_states=3), task("random_walk", n_states=5)),
-    grids=(grid("td", alpha=(0.1, 0.2)), grid("tdrc", alpha=0.1)),
+    grids=(grid("td", alpha=(0.1, 0.2)), grid("natural_gtd2", alpha=0.1)),  # each has a kernel, and a cost, of its own
     schedule=tapered(100),
     episodes=30,
     runs=3,
