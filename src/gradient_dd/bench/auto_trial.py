@@ -83,8 +83,8 @@ def main() -> None:
         worse += harmful
         if not name.startswith("mdp") or ratios[-1] > 1.3 or harmful:
             errors = f"auto {np.mean(auto):.4f}, best of the grid {best_error:.4f}, not learning {np.mean(still):.4f}"
-            told = f"{ratios[-1]:.2f} times (without LSTD {linear[-1]:.2f}), trusted in {trusted} of {runs}"
-            print(f"{name:14}{errors}: {told}", flush=True)
+            shown = f"{ratios[-1]:.2f} times (without LSTD {linear[-1]:.2f}), trusted in {trusted} of {runs}"
+            print(f"{name:14}{errors}: {shown}", flush=True)
     both = np.array([ratios, linear])
     print(
         f"{len(ratios)} tasks, {rows:,} rows, {runs} runs: auto within 1.3 times on {(both[0] <= 1.3).sum()}, ", end=""

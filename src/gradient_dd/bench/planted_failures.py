@@ -153,7 +153,7 @@ def too_short(seed: int) -> Transitions:
 
 
 class Failure(NamedTuple):
-    """A planted failure: the log of a seed, what must be said of it, and the options of the evaluation."""
+    """A planted failure: the log of a seed, what its verdict must name, and the options of the evaluation."""
 
     log: Callable[[int], Transitions | dict[str, Array]]
     wanted: tuple[str, ...]

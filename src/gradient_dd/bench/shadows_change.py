@@ -30,12 +30,12 @@ def learners(p: int, alpha: float) -> dict[str, Callable[[], Any]]:
         "GTD2": lambda: Learner("gtd2", p, alpha=alpha),
         "shadows, this alpha": lambda: ShadowLearner(p, alpha),
         "shadows, no alpha": lambda: ShadowLearner(p),
-        "shadows, no alpha, told": lambda: ShadowLearner(p),
+        "shadows, no alpha, restarted": lambda: ShadowLearner(p),
     }
 
 
-def errors(make: Callable[[], Any], halves: tuple[Task, Task], run: int, told: bool, steps: int) -> list[float]:
-    """Return the error at the end of each half; inf once it has diverged. `told` restarts the shadows at the change."""
+def errors(make: Callable[[], Any], halves: tuple[Task, Task], run: int, restart: bool, steps: int) -> list[float]:
+    """Return the error at the end of each half; inf once it has diverged. `restart`: the shadows, at the change."""
     agent, ends = make(), []
     column = Stream(halves[0], 1, run).take(steps)
     for task, part in zip(halves, np.split(column, 2), strict=True):
@@ -47,7 +47,7 @@ def errors(make: Callable[[], Any], halves: tuple[Task, Task], run: int, told: b
             ends.append(distance(task, agent.w))
         except DivergedError:
             ends.append(np.inf)
-        if told:
+        if restart:
             agent.restart_shadows()
     return ends
 
@@ -79,9 +79,9 @@ def main(steps: int = STEPS, runs: int = RUNS) -> None:
             for name, make in learners(after.n_features, alpha * scale).items():
                 if "no alpha" in name and alpha != 0.1:
                     continue
-                told = name.endswith("told")
-                ends = np.mean([errors(make, (before, after), run, told, steps) for run in range(runs)], axis=0)
-                print(f"  alpha {alpha:<5g} {name:24} before {ends[0]:9.3g}   at the end {ends[1]:9.3g}", flush=True)
+                restart = name.endswith("restarted")
+                ends = np.mean([errors(make, (before, after), run, restart, steps) for run in range(runs)], axis=0)
+                print(f"  alpha {alpha:<5g} {name:28} before {ends[0]:9.3g}   at the end {ends[1]:9.3g}", flush=True)
 
 
 if __name__ == "__main__":

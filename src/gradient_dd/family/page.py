@@ -18,7 +18,7 @@ from gradient_dd.report.small_svg import Dot, dots_in_a_row
 CLASSES = {"holds": "holds", "does not hold": "fails"}
 COLOURS = {"holds": RED, "fails": BLUE, "open": BLACK}
 MOST_DOTS = 12  # of a small picture
-MOST_TOLD = 8  # comparisons of a finding; of more, the fractions are told
+MOST_LISTED = 8  # comparisons of a finding; of more, only the fractions are shown
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def ledger_row(verdict: Verdict) -> dict[str, Any]:
         "class": CLASSES.get(verdict.verdict, "part"),
         "picture": dots_in_a_row([dot(one) for one in comparisons[:MOST_DOTS]], comparisons[0].bound),
         "comparisons": comparisons,
-        "finding": verdict.finding if len(comparisons) <= MOST_TOLD else fractions(verdict.judgements, goals=False),
+        "finding": verdict.finding if len(comparisons) <= MOST_LISTED else fractions(verdict.judgements, goals=False),
     }
 
 

@@ -92,10 +92,10 @@ def write_all(contest: Contest, trials: list[Trial], scale: Scale, folder: Path,
     """Judge, draw and write everything into the folder."""
     begin = perf_counter()
     verdicts, found = judge(contest, trials), standings(contest)
-    told, costs = conclusions(verdicts, found), costs_of(contest.problems, scale, folder / STORE)
+    answer, costs = conclusions(verdicts, found), costs_of(contest.problems, scale, folder / STORE)
     write_tables(contest, found, scale, folder / "tables")
     write_claims(verdicts, folder / "claims.json")
     figures = draw_all(contest, found, verdicts, costs, folder / "figures", scale.note)
-    page = write_page(PageContent(contest, scale, told, effects(verdicts), verdicts, found, figures), folder)
+    page = write_page(PageContent(contest, scale, answer, effects(verdicts), verdicts, found, figures), folder)
     on_stage(f"Verdicts, tables, figures and report: {perf_counter() - begin:.1f} s")
-    return Comparison(told, verdicts, found, page)
+    return Comparison(answer, verdicts, found, page)

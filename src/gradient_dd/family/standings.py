@@ -94,19 +94,19 @@ def conclusions(verdicts: list[Verdict], found: list[Standing]) -> list[str]:
     for dd, judged in dd_comparisons(verdicts).items():
         for reading, comparisons in judged.items():
             readings.setdefault(reading, []).extend((LEARNERS[WITH_DD[dd]].label, one) for one in comparisons)
-    told = [counted(reading, pairs) for reading, pairs in readings.items()]
+    counts = [counted(reading, pairs) for reading, pairs in readings.items()]
     ranks = mean_ranks(found)
     leaders = [f"{LEARNERS[name].label} {rank:.1f}" for name, rank in list(ranks.items())[:5]]
-    return [*told, f"Mean ranks over all problems, lowest first: {', '.join(leaders)}, of {len(ranks)} learners."]
+    return [*counts, f"Mean ranks over all problems, lowest first: {', '.join(leaders)}, of {len(ranks)} learners."]
 
 
 def counted(reading: str, pairs: list[tuple[str, Comparison]]) -> str:
     """Return in how many comparisons the term helps, and where it helps and harms most; each pair names a learner."""
     clear = [(label, one) for label, one in pairs if one.outcome != "open" and not is_little(one)]
     lower, higher = ([pair for pair in clear if pair[1].outcome == word] for word in ("holds", "fails"))
-    told = f"With {reading} the DD term lowers the error in {len(lower)} of {len(pairs)} comparisons"
-    told += f"{most(min, lower)}, raises it in {len(higher)}{most(max, higher)}, "
-    return f"{told}and changes it by less than {100 * LITTLE:g} % or not clearly in {len(pairs) - len(clear)}."
+    sentence = f"With {reading} the DD term lowers the error in {len(lower)} of {len(pairs)} comparisons"
+    sentence += f"{most(min, lower)}, raises it in {len(higher)}{most(max, higher)}, "
+    return f"{sentence}and changes it by less than {100 * LITTLE:g} % or not clearly in {len(pairs) - len(clear)}."
 
 
 def most(which: Callable[..., tuple[str, Comparison]], pairs: list[tuple[str, Comparison]]) -> str:
@@ -124,12 +124,12 @@ def is_little(one: Comparison) -> bool:
 
 def effects(verdicts: list[Verdict]) -> list[str]:
     """Return for each learner where the DD term helps it and where not, with intervals."""
-    told = []
+    sentences = []
     for dd, readings in dd_comparisons(verdicts).items():
         parts = [f"with {reading} it {effect(comparisons)}." for reading, comparisons in readings.items()]
         label = LEARNERS[WITH_DD[dd]].label
-        told.append(f"The DD term in {label}: {' '.join([parts[0], *map(first_upper, parts[1:])])}")
-    return told
+        sentences.append(f"The DD term in {label}: {' '.join([parts[0], *map(first_upper, parts[1:])])}")
+    return sentences
 
 
 def effect(comparisons: list[Comparison]) -> str:

@@ -22,7 +22,7 @@ from gradient_dd.studies.checked import checked_costs
 from gradient_dd.studies.statistics import estimate, has_exploded
 from gradient_dd.studies.store import Store
 
-TIMED = ("collision", "walk-19", "random-mdp")  # problems whose costs are told: few and many features, dense ones
+TIMED = ("collision", "walk-19", "random-mdp")  # problems whose costs are shown: few and many features, dense ones
 MOST_TIMED = 5  # runs
 
 
