@@ -1,7 +1,7 @@
 """The numbers of the shadows report: a reduced trial, what is chosen over time, and stability maps.
 
-The reduced trial has the rules of `bench/shadows_trial.py`, on 22 tasks of their own and fewer runs. It takes about
-two minutes of two cores, most of it to compile kernels; the whole one takes ten minutes of one.
+The reduced trial has the rules of `bench/shadows_trial.py`, on 22 tasks of their own and fewer runs. It takes three
+and a half minutes, most of them to compile kernels; the whole one takes ten minutes of one core.
 """
 
 from collections.abc import Callable

@@ -39,7 +39,7 @@ def reproduce(
 
     Leaves report.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a second call
     resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce shadows` makes the report of the
-    learner that chooses instead, in results-shadows: a trial, four figures and verdicts, in about two minutes.
+    learner that chooses instead, in results-shadows: a trial, four figures and verdicts, in about four minutes.
     `gradient-dd reproduce family` compares every learner on the problems of the field, in results-family, and says
     where the DD term helps, in about ten minutes.
     """
