@@ -38,9 +38,7 @@ def reproduce_shadows(folder: Path, on_stage: Callable[[str], None]) -> Made:
     figures = folder / "figures"
     figures.mkdir(parents=True, exist_ok=True)
     count = len(reduced_cases())
-    on_stage(
-        f"a reduced trial of {count} tasks, {TUNED} runs to tune and {SHOWN} to show: about four minutes"
-    )
+    on_stage(f"a reduced trial of {count} tasks, {TUNED} runs to tune and {SHOWN} to show: about four minutes")
     trial = reduced_trial(folder / "trial.rows", lambda task: on_stage(f"  done: {task}"))
     on_stage("choices over time, and stability maps")
     choices, maps = choices_over_time(), stability_maps()
