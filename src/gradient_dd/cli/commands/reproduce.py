@@ -41,7 +41,7 @@ def reproduce(
     resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce shadows` makes the report of the
     learner that chooses instead, in results-shadows: a trial, four figures and verdicts, in about four minutes.
     `gradient-dd reproduce family` compares every learner on the problems of the field, in results-family, and says
-    where the DD term helps, in about ten minutes.
+    where the DD term helps, in about twelve minutes.
     """
     if "family" in figures:
         reproduce_family(figures, runs, episodes, workers, dask, out, as_json)
