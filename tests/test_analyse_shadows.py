@@ -1,4 +1,4 @@
-"""`gradient-dd analyse --shadows`: exponents over a task and over a log, and how they are told."""
+"""`gradient-dd analyse --shadows`: exponents over a task and over a log, and how they are shown."""
 
 import json
 

@@ -190,17 +190,17 @@ def test_the_dd_term_helps_where_errors_are_lower_with_it(factor, word):
     noise = 0.0 if factor == 1 else 1e-3  # of twenty alike pairs with noise, one may seem to differ
     contest = made_up(world, [*WITH_DD, *WITH_DD.values()], ("collision", "boyan"), noise)
     verdicts = judge(contest, [])
-    told = effects(verdicts)
+    shown = effects(verdicts)
     for base in WITH_DD.values():
         assert verdict_on(verdicts, f"dd-{base}").verdict == word
-    said = {
+    words = {
         "holds": "it lowers the error on collision (0.50",
         "does not hold": "it raises the error on collision (2.00",
         "not decided": "it changes the error by less than 1 % on collision, boyan",
     }
     ways = {base: len(verdict_on(verdicts, f"dd-{base}").judgements) for base in WITH_DD.values()}
     assert ways == {"gtd2": 4, "tdc": 4, "tdrc": 2, "htd": 4, "pgtd2": 4}  # TDRC has one ζ
-    assert sum(sentence.count(said[word]) for sentence in told) == sum(ways.values())
+    assert sum(sentence.count(words[word]) for sentence in shown) == sum(ways.values())
 
 
 def test_the_dd_term_is_judged_with_lambda_tuned_and_without_a_trace():
@@ -225,8 +225,8 @@ def test_the_answer_counts_and_names_the_strongest():
         return flat(problem, setting, measure, shown) * factor
 
     contest = made_up(world, ("gtd2", "gradient_dd", "tdc", "tdc_dd", "htd", "htd_dd"), noise=1e-6)
-    told = conclusions(judge(contest, []), standings(contest))[1]
-    assert told == (
+    shown = conclusions(judge(contest, []), standings(contest))[1]
+    assert shown == (
         "With λ = 0 the DD term lowers the error in 2 of 3 comparisons "
         "(most in GTD2 on collision, 0.50 × [0.50, 0.50]), "
         "raises it in 1 (most in HTD on collision, 3.00 × [3.00, 3.00]), "
@@ -242,8 +242,8 @@ def test_a_clear_but_tiny_change_is_called_tiny():
     verdicts = judge(contest, [])
     assert verdict_on(verdicts, "dd-gtd2").verdict == "holds"
     assert "lowers the error in 0 of 1 comparisons, raises it in 0, and" in conclusions(verdicts, standings(contest))[0]
-    (told,) = effects(verdicts)
-    assert told.count("it changes the error by less than 1 % on collision.") == 2 * len(AT_LAMBDAS)
+    (shown,) = effects(verdicts)
+    assert shown.count("it changes the error by less than 1 % on collision.") == 2 * len(AT_LAMBDAS)
 
 
 def test_with_the_same_zetas_the_learner_without_the_term_has_no_others():

@@ -75,7 +75,6 @@ def changed_file(tmp_path, change):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda header, arrays: header.update(version=99),
         lambda header, arrays: header["numbers"].update(chosen=50),
         lambda header, arrays: header["numbers"].update(steps=-1),
         lambda header, arrays: header.update(alpha=None),
@@ -88,6 +87,13 @@ def changed_file(tmp_path, change):
 def test_a_changed_file_is_refused(change, tmp_path):
     with pytest.raises(BadRequestError):
         ShadowLearner.load(changed_file(tmp_path, change))
+
+
+@pytest.mark.parametrize("version", [1, 99])
+def test_a_file_of_another_version_is_called_so(version, tmp_path):
+    path = changed_file(tmp_path, lambda header, arrays: header.update(version=version))
+    with pytest.raises(BadRequestError, match=rf"must be of version 2\. Got {version}\. Another gradient-dd wrote it"):
+        ShadowLearner.load(path)
 
 
 def test_another_learners_file_is_refused(tmp_path):

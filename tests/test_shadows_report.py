@@ -44,16 +44,16 @@ def small(monkeypatch):
     monkeypatch.setattr(reproduce, "stability_maps", lambda: [made_up_map("one"), made_up_map("other")])
 
 
-def test_a_run_is_told_by_the_share_and_the_step_size_of_its_choices(monkeypatch):
-    """A rung that averages is told as its source; one that stands still has no share."""
+def test_a_run_is_shown_by_the_share_and_the_step_size_of_its_choices(monkeypatch):
+    """A rung that averages is shown as its source; one that stands still has no share."""
     rungs = ladder.WIDE.rungs
     run = Chosen(np.ones(3), np.array([0, 17, len(rungs) - 1]), np.zeros(2))
     monkeypatch.setattr(measure, "run_shadow_learner", lambda *_, **__: run)
-    told = measure.chosen("walk", tasks.random_walk(3))
+    found = measure.chosen("walk", tasks.random_walk(3))
     assert rungs[17].averages == 3
-    assert told.shares[:2].tolist() == [rungs[0].c, rungs[3].c]
-    assert told.sizes[:2].tolist() == [ladder.UNIT * rungs[0].multiple, ladder.UNIT * rungs[3].multiple]
-    assert np.isnan([told.shares[2], told.sizes[2]]).all()
+    assert found.shares[:2].tolist() == [rungs[0].c, rungs[3].c]
+    assert found.sizes[:2].tolist() == [ladder.UNIT * rungs[0].multiple, ladder.UNIT * rungs[3].multiple]
+    assert np.isnan([found.shares[2], found.sizes[2]]).all()
 
 
 def test_the_command_leaves_figures_verdicts_and_a_page(small, tmp_path):

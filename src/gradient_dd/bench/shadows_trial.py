@@ -223,7 +223,7 @@ def main() -> None:
     schedule = constant if chosen.schedule == "constant" else tapered(STEPS // 10, per="step")
     options: dict[str, Any] = QUICK if chosen.suite == "quick" else {}
     cases = suite(chosen.suite)
-    rows = chosen.out.with_suffix(".rows")  # one line for each task that is done: a second call goes on from there
+    rows = chosen.out.with_suffix(".rows")  # one line for each task that is done: a second call runs the others
     known = read_rows(rows)
 
     def keep(row: dict[str, Any]) -> None:

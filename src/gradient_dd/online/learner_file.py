@@ -17,6 +17,7 @@ from gradient_dd.npz import DamagedError, read_arrays
 from gradient_dd.online.features import Features, Own, from_data
 from gradient_dd.online.trace_state import array_shapes
 
+DAMAGE = OSError, AttributeError, KeyError, RecursionError, TypeError, ValueError  # what reading a damaged file raises
 FORMAT = "gradient-dd learner"
 VERSION = 2  # of a learner with traces; files of others have stayed at 1
 
@@ -107,11 +108,15 @@ def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None, featur
         )
     except GradientDDError:
         raise
-    except OSError as error:
-        raise must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "a damaged one")) from None
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        got = Words("another file, or a damaged one")
-        raise must(f"{str(path)!r}", "be a learner saved by gradient-dd", got) from None
+    except DAMAGE as error:
+        raise unreadable(path, "a learner saved by gradient-dd", error) from None
+
+
+def unreadable(path: Any, wanted: str, error: Exception) -> BadRequestError:
+    """Return the error for a file that cannot be read, or that is not what was wanted."""
+    if isinstance(error, OSError):
+        return must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "a damaged one"))
+    return must(f"{str(path)!r}", f"be {wanted}", Words("another file, or a damaged one"))
 
 
 def checked_counts(counts: dict[str, Any]) -> Counts:

@@ -8,9 +8,9 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine import ladder
 from gradient_dd.engine.schedules import Schedule
-from gradient_dd.errors import GradientDDError, Words, file_path, must, number, whole_number
+from gradient_dd.errors import GradientDDError, file_path, must, number, whole_number
 from gradient_dd.npz import DamagedError, read_arrays
-from gradient_dd.online.learner_file import describe, saved_schedule, write_arrays
+from gradient_dd.online.learner_file import DAMAGE, describe, saved_schedule, unreadable, write_arrays
 from gradient_dd.online.shadow_copies import ARRAYS, NUMBERS, ShadowCopies
 
 if TYPE_CHECKING:
@@ -44,8 +44,11 @@ def read_shadow_learner(path: Any, schedule: Schedule | None) -> tuple[dict[str,
     try:
         arrays = read_arrays(place)
         header = json.loads(str(arrays.pop("header")))
-        if header["format"] != FORMAT or header["version"] != VERSION:
+        if header["format"] != FORMAT:
             raise DamagedError("another format")
+        if header["version"] != VERSION:
+            rule, hint = f"be of version {VERSION}", "Another gradient-dd wrote it: please learn again."
+            raise must(f"{str(path)!r}", rule, header["version"], hint)
         return (
             checked_header(header),
             checked_arrays(arrays, header),
@@ -53,11 +56,8 @@ def read_shadow_learner(path: Any, schedule: Schedule | None) -> tuple[dict[str,
         )
     except GradientDDError:
         raise
-    except OSError as error:
-        raise must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "a damaged one")) from None
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        got = Words("another file, or a damaged one")
-        raise must(f"{str(path)!r}", "be a ShadowLearner saved by gradient-dd", got) from None
+    except DAMAGE as error:
+        raise unreadable(path, "a ShadowLearner saved by gradient-dd", error) from None
 
 
 def checked_header(header: dict[str, Any]) -> dict[str, Any]:
