@@ -48,10 +48,10 @@ mutants: setup
 	$(BIN)/python tools/mutants.py
 
 adversary: setup
-	PYTHONPATH=tests $(BIN)/python -m adversary
+	$(BIN)/python -m tests.adversary
 
 torture: setup
-	PYTHONPATH=tests $(BIN)/python -m adversary.torture
+	$(BIN)/python -m tests.adversary.torture
 
 reproduce: setup
 	$(BIN)/gradient-dd reproduce

@@ -19,8 +19,8 @@ settings.load_profile("repeatable")
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """A small reproduction of one figure: its folder, and what `reproduce` returned."""
-    from gradient_dd.paper.reproduce import reproduce
-    from gradient_dd.paper.scale import Scale
+    from gradient_dd.experiments.paper.reproduce import reproduce
+    from gradient_dd.experiments.paper.scale import Scale
 
     folder = tmp_path_factory.mktemp("reproduction")
     return folder, reproduce(("walk-constant",), folder, Scale(runs=3, episodes=120))

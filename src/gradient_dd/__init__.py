@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
     from gradient_dd.evaluation import evaluate, evaluate_log
     from gradient_dd.learners import LEARNERS, Parameter, Rule
-    from gradient_dd.online import Learner, features
-    from gradient_dd.online.lanes import StreamLanes
-    from gradient_dd.online.shadows import ShadowLearner
+    from gradient_dd.stream import Learner, features
+    from gradient_dd.stream.lanes import StreamLanes
+    from gradient_dd.stream.shadows import ShadowLearner
     from gradient_dd.studies.results import Results
     from gradient_dd.studies.study import Study
     from gradient_dd.studies.sweep import run
@@ -35,17 +35,17 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "BadRequestError": "errors",
     "DivergedError": "errors",
     "GradientDDError": "errors",
-    "Learner": "online",
+    "Learner": "stream",
     "Parameter": "learners",
     "Results": "studies.results",
     "Rule": "learners",
-    "ShadowLearner": "online.shadows",
-    "StreamLanes": "online.lanes",
+    "ShadowLearner": "stream.shadows",
+    "StreamLanes": "stream.lanes",
     "Study": "studies.study",
     "evaluate": "evaluation",
     "evaluate_log": "evaluation",
     "exact": "tasks.exact",
-    "features": "online.features",
+    "features": "stream.features",
     "reference": "engine.reference",
     "run": "studies.sweep",
     "schedules": "engine.schedules",

@@ -26,7 +26,7 @@ def work(seed: int, first: int, last: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is printed is no answer
-    from adversary.plan import run_input
+    from tests.adversary.plan import run_input
 
     for number in range(first, last):
         outcome, finding = run_input(seed, number)
@@ -56,7 +56,7 @@ def answers_of(seed: int, count: int) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
                 number += 1
         if number < count:
-            from adversary.plan import attack_of
+            from tests.adversary.plan import attack_of
 
             kind, name = f"ended its process with {process.returncode}", attack_of(seed, number)
             yield {
@@ -84,7 +84,7 @@ def main() -> int:
         work(seed, *options.worker)
         return 0
     if options.only is not None:
-        from adversary.plan import run_input
+        from tests.adversary.plan import run_input
 
         print(run_input(seed, options.only))
         return 0

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from adversary.odd import anything, array, changed, scalar, sparse
-from adversary.rule import Attack, Case, described
 from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
@@ -16,11 +14,13 @@ from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import DivergedError, show
 from gradient_dd.learners import LEARNERS, Parameter, Rule
-from gradient_dd.online.features import from_data
-from gradient_dd.online.learner import Learner
+from gradient_dd.stream.features import from_data
+from gradient_dd.stream.learner import Learner
 from gradient_dd.studies import Study, grid, parse_schedule
 from gradient_dd.studies import task as task_spec
 from gradient_dd.tasks import TASKS, Task, from_tables
+from tests.adversary.odd import anything, array, changed, scalar, sparse
+from tests.adversary.rule import Attack, Case, described
 
 CHAIN = np.array([[[0, 1, 0], [0, 0.5, 0.5]], [[0.5, 0, 0.5], [0, 0, 1.0]], [[0, 0, 1.0], [0, 0, 1.0]]])
 TABLES: dict[str, Any] = {

@@ -3,12 +3,12 @@
 from pathlib import Path
 from random import Random
 
-from adversary.odd import TEXTS
-from adversary.rule import Attack, Case
-from adversary.stores import command, scratch, whole_store
 from gradient_dd.errors import show
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import TASKS
+from tests.adversary.odd import TEXTS
+from tests.adversary.rule import Attack, Case
+from tests.adversary.stores import command, scratch, whole_store
 
 LISTS = (
     "0.1",

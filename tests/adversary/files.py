@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from adversary.odd import TEXTS, anything, array, scalar
-from adversary.rule import Attack, Case, described
 from gradient_dd.errors import show
 from gradient_dd.learners import LEARNERS
-from gradient_dd.online.learner import Learner
+from gradient_dd.stream.learner import Learner
 from gradient_dd.studies import load_rule, read_study
 from gradient_dd.theory.log import read_log
+from tests.adversary.odd import TEXTS, anything, array, scalar
+from tests.adversary.rule import Attack, Case, described
 
 LOG = {"x": np.eye(4)[:, :2], "x_next": np.ones((4, 2)), "reward": np.ones(4), "discount": np.full(4, 0.9)}
 TOML = """name = "mine"

@@ -7,8 +7,8 @@ from random import Random
 from shutil import rmtree
 from tempfile import mkdtemp
 
-from adversary import api, command_line, files, stores, theory
-from adversary.rule import MEMORY, Attack, Finding, generator, judge
+from tests.adversary import api, command_line, files, stores, theory
+from tests.adversary.rule import MEMORY, Attack, Finding, generator, judge
 
 ATTACKS: dict[str, Attack] = api.ATTACKS | theory.ATTACKS | files.ATTACKS | stores.ATTACKS | command_line.ATTACKS
 WEIGHTS = {  # 2 for those not named

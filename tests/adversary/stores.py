@@ -12,13 +12,13 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
-from adversary.files import damaged, files_of, written
-from adversary.rule import Attack, Case
 from gradient_dd.cli.group import cli
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.sweep import run
+from tests.adversary.files import damaged, files_of, written
+from tests.adversary.rule import Attack, Case
 
 STUDY = Study(
     "s",

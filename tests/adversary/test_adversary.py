@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adversary import torture
-from adversary.plan import ATTACKS, run_input
-from adversary.rule import Case, judge
 from gradient_dd.arrays import numbers
 from gradient_dd.errors import BadRequestError, must, show
+from tests.adversary import torture
+from tests.adversary.plan import ATTACKS, run_input
+from tests.adversary.rule import Case, judge
 
 pytestmark = pytest.mark.xdist_group("adversary")
 INPUTS = 25

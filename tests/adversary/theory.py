@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from adversary.odd import anything, changed
-from adversary.rule import Attack, Case, described
 from gradient_dd import tasks, theory
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import constant
 from gradient_dd.learners import LEARNERS
+from tests.adversary.odd import anything, changed
+from tests.adversary.rule import Attack, Case, described
 
 TASKS = (tasks.random_walk(3), tasks.baird(3), tasks.random_mdp(3, 2, 2), tasks.random_mdp(3, 2, 3, episodic=True))
 LINEAR = [name for name, rule in LEARNERS.items() if not rule.natural]

@@ -20,10 +20,10 @@ from random import Random, SystemRandom
 
 import numpy as np
 
-from adversary.stores import READERS, STUDY, scratch, whole_store
 from gradient_dd.errors import GradientDDError
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.sweep import run
+from tests.adversary.stores import READERS, STUDY, scratch, whole_store
 
 LONG = replace(STUDY, runs=60, episodes=3000)
 Units = dict[tuple[str, int], bytes]  # the numbers of each unit, a task and a run

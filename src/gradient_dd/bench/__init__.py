@@ -1,4 +1,4 @@
-"""`gradient-dd bench`: the lane engine against hand-written C, a plain NumPy loop and JAX, in one run on one core.
+"""`gradient-dd bench`: the lane engine against hand-written C and a plain NumPy loop, in one run on one core.
 
 Times are nanoseconds of CPU time per update of one lane, the best of several interleaved calls; compare them as ratios
 within one run only. What is timed is the kernel on a trajectory made before, errors after every episode (or 100 steps)
@@ -15,7 +15,6 @@ import numpy as np
 
 from gradient_dd import tasks
 from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
-from gradient_dd.bench.jax_baseline import has_jax, jax_call
 from gradient_dd.bench.plain_baseline import plain_call
 from gradient_dd.engine.horizon import Horizon, Segments
 from gradient_dd.engine.kernels.subnormals import subnormals_flushed
@@ -30,7 +29,7 @@ from gradient_dd.tasks import Task
 LANES = 64
 STEPS = 2**17
 REPEATS = 15
-PLAIN_STEPS, JAX_STEPS = 3_000, 30_000
+PLAIN_STEPS = 3_000
 IN_C = {"C": True, "C, same bits": False}  # whether the compiler may fuse multiply and add; the engine does not
 
 # task, largest alpha
@@ -90,7 +89,7 @@ def best_times(
     return best
 
 
-def measure_case(task: Task, top: float, name: str, with_jax: bool) -> Iterator[dict[str, Any]]:
+def measure_case(task: Task, top: float, name: str) -> Iterator[dict[str, Any]]:
     """Yield a row for the engine and one for each baseline."""
     column, segments = piece(task)
     begin = perf_counter()
@@ -116,11 +115,6 @@ def measure_case(task: Task, top: float, name: str, with_jax: bool) -> Iterator[
     if name in LEARNERS_IN_C:
         seconds = best_times({"": plain_call(task, name, column[:PLAIN_STEPS], top / 30)}, 3)[""]
         yield {"kind": "numpy", **row, "lanes": 1, "ns_per_update": seconds / PLAIN_STEPS * 1e9}
-    if with_jax and name in LEARNERS_IN_C:
-        call = jax_call(task, name, column[:JAX_STEPS], alphas(top))
-        call()
-        seconds = best_times({"": call}, 3, perf_counter)[""]
-        yield {"kind": "jax", **row, "ns_per_update": seconds / (JAX_STEPS * LANES) * 1e9}
 
 
 def sampling_row(task: Task) -> dict[str, Any]:
@@ -134,20 +128,19 @@ def run_bench(on_progress: Callable[[str], None], only: str | None = None) -> di
     """Measure everything on one core and return it; `on_progress` gets the name of each measurement."""
     with on_one_core():
         rows: list[dict[str, Any]] = []
-        with_jax = has_jax()
         for task, top in CASES:
             if only not in (None, task.name):
                 continue
             rows.append(sampling_row(task))
             for name in (name for name, rule in LEARNERS.items() if rule.is_plain):
                 on_progress(f"{task}: {name}")
-                rows.extend(measure_case(task, top, name, with_jax))
+                rows.extend(measure_case(task, top, name))
     engine = [row for row in rows if row["kind"] == "engine"]
     return {
         "engine": engine,
         "baselines": [row for row in rows if row["kind"] not in ("engine", "sampling")],
         "sampling": [row for row in rows if row["kind"] == "sampling"],
-        "machine": machine(with_jax),
+        "machine": machine(),
     }
 
 
@@ -164,11 +157,11 @@ class on_one_core:  # noqa: N801  (a context manager, used like a function)
             os.sched_setaffinity(0, self.before)
 
 
-def machine(with_jax: bool) -> dict[str, Any]:
+def machine() -> dict[str, Any]:
     """Return what this was measured on."""
     import numba
 
-    facts = {
+    return {
         "cpu": processor(),
         "system": platform.system(),
         "python": platform.python_version(),
@@ -177,14 +170,9 @@ def machine(with_jax: bool) -> dict[str, Any]:
         "vector_bits": vector_bits(),
         "c_compiler": library(LANES, True) is not None,
     }
-    if with_jax:
-        import jax
-
-        facts["jax"] = jax.__version__
-    return facts
 
 
-HEAD = ("task", "learner", "ns", "C ns", "/ C", "/ C same bits", "NumPy /", "JAX /", "errors", "compile")
+HEAD = ("task", "learner", "ns", "C ns", "/ C", "/ C same bits", "NumPy /", "errors", "compile")
 
 
 def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -193,7 +181,7 @@ def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for row in result["engine"]:
         task, learner, ours = row["task"], row["learner"], row["ns_per_update"]
-        c, same, plain, jax = (times.get((task, learner, kind)) for kind in (*IN_C, "numpy", "jax"))
+        c, same, plain = (times.get((task, learner, kind)) for kind in (*IN_C, "numpy"))
         rows.append(
             (
                 task,
@@ -203,7 +191,6 @@ def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
                 f"{ours / c:.2f}" if c else "",
                 f"{ours / same:.2f}" if same else "",
                 f"{plain / ours:,.0f}" if plain else "",
-                f"{jax / ours:,.0f}" if jax else "",
                 f"{row['error_share']:.0%}",
                 f"{row['compile_seconds']:.1f} s",
             )

@@ -41,15 +41,14 @@ def library(lanes: int, one_hot: bool, width: int = 0, fused_multiply_add: bool 
     """
     switches = [f"-DB={lanes}", f"-DONE_HOT={int(one_hot)}", f"-DWIDTH={width or (2 if one_hot else 3)}"]
     switches += [] if fused_multiply_add else ["-ffp-contract=off"]
-    return compiled("baseline.c", *switches)
+    return compiled(Path(__file__).with_name("baseline.c"), *switches)
 
 
-def compiled(file: str, *switches: str) -> ctypes.CDLL | None:
-    """Return a C file of this folder as a library, or None where there is no C compiler that takes it."""
+def compiled(source: Path, *switches: str) -> ctypes.CDLL | None:
+    """Return a C file as a library, or None where there is no C compiler that takes it."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None
-    source = Path(__file__).with_name(file)
     with TemporaryDirectory(prefix="gradient-dd-") as folder:
         target = Path(folder) / "baseline.so"
         call = [compiler, *FLAGS, *switches, str(source), "-lm", "-o", str(target)]

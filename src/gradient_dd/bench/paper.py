@@ -21,7 +21,7 @@ from gradient_dd.bench.c_baseline import c_call, library
 from gradient_dd.engine.kernels.row_table import touches
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.trajectories import Stream
-from gradient_dd.paper.studies import STUDIES
+from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.studies import Study
 from gradient_dd.tasks import Task
 

@@ -10,7 +10,7 @@ from gradient_dd.cli.options import folder_at
 from gradient_dd.cli.tables import json_text, table
 
 if TYPE_CHECKING:
-    from gradient_dd.family.reproduce import Comparison
+    from gradient_dd.experiments.family.reproduce import Comparison
 
 STEPS = 10  # of a run, for each episode that is asked for
 
@@ -20,9 +20,9 @@ def reproduce(
 ) -> None:
     """Compare the family, and print what it says."""
     from gradient_dd.cli.live import watched
-    from gradient_dd.family.problems import Scale
-    from gradient_dd.family.reproduce import reproduce_family
-    from gradient_dd.paper.scale import Scale as PaperScale
+    from gradient_dd.experiments.family.problems import Scale
+    from gradient_dd.experiments.family.reproduce import reproduce_family
+    from gradient_dd.experiments.paper.scale import Scale as PaperScale
 
     asked = PaperScale(runs, episodes)  # refuses what the paper's own reproduction refuses
     scale = Scale(asked.runs, asked.episodes and STEPS * asked.episodes)
@@ -35,14 +35,14 @@ def reproduce(
 
 def rewrite(folder: Path, as_json: bool) -> None:
     """Write the report of a folder anew, and print what it says."""
-    from gradient_dd.family.reproduce import rewrite_family
+    from gradient_dd.experiments.family.reproduce import rewrite_family
 
     print_comparison(rewrite_family(folder, on_stage=print_stage), as_json)
 
 
 def print_comparison(made: "Comparison", as_json: bool) -> None:
     """Print conclusions and verdicts."""
-    from gradient_dd.paper.claims import as_data
+    from gradient_dd.experiments.paper.claims import as_data
 
     if as_json:
         click.echo(json_text(as_data(made.verdicts)))

@@ -29,7 +29,7 @@ def task_lines() -> dict[str, str]:
 
 def figure_lines() -> dict[str, str]:
     """Return one line for every figure of the paper."""
-    from gradient_dd.paper.figures import DRAWINGS, FIGURES
+    from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 
     return {name: figure.title for name, figure in (FIGURES | DRAWINGS).items()}
 

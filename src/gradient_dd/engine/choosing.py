@@ -1,4 +1,4 @@
-"""Runs of the learner that chooses (`online/shadows.py`) on tasks, compiled."""
+"""Runs of the learner that chooses (`stream/shadows.py`) on tasks, compiled."""
 
 from dataclasses import dataclass
 

@@ -6,7 +6,7 @@ A rung is TD, GTD2 or something between them, at a step size of its own,
     η ← η + ζ m α (ρ δ − x·η) x
 
 so that (c = 1, direct) is TD and (c = 0, not direct) is GTD2; or the average of another rung over the last part of the
-run; or it stands still (m = 0). `online/shadows.py` has the whole method. The numbers were chosen on three design
+run; or it stands still (m = 0). `stream/shadows.py` has the whole method. The numbers were chosen on three design
 suites, of 22, 73 and 98 tasks, and then left alone; `docs/shadows.md` says what happens when they change.
 """
 

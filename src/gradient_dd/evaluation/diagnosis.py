@@ -7,7 +7,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Booleans
 from gradient_dd.evaluation.moments import MOST_FEATURES
 from gradient_dd.evaluation.transitions import Transitions
-from gradient_dd.online.features import Rows
+from gradient_dd.stream.features import Rows
 
 FEWEST_VALUES = 10  # a feature with so many different values is taken for a number, not for a kind
 

@@ -15,7 +15,7 @@ from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import Transitions, transitions_of
 from gradient_dd.learners import Rule
-from gradient_dd.online.features import Features, Own, Rows, features_of_space
+from gradient_dd.stream.features import Features, Own, Rows, features_of_space
 
 
 @dataclass

@@ -12,7 +12,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.blocks import GROUPS
 from gradient_dd.evaluation.transitions import Transitions, joined
-from gradient_dd.online.features import Rows
+from gradient_dd.stream.features import Rows
 
 MOST_FEATURES = 200  # of a matrix A
 MOST_GROUPED = 2000  # of the mean of first features for each group

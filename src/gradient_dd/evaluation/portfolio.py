@@ -18,7 +18,7 @@ from gradient_dd.engine.stream_lanes import LaneMemory, LaneRows, lane_rows
 from gradient_dd.evaluation.blocks import GROUPS
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.learners import LEARNERS, Rule, Setting
-from gradient_dd.online.features import Rows
+from gradient_dd.stream.features import Rows
 
 TRIED = ("td", "tdrc", "gradient_dd", "gtd2")
 MULTIPLES = (0.4, 0.15, 0.05, 0.02, 0.006, 0.002)  # of 1 / mean |x|²; twice 0.5 would make TDRC forget η at once

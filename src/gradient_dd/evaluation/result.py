@@ -15,7 +15,7 @@ from gradient_dd.evaluation.shadows import Stability
 from gradient_dd.evaluation.spread import Interval, Spread
 from gradient_dd.evaluation.transitions import as_rows
 from gradient_dd.evaluation.verdict import NOT_JUDGED, Verdict
-from gradient_dd.online.features import Features, Rows
+from gradient_dd.stream.features import Features, Rows
 
 
 @dataclass(frozen=True, eq=False)

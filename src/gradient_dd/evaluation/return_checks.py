@@ -23,7 +23,7 @@ from gradient_dd.evaluation.moments import lane_values
 from gradient_dd.evaluation.sample import goes_on
 from gradient_dd.evaluation.spread import Spread
 from gradient_dd.evaluation.transitions import Transitions, rows_of
-from gradient_dd.online.features import Rows
+from gradient_dd.stream.features import Rows
 
 FEWEST_STARTS = 20
 MOST_STARTS = 50_000  # of all rows

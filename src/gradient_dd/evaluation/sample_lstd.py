@@ -13,7 +13,7 @@ from scipy import sparse
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.transitions import Transitions
-from gradient_dd.online.features import Rows
+from gradient_dd.stream.features import Rows
 
 MOST_FEATURES = 2000
 TINY = 1e-7  # the least ε

@@ -27,7 +27,7 @@ from gradient_dd.evaluation.spread import spread_of
 from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined
 from gradient_dd.evaluation.verdict import findings_before, verdict_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
-from gradient_dd.online.features import Features, Rows
+from gradient_dd.stream.features import Features, Rows
 
 KEPT = 20_000  # first rows that are kept
 UPDATES = 200_000  # of a short stream, by replaying it

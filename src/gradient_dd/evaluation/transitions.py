@@ -10,7 +10,7 @@ import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers, numbers
 from gradient_dd.errors import Words, must
-from gradient_dd.online.features import Rows
+from gradient_dd.stream.features import Rows
 
 
 @dataclass(frozen=True, eq=False)

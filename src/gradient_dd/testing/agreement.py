@@ -12,7 +12,7 @@ from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import Rule, Setting
-from gradient_dd.online.learner import Learner
+from gradient_dd.stream.learner import Learner
 from gradient_dd.tasks import Task
 from gradient_dd.testing.forms import for_each_form
 from gradient_dd.testing.mean_update import away_from_zero, modes

@@ -8,14 +8,9 @@ from gradient_dd.errors import unknown
 
 @click.command()
 @click.option("--task", help="Only this task, e.g. random_walk.")
-@click.option(
-    "--scaling", is_flag=True, help="Measure how it scales instead: features, age of weights, threads, memory."
-)
 @click.option("--paper", is_flag=True, help="Measure the studies of the paper instead, against C for the same work.")
-@click.option("--stream", is_flag=True, help="Measure `Learner` with a million features instead, against C and others.")
-@click.option("--traces", is_flag=True, help="Measure learners with a trace instead, against C of the same layout.")
 @as_json
-def bench(task: str | None, scaling: bool, paper: bool, stream: bool, traces: bool, as_json: bool) -> None:
+def bench(task: str | None, paper: bool, as_json: bool) -> None:
     """Measure the lane engine against C, a plain NumPy loop and JAX, in one run on one core.
 
     C is compiled on the spot where there is a C compiler; JAX is measured where it is installed. Times are nanoseconds
@@ -23,24 +18,6 @@ def bench(task: str | None, scaling: bool, paper: bool, stream: bool, traces: bo
     """
     from gradient_dd.bench import CASES, HEAD, bench_table, run_bench
 
-    if scaling:
-        from gradient_dd.bench.scaling import scaling_tables
-
-        for title, head, rows in scaling_tables():
-            click.echo(f"{title}\n{table(rows, head)}\n")
-        return
-    if stream:
-        from gradient_dd.bench import stream as stream_bench
-
-        found = stream_bench.run_stream_bench(lambda what: click.echo(f"measuring {what}", err=True))
-        click.echo(json_text(found) if as_json else table(stream_bench.stream_table(found), stream_bench.HEAD))
-        return
-    if traces:
-        from gradient_dd.bench import traced
-
-        measured = traced.run_traced_bench(lambda what: click.echo(f"measuring {what}", err=True))
-        click.echo(json_text({"rows": measured}) if as_json else table(traced.traced_table(measured), traced.HEAD))
-        return
     if paper:
         from gradient_dd.bench import paper as paper_bench
 

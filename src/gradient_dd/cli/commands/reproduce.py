@@ -11,7 +11,7 @@ from gradient_dd.cli.options import dask_address, folder_at, own_rules, results_
 from gradient_dd.cli.tables import as_json, json_text, table
 
 if TYPE_CHECKING:
-    from gradient_dd.paper.reproduce import Reproduction
+    from gradient_dd.experiments.paper.reproduce import Reproduction
 
 COLOURS = {"does not hold": "red", "holds in part": "yellow", "not decided": "yellow", "holds": "green"}
 
@@ -53,8 +53,8 @@ def reproduce(
     given = None if out is None else folder_at(out)
     click.echo(f"Reproducing {', '.join(figures) or 'the whole paper'} …", err=True)  # what follows loads slowly
     from gradient_dd.cli.live import watched
-    from gradient_dd.paper.reproduce import reproduce
-    from gradient_dd.paper.scale import Scale
+    from gradient_dd.experiments.paper.reproduce import reproduce
+    from gradient_dd.experiments.paper.scale import Scale
 
     scale = Scale(runs, episodes)
     folder = given or Path("results-quick" if scale.is_smaller else "results")
@@ -76,7 +76,7 @@ def reproduce_family(figures: tuple[str, ...], *how: Any) -> None:
 def reproduce_shadows(others: list[str], out: str | None, as_json: bool) -> None:
     """Make the report of shadows, and print its verdicts; `others` are options that it does not have."""
     from gradient_dd.errors import Words, must
-    from gradient_dd.shadows_report.reproduce import reproduce_shadows
+    from gradient_dd.experiments.shadows.reproduce import reproduce_shadows
 
     if others:
         raise must("'reproduce shadows'", "be called without more than --out and --json", Words(", ".join(others)))
@@ -101,9 +101,9 @@ def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_json:
     the best settings and tables, in NAME-report beside NAME.db; rules of your own are named as in the sweep.
     """
     from gradient_dd.cli.family import rewrite
-    from gradient_dd.family.reproduce import holds_the_family
-    from gradient_dd.paper.reproduce import rewrite_report
-    from gradient_dd.paper.scale import holds_the_paper
+    from gradient_dd.experiments.family.reproduce import holds_the_family
+    from gradient_dd.experiments.paper.reproduce import rewrite_report
+    from gradient_dd.experiments.paper.scale import holds_the_paper
     from gradient_dd.report.own_study import report_folder, report_stored
     from gradient_dd.studies import load_rule
 
@@ -121,7 +121,7 @@ def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_json:
 @results_folder
 def plot(figures: tuple[str, ...], out: Path) -> None:
     """Draw figures from the results in a folder, into FOLDER/figures; runs nothing."""
-    from gradient_dd.paper.reproduce import plot
+    from gradient_dd.experiments.paper.reproduce import plot
 
     for path in plot(figures, out):
         click.echo(str(path))
@@ -145,11 +145,11 @@ def print_stage(sentence: str) -> None:
 def print_verdicts(made: "Reproduction", as_json: bool, whole: bool) -> None:
     """Print the verdicts, those on exact statements too where the `whole` paper was reproduced."""
     if as_json:
-        from gradient_dd.paper.claims import as_data
+        from gradient_dd.experiments.paper.claims import as_data
 
         click.echo(json_text(as_data(made.verdicts) + [s._asdict() for s in made.statements]))
         return
-    from gradient_dd.paper.answer import headline
+    from gradient_dd.experiments.paper.answer import headline
 
     for sentence in headline(made.verdicts):
         click.echo(style(sentence, bold=True) + "\n")

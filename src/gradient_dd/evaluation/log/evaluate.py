@@ -18,8 +18,8 @@ from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.evaluation.verdict import Finding, verdict_of
 from gradient_dd.learners import Rule
-from gradient_dd.online.features import FEATURES, Features, Own, Rows, from_data
-from gradient_dd.online.features import Columns as ScaledColumns
+from gradient_dd.stream.features import FEATURES, Features, Own, Rows, from_data
+from gradient_dd.stream.features import Columns as ScaledColumns
 
 PLAIN = ("raw", "standard")
 OTHER_FEATURES = ("one_hot", "columns", "structured")  # the range of the first rows does not define them

@@ -1,0 +1,156 @@
+"""`python -m benchmarks.traced`: learners with a trace, against C of the same layout, JAX and a plain NumPy loop.
+
+The plain loop runs one setting at a time, as public benchmarks of these learners do. No errors are taken. Times are
+nanoseconds of CPU time per update of one lane, the best of several interleaved calls; compare them within one run only.
+"""
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.jax_baseline import has_jax
+from gradient_dd import tasks
+from gradient_dd.arrays import Array
+from gradient_dd.bench import best_times, on_one_core, whole_call
+from gradient_dd.bench.c_baseline import compiled, filled
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.lanes import Block, LaneRun
+from gradient_dd.engine.schedules import constant
+from gradient_dd.engine.trajectories import Stream
+from gradient_dd.learners import LEARNERS
+from gradient_dd.tasks import Task
+
+LANES, STEPS, PLAIN_STEPS, JAX_STEPS, REPEATS, LAM = 64, 2**16, 2_000, 10_000, 11, 0.9
+NAMES = ("td", "tdc", "gtd2")
+CASES: tuple[Task, ...] = (tasks.collision(1), tasks.random_walk(40))
+ALPHAS = np.geomspace(1e-5, 1e-2, LANES)
+HEAD = ("task", "learner", "ours, ns", "C, ns", "/ C", "NumPy /", "JAX /")
+WORK = "column rows x x_next u reward rho discount alpha beta steps:i width:i lam:d w eta z list mark"
+
+
+def fresh_block(task: Task, name: str) -> Block:
+    """Return a block of lanes of one learner with λ = 0.9."""
+    settings = [LEARNERS[name].setting(alpha=float(alpha), lam=LAM) for alpha in ALPHAS]
+    return LaneRun(task, settings, Horizon(steps=10**9, every=10**9)).blocks[0]
+
+
+def engine_call(block: Block, column: Any) -> Callable[[], Any]:
+    """Return a call of the lane engine's kernel that takes no errors."""
+    steps = len(column) - 1
+    segments = Horizon(steps=10**9, every=10**9).cut(np.zeros(0, np.int64), steps, 0, 0, constant)
+    return whole_call(block, column, segments)
+
+
+def c_call(task: Task, name: str, column: Any) -> tuple[Callable[[], Any], Array] | None:
+    """Return a call of the C kernel and its weights (rows, lanes); None where there is no C compiler."""
+    code = compiled(Path(__file__).with_name("traced.c"), f"-DB={LANES}", "-ffp-contract=off")
+    if code is None:
+        return None
+    block = fresh_block(task, name)
+    table, p = block.table._asdict(), task.n_features
+    w = np.array(block.lanes.w)
+    work = table | {"column": column, "alpha": ALPHAS, "beta": ALPHAS.copy(), "steps": len(column) - 1, "lam": LAM}
+    work |= {"width": len(table["rows"]) // len(table["reward"]), "w": w, "eta": np.zeros_like(w), "z": np.zeros(p)}
+    work |= {"list": np.zeros(p, np.int64), "mark": np.zeros(p, np.int8)}
+    record, function = filled(WORK, work), getattr(code, f"run_{name}")
+    function.argtypes = [ctypes.c_void_p]
+
+    def call() -> Any:
+        kept = work  # alive as long as the call is
+        return function(ctypes.addressof(record)), kept
+
+    return call, w.reshape(-1, LANES)
+
+
+def plain_call(task: Task, name: str, column: Any, alpha: float) -> Callable[[], Array]:
+    """Return a plain NumPy loop over one setting, dense vectors, as one writes it first."""
+    X = task.row_features.toarray()
+    row, next_row, reward, discount, rho, _ = task.transitions
+
+    def call() -> Array:
+        w, eta, z, before = np.array(task.initial_weights), np.zeros(task.n_features), np.zeros(task.n_features), 0.0
+        for o in column:
+            x, x_next, gamma = X[row[o]], X[next_row[o]], discount[o]
+            delta = reward[o] + gamma * np.dot(w, x_next) - np.dot(w, x)
+            z = rho[o] * (before * LAM * z + x)
+            before = gamma
+            if name == "td":
+                w += alpha * delta * z
+                continue
+            x_eta, back = np.dot(x, eta), gamma * (1 - LAM) * np.dot(z, eta) * x_next
+            w += alpha * ((delta * z if name == "tdc" else x_eta * x) - back)
+            eta += alpha * (delta * z - x_eta * x)
+        return w
+
+    return call
+
+
+def jax_call(task: Task, name: str, column: Any) -> Callable[[], Any]:
+    """Return a JAX program: `scan` over the steps, one trace for all lanes."""
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    jax.config.update("jax_enable_x64", True)
+    X, alpha = jnp.asarray(task.row_features.toarray()), jnp.asarray(ALPHAS)[:, None]
+    row, next_row, reward, discount, rho, _ = (jnp.asarray(array[column]) for array in task.transitions)
+
+    def step(state: Any, data: Any) -> Any:
+        w, eta, z, before = state
+        s, n, r, gamma, ratio = data
+        x, x_next = X[s], X[n]
+        delta = (r + gamma * (w @ x_next) - w @ x)[:, None]
+        z = ratio * (before * LAM * z + x)
+        if name == "td":
+            return (w + alpha * delta * z, eta, z, gamma), None
+        x_eta, back = (eta @ x)[:, None] * x, gamma * (1 - LAM) * (eta @ z)[:, None] * x_next
+        w = w + alpha * ((delta * z if name == "tdc" else x_eta) - back)
+        return (w, eta + alpha * (delta * z - x_eta), z, gamma), None
+
+    w = jnp.tile(jnp.asarray(task.initial_weights), (LANES, 1))
+    start = w, 0.0 * w, jnp.zeros(task.n_features), 0.0
+    run = jax.jit(lambda data: lax.scan(step, start, data)[0][0])
+    return lambda: run((row, next_row, reward, discount, rho)).block_until_ready()
+
+
+def run_traced_bench(on_case: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Measure everything on one core; `on_case` is called with the name of each case before it is measured."""
+    rows = []
+    with on_one_core():
+        for task in CASES:
+            column = Stream(task).take(STEPS + 1)
+            for name in NAMES:
+                on_case(f"{task}: {name}")
+                calls = {"ours": engine_call(fresh_block(task, name), column)}
+                if (in_c := c_call(task, name, column)) is not None:
+                    calls["C"] = in_c[0]
+                best = {kind: seconds / (STEPS * LANES) for kind, seconds in best_times(calls, REPEATS).items()}
+                plain = plain_call(task, name, column[:PLAIN_STEPS], 1e-3)
+                best["NumPy"] = best_times({"": plain}, 3)[""] / PLAIN_STEPS
+                if has_jax():
+                    program = jax_call(task, name, column[:JAX_STEPS])
+                    program()
+                    seconds = best_times({"": program}, 3, process_time)[""]  # JAX computes in threads of its own
+                    best["JAX"] = seconds / (JAX_STEPS * LANES)
+                found = {f"{kind}_ns": seconds * 1e9 for kind, seconds in best.items()}
+                rows.append({"task": str(task), "learner": name, "lam": LAM, "lanes": LANES} | found)
+    return rows
+
+
+def traced_table(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Return the rows as `bench --traces` prints them."""
+
+    def over(row: dict[str, Any], top: str, below: str) -> str:
+        return f"{row[top] / row[below]:.2f}" if top in row and below in row else "–"
+
+    return [
+        (
+            *(row["task"], row["learner"], f"{row['ours_ns']:.2f}", f"{row['C_ns']:.2f}" if "C_ns" in row else "–"),
+            *(over(row, "ours_ns", "C_ns"), over(row, "NumPy_ns", "ours_ns"), over(row, "JAX_ns", "ours_ns")),
+        )
+        for row in rows
+    ]

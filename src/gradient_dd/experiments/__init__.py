@@ -1,0 +1,1 @@
+"""Experiments: the paper, the family and the shadows, each a set of studies, claims and figures."""

@@ -1,0 +1,176 @@
+"""The pictures of the comparison: who leads where, what the DD term does, λ, step sizes, and what an update costs."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.errors import extra
+from gradient_dd.experiments.family.contest import Contest
+from gradient_dd.experiments.family.curves import over_alpha, over_lambda
+from gradient_dd.experiments.family.grids import WITH_DD
+from gradient_dd.experiments.family.ledger import SAME_ZETAS
+from gradient_dd.experiments.family.standings import Standing, dd_comparisons, mean_ranks
+from gradient_dd.experiments.paper.claims.verdict import Verdict
+from gradient_dd.learners import LEARNERS
+from gradient_dd.report.canvas import plain_numbers, shorten, styled
+from gradient_dd.report.figure import BLUE, MARKERS, RAMP, RED
+
+with extra("report"):
+    from matplotlib.colors import LinearSegmentedColormap, LogNorm
+    from matplotlib.figure import Figure as Canvas
+
+HEAT = LinearSegmentedColormap.from_list("heat", ["#ffffff", "#f6d7a7", "#d9733f", "#8c2d1f"])
+LIGHT_INK = "#fefefe"  # not pure white, which a page in dark colours turns into the colour of its paper
+SPAN = 2.0  # how far the axes of the DD term reach from 1
+WORST = 4.0  # the ratio from which on a cell has the last colour
+
+
+def save(canvas: Any, folder: Path, name: str) -> None:
+    """Save a picture as SVG and PNG."""
+    canvas.savefig(folder / f"{name}.svg", metadata={"Date": None}, transparent=True)
+    shorten(folder / f"{name}.svg")
+    canvas.savefig(folder / f"{name}.png", dpi=130)
+
+
+def draw_all(
+    contest: Contest,
+    found: list[Standing],
+    verdicts: list[Verdict],
+    costs: dict[str, dict[str, float]],
+    folder: Path,
+    note: str,
+) -> list[str]:
+    """Draw every picture into a folder and return their names, those of step sizes last."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = {"matrix": lambda: matrix(contest, found), "lambda": lambda: over_lambda(contest)}
+    if dd_comparisons(verdicts):
+        drawn["dd"] = lambda: dd_forest(contest, verdicts)
+        drawn["dd-zeta"] = lambda: dd_forest(contest, verdicts, SAME_ZETAS)
+    if costs:
+        drawn["cost"] = lambda: cost_bars(costs)
+    drawn |= {f"alpha-{one.name}": (lambda name=one.name: over_alpha(contest, name)) for one in contest.problems}  # type: ignore[misc]
+    with styled():
+        for name, draw in drawn.items():
+            canvas = draw()
+            if note:
+                canvas.text(0.005, 0.005, note.upper(), va="bottom", fontsize=7, color=RED)
+            save(canvas, folder, name)
+    return list(drawn)
+
+
+def matrix(contest: Contest, found: list[Standing]) -> Any:
+    """Draw learner × problem: the error over that of the best, and the rank."""
+    ranks, problems = mean_ranks(found), [one.name for one in contest.problems]
+    cells = {(one.learner, one.problem): one for one in found}
+    inner, tall = 0.9 * len(problems), 0.28 * len(ranks)
+    wide, high = inner + 2.5, tall + 1.75
+    canvas = Canvas(figsize=(wide, high))
+    axes = canvas.add_axes((1.5 / wide, 0.25 / high, inner / wide, tall / high))
+    ratios = np.array([[cells[name, problem].ratio.estimate for problem in problems] for name in ranks])
+    axes.imshow(np.clip(ratios, 1, WORST), cmap=HEAT, norm=LogNorm(1, WORST), aspect="auto")
+    for row, name in enumerate(ranks):
+        for column, problem in enumerate(problems):
+            one = cells[name, problem]
+            dark = one.ratio.estimate > 2.6 or not np.isfinite(one.ratio.estimate)
+            ink = LIGHT_INK if dark else "#222222"
+            close = not one.ratio.low > 1
+            axes.text(
+                column - 0.08,
+                row,
+                number(one.ratio.estimate),
+                ha="center",
+                va="center",
+                color=ink,
+                fontsize=8,
+                fontweight="bold" if close else "normal",
+            )
+            axes.text(column + 0.45, row, f"{one.rank}", ha="right", va="center", color=ink, fontsize=5.5)
+    axes.grid(visible=False)
+    axes.set_yticks(range(len(ranks)), [LEARNERS[name].label for name in ranks])
+    axes.set_xticks(range(len(problems)), problems, rotation=30, ha="left")
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    for row, rank in enumerate(ranks.values()):
+        axes.text(len(problems) - 0.35, row, f"{rank:.1f}", va="center", fontsize=8)
+    axes.text(len(problems) - 0.35, -0.75, "mean\nrank", va="bottom", fontsize=7)
+    title = "Error over the whole run relative to the learner that was best on the tuning runs; shown runs\n"
+    title += "Small: rank. Bold: no clear difference from that learner, because the interval of the ratio contains 1"
+    canvas.text(0.01, 1 - 0.1 / high, title, va="top", fontsize=8.5)
+    return canvas
+
+
+def number(value: float) -> str:
+    """Return a ratio as a cell shows it."""
+    return "∞" if not np.isfinite(value) else f"{value:.2f}" if value < 100 else "> 100"
+
+
+def dd_forest(contest: Contest, verdicts: list[Verdict], same: str = "") -> Any:
+    """Draw the ratio of errors with and without the DD term, a panel for each learner, two rows for each problem.
+
+    With `same`, both learners have the same values of ζ; a learner with one ζ has no panel then.
+    """
+    compared = {
+        dd: {reading: some for reading, some in readings.items() if reading.endswith(SAME_ZETAS) == bool(same)}
+        for dd, readings in dd_comparisons(verdicts).items()
+    }
+    compared = {dd: readings for dd, readings in compared.items() if readings}
+    problems = [one.name for one in contest.problems]
+    wide, high = 1.6 + 2.1 * len(compared), 1.6 + 0.36 * len(problems)
+    canvas = Canvas(figsize=(wide, high))
+    panels = canvas.subplots(1, len(compared), sharey=True, sharex=True, squeeze=False)[0]
+    canvas.subplots_adjust(left=1.35 / wide, right=0.985, top=1 - 1.05 / high, bottom=0.4 / high, wspace=0.08)
+    for axes, (dd, readings) in zip(panels, compared.items(), strict=True):
+        for (up, filled), comparisons in zip(((-0.17, True), (0.17, False)), readings.values(), strict=False):
+            for one in comparisons:
+                row = problems.index(one.task) + up
+                colour = {"holds": RED, "fails": BLUE}.get(one.outcome, "#777777")
+                ends = (float(np.clip(value, 1 / SPAN, SPAN)) for value in (one.low, one.estimate, one.high))
+                low, middle, top = ends
+                axes.plot([low, top], [row, row], color=colour, linewidth=1.6)
+                inside = colour if filled else "white"
+                mark = "<" if one.estimate < low else ">" if one.estimate > top else "o"
+                axes.plot(middle, row, mark, color=colour, markersize=4.5, markerfacecolor=inside)
+        axes.axvline(1.0, color="#444444", linewidth=0.9)
+        axes.set_xscale("log")
+        axes.set_xlim(0.95 / SPAN, 1.05 * SPAN)
+        axes.set_title(f"{LEARNERS[dd].label} / {LEARNERS[WITH_DD[dd]].label}")
+        axes.set_yticks(range(len(problems)), problems)
+        axes.set_ylim(len(problems) - 0.5, -0.5)
+    plain_numbers(panels[0].xaxis)
+    title = "What the DD term does: error with it over error without, on shown runs; "
+    title += "both choose among the same values of ζ\n" if same else "both choose among as many settings\n"
+    title += "The intervals of one panel and one kind of mark hold together at 95 %"
+    canvas.text(0.01, 1 - 0.08 / high, title, va="top", fontsize=9)
+    legend = "Filled: λ tuned · hollow: λ = 0 · orange-red, left of the line: lower with the term · blue, right: higher"
+    legend += " · grey: the interval contains 1 · triangles: beyond ½ or 2"
+    canvas.text(0.01, 1 - 0.45 / high, legend, va="top", fontsize=8)
+    return canvas
+
+
+def cost_bars(costs: dict[str, dict[str, float]]) -> Any:
+    """Draw the nanoseconds of an update of each learner, a group for each problem."""
+    names = sorted(
+        {name for one in costs.values() for name in one},
+        key=lambda name: max(one.get(name, 0) for one in costs.values()),
+    )
+    high = 1.0 + 0.24 * len(names)
+    canvas = Canvas(figsize=(7.5, high))
+    axes = canvas.add_axes((0.22, 0.5 / high, 0.75, 1 - 1.0 / high))
+    for place, (problem, measured) in enumerate(costs.items()):
+        axes.plot(
+            [measured.get(name, np.nan) for name in names],
+            range(len(names)),
+            MARKERS[place],
+            label=problem,
+            color=RAMP[2 * place % len(RAMP)],
+            markersize=5,
+        )
+    axes.set_xscale("log")
+    plain_numbers(axes.xaxis)
+    axes.set_yticks(range(len(names)), [LEARNERS[name].label for name in names])
+    axes.set_xlabel("nanoseconds of an update of one setting, in the lanes of this study, errors included")
+    axes.legend(loc="lower right", frameon=True)
+    canvas.text(0.01, 1 - 0.1 / high, "What an update costs", va="top", fontsize=9, fontweight="bold")
+    return canvas

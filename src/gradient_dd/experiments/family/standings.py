@@ -1,0 +1,160 @@
+"""Standings: how every learner did on every problem, from the shown runs; and what that says, in sentences."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from gradient_dd.experiments.family.contest import Contest, is_of
+from gradient_dd.experiments.family.grids import WITH_DD
+from gradient_dd.experiments.paper.claims.evidence import edge
+from gradient_dd.experiments.paper.claims.verdict import Comparison, Verdict
+from gradient_dd.learners import LEARNERS, Setting
+from gradient_dd.studies.statistics import Interval, has_exploded, ratio_interval
+
+LITTLE = 0.01  # a change of the error whose whole interval is smaller is called little, whatever its sign
+
+
+class Standing(NamedTuple):
+    """A learner on a problem, tuned over everything for the error over the whole run.
+
+    mean, sem          its error on the shown runs
+    rank               1 for the lowest mean
+    ratio              to the learner that was best on the tuning runs, on the same shown runs, with its interval
+    diverged           shown runs that exploded
+    exploded, of       settings that exploded in some tuning run, of how many
+    edge               parameters whose best value is the first or last that was tried
+    """
+
+    problem: str
+    learner: str
+    setting: Setting
+    mean: float
+    sem: float
+    rank: int
+    ratio: Interval
+    diverged: int
+    exploded: int
+    of: int
+    edge: str
+
+
+def standings(contest: Contest) -> list[Standing]:
+    """Return a standing for each problem and learner."""
+    return [one for problem in contest.problems for one in on_problem(contest, problem.name)]
+
+
+def on_problem(contest: Contest, problem: str) -> list[Standing]:
+    """Return the standings of a problem, in the order of the learners."""
+    errors = {name: contest.errors(problem, name) for name in contest.learners}
+    means = {name: float(one.mean()) for name, one in errors.items()}
+    best = errors[contest.favourite(problem)]
+    found = []
+    for name, ours in errors.items():
+        setting = contest.choose(problem, name)
+        among = [one for one in contest.tuning[problem].settings if is_of(one, name) and one.rule is setting.rule]
+        found.append(
+            Standing(
+                problem,
+                name,
+                setting,
+                means[name],
+                float(ours.std(ddof=1) / np.sqrt(len(ours))) if len(ours) > 1 and np.isfinite(ours).all() else np.inf,
+                1 + sum(other < means[name] for other in means.values()),
+                ratio_interval((ours, best)),
+                int(has_exploded(ours, contest.first[problem]).sum()),
+                *contest.exploded(problem, name),
+                edge(setting, among),
+            )
+        )
+    return found
+
+
+def mean_ranks(found: list[Standing]) -> dict[str, float]:
+    """Return the mean rank of each learner over all problems, the lowest first."""
+    ranks: dict[str, list[int]] = {}
+    for one in found:
+        ranks.setdefault(one.learner, []).append(one.rank)
+    return dict(sorted(((name, float(np.mean(some))) for name, some in ranks.items()), key=lambda pair: pair[1]))
+
+
+def dd_comparisons(verdicts: list[Verdict]) -> dict[str, dict[str, list[Comparison]]]:
+    """Return the comparisons of each learner with the DD term against itself without, by reading: how λ was chosen."""
+    names = {f"dd-{base}": dd for dd, base in WITH_DD.items()}
+    return {
+        names[one.claim]: {judgement.reading: judgement.comparisons for judgement in one.judgements}
+        for one in verdicts
+        if one.claim in names
+    }
+
+
+def conclusions(verdicts: list[Verdict], found: list[Standing]) -> list[str]:
+    """Return what the comparison says, in short: how often the DD term helps, where most, where not, and who leads."""
+    readings: dict[str, list[tuple[str, Comparison]]] = {}
+    for dd, judged in dd_comparisons(verdicts).items():
+        for reading, comparisons in judged.items():
+            readings.setdefault(reading, []).extend((LEARNERS[WITH_DD[dd]].label, one) for one in comparisons)
+    counts = [counted(reading, pairs) for reading, pairs in readings.items()]
+    ranks = mean_ranks(found)
+    leaders = [f"{LEARNERS[name].label} {rank:.1f}" for name, rank in list(ranks.items())[:5]]
+    return [*counts, f"Mean ranks over all problems, lowest first: {', '.join(leaders)}, of {len(ranks)} learners."]
+
+
+def counted(reading: str, pairs: list[tuple[str, Comparison]]) -> str:
+    """Return in how many comparisons the term helps, and where it helps and harms most; each pair names a learner."""
+    clear = [(label, one) for label, one in pairs if one.outcome != "open" and not is_little(one)]
+    lower, higher = ([pair for pair in clear if pair[1].outcome == word] for word in ("holds", "fails"))
+    sentence = f"With {reading} the DD term lowers the error in {len(lower)} of {len(pairs)} comparisons"
+    sentence += f"{most(min, lower)}, raises it in {len(higher)}{most(max, higher)}, "
+    return f"{sentence}and changes it by less than {100 * LITTLE:g} % or not clearly in {len(pairs) - len(clear)}."
+
+
+def most(which: Callable[..., tuple[str, Comparison]], pairs: list[tuple[str, Comparison]]) -> str:
+    """Return the strongest of some comparisons in brackets; nothing where there is none."""
+    if not pairs:
+        return ""
+    label, one = which(pairs, key=lambda pair: pair[1].estimate)
+    return f" (most in {label} on {listed([one])[:-1].replace(' (', ', ')})"
+
+
+def is_little(one: Comparison) -> bool:
+    """Return whether the whole interval of a ratio is close to 1."""
+    return max(1 - one.low, one.high - 1) < LITTLE
+
+
+def effects(verdicts: list[Verdict]) -> list[str]:
+    """Return for each learner where the DD term helps it and where not, with intervals."""
+    sentences = []
+    for dd, readings in dd_comparisons(verdicts).items():
+        parts = [f"with {reading} it {effect(comparisons)}." for reading, comparisons in readings.items()]
+        label = LEARNERS[WITH_DD[dd]].label
+        sentences.append(f"The DD term in {label}: {' '.join([parts[0], *map(first_upper, parts[1:])])}")
+    return sentences
+
+
+def effect(comparisons: list[Comparison]) -> str:
+    """Return on which problems the term lowers the error, raises it, or changes it too little to matter or to show."""
+    little = [one for one in comparisons if is_little(one)]
+    rest = [one for one in comparisons if one not in little]
+    lower, higher, open_ = ([one for one in rest if one.outcome == word] for word in ("holds", "fails", "open"))
+    if len(open_) == len(comparisons):
+        return "makes no difference that shows on any problem"
+    parts = [f"lowers the error on {listed(lower)}"] if lower else []
+    parts += [f"raises the error on {listed(higher)}"] if higher else []
+    parts += [f"changes the error by less than {100 * LITTLE:g} % on {named(little)}"] if little else []
+    return "; ".join([*parts, f"shows no difference on {named(open_)}"] if open_ else parts)
+
+
+def named(comparisons: list[Comparison]) -> str:
+    """Return problems by their names."""
+    return ", ".join(one.task for one in comparisons)
+
+
+def first_upper(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def listed(comparisons: list[Comparison]) -> str:
+    """Return problems with their ratios and intervals."""
+    return ", ".join(f"{one.task} ({one.estimate:.2f} × [{one.low:.2f}, {one.high:.2f}])" for one in comparisons)

@@ -1,0 +1,98 @@
+"""Trials beside the studies: what a study does not measure, made from the same tasks, tuned and shown alike.
+
+fixed points  where TD(λ) and ETD(λ) rest on Collision, exactly, for many draws of the features
+two samples   PGTD2 on Collision at λ = 0, with one sample and with two in its half steps
+projected     the five problems of the TDRC paper, ζ = 1, tuned for the area under the RMSPBE
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.experiments.family.grids import FOUR_ZETAS, step_sizes
+from gradient_dd.experiments.family.problems import PROBLEMS, Problem, Scale
+from gradient_dd.experiments.family.projected import projected_area
+from gradient_dd.experiments.family.published import FIXED_POINTS, TDRC_AREAS, TDRC_PROBLEMS
+from gradient_dd.experiments.family.two_samples import area_of_pgtd2
+from gradient_dd.learners import LEARNERS, Setting
+from gradient_dd.studies.statistics import select
+from gradient_dd.tasks import Task, exact
+
+DRAWS = 200  # of the features, for fixed points
+ALPHAS = 24  # step sizes of the projected trial
+BY_NAME = {one.name: one for one in PROBLEMS}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Errors on shown runs by name, (runs,) each, of settings selected on the tuning runs."""
+
+    name: str
+    problem: str
+    shown: dict[str, Array]
+
+
+def all_trials(problems: Sequence[Problem], learners: Sequence[str], scale: Scale) -> list[Trial]:
+    """Return every trial whose problem and learners take part."""
+    names = [one.name for one in problems]
+    found = []
+    if "collision" in names:
+        found.append(fixed_points(BY_NAME["collision"]))
+    if "collision" in names and "pgtd2" in learners:
+        found.append(two_samples(BY_NAME["collision"], scale))
+    if {"tdrc", *TDRC_AREAS} <= set(learners):
+        found += [projected(BY_NAME[name], steps, scale) for name, steps in TDRC_PROBLEMS.items() if name in names]
+    return found
+
+
+def fixed_points(problem: Problem) -> Trial:
+    """Return the exact errors of the fixed points, one for each draw of the features."""
+    tasks = [problem.tasks_of(run)[0].build() for run in range(DRAWS)]
+    shown = {
+        fixed_point_name(learner, lam): np.array([task.rmsve(rest(task, lam, learner == "etd")) for task in tasks])
+        for learner, lam in FIXED_POINTS
+    }
+    return Trial("fixed points", problem.name, shown)
+
+
+def fixed_point_name(learner: str, lam: float) -> str:
+    """Return how the fixed point of a learner is called."""
+    return f"fixed point of {LEARNERS[learner].label}, λ = {lam:g}"
+
+
+def rest(task: Task, lam: float, emphatic: bool) -> Array:
+    """Return the weights at which TD(λ), or ETD(λ), rests."""
+    discount = task.discount[task.states]
+    emphasis = exact.emphatic_weights(task.visits, task.P, discount, lam) if emphatic else None
+    A, b = exact.trace_moments(task.features, task.visits, task.P, task.r, discount, lam, emphasis)
+    return exact.fixed_point(A, b)
+
+
+def two_samples(problem: Problem, scale: Scale) -> Trial:
+    """Return PGTD2 with one sample and with two, λ = 0, tuned over step sizes and ζ, beside the TD fixed point."""
+    grid = np.array([(alpha, zeta) for alpha in step_sizes(12) for zeta in FOUR_ZETAS])
+    steps, every = problem.length(scale.steps)
+    shown = {}
+    for name, reuse in (("one", True), ("two", False)):
+        best = grid
+        for runs in (scale.tuning(problem), scale.shown(problem)):
+            tasks = [problem.tasks_of(run)[0].build() for run in runs]
+            errors = area_of_pgtd2(tasks, runs, best[:, 0], best[:, 1], steps, every, reuse)
+            best = best[[select(errors)]]
+        shown[name] = errors[0]
+    shown["rest"] = np.array([task.rmsve(rest(task, 0.0, emphatic=False)) for task in tasks])
+    return Trial("two samples", problem.name, shown)
+
+
+def projected(problem: Problem, steps: int, scale: Scale) -> Trial:
+    """Return the learners of the TDRC paper on one of its problems."""
+    task, length = problem.example(), min(steps, scale.steps or steps)
+    settings = [LEARNERS[name].setting(alpha=alpha) for name in ("tdrc", *TDRC_AREAS) for alpha in step_sizes(ALPHAS)]
+    errors = projected_area(task, settings, length, scale.tuning(problem))
+    best: list[Setting] = []
+    for first in range(0, len(settings), ALPHAS):
+        best.append(settings[first + select(errors[first : first + ALPHAS])])
+    shown = projected_area(task, best, length, scale.shown(problem))
+    return Trial("projected", problem.name, dict(zip(("tdrc", *TDRC_AREAS), shown, strict=True)))

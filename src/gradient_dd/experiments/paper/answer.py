@@ -1,0 +1,167 @@
+"""The answer in a few sentences and two pictures, all made from the verdicts."""
+
+from collections.abc import Sequence
+
+from gradient_dd.experiments.paper.claims import Comparison, Verdict
+from gradient_dd.experiments.paper.claims.verdict import ALIKE, PAPER, SYMBOLS
+from gradient_dd.report.figure import BLACK, GREEN, NAMES, ORANGE, RED, SKY
+from gradient_dd.report.small_svg import Dot, Series, domain_of, dots_in_a_row, forest, over_size
+
+COLOURS = {"td": BLACK, "tdrc": SKY, "gtd2": ORANGE, "tdc": GREEN, "gradient_dd": RED}
+WORLDS = {"random_walk": "random walk", "boyan_chain": "Boyan chain", "baird": "Baird's counterexample"}
+WIDER = "wider step sizes for GTD2 and TDC"
+FORESTS = {
+    "Random walk, last 100 episodes": ("walk-better", "walk-as-td"),
+    "Boyan chain, last 100 episodes": ("boyan-better", "boyan-as-td"),
+    "Random walk, over all episodes": ("walk-faster", "walk-as-fast"),
+    "Boyan chain, over all episodes": ("boyan-faster",),
+    "Independent transitions, over all episodes": ("walk-iid", "boyan-iid"),
+    "Constant steps, last 100 episodes": ("walk-constant", "walk-constant-td", "boyan-constant"),
+    "Linear features, last 100 episodes": ("walk-linear", "walk-linear-td"),
+}
+
+
+def found(verdicts: Sequence[Verdict], claim: str, tuning: str = PAPER) -> list[Comparison]:
+    """Return the comparisons of a claim under a way of tuning, tuned for what is measured."""
+    judgements = [one for verdict in verdicts if verdict.claim == claim for one in verdict.judgements]
+    some = [one for judgement in judgements if judgement.tuning == tuning for one in judgement.comparisons]
+    return [one for one in some if one.tuned_for in (one.measure, "what is measured")]
+
+
+def largest(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Return those of the largest size."""
+    return [one for one in comparisons if one.size == max(other.size for other in comparisons)]
+
+
+def headline(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return the answer: against GTD2 and TDC, against TD and TDRC, and without trajectories."""
+    gradient = largest(found(verdicts, "walk-better")) + largest(found(verdicts, "boyan-better"))
+    td_like = largest(found(verdicts, "walk-as-td")) + largest(found(verdicts, "boyan-as-td"))
+    alone = found(verdicts, "walk-iid") + found(verdicts, "boyan-iid")
+    sentences = []
+    if gradient:
+        bounded = [one for one in gradient if one.edge]
+        wider = largest(found(verdicts, "boyan-better", WIDER))
+        remark = ""
+        if bounded and wider:
+            remark = f" The paper's grid ends at their best step size; with wider grids for them it is {ratios(wider)}."
+        sentences.append(f"On the largest problems Gradient-DD ends with {word(gradient)}: {ratios(gradient)}.{remark}")
+    if td_like:
+        sentences.append(f"There it ends with {word(td_like)}: {ratios(td_like)}.{on_baird(verdicts)}")
+    if alone:
+        same = [one for name in ("walk-faster", "boyan-faster") for one in found(verdicts, name)]
+        beside = [one for one in same if any(one.task == other.task for other in alone)]
+        besides = f"; on trajectories it is {ratios(beside)}" if beside else ""
+        lead = "On independent transitions, which the theorem assumes, it has"
+        sentences.append(f"{lead} {word(alone)} over all episodes: {ratios(alone)}{besides}.")
+    return sentences
+
+
+def on_baird(verdicts: Sequence[Verdict]) -> str:
+    """Return how often it is lower than its rivals on Baird's counterexample, over all readings."""
+    lead = "On Baird's counterexample it ends lower than GTD2, TDC and TDRC in"
+    return "".join(f" {lead} {one.fraction} comparisons." for one in verdicts if one.claim == "baird-better")
+
+
+def word(comparisons: Sequence[Comparison]) -> str:
+    """Return on which side of 1 the intervals lie, with the names of the rivals."""
+    rivals = list(dict.fromkeys(NAMES.get(str((one.rival or {}).get("learner")), "") for one in comparisons))
+    named = " and ".join(rivals)
+    if all(one.high < 1 for one in comparisons):
+        return f"a lower error than {named}"
+    if all(one.low > 1 for one in comparisons):
+        return f"a higher error than {named}"
+    if all(one.high >= 1 for one in comparisons):
+        return f"no lower error than {named}"
+    return f"an error that is not always lower than that of {named}"
+
+
+def ratios(comparisons: Sequence[Comparison]) -> str:
+    """Return the ratios, by task: "0.204 × GTD2 and 0.451 × TDC (random walk, m = 40)"."""
+    groups: dict[tuple[str, int], list[str]] = {}
+    for one in comparisons:
+        label = NAMES.get(str((one.rival or {}).get("learner")), "")
+        groups.setdefault((one.task, one.size), []).append(f"{one.estimate:.3g} × {label}")
+    return "; ".join(f"{' and '.join(parts)} ({place(*key)})" for key, parts in groups.items())
+
+
+def place(task: str, size: int) -> str:
+    """Return a task and its size in words."""
+    name = task.partition("(")[0]
+    return f"{WORLDS.get(name, name)}, {SYMBOLS.get(name, 'size')} = {size}"
+
+
+def dot(one: Comparison, hollow: bool = False) -> Dot:
+    """Return a comparison as a dot; its colour is the rival's."""
+    rival = (one.rival or {}).get("learner", "")
+    symbol = SYMBOLS.get(one.task.partition("(")[0], "")
+    label = f"{symbol} = {one.size}, {NAMES.get(rival, rival)}" + (" ⚠" if one.edge and not hollow else "")
+    note = "; ".join(part for part in (one.tuning, f"{one.runs} runs", one.edge and f"edge: {one.edge}") if part)
+    return Dot(label, one.estimate, one.low, one.high, COLOURS.get(rival, BLACK), hollow, note)
+
+
+def forests(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return a forest plot for each group of claims that was judged, all with the same axis; hollow is tuned alike."""
+    groups: dict[str, list[Dot]] = {}
+    for title, claims in FORESTS.items():
+        for claim in claims:
+            alike = {key(one): one for one in found(verdicts, claim, ALIKE)}
+            for one in found(verdicts, claim):
+                groups.setdefault(title, []).append(dot(one))
+                if key(one) in alike:
+                    groups[title].append(dot(alike[key(one)], hollow=True))
+    everything = [one for dots in groups.values() for one in dots]
+    return [forest(title, dots, domain_of(everything)) for title, dots in groups.items()]
+
+
+def key(one: Comparison) -> tuple[str, str]:
+    """Return what two comparisons share if they are about the same learners and task."""
+    return one.task, str((one.rival or {}).get("learner"))
+
+
+def hero(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return the errors against size, on the walk and on the Boyan chain, from fresh runs."""
+    pictures = []
+    for title, symbol, claims in (
+        ("Random walk: error at the end", "m", ("walk-better", "walk-as-td")),
+        ("Boyan chain: error at the end", "p", ("boyan-better", "boyan-as-td")),
+    ):
+        lines: dict[str, dict[int, float]] = {}
+        for one in (one for claim in claims for one in found(verdicts, claim)):
+            for side in (one.ours, one.rival):
+                if side is not None:
+                    lines.setdefault(side["learner"], {})[one.size] = side["mean"]
+        if lines:
+            series = [
+                Series(
+                    NAMES.get(name, name),
+                    COLOURS.get(name, BLACK),
+                    name == "gradient_dd",
+                    list(some),
+                    list(some.values()),
+                )
+                for name, some in sorted(lines.items(), key=lambda item: item[0] == "gradient_dd")
+            ]
+            pictures.append(over_size(title, symbol, series))
+    return pictures + with_and_without(verdicts)
+
+
+def with_and_without(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return Gradient-DD over its gradient rivals on trajectories and on independent transitions of the same tasks."""
+    alone = found(verdicts, "walk-iid") + found(verdicts, "boyan-iid")
+    same = {key(one): one for name in ("walk-faster", "boyan-faster") for one in found(verdicts, name)}
+    dots = []
+    for one in alone:
+        if key(one) in same:
+            dots += [dot(same[key(one)])._replace(label=f"{dot(one).label.removesuffix(' ⚠')}: trajectory")]
+            dots += [dot(one)._replace(label="independent draws", colour=BLACK)]
+    lower = [all(one.high < 1 for one in some) for some in (list(same.values()), alone)]
+    title = "The gain needs trajectories" if lower == [True, False] else "With and without trajectories"
+    return [forest(title, dots, domain_of(dots), left=180)] if dots else []
+
+
+def small_picture(verdict: Verdict) -> str:
+    """Return the ratios of a verdict and its bound as a small picture; nothing where it has none, or too many."""
+    some = [one for judgement in verdict.judgements if judgement.tuning == PAPER for one in judgement.comparisons]
+    shown = [one for one in some if one.kind in ("ratio", "growth", "share", "time")]
+    return dots_in_a_row([dot(one) for one in shown], shown[0].bound) if 0 < len(shown) <= 14 else ""

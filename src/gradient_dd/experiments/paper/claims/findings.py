@@ -1,0 +1,81 @@
+"""One sentence for each verdict, made from its numbers."""
+
+from gradient_dd.experiments.paper.claims.verdict import PAPER, SYMBOLS, Comparison, Judgement
+
+MANY = 4  # judgements from which on only their fractions are shown
+MEASURES = {"last100": "at the end", "area": "over all episodes", "early": "over the first twentieth"}
+
+
+def finding(judgements: list[Judgement]) -> str:
+    """Return what was found, as the paper has it first, then how much holds where tuning is another."""
+    main = [one for one in judgements if one.tuning == PAPER]
+    goals = len({one.tuned_for for one in judgements}) > 1
+    parts = [sentence(one, name_of(one, goals)) for one in main] if len(main) <= MANY else [fractions(main, goals)]
+    others: dict[str, list[Judgement]] = {}
+    for one in judgements:
+        if one.tuning != PAPER:
+            others.setdefault(one.tuning, []).append(one)
+    for tuning, found in others.items():
+        (first, *rest) = found
+        short = not rest and first.of <= MANY
+        parts.append(f"{tuning}: {sentence(first, '') if short else fractions(found, goals)}")
+    return " ".join(f"{first_upper(part)}." for part in parts if part)
+
+
+def fractions(judgements: list[Judgement], goals: bool) -> str:
+    """Return how many comparisons hold, by reading or by what was tuned for."""
+    return "; ".join(" ".join(filter(None, [name_of(one, goals), f"{one.held} of {one.of}"])) for one in judgements)
+
+
+def name_of(judgement: Judgement, goals: bool) -> str:
+    """Return what tells a judgement from the others of its claim; `goals` says whether they are tuned for several."""
+    words = {"last100": "the end", "area": "all episodes"}
+    tuned = f"tuned for {words.get(judgement.tuned_for, judgement.tuned_for)}" if goals else ""
+    return ", ".join(part for part in (judgement.reading if judgement.reading != "default" else "", tuned) if part)
+
+
+def sentence(judgement: Judgement, name: str) -> str:
+    """Return the numbers of a judgement: for each pair of learners one for each size."""
+    rows: dict[str, list[Comparison]] = {}
+    for one in judgement.comparisons:
+        rows.setdefault(row_name(one), []).append(one)
+    listed = "; ".join(f"{name} {numbers(some)}" for name, some in rows.items())
+    return f"{name + ': ' if name else ''}{listed} ({judgement.held} of {judgement.of} hold)"
+
+
+def row_name(one: Comparison) -> str:
+    """Return what a number is of."""
+    if one.text:
+        return one.text
+    ours, rival = (one.ours or {}).get("label", ""), (one.rival or {}).get("label", "")
+    if one.kind == "growth":
+        return f"{rival} / {ours} grows by"
+    if one.kind == "share":
+        return f"{ours} ends at this share of the first error:"
+    when = MEASURES.get(one.measure, "")
+    return f"{ours} / {rival} {when}".strip()
+
+
+def numbers(some: list[Comparison]) -> str:
+    """Return estimates, where they were found, and which learners sit at an edge of their step sizes."""
+    symbol = SYMBOLS.get(some[0].task.partition("(")[0], "")
+    places = [f"{one.before['size']} to {one.size}" if one.before else f"{one.size}" for one in some]
+    at = f" at {symbol} = {listed(places)}" if symbol else ""
+    edges = dict.fromkeys(one.edge for one in some if one.edge)
+    edge = f" (edge of the grid: {'; '.join(edges)})" if edges else ""
+    return listed([number(one.estimate) for one in some]) + at + edge
+
+
+def listed(words: list[str]) -> str:
+    """Return words with commas between them, and "and" before the last."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def number(value: float) -> str:
+    """Return a number with three digits."""
+    return f"{value:.3g}"
+
+
+def first_upper(text: str) -> str:
+    """Return a text with a capital first letter, unless that is a symbol."""
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text

@@ -1,0 +1,245 @@
+"""What a claim is judged by, from a question to a verdict. All of it is data: page, tables and JSON come from here.
+
+    Question     two learners (or one and its first error) on a case, and on which side of a bound their ratio must be
+    Comparison   its answer: the ratio on fresh runs, an interval, and whether the interval lies on that side
+    Judgement    the comparisons of one reading and one way of tuning; their intervals hold together at 95 %
+    Verdict      all judgements of a claim, in a word, a fraction and a sentence
+
+An outcome is "holds" where the whole interval is on the side that the claim says, "fails" where it is on the other,
+and "open" where it contains the bound. The intervals of a judgement of n comparisons each have level 1 − 0.05/n, so
+that all of them cover with 95 % (Bonferroni). Nothing is corrected across judgements: of those in which nothing is
+true about one in twenty would show something.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradient_dd.experiments.paper.claims.evidence import Chosen, Evidence
+from gradient_dd.studies.statistics import LEVEL, Interval, ratio_interval
+
+PAPER, ALIKE = "as the paper has it", "tuned alike"
+WORDS = ("holds", "holds in part", "does not hold", "not decided", "not judged")
+SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One ratio, or another number, against a bound.
+
+    kind     "ratio" ours / rival, "growth" of rival / ours from `before` to here, "share" of the first error, or
+             "count", "time", "exact"
+    side     "below" or "above": on which side of `bound` the claim says it is
+    runs     on how many fresh runs (or starts) it rests; 0 where nothing was sampled
+    level    of the interval from `low` to `high`
+    before   for a growth: the same two learners at the smaller size
+    """
+
+    kind: str
+    study: str
+    task: str
+    size: int
+    reading: str
+    tuning: str
+    tuned_for: str
+    measure: str
+    ours: dict[str, Any] | None
+    rival: dict[str, Any] | None
+    before: dict[str, Any] | None
+    side: str
+    bound: float
+    runs: int
+    level: float
+    estimate: float
+    low: float
+    high: float
+    outcome: str
+    holds: bool
+    edge: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """Two learners on a case; without a rival, one learner against the error of its first weights."""
+
+    ours: Chosen
+    rival: Chosen | None
+    measure: str
+
+    def arrays(self) -> tuple[Any, Any]:
+        """Return the fresh errors of both, (units,) each."""
+        ours = self.ours.errors(self.measure)
+        if self.rival is None:
+            return ours, 0 * ours + self.ours.evidence.first_error(self.ours.case)
+        theirs = self.rival.errors(self.measure)
+        common = min(len(ours), len(theirs))  # of two studies, the runs that both have
+        return ours[:common], theirs[:common]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the fresh runs, in terms of settings that were selected on others.
+
+    `answer` gives the interval at a level; without one the ratio of the parts is meant. `facts` says what else a
+    comparison should carry.
+    """
+
+    kind: str
+    parts: tuple[Part, ...]
+    side: str
+    bound: float
+    reading: str = "default"
+    tuning: str = PAPER
+    tuned_for: str = "last100"
+    answer: Callable[[float], Interval] | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def interval(self, level: float) -> Interval:
+        """Return the estimate with its interval."""
+        if self.answer is not None:
+            return self.answer(level)
+        pairs = [part.arrays() for part in self.parts]
+        if self.kind == "growth":  # of rival / ours, from the first part to the second
+            return ratio_interval(*((theirs, ours) for ours, theirs in reversed(pairs)), level=level)
+        return ratio_interval(*pairs, level=level)
+
+    def compare(self, level: float) -> Comparison:
+        """Return the answer."""
+        estimate, low, high = self.interval(level)
+        outcome = outcome_of(low, high, self.side, self.bound)
+        facts: dict[str, Any] = {
+            "study": "", "task": "", "size": 0, "measure": "", "ours": None, "rival": None, "before": None,
+            "runs": 0, "edge": "", "text": "",
+        }  # fmt: skip
+        if self.parts:
+            facts |= part_facts(self.parts[-1])
+            facts["before"] = part_facts(self.parts[0]) if self.kind == "growth" else None
+        return Comparison(
+            kind=self.kind, reading=self.reading, tuning=self.tuning, tuned_for=self.tuned_for, side=self.side,
+            bound=self.bound, level=level, estimate=estimate, low=low, high=high, outcome=outcome,
+            holds=outcome == "holds", **facts | self.facts,
+        )  # fmt: skip
+
+
+def part_facts(part: Part) -> dict[str, Any]:
+    """Return what a comparison tells of a part: where, on how much, and both learners."""
+    ours, evidence = part.ours, part.ours.evidence
+    learners = [ours] if part.rival is None else [ours, part.rival]
+    left, _ = part.arrays()
+    return {
+        "study": ", ".join(dict.fromkeys(one.evidence.study.name for one in learners)),
+        "task": ours.case,
+        "size": evidence.size(ours.case),
+        "measure": part.measure,
+        "runs": len(left),
+        "ours": chosen_facts(ours, part.measure),
+        "rival": chosen_facts(part.rival, part.measure)
+        if part.rival
+        else {"label": "the first error", "mean": evidence.first_error(ours.case)},
+        "edge": "; ".join(f"{one.label}: {one.edge}" for one in learners if "alpha" in one.edge),
+    }
+
+
+def chosen_facts(chosen: Chosen, measure: str) -> dict[str, Any]:
+    """Return what a comparison tells of one learner."""
+    return {
+        "label": chosen.label,
+        "learner": chosen.setting.rule.name,
+        "study": chosen.evidence.study.name,
+        "held": dict(chosen.held),
+        "values": dict(chosen.setting.values),
+        "rho_mode": chosen.setting.rho_mode,
+        "settings": chosen.settings,
+        "edge": chosen.edge,
+        "mean": float(chosen.errors(measure).mean()),
+        "selection_mean": chosen.selection_mean(measure),
+    }
+
+
+def outcome_of(low: float, high: float, side: str, bound: float) -> str:
+    """Return "holds", "fails" or "open": whether an interval is on a side of a bound, on the other, or contains it."""
+    if side == "below":
+        return "holds" if high < bound else "fails" if low > bound else "open"
+    return "holds" if low > bound else "fails" if high < bound else "open"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The comparisons of one reading and one way of tuning, in a word and a fraction."""
+
+    reading: str
+    tuning: str
+    tuned_for: str
+    verdict: str
+    held: int
+    of: int
+    comparisons: list[Comparison]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim with what we found.
+
+    verdict, held, of    over all judgements as the paper has it
+    alike                the same where every learner has as many settings, e.g. "holds in part (3 of 6)"; empty if
+                         there is none
+    finding              a sentence made from the numbers
+    source               "paper", or "ours" for what we added
+    """
+
+    claim: str
+    source: str
+    where: str
+    statement: str
+    criterion: str
+    verdict: str
+    held: int
+    of: int
+    alike: str
+    finding: str
+    studies: list[str]
+    needed: int | None
+    judgements: list[Judgement]
+
+    @property
+    def fraction(self) -> str:
+        """How many comparisons hold, of how many."""
+        return f"{self.held} of {self.of}"
+
+
+Ask = Callable[[dict[str, Evidence]], list[Question]]
+
+
+def in_words(comparisons: list[Comparison], needed: int | None = None) -> str:
+    """Return the verdict of several comparisons; `needed` of them must hold, or all."""
+    held = sum(one.holds for one in comparisons)
+    if not comparisons:
+        return "not judged"
+    if held >= (needed or len(comparisons)):
+        return "holds"
+    if needed is None and held:
+        return "holds in part"
+    return "not decided" if all(one.outcome == "open" for one in comparisons) else "does not hold"
+
+
+def over_all(judgements: list[Judgement], needed: int | None = None) -> str:
+    """Return the verdict of several judgements; where `needed` comparisons must hold, they must in each of them."""
+    held = [judgement.verdict == "holds" for judgement in judgements]
+    if needed is not None and any(held):
+        return "holds" if all(held) else "holds in part"
+    return in_words([one for judgement in judgements for one in judgement.comparisons], needed)
+
+
+def judged(questions: list[Question], needed: int | None) -> list[Judgement]:
+    """Return a judgement for each reading and way of tuning, in the order of the questions."""
+    groups: dict[tuple[str, str, str], list[Question]] = {}
+    for question in questions:
+        groups.setdefault((question.reading, question.tuning, question.tuned_for), []).append(question)
+    found = []
+    for key, asked in groups.items():
+        level = 1 - (1 - LEVEL) / len(asked)
+        comparisons = [question.compare(level) for question in asked]
+        held = sum(one.holds for one in comparisons)
+        found.append(Judgement(*key, in_words(comparisons, needed), held, len(comparisons), comparisons))
+    return found

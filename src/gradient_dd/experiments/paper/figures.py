@@ -1,0 +1,141 @@
+"""The figures of the paper, as data: which study each reads, and which lines it shows.
+
+Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid` and `boyan-iid` are ours: the text speaks of the first,
+our reading of the paper rests on the others.
+"""
+
+from dataclasses import dataclass
+
+from gradient_dd.experiments.paper.grids import KAPPAS, ZETAS
+from gradient_dd.report.figure import BLACK, GREEN, ORANGE, RAMP, RED, SKY, Figure, Line
+
+ZETA_NAMES = ("1/64", "1/16", "1/4", "1", "4")
+
+ONE = (("zeta", 1.0),)
+PLAIN_DD = (("zeta", 1.0), ("kappa", 1.0))
+
+COMPARED = (
+    Line("TD", "td", colour=BLACK),
+    Line("TDRC", "tdrc", colour=SKY),
+    Line("GTD2, ζ tuned", "gtd2", colour=ORANGE),
+    Line("GTD2, ζ = 1", "gtd2", ONE, colour=ORANGE, dashed=True),
+    Line("TDC, ζ tuned", "tdc", colour=GREEN),
+    Line("TDC, ζ = 1", "tdc", ONE, colour=GREEN, dashed=True),
+    Line("Gradient-DD", "gradient_dd", PLAIN_DD, colour=RED),
+)
+BY_KAPPA = tuple(
+    Line(f"κ = {kappa:g}", "gradient_dd", (("zeta", 1.0), ("kappa", kappa)), colour=colour)
+    for kappa, colour in zip(KAPPAS, RAMP, strict=True)
+)
+BY_ZETA = tuple(
+    Line(f"ζ = {label}", "gradient_dd", (("zeta", zeta), ("kappa", 1.0)), colour=colour)
+    for zeta, label, colour in zip(ZETAS, ZETA_NAMES, RAMP, strict=True)
+)
+NATURAL = (
+    *(
+        Line(f"{label}, ζ = {name}", learner, (("zeta", zeta),), colour=colour, dashed=learner == "natural_tdc")
+        for label, learner in (("natural GTD2", "natural_gtd2"), ("natural TDC", "natural_tdc"))
+        for zeta, name, colour in zip(ZETAS, ZETA_NAMES, RAMP, strict=True)
+    ),
+    Line("Gradient-DD", "gradient_dd", PLAIN_DD, colour=RED),
+)
+ON_BAIRD = (
+    Line("TD", "td", colour=BLACK),
+    Line("TDRC", "tdrc", colour=SKY),
+    Line("GTD2, ζ tuned", "gtd2", colour=ORANGE),
+    Line("GTD2, ζ tuned, ρ placed T", "gtd2", rho_mode="T", colour=ORANGE, dashed=True),
+    Line("TDC, ζ tuned", "tdc", colour=GREEN),
+    Line("Gradient-DD, κ tuned", "gradient_dd", colour=RED),
+    Line("Gradient-DD, κ tuned, ρ placed T", "gradient_dd", rho_mode="T", colour=RED, dashed=True),
+)
+
+DIPS = "constant step sizes, fixed horizon: a tiny α can look best because its error is passing through a dip (TDC)"
+
+FIGURES = {
+    figure.name: figure
+    for figure in (
+        Figure("walk", "Random walk, tabular: last 100 episodes", "walk", COMPARED),
+        Figure("walk-area", "Random walk, tabular: all episodes", "walk", COMPARED, measure="area"),
+        Figure("walk-various-kappa", "Random walk: Gradient-DD for several κ", "walk", BY_KAPPA),
+        Figure("walk-beta", "Random walk: Gradient-DD for several ζ", "walk", BY_ZETA),
+        Figure("walk-natural", "Random walk: natural GTD2, natural TDC and Gradient-DD", "walk-natural", NATURAL),
+        Figure("walk-constant", "Random walk: constant step size", "walk-constant", COMPARED),
+        Figure("walk-linear", "Random walk: linear features", "walk-linear", COMPARED),
+        Figure("walk-iid", "Random walk: independent transitions, no trajectories", "walk-iid", COMPARED, "area"),
+        Figure("boyan", "Boyan chain: last 100 episodes", "boyan", COMPARED),
+        Figure("boyan-area", "Boyan chain: all episodes", "boyan", COMPARED, measure="area"),
+        Figure("boyan-kappa", "Boyan chain: Gradient-DD for several κ", "boyan", BY_KAPPA),
+        Figure("boyan-constant", "Boyan chain: constant step size", "boyan-constant", COMPARED),
+        Figure("boyan-iid", "Boyan chain: independent transitions, no trajectories", "boyan-iid", COMPARED, "area"),
+        Figure("Baird", "Baird's counterexample", "baird", ON_BAIRD, remark=DIPS),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that needs no study: computed from tasks alone, by the file of drawings/ that has its name."""
+
+    name: str
+    title: str
+    explanation: str
+
+
+DRAWINGS = {
+    drawing.name: drawing
+    for drawing in (
+        Drawing(
+            "illustration",
+            "The trust region, on a real problem with two weights",
+            "Contours of the MSPBE of a random off-policy task. The plain step follows the negative gradient out of "
+            "the region in which values have changed little; the constrained step leads to the best point inside. The "
+            "dashed path is where the penalised optimum lies as κ goes from 0 to ∞. Gradient-DD takes one gradient "
+            "step on the penalised objective; it does not solve it (erratum 4).",
+        ),
+        Drawing(
+            "stability-maps",
+            "Where Gradient-DD is stable, and how fast",
+            "What the slowest mode of the mean loses in one step, over step size and κ or ζ: above with independent "
+            "draws, which the theorem assumes, below along trajectories, as every experiment of the paper has them. "
+            "Hatched: the mean diverges. Left of the dashed line the variance of the weights stays bounded too, and "
+            "that is the limit that matters in practice. On the walk trajectories are faster, and unstable earlier.",
+        ),
+        Drawing(
+            "rates",
+            "The gain is in the trajectories",
+            "What the slowest mode of the mean loses in one step, against the step size. With independent draws "
+            "(dashed) Gradient-DD is no faster than GTD2; along trajectories (solid) it leaves GTD2 and approaches TD "
+            "as κα grows, and the more so the longer the walk. Dotted: what its effective matrix says to first order. "
+            "A line ends where the mean becomes unstable.",
+        ),
+        Drawing(
+            "gtd2-to-td",
+            "From GTD2 to TD as κα grows",
+            "The rate of Gradient-DD along trajectories, relative to that of TD at the same step size. Tabular, it is "
+            "that of GTD2 at κα = 0 and about that of TD at κα = 1. With features that states share it gains a few "
+            "times over GTD2 and remains far below TD. Crosses: the mean becomes unstable.",
+        ),
+        Drawing(
+            "safety",
+            "What the gain costs off-policy",
+            "Tasks on which TD diverges. With independent draws Gradient-DD is as safe as GTD2, up to κα‖x‖² of about "
+            "1 and more. Along trajectories it takes over TD's instability on random tasks, often at a small κα; on "
+            "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
+        ),
+        Drawing(
+            "baird-frozen-mode",
+            "Baird's counterexample: a frozen mode decides the final error",
+            "The error left after 200,000 steps, against the step size. Lines: what the slowest mode of the mean began "
+            "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the error "
+            "at the end is its part of the first weights. From the paper's first weights Gradient-DD meets a step size "
+            "at which that part is zero, and seems to converge; from the random ones shown it meets none.",
+        ),
+        Drawing(
+            "expected-runs",
+            "Learning curves without noise, and sampled ones",
+            "Lines: the error of the mean weights, computed exactly. Dots: the error of the mean over sampled runs of "
+            "the lane engine. Thin lines: the mean error of single runs, which has their noise in it. Gradient-DD "
+            "differs from GTD2 along trajectories only.",
+        ),
+    )
+}

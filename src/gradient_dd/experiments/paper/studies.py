@@ -1,0 +1,221 @@
+"""The studies of the paper, as data: its grids, its sizes, its scale.
+
+Several figures read one study. What the paper leaves open (docs/paper.md) is decided here: the number of episodes of
+the Boyan chain, the steps of Baird, TDC's wider grid, and which readings of Baird are run.
+
+The paper gives its learners unequal chances: GTD2 and TDC choose among five times as many settings as Gradient-DD, TD
+and TDRC. So each study has a companion of the same tasks and runs in which every learner has as many (`alike`). Other
+companions widen a grid whose edge is best, draw Baird's first weights at random, or run Baird for longer. No figure
+shows them; claims are judged on them too. The store shares equal settings, so only the new ones run.
+"""
+
+from dataclasses import replace
+
+from gradient_dd.engine.schedules import constant, tapered
+from gradient_dd.experiments.paper.grids import KAPPAS, ZETAS
+from gradient_dd.studies import Grid, Study, grid, task
+
+RUNS = 50
+WALK_SIZES, BOYAN_SIZES, BAIRD_SIZES = (10, 20, 40), (20, 50, 100), (7, 20)
+WALK_EPISODES, BOYAN_EPISODES, BAIRD_STEPS = 20_000, 10_000, 200_000
+
+WALK_ALPHAS = tuple(10 ** (-i / 4) for i in range(12, -1, -1))
+BOYAN_ALPHAS = tuple(10**i for i in (-2, -1.5, -1, -3 / 4, -1 / 2, -1 / 4, -1 / 8, 0, 1 / 8, 1 / 4))
+BAIRD_ALPHAS = tuple(2 ** (-i / 2) for i in range(24, 3, -1))
+BAIRD_WIDER = tuple(2 ** (-i / 2) for i in range(32, -1, -1))  # for TDC
+BAIRD_ZETAS = (4.0**-2, 4.0**-1, 1.0, 4.0**2, 4.0**3)
+BAIRD_KAPPAS = (0.25, 1.0, 4.0)
+
+
+def compared(alphas: tuple[float, ...]) -> tuple[Grid, ...]:
+    """Return the five learners that the paper compares, ζ tuned for GTD2 and TDC, κ = 1."""
+    return (
+        grid("td", alpha=alphas),
+        grid("tdrc", alpha=alphas),
+        grid("gtd2", alpha=alphas, zeta=ZETAS),
+        grid("tdc", alpha=alphas, zeta=ZETAS),
+        grid("gradient_dd", alpha=alphas),
+    )
+
+
+def walk(*sizes: int) -> tuple:
+    """Return tabular walks."""
+    return tuple(task("random_walk", n_states=m) for m in sizes)
+
+
+WALK = Study(
+    "walk",
+    tasks=walk(*WALK_SIZES),
+    grids=(
+        *compared(WALK_ALPHAS),
+        grid("gradient_dd", alpha=WALK_ALPHAS, zeta=ZETAS),
+        grid("gradient_dd", alpha=WALK_ALPHAS, kappa=KAPPAS),
+    ),
+    schedule=tapered(1000),
+    episodes=WALK_EPISODES,
+    runs=RUNS,
+)
+WALK_NATURAL = Study(
+    "walk-natural",
+    tasks=walk(20),
+    grids=(
+        grid("natural_gtd2", alpha=WALK_ALPHAS, zeta=ZETAS),
+        grid("natural_tdc", alpha=WALK_ALPHAS, zeta=ZETAS),
+        grid("gradient_dd", alpha=WALK_ALPHAS),  # the same as on the walk: nothing more is run
+    ),
+    schedule=tapered(1000),
+    episodes=WALK_EPISODES,
+    runs=RUNS,
+)
+WALK_CONSTANT = Study(
+    "walk-constant",
+    tasks=walk(20),
+    grids=compared(WALK_ALPHAS),
+    schedule=constant,
+    episodes=WALK_EPISODES,
+    runs=RUNS,
+)
+WALK_LINEAR = Study(
+    "walk-linear",
+    tasks=(task("random_walk", n_states=20, features="linear"),),
+    grids=compared(WALK_ALPHAS),
+    schedule=tapered(1000),
+    episodes=WALK_EPISODES,
+    runs=RUNS,
+)
+WALK_IID = Study(
+    "walk-iid",
+    tasks=walk(20),
+    grids=compared(WALK_ALPHAS),
+    schedule=tapered(1000),
+    episodes=WALK_EPISODES,
+    runs=RUNS,
+    sampling="iid",
+)
+BOYAN = Study(
+    "boyan",
+    tasks=tuple(task("boyan_chain", n_features=p) for p in BOYAN_SIZES),
+    grids=(
+        *compared(BOYAN_ALPHAS),
+        grid("gradient_dd", alpha=BOYAN_ALPHAS, kappa=KAPPAS),
+        grid("gradient_dd", alpha=BOYAN_ALPHAS, zeta=ZETAS),
+    ),
+    schedule=tapered(2000),
+    episodes=BOYAN_EPISODES,
+    runs=RUNS,
+)
+BOYAN_CONSTANT = Study(
+    "boyan-constant",
+    tasks=(task("boyan_chain", n_features=50),),
+    grids=compared(BOYAN_ALPHAS),
+    schedule=constant,
+    episodes=BOYAN_EPISODES,
+    runs=RUNS,
+)
+BOYAN_IID = Study(
+    "boyan-iid",
+    tasks=(task("boyan_chain", n_features=50),),
+    grids=compared(BOYAN_ALPHAS),
+    schedule=tapered(2000),
+    episodes=BOYAN_EPISODES,
+    runs=RUNS,
+    sampling="iid",
+)
+BAIRD = Study(
+    "baird",
+    tasks=tuple(task("baird", n_states=n, ratios=ratios) for ratios in ("paper", "standard") for n in BAIRD_SIZES),
+    grids=(
+        grid("td", alpha=BAIRD_ALPHAS),
+        grid("tdrc", alpha=BAIRD_ALPHAS),
+        *(grid("gtd2", alpha=BAIRD_ALPHAS, zeta=BAIRD_ZETAS, rho_mode=mode) for mode in ("R", "T")),
+        grid("tdc", alpha=BAIRD_WIDER, zeta=BAIRD_ZETAS),
+        *(grid("gradient_dd", alpha=BAIRD_ALPHAS, kappa=BAIRD_KAPPAS, rho_mode=mode) for mode in ("R", "T")),
+    ),
+    steps=BAIRD_STEPS,
+    every=100,
+    runs=RUNS,
+)
+
+PAPER_STUDIES = (WALK, WALK_CONSTANT, WALK_IID, WALK_NATURAL, WALK_LINEAR, BOYAN, BOYAN_CONSTANT, BOYAN_IID, BAIRD)
+
+
+def evenly(low: float, high: float, count: int) -> tuple[float, ...]:
+    """Return `count` step sizes from low to high, at equal ratios."""
+    return tuple(low * (high / low) ** (i / (count - 1)) for i in range(count))
+
+
+def alike(study: Study, alphas: tuple[float, ...], zetas: tuple[float, ...], kappas: tuple[float, ...]) -> Study:
+    """Return a companion in which every learner has as many settings.
+
+    That is alphas × zetas for TDRC, GTD2 and TDC, as many alphas for TD, and alphas × kappas for Gradient-DD.
+    """
+    modes = ("R", "T") if study.name.startswith("baird") else ("R",)
+    return replace(
+        study,
+        name=f"{study.name}-alike",
+        grids=(
+            grid("td", alpha=evenly(min(alphas), max(alphas), len(alphas) * len(zetas))),
+            grid("tdrc", alpha=alphas, zeta=zetas),
+            *(grid("gtd2", alpha=alphas, zeta=zetas, rho_mode=mode) for mode in modes),
+            grid("tdc", alpha=alphas, zeta=zetas),
+            *(grid("gradient_dd", alpha=alphas, kappa=kappas, rho_mode=mode) for mode in modes),
+        ),
+    )
+
+
+WALKS = (WALK, WALK_CONSTANT, WALK_IID, WALK_LINEAR)
+BOYANS = (BOYAN, BOYAN_CONSTANT, BOYAN_IID)
+BAIRD_FIVE_KAPPAS = (4.0**-2, 4.0**-1, 1.0, 4.0, 4.0**2)
+
+# The best step sizes of GTD2 and TDC on the long Boyan chains lie at the edge of the paper's grid.
+BOYAN_WIDE_ALPHAS = (*BOYAN_ALPHAS, *(10 ** (i / 8) for i in (3, 4, 5, 6)))
+BOYAN_WIDE = replace(
+    BOYAN,
+    name="boyan-wide",
+    tasks=tuple(task("boyan_chain", n_features=p) for p in BOYAN_SIZES[1:]),
+    grids=(
+        *(grid(learner, alpha=BOYAN_WIDE_ALPHAS, zeta=ZETAS) for learner in ("gtd2", "tdc")),
+        grid("gradient_dd", alpha=BOYAN_ALPHAS),
+    ),
+    runs=20,
+)
+# Then their best ζ lies at its edge. Here all three have the same step sizes and the same ζ.
+BOYAN_WIDER = replace(
+    BOYAN_WIDE,
+    name="boyan-wider",
+    grids=tuple(
+        grid(learner, alpha=BOYAN_WIDE_ALPHAS[5:], zeta=(4.0**-5, 4.0**-4, 4.0**-3, 4.0**-2, 4.0**-1, 1.0))
+        for learner in ("gtd2", "tdc", "gradient_dd")
+    ),
+)
+
+# Settings are selected on the first weights of some seeds and judged on those of others.
+SELECTION_STARTS, JUDGED_STARTS = range(1, 6), range(11, 31)
+
+
+def with_starts(tasks: tuple, seeds: range) -> tuple:
+    """Return the same tasks with first weights drawn from each seed."""
+    return tuple(task(one.name, **dict(one.parameters), start_seed=seed) for one in tasks for seed in seeds)
+
+
+BAIRD_STARTS = replace(
+    BAIRD, name="baird-starts", tasks=with_starts(BAIRD.tasks, SELECTION_STARTS), every=BAIRD_STEPS // 10, runs=2
+)
+BAIRD_LONG = replace(
+    BAIRD,
+    name="baird-long",
+    grids=tuple(one for one in BAIRD.grids if one.rho_mode == "R" and one.learner != "td"),
+    steps=5 * BAIRD_STEPS,
+    every=BAIRD_STEPS // 2,
+    runs=10,
+)
+
+COMPANIONS = {
+    **{study.name: (alike(study, WALK_ALPHAS, ZETAS, KAPPAS),) for study in WALKS},
+    **{study.name: (alike(study, BOYAN_ALPHAS, ZETAS, KAPPAS),) for study in BOYANS},
+    "baird": tuple(alike(study, BAIRD_ALPHAS, BAIRD_ZETAS, BAIRD_FIVE_KAPPAS) for study in (BAIRD, BAIRD_STARTS)),
+}
+COMPANIONS["boyan"] += (BOYAN_WIDE, BOYAN_WIDER)
+COMPANIONS["baird"] += (BAIRD_STARTS, BAIRD_LONG)
+
+STUDIES = {study.name: study for study in (*PAPER_STUDIES, *(one for some in COMPANIONS.values() for one in some))}

@@ -1,5 +1,0 @@
-"""Learning from a stream of transitions, one at a time."""
-
-from gradient_dd.online.learner import Learner
-
-__all__ = ["Learner"]

@@ -1,0 +1,60 @@
+"""Feature maps: observations in, rows of features out. `FEATURES` lists the kinds that can be named and saved."""
+
+from typing import Any
+
+from gradient_dd.errors import must, unknown
+from gradient_dd.stream.features.bases import Columns, Fourier, Polynomial, RadialBasis
+from gradient_dd.stream.features.kind import Features, Rows
+from gradient_dd.stream.features.one_hot import OneHot
+from gradient_dd.stream.features.own import Own
+from gradient_dd.stream.features.structured import Structured, bounds_of, layout_of
+from gradient_dd.stream.features.tiles import TileCoder
+
+__all__ = [
+    "FEATURES",
+    "Columns",
+    "Features",
+    "Fourier",
+    "OneHot",
+    "Own",
+    "Polynomial",
+    "RadialBasis",
+    "Rows",
+    "Structured",
+    "TileCoder",
+    "features_of_space",
+    "from_data",
+]
+
+FEATURES: dict[str, type[Features]] = {
+    kind.kind: kind for kind in (TileCoder, Fourier, RadialBasis, Polynomial, OneHot, Columns, Structured)
+}
+
+
+def from_data(data: dict[str, Any]) -> Features:
+    """Return the map that `as_data` described."""
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise must("The description of features", "be a dictionary by name", data)
+    rest = dict(data)
+    kind = rest.pop("kind", None)
+    if not isinstance(kind, str) or kind not in FEATURES:
+        raise unknown("kind of features", kind, FEATURES)
+    try:
+        return FEATURES[kind](**rest)
+    except TypeError:
+        raise must(f"Features of kind {kind!r}", "be described by their own parameters", sorted(rest)) from None
+
+
+def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Features:
+    """Return features for the observations of a Gymnasium space.
+
+    A Discrete or MultiDiscrete space gets one-hot features. A Box gets the `kind` asked for over its bounds; those that
+    are infinite must be given as `low` and `high`. The parts of Dict and Tuple spaces are put side by side first, whole
+    numbers as 0s and a 1, as `gymnasium.spaces.flatten` does.
+    """
+    layout = layout_of(space)
+    if layout[0] == "whole":
+        return OneHot(*layout[1:])
+    low, high = bounds_of(space)
+    flat = from_data({"kind": kind, "low": low, "high": high, **parameters})
+    return flat if layout[0] == "box" else Structured(layout, flat)

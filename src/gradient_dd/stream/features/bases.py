@@ -1,0 +1,172 @@
+"""Dense bases over a box: Fourier, radial and polynomial features."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import LARGEST, Array, Integers, numbers
+from gradient_dd.errors import boolean, must, number, whole_number
+from gradient_dd.stream.features.kind import Box, Features, Rows, box, matrix
+
+MOST = 2**20  # features of a dense basis: more would be a matrix nobody wants
+
+
+class BoxFeatures(Features):
+    """A dense map of observations scaled to the unit box."""
+
+    box: Box
+
+    def rows(self, observations: Any) -> Rows:
+        """Return the features of n observations, dense."""
+        return Rows(None, self.of_unit(self.box.unit(observations)))
+
+    def of_unit(self, U: Array) -> Array:
+        """Return the features of observations in the unit box, (n, p)."""
+        raise NotImplementedError
+
+    def _box_data(self) -> dict[str, Any]:
+        """Return the kind and the bounds as plain data."""
+        return {
+            "kind": self.kind,
+            "low": self.box.low.tolist(),
+            "high": self.box.high.tolist(),
+            "outside": self.box.outside,
+        }
+
+
+def exponents(order: int, dimensions: int, what: str) -> Integers:
+    """Return all (order + 1)^dimensions rows of whole numbers from 0 to order."""
+    count = (order + 1) ** dimensions
+    if count > MOST:
+        raise must(f"The number of {what} features", f"be at most {MOST:,}", count, "Lower the order.")
+    return np.array(list(product(range(order + 1), repeat=dimensions)), dtype=np.int64)
+
+
+class Fourier(BoxFeatures):
+    """Cosines: x_c = cos(π c·u), for every vector c of whole numbers up to `order`, u being scaled to [0, 1]."""
+
+    kind = "fourier"
+
+    def __init__(self, low: Any, high: Any, order: int = 3, outside: str = "refuse") -> None:
+        self.box, self.order = box(low, high, outside), whole_number("'order'", order)
+        self.frequencies = exponents(self.order, len(self.box.low), "Fourier")
+        self.n_features = self.nonzeros = len(self.frequencies)
+        self.bound = float(self.n_features)
+
+    def of_unit(self, U: Array) -> Array:
+        """Return the cosines."""
+        return np.cos(np.pi * (U @ self.frequencies.T))
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the map as plain data."""
+        return self._box_data() | {"order": self.order}
+
+
+class Polynomial(BoxFeatures):
+    """Products of powers: x_c = Π u_i^c_i, for every c with all c_i up to `degree`, u being scaled to [0, 1]."""
+
+    kind = "polynomial"
+
+    def __init__(self, low: Any, high: Any, degree: int = 2, outside: str = "refuse") -> None:
+        self.box, self.degree = box(low, high, outside), whole_number("'degree'", degree)
+        self.powers = exponents(self.degree, len(self.box.low), "polynomial")
+        self.n_features = self.nonzeros = len(self.powers)
+        self.bound = float(self.n_features)
+
+    def of_unit(self, U: Array) -> Array:
+        """Return the products."""
+        return np.prod(U[:, None, :] ** self.powers[None], axis=2)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the map as plain data."""
+        return self._box_data() | {"degree": self.degree}
+
+
+class RadialBasis(BoxFeatures):
+    """Bumps on a grid: x_j = exp(−|u − centre_j|² / (2 width²)), `per_dimension` centres along each dimension.
+
+    `width` is in units of the distance between two centres. With `normalised` the features sum to 1.
+    """
+
+    kind = "radial"
+
+    def __init__(
+        self,
+        low: Any,
+        high: Any,
+        per_dimension: int = 5,
+        width: float = 1.0,
+        normalised: bool = True,
+        outside: str = "refuse",
+    ) -> None:
+        self.box = box(low, high, outside)
+        self.per_dimension = whole_number("'per_dimension'", per_dimension, at_least=2)
+        self.width = number("'width'", "be a number from 1e-06 to 1e+06", width, low=1e-6, high=1e6)
+        self.normalised = boolean("'normalised'", normalised)
+        self.centres = exponents(self.per_dimension - 1, len(self.box.low), "radial") / (self.per_dimension - 1)
+        self.n_features = self.nonzeros = len(self.centres)
+        self.bound = 1.0 if self.normalised else float(self.n_features)
+
+    def of_unit(self, U: Array) -> Array:
+        """Return the bumps."""
+        scale = self.width / (self.per_dimension - 1)
+        distance = ((U[:, None, :] - self.centres[None]) ** 2).sum(axis=2)
+        nearest = distance.min(axis=1, keepdims=True) if self.normalised else 0.0  # so that far away is not 0 / 0
+        bumps = np.exp(-(distance - nearest) / (2 * scale**2))
+        return bumps / bumps.sum(axis=1, keepdims=True) if self.normalised else bumps
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the map as plain data."""
+        own = {"per_dimension": self.per_dimension, "width": self.width, "normalised": self.normalised}
+        return self._box_data() | own
+
+
+class Columns(Features):
+    """The observations themselves as features, shifted and scaled as asked, with a 1 at the end by default.
+
+    `Columns.fitted(X)` takes mean and spread from data.
+    """
+
+    kind = "columns"
+
+    def __init__(self, shift: Any, scale: Any, intercept: bool = True, largest: float = float("inf")) -> None:
+        self.shift, self.scale = (
+            np.atleast_1d(numbers(f"{name!r}", one, LARGEST)) for name, one in (("shift", shift), ("scale", scale))
+        )
+        if self.shift.ndim != 1 or self.shift.shape != self.scale.shape or not (self.scale >= 1 / LARGEST).all():
+            raise must("'scale'", "be positive, with one number for each of 'shift'", self.scale)
+        self.intercept = boolean("'intercept'", intercept)
+        self.n_features = self.nonzeros = len(self.shift) + self.intercept
+        rule = "be a number that is zero or more, or infinite"
+        self.bound = (
+            np.inf if isinstance(largest, float) and largest == np.inf else number("'largest'", rule, largest, low=0.0)
+        )
+
+    @classmethod
+    def fitted(cls, observations: Any, intercept: bool = True) -> "Columns":
+        """Return the map that gives these observations mean 0 and spread 1; constant columns keep their size."""
+        X = numbers("Observations", observations, LARGEST)
+        X = matrix(X, X.shape[1] if X.ndim == 2 else 1)
+        if not X.size:
+            raise must("Observations", "have at least one row and one column", X.shape)
+        spread = X.std(axis=0)
+        scaled = cls(X.mean(axis=0), np.where(spread > 0, spread, 1.0), intercept)
+        scaled.bound = float((scaled.rows(X).values ** 2).sum(axis=1).max())
+        return scaled
+
+    def rows(self, observations: Any) -> Rows:
+        """Return the scaled observations."""
+        with np.errstate(over="ignore"):
+            X = numbers("Scaled observations", (matrix(observations, len(self.shift)) - self.shift) / self.scale)
+        return Rows(None, np.column_stack([X, np.ones(len(X))]) if self.intercept else X)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the map as plain data."""
+        return {
+            "kind": self.kind,
+            "shift": self.shift.tolist(),
+            "scale": self.scale.tolist(),
+            "intercept": self.intercept,
+            "largest": self.bound,
+        }

@@ -1,0 +1,107 @@
+"""Tile coding: several grids over the observations, each shifted a little; one tile of each grid is active.
+
+    >>> coder = TileCoder(low=[-1.2, -0.07], high=[0.6, 0.07], tiles=8, tilings=8)
+    >>> coder.n_features, coder.nonzeros, coder.bound
+    (648, 8, 8.0)
+
+Tiling t is shifted by t/tilings of a tile in the first dimension, by 3t/tilings in the second, by 5t/tilings in the
+third, and so on (Parks & Militzer's displacement), so that the grids cut each other evenly. A dimension that wraps
+around, such as an angle, has no seam. With `size` the tiles are hashed into so many features; two tiles that fall on
+the same feature count as one.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Integers
+from gradient_dd.errors import boolean, must, whole_number
+from gradient_dd.stream.features.kind import Features, Rows, box, for_each
+
+MOST_TILINGS = 2**12
+MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, from the golden ratio: neighbouring tiles fall far apart
+
+
+class TileCoder(Features):
+    """Tile coding of observations in a box.
+
+    low, high  (dimensions,) the bounds
+    tiles      how many tiles along each dimension: one number, or one for each
+    tilings    how many grids; as many features are 1 at a time
+    wrap       (dimensions,) which dimensions wrap around; default none
+    size       hash the tiles into so many features; default a feature for every tile
+    outside    "refuse" an observation outside the bounds, or "clip" it to them
+    """
+
+    kind = "tiles"
+
+    def __init__(
+        self,
+        low: Any,
+        high: Any,
+        tiles: Any = 8,
+        tilings: int = 8,
+        wrap: Any = False,
+        size: int | None = None,
+        outside: str = "refuse",
+    ) -> None:
+        self.box = box(low, high, outside)
+        dimensions = len(self.box.low)
+        self.tilings = whole_number("'tilings'", tilings, at_most=MOST_TILINGS)
+        counts = [whole_number("'tiles'", one, at_most=2**31) for one in for_each("'tiles'", tiles, dimensions)]
+        self.tiles: Integers = np.array(counts, dtype=np.int64)
+        self.wrap = np.array([boolean("'wrap'", one) for one in for_each("'wrap'", wrap, dimensions)])
+        self.columns = self.tiles + ~self.wrap  # a shifted grid needs one tile more, unless it wraps around
+        whole = self.tilings * int(np.prod(self.columns, dtype=object))
+        self.size = None if size is None else whole_number("'size'", size, at_least=self.tilings)
+        if self.size is None and whole > 2**31:
+            hint = "Use fewer tiles, or hash them with size=."
+            raise must("The number of tiles", "be at most 2³¹", whole, hint)
+        self.n_features = whole if self.size is None else self.size
+        self.nonzeros, self.bound = self.tilings, float(self.tilings)
+
+    def rows(self, observations: Any) -> Rows:
+        """Return the active tiles of n observations."""
+        place = self.box.unit(observations) * self.tiles
+        indices = np.empty((len(place), self.tilings), dtype=np.int64)
+        for tiling in range(self.tilings):
+            indices[:, tiling] = self._feature(tiling, self._tile(tiling, place))
+        return Rows(indices, np.ones(indices.shape)) if self.size is None else counted_once(indices)
+
+    def _tile(self, tiling: int, place: Array) -> Integers:
+        """Return the coordinates of the active tile of a tiling, (n, dimensions)."""
+        shift = (tiling * (2 * np.arange(place.shape[1]) + 1) % self.tilings) / self.tilings
+        tile = np.floor(place + shift).astype(np.int64)
+        return np.where(self.wrap, tile % self.tiles, np.minimum(tile, self.columns - 1))
+
+    def _feature(self, tiling: int, tile: Integers) -> Integers:
+        """Return the feature of each tile, (n,)."""
+        if self.size is None:
+            flat = np.ravel_multi_index(tuple(tile.T), tuple(self.columns))
+            return flat + tiling * int(np.prod(self.columns))
+        code = np.full(len(tile), tiling + 1, dtype=np.uint64)
+        for column in tile.T.astype(np.uint64):
+            code = (code ^ column) * MIX
+            code ^= code >> np.uint64(29)
+        return (code % np.uint64(self.size)).astype(np.int64)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the map as plain data."""
+        return {
+            "kind": self.kind,
+            "low": self.box.low.tolist(),
+            "high": self.box.high.tolist(),
+            "tiles": self.tiles.tolist(),
+            "tilings": self.tilings,
+            "wrap": self.wrap.tolist(),
+            "size": self.size,
+            "outside": self.box.outside,
+        }
+
+
+def counted_once(indices: Integers) -> Rows:
+    """Return rows in which a feature that stands twice has the value 1 the first time, and 0 after that."""
+    ordered = np.sort(indices, axis=1)
+    values = np.ones(ordered.shape)
+    values[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = 0.0
+    return Rows(ordered, values)

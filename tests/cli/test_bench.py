@@ -1,0 +1,170 @@
+"""The benchmark: what it compares is the same work, and its output has the promised form. Nothing here is timed."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import stream, traced
+from gradient_dd import Learner, bench
+from gradient_dd.bench import paper
+from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
+from gradient_dd.bench.plain_baseline import plain_call
+from gradient_dd.cli.group import cli
+from gradient_dd.engine import reference
+from gradient_dd.engine.trajectories import Stream
+from gradient_dd.learners import LEARNERS
+from gradient_dd.studies import Study, grid, task
+
+cases = pytest.mark.parametrize("case", bench.CASES, ids=lambda case: case[0].name)
+
+
+@cases
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}")) for name in LEARNERS_IN_C]
+)
+def test_the_hand_written_c_does_the_same_work(name, case):
+    """Compiled without fused multiply-add, which rounds once where two operations round twice: the same bits."""
+    if library(bench.LANES, True, fused_multiply_add=False) is None:
+        pytest.skip("no C compiler on this machine")
+    task, top = case
+    column, segments = bench.piece(task, 20_000)
+    ours, theirs = (bench.fresh_block(task, name, top) for _ in range(2))
+    ours.advance(column, segments)
+    one_hot = task.name == "random_walk"
+    c_call(library(bench.LANES, one_hot, fused_multiply_add=False), theirs, column, segments)()
+    assert np.array_equal(ours.lanes.w, theirs.lanes.w)
+    assert np.array_equal(ours.errors.curve, theirs.errors.curve)
+
+
+@cases
+@pytest.mark.parametrize("name", LEARNERS_IN_C)
+def test_the_plain_loop_does_the_same_work(name, case):
+    task, top = case
+    column, _ = bench.piece(task, 500)
+    w = plain_call(task, name, column[:500], top / 30)()
+    assert np.allclose(w, reference.run(task, name, steps=500, alpha=top / 30).w, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_the_output_has_the_promised_form(monkeypatch):
+    for name, value in (("STEPS", 2000), ("REPEATS", 1), ("PLAIN_STEPS", 50), ("JAX_STEPS", 50)):
+        monkeypatch.setattr(bench, name, value)
+    monkeypatch.setattr(bench, "LEARNERS", {"td": LEARNERS["td"]})
+    monkeypatch.setattr(bench, "has_jax", lambda: False)
+    result = CliRunner().invoke(cli, ["bench", "--task", "random_walk", "--json"])
+    output = json.loads(result.stdout)
+    assert set(output) == {"engine", "baselines", "sampling", "machine"}
+    (row,) = output["engine"]
+    assert {"learner", "task", "lanes", "ns_per_update"} <= set(row)
+    assert row["lanes"] == 64
+    assert row["ns_per_update"] > 0
+    assert {row["kind"] for row in output["baselines"]} <= {"C", "C, same bits", "numpy", "jax"}
+    shown = CliRunner().invoke(cli, ["bench", "--task", "random_walk"]).stdout
+    assert "random_walk(n_states=40)" in shown
+
+
+@pytest.mark.xdist_group("kernels of td")
+def test_the_paper_bench_compares_studies_with_c(monkeypatch):
+    """Tiny studies stand for those of the paper; natural rules and tables of any width have a counterpart in C."""
+    small = {
+        "one": Study("one", (task("random_walk", n_states=5),), (grid("td", alpha=(0.1, 0.2)),), episodes=100, runs=3),
+        "two": Study(
+            "two",
+            (task("random_walk", n_states=20, features="linear"), task("baird", n_states=7)),
+            (grid("gtd2", alpha=0.001),),
+            steps=500,
+        ),
+        "three": Study("three", (task("random_walk", n_states=5),), (grid("natural_tdc", alpha=0.1),), episodes=10),
+    }
+    monkeypatch.setattr(paper, "STUDIES", small)
+    monkeypatch.setattr(paper, "STEPS", 500)
+    monkeypatch.setattr(paper, "REPEATS", 1)
+    result = CliRunner().invoke(cli, ["bench", "--paper", "--json"], catch_exceptions=False)
+    output = json.loads(result.stdout)
+    assert set(output) == {"studies", "ratio", "shared"}
+    assert output["shared"]["updates"] == pytest.approx(sum(row["updates"] for row in output["studies"]))
+    assert [row["study"] for row in output["studies"]] == list(small)
+    for row in output["studies"]:
+        assert set(row) == {"study", "updates", "engine_seconds", "c_seconds", "ratio"}
+        assert row["updates"] == small[row["study"]].estimate()["updates"]
+        assert row["engine_seconds"] > 0
+    if library(8, True, 2) is None:
+        assert output["ratio"] is None
+    else:
+        ours, theirs = (sum(row[name] for row in output["studies"]) for name in ("engine_seconds", "c_seconds"))
+        assert output["ratio"] == pytest.approx(ours / theirs)
+        assert output["studies"][0]["ratio"] == pytest.approx(
+            output["studies"][0]["engine_seconds"] / output["studies"][0]["c_seconds"]
+        )
+    shown = CliRunner().invoke(cli, ["bench", "--paper"], catch_exceptions=False).stdout
+    assert "all" in shown
+
+
+def test_shared_studies_are_what_a_sweep_runs():
+    """Runs 0 and 1 have the settings of both studies, run 2 those of one; no setting is there twice."""
+    walk, chain = task("random_walk", n_states=5), task("boyan_chain", n_features=3)
+    one = Study("one", (walk,), (grid("td", alpha=(0.1, 0.2)),), episodes=10, runs=3)
+    two = Study("two", (walk, chain), (grid("td", alpha=(0.2, 0.4)), grid("gtd2", alpha=0.1)), episodes=10, runs=2)
+    other = Study("other", (walk,), (grid("td", alpha=0.1),), episodes=20)
+    shared = paper.shared_studies([one, two, other])
+    found = [(str(*study.tasks), study.episodes, study.n_settings, study.run_numbers) for study in shared]
+    assert found == [
+        (str(walk), 10, 4, range(2)),
+        (str(walk), 10, 2, range(2, 3)),
+        (str(chain), 10, 3, range(2)),
+        (str(walk), 20, 1, range(1)),
+    ]
+
+
+@pytest.mark.parametrize("k", [8, 1])
+def test_the_c_of_a_stream_does_the_same_work(k):
+    log = stream.shuffled_log(3000, k, 50)
+    call = stream.c_call(log, 50)
+    if call is None:
+        pytest.skip("no C compiler on this machine")
+    agent = Learner("gradient_dd", 50, alpha=stream.ALPHA)
+    agent.update_many(*log.arguments)
+    assert np.allclose(call(), agent.w, rtol=1e-9, atol=1e-12)
+    assert np.abs(agent.w).max() > 1e-3
+
+
+def test_the_stream_table_names_what_is_missing(monkeypatch):
+    def none_here(log, p):
+        raise ImportError
+
+    monkeypatch.setattr(stream, "CASES", {8: 200})
+    monkeypatch.setattr(stream, "SINGLE", 20)
+    monkeypatch.setattr(stream, "REPEATS", 1)
+    monkeypatch.setattr(stream, "FEATURES", 100)
+    monkeypatch.setattr(stream, "OTHERS", {"another learn": ("another", none_here, True)})
+    result = CliRunner().invoke(cli, ["bench", "--stream"])
+    assert result.exit_code == 0
+    assert "another is not installed" in result.stdout
+    found = json.loads(CliRunner().invoke(cli, ["bench", "--stream", "--json"]).stdout)
+    assert {"update_many", "update"} <= {row["what"] for row in found if row.get("ns_per_update", 0) > 0}
+
+
+@pytest.mark.parametrize("name", traced.NAMES)
+@pytest.mark.parametrize("task", traced.CASES, ids=str)
+def test_the_baselines_with_a_trace_do_the_same_work(task, name):
+    column = Stream(task).take(401)
+    block = traced.fresh_block(task, name)
+    traced.engine_call(block, column)()
+    ours = block.lanes.w.reshape(-1, traced.LANES)[: task.n_features]
+    plain = traced.plain_call(task, name, column[:-1], float(traced.ALPHAS[20]))()
+    assert np.allclose(ours[:, 20], plain, rtol=1e-10)
+    if (in_c := traced.c_call(task, name, column)) is not None:
+        in_c[0]()
+        assert np.allclose(in_c[1][: task.n_features], ours, rtol=1e-10)
+
+
+def test_the_bench_of_traces_prints_a_row_for_each_case(monkeypatch):
+    for name, value in (("STEPS", 64), ("PLAIN_STEPS", 20), ("REPEATS", 1), ("NAMES", ("td",)), ("has_jax", bool)):
+        monkeypatch.setattr(traced, name, value)
+    monkeypatch.setattr(traced, "CASES", traced.CASES[:1])
+    shown = CliRunner().invoke(cli, ["bench", "--traces"], catch_exceptions=False).stdout
+    assert "collision(seed=1)" in shown
+    found = json.loads(CliRunner().invoke(cli, ["bench", "--traces", "--json"], catch_exceptions=False).stdout)
+    assert found["rows"][0]["ours_ns"] > 0

@@ -1,0 +1,99 @@
+"""The verdict: planted failures are named, healthy logs trusted, and returns overrule only where they are sure."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gradient_dd.evaluation import evaluate_stream, transitions_of
+from gradient_dd.evaluation.choice import Candidate
+from gradient_dd.evaluation.diagnosis import Diagnosis
+from gradient_dd.evaluation.moments import GroupSums
+from gradient_dd.evaluation.returns import can_be_used, overruled, returns_of, value_losses
+from gradient_dd.evaluation.verdict import mean_ratio, ratios
+from tests.evaluation.known_logs import log_of, realisable
+from tests.evaluation.planted_failures import PLANTED, alarms, evaluated, healthy
+
+QUICK = {"learner": "lstd", "passes": 1}
+
+
+@pytest.mark.parametrize("failure", PLANTED)
+def test_a_planted_failure_is_named(failure):
+    spoil, wanted, options = PLANTED[failure]
+    assert set(wanted) & set(alarms(evaluated(spoil(3), 0, **QUICK | dict(options))))
+
+
+def test_healthy_logs_raise_no_alarm_about_the_data():
+    about_data = {about for _, wanted, _ in PLANTED.values() for about in wanted} | {"effective rows", "largest ratio"}
+    for seed in range(4):
+        task, log = healthy(seed)
+        assert not about_data & set(alarms(evaluate_stream([log], task.n_features, **QUICK)))
+
+
+def findings_on(rho, x=None):
+    """Return findings on the ratios of a log with these ratios, 10 rows an episode."""
+    n = len(rho)
+    x = np.ones((n, 1)) if x is None else x
+    log = transitions_of(x, 1.0, np.where(np.arange(n) % 10 == 9, 0.0, 0.9), x, rho)
+    sums, diagnosis = GroupSums(x.shape[1]), Diagnosis(x.shape[1])
+    begins = np.arange(n) % 10 == 0
+    sums.add(log, (np.arange(n) // 10) % 200, begins)
+    diagnosis.add(log, begins, 0)
+    return {one.about: one.level for one in ratios(diagnosis, sums)}, mean_ratio(sums)
+
+
+def test_ratios():
+    rng = np.random.default_rng(0)
+    good = rng.choice([0.5, 1.5], size=4000)
+    levels, _ = findings_on(good)
+    assert set(levels.values()) == {"fine"}
+    levels, _ = findings_on(0.9 * good)
+    assert levels["mean ratio"] == "with care"
+    levels, _ = findings_on(0.7 * good)
+    assert levels["mean ratio"] == "not"
+    heavy = good.copy()
+    heavy[17] = 500.0
+    levels, _ = findings_on(heavy)
+    assert levels["largest ratio"] == "with care"
+    feature = np.column_stack([np.ones(4000), (good > 1) * 1.0])  # it knows the action
+    levels, (found,) = findings_on(good, feature)
+    assert levels["mean ratio"] == "not"
+    assert "along feature 1" in found.sentence
+
+
+def test_returns_are_those_of_the_target():
+    """G = ρ (r + γ G'), and its mean in a state is the value of that state."""
+    task = realisable(2)
+    log = log_of(task, 20_000, seed=1)
+    G, known, products = returns_of(log)
+    assert abs(products[known].mean() - 1) < 0.2
+    row = np.flatnonzero(known)[5]
+    after = 0.0 if log.ended[row] else G[row + 1]
+    assert G[row] == pytest.approx(log.rho[row] * (log.reward[row] + log.discount[row] * after))
+    state = log.x.values.argmax(axis=1)
+    for s in range(8):
+        here = G[known & (state == s)]
+        assert abs(here.mean() - task.true_values[s]) < 4 * here.std() / np.sqrt(len(here))
+    endless = replace(log, discount=np.full(len(log), 0.9), episode=np.zeros(len(log), int))
+    assert not returns_of(endless)[1][-10:].any()
+    assert not can_be_used(np.r_[np.zeros(500), 600.0])
+    assert not can_be_used(np.full(500, 0.5))
+    assert can_be_used(np.r_[np.zeros(500), np.full(500, 2.0)])
+
+
+def test_returns_overrule_only_where_they_are_sure():
+    task = realisable(2)
+    log = log_of(task, 4000, seed=1)
+    group = log.episode % 200
+    weights = np.random.default_rng(0).poisson(1.0, size=(200, 8)).astype(float)
+
+    def candidate(name, w):
+        return Candidate(name, name, w, np.tile(w, (8, 1)), np.zeros(8))
+
+    right, near, wrong = (candidate(name, w) for name, w in (
+        ("right", task.true_values), ("near", task.true_values + 0.01), ("wrong", -3 * task.true_values)))  # fmt: skip
+    both = [wrong, right]
+    assert overruled(both, wrong, value_losses(both, log, group, weights)) is right
+    for chosen in (right, near):
+        several = [right, near, wrong]
+        assert overruled(several, chosen, value_losses(several, log, group, weights)) is chosen

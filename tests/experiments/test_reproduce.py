@@ -1,0 +1,258 @@
+"""The paper: its figures and claims name known things, and a small reproduction is whole, right and offline."""
+
+import json
+import os
+import re
+import shutil
+from multiprocessing import active_children
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gradient_dd.engine import reference
+from gradient_dd.engine.schedules import constant
+from gradient_dd.errors import BadRequestError
+from gradient_dd.experiments.paper.claims import CLAIMS
+from gradient_dd.experiments.paper.claims.verdict import WORDS
+from gradient_dd.experiments.paper.draw_all import THREADS, draw_all, drawn_meanwhile
+from gradient_dd.experiments.paper.figures import FIGURES
+from gradient_dd.experiments.paper.reproduce import plot, reproduce, rewrite_report
+from gradient_dd.experiments.paper.scale import Scale, stored_scale
+from gradient_dd.experiments.paper.studies import PAPER_STUDIES, STUDIES
+from gradient_dd.report.panels import panels_of
+from gradient_dd.studies.results import Results
+from gradient_dd.studies.store import Store
+from tests.experiments.check_page import check_page
+from tests.experiments.recompute_verdicts import recompute
+
+pytestmark = pytest.mark.xdist_group("reproduction")
+
+
+@pytest.mark.parametrize("figure", FIGURES.values(), ids=lambda figure: figure.name)
+def test_every_line_of_a_figure_is_in_its_study(figure):
+    settings = list(STUDIES[figure.study].settings())
+    for line in figure.lines:
+        assert any(line.has(setting) for setting in settings), line.label
+
+
+def test_every_claim_rests_on_known_studies():
+    assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+    for claim in CLAIMS:
+        assert set(claim.studies) <= {study.name for study in PAPER_STUDIES}
+        assert claim.statement
+        assert claim.criterion
+        assert claim.source in ("paper", "ours")
+
+
+def test_the_studies_have_the_paper_s_scale():
+    assert all(study.runs == 50 for study in PAPER_STUDIES)
+    assert STUDIES["walk"].episodes == 20_000
+    alphas = {setting.values["alpha"] for setting in STUDIES["walk"].settings()}
+    assert sorted(alphas) == pytest.approx([10 ** (-i / 4) for i in range(12, -1, -1)])
+    assert len({setting.values["alpha"] for setting in STUDIES["boyan"].settings()}) == 10
+
+
+SMALL = Scale(runs=3, episodes=120)
+
+
+def test_everything_is_there(made):
+    folder, result = made
+    page = result.page
+    for place in ("results.db", "claims.json", "figures/walk-constant.svg", "figures/walk-constant.png"):
+        assert (folder / place).stat().st_size > 500, place
+    assert page == folder / "report.html"
+    verdicts = json.loads((folder / "claims.json").read_text())
+    assert {verdict["claim"] for verdict in verdicts} == {"walk-constant", "walk-constant-td"}
+    assert all(verdict["verdict"] in WORDS for verdict in verdicts)
+    assert all(verdict["finding"] for verdict in verdicts)
+    assert "SMALLER THAN THE PAPER" in (folder / "figures/walk-constant.svg").read_text()
+
+
+def test_the_table_has_every_setting_and_the_reference_engine_s_numbers(made):
+    folder, *_ = made
+    frame = pd.read_csv(folder / "tables" / "walk-constant.csv")
+    study = SMALL.of(STUDIES["walk-constant"])
+    assert len(frame) == study.n_settings
+    (walk,) = study.built_tasks
+    for row in frame.sample(6, random_state=0).itertuples():
+        values = {name: getattr(row, name) for name in ("alpha", "zeta", "kappa") if not np.isnan(getattr(row, name))}
+        values |= {"reg": row.reg} if not np.isnan(row.reg) else {}
+        traces = [
+            reference.run(walk, row.learner, episodes=120, schedule=constant, run=number, **values)
+            for number in range(3)
+        ]
+        assert row.last100_mean == pytest.approx(np.mean([trace.errors[-100:].mean() for trace in traces]), rel=1e-10)
+        assert row.area_mean == pytest.approx(np.mean([trace.errors.mean() for trace in traces]), rel=1e-10)
+
+
+def test_verdicts_come_from_fresh_runs(made):
+    folder, *_ = made
+    with Store(folder / "results.db") as store:
+        runs = {number for (number,) in store.rows("SELECT DISTINCT run FROM result")}
+        before = store.rows("SELECT count(*) FROM unit")
+    assert runs == set(range(9))  # twice as many fresh ones
+    reproduce(("walk-constant",), folder, SMALL)
+    with Store(folder / "results.db") as store:
+        assert store.rows("SELECT count(*) FROM unit") == before
+
+
+def test_the_selected_settings_have_a_table_of_their_fresh_runs(made):
+    folder, *_ = made
+    fresh, shown = (pd.read_csv(folder / "tables" / f"{name}.csv") for name in ("fresh-walk-constant", "walk-constant"))
+    assert list(fresh.columns) == list(shown.columns)
+    assert set(fresh.runs) == {6}
+    assert set(shown.runs) == {3}
+    verdicts = json.loads((folder / "claims.json").read_text())
+    comparisons = [one for verdict in verdicts for j in verdict["judgements"] for one in j["comparisons"]]
+    ours = [one["ours"] for one in comparisons if one["ours"]["study"] == "walk-constant"]
+    for facts in ours:
+        row = fresh[(fresh.learner == "gradient_dd") & np.isclose(fresh.alpha, facts["values"]["alpha"])]
+        assert row.last100_mean.item() == pytest.approx(facts["mean"])
+
+
+KINDS = {"ratio", "growth", "share", "count", "time"}
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """The claims of all three tasks and some figures, on runs far too short to mean anything."""
+    folder = tmp_path_factory.mktemp("tiny")
+    figures = ("walk", "walk-various-kappa", "walk-iid", "boyan", "boyan-iid", "Baird")
+    reproduce(figures, folder, Scale(runs=2, episodes=10))
+    return folder
+
+
+def test_every_verdict_follows_from_the_tables_alone(tiny, made):
+    verdicts = json.loads((tiny / "claims.json").read_text())
+    comparisons = [one for verdict in verdicts for j in verdict["judgements"] for one in j["comparisons"]]
+    assert {one["kind"] for one in comparisons} == KINDS
+    assert {one["measure"] for one in comparisons} == {"last100", "area", "early", "nanoseconds"}
+    assert recompute(tiny) == (len(verdicts), len(comparisons))
+    assert recompute(made[0])[0] == 2
+
+
+def test_a_verdict_that_does_not_follow_is_found(made, tmp_path):
+    """The recomputation is no formality: a changed number, outcome or table fails it."""
+    folder = tmp_path / "copy"
+    shutil.copytree(made[0] / "tables", folder / "tables")
+    verdicts = json.loads((made[0] / "claims.json").read_text())
+
+    def fails(change):
+        changed = json.loads(json.dumps(verdicts))
+        change(changed[0]["judgements"][0]["comparisons"][0], changed[0])
+        (folder / "claims.json").write_text(json.dumps(changed))
+        try:
+            recompute(folder)
+        except AssertionError:
+            return True
+        return False
+
+    assert not fails(lambda one, verdict: None)
+    assert fails(lambda one, verdict: one.update(high=one["high"] * 1.01))
+    assert fails(lambda one, verdict: one.update(holds=not one["holds"]))
+    assert fails(lambda one, verdict: one["rival"]["values"].update(alpha=0.001))
+    assert fails(lambda one, verdict: one["ours"].update(settings=12))
+    assert fails(lambda one, verdict: verdict.update(held=verdict["held"] + 1))
+    assert fails(lambda one, verdict: verdict.update(verdict="holds"))
+
+
+def test_every_number_of_the_page_follows_from_the_tables(tiny, made):
+    headline, figures, ledger = check_page(tiny)
+    assert (headline, figures) >= (20, 40)
+    assert ledger > 1000
+    assert check_page(made[0])[2] > 50
+
+
+def test_a_number_of_the_page_that_does_not_follow_is_found(tiny, tmp_path):
+    shutil.copytree(tiny / "tables", tmp_path / "tables")
+    shutil.copy(tiny / "claims.json", tmp_path)
+    page = (tiny / "report.html").read_text(encoding="utf-8")
+
+    def fails(begin, pattern, instead):
+        place = page.index(begin)
+        changed = page[:place] + re.sub(pattern, instead, page[place:], count=1)
+        assert changed != page
+        (tmp_path / "report.html").write_text(changed, encoding="utf-8")
+        try:
+            check_page(tmp_path)
+        except AssertionError:
+            return True
+        return False
+
+    assert not fails("</html>", "</html>", "</html> ")
+    assert fails('<div class="answer">', r"[\d.]+ × TDC", "0.123 × TDC")
+    assert fails('<div class="answer">', r"in \d+ of", "in 47 of")
+    assert fails('<figure id="walk">', r"[\d.]+ × that of TDRC", "3.21 × that of TDRC")
+    assert fails('<figure id="walk-various-kappa">', r"has [\d.e+]+ ×", "has 77.7 ×")
+    assert fails('<figure id="boyan">', r"\d+ runs of", "50 runs of")
+    assert fails('id="claim-walk-better"', r"\d\.\d+", "1.2345")
+
+
+def test_every_test_that_the_ledger_names_exists(tiny):
+    page = (tiny / "report.html").read_text(encoding="utf-8")
+    named = set(re.findall(r"<code>tests/experiments/test_claims\.py::(\w+)(?:\[([\w-]+)\])?</code>", page))
+    claims = {verdict["claim"] for verdict in json.loads((tiny / "claims.json").read_text())}
+    written = set(re.findall(r"^def (test_\w+)", Path(__file__).with_name("test_claims.py").read_text(), re.MULTILINE))
+    assert {test for test, _ in named} <= written
+    assert {claim for _, claim in named if claim} == claims - {"same-cost"}
+
+
+def test_the_labels_of_a_figure_keep_their_digits(made):
+    labels = re.findall(r"<text[^>]*>([^<]+)</text>", (made[0] / "figures" / "walk-constant.svg").read_text())
+    assert {"0.001", "0.01", "0.1", "1"} <= set(labels)
+    assert "0.0" not in labels
+
+
+def test_a_figure_is_drawn_again_only_if_it_would_be_another(made):
+    folder, *_ = made
+    figure, study = FIGURES["walk-constant"], SMALL.of(STUDIES["walk-constant"])
+    shown = [(figure, panels_of(figure, Results(study, folder / "results.db")), study)]
+    drawing = folder / "figures" / "walk-constant.png"
+    before = drawing.stat().st_mtime_ns
+    draw_all(shown, [], folder / "figures", SMALL.note)
+    assert drawing.stat().st_mtime_ns == before
+    draw_all(shown, [], folder / "figures", "Another note")
+    assert drawing.stat().st_mtime_ns > before
+    draw_all(shown, [], folder / "figures", SMALL.note)
+
+
+def test_drawings_that_are_not_wanted_any_more_are_stopped(tmp_path):
+    before = {name: os.environ.get(name) for name in THREADS}
+
+    def interrupted():
+        with drawn_meanwhile([], ["safety"], tmp_path, gently=True):
+            assert {name: os.environ.get(name) for name in THREADS} == before
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert active_children() == []
+    assert not (tmp_path / "safety.svg").exists(), "nobody waited for it"
+
+
+def test_an_unknown_figure_gets_one_sentence(tmp_path):
+    with pytest.raises(BadRequestError, match=r"Unknown figure 'wak'. Did you mean 'walk'\?"):
+        reproduce(("wak",), tmp_path, Scale())
+    assert not list(tmp_path.iterdir())
+
+
+def test_reading_runs_nothing_and_refuses_what_is_not_whole(made):
+    folder, *_ = made
+    assert stored_scale(folder / "results.db") == SMALL
+    assert plot(("walk-constant", "illustration"), folder)[1].stat().st_size > 500
+    assert rewrite_report(("walk-constant",), folder).verdicts
+    with pytest.raises(BadRequestError, match=r"must be complete. Got 507 of 507 missing"):
+        plot(("walk-iid",), folder)
+
+
+def test_a_quick_look_has_the_same_grids():
+    quick = Scale(runs=2, episodes=50).of(STUDIES["baird"])
+    assert (quick.runs, quick.steps, quick.every) == (2, 500, 100)
+    assert quick.n_settings == STUDIES["baird"].n_settings
+    starts, long = (Scale(runs=2, episodes=50).of(STUDIES[name]) for name in ("baird-starts", "baird-long"))
+    assert (starts.runs, starts.steps, starts.every) == (1, 500, 500)
+    assert (long.runs, long.steps, long.every) == (1, 2500, 2500)
+    assert Scale(runs=100).of(STUDIES["baird-starts"]).runs == 4
+    assert Scale().of(STUDIES["walk"]) == STUDIES["walk"]

@@ -1,0 +1,196 @@
+"""The documents are true: their blocks are run, their links exist, their names are known, their numbers agree."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+from gradient_dd.cli.commands import COMMANDS
+from gradient_dd.cli.group import cli
+from gradient_dd.experiments.paper.claims import CLAIMS
+from gradient_dd.experiments.paper.figures import FIGURES
+from gradient_dd.experiments.paper.studies import STUDIES
+from gradient_dd.learners import LEARNERS, MOVES, SIGNALS
+from gradient_dd.tasks import TASKS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def blocks(page, *languages):
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [block for language, block in fenced if language in languages]
+
+
+def with_blocks(language):
+    """Return the mark for a test over the pages that have blocks in a language."""
+    found = [page for page in PAGES if blocks(page, language)]
+    return pytest.mark.parametrize("page", found, ids=lambda page: page.name)
+
+
+@with_blocks("python")
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    """All blocks of a page, in order, as one program."""
+    monkeypatch.chdir(tmp_path)
+    program = "\n".join(blocks(page, "python"))
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def commands(page, language):
+    """Yield (words, what the page shows of the output) from blocks of commands; `\\` joins two lines."""
+    for block in blocks(page, language):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:] if language == "console" else block.splitlines():
+            command, _, shown = part.replace("\\\n", " ").partition("\n")
+            yield shlex.split(command, comments=True), shown
+
+
+@with_blocks("console")
+def test_console_blocks_show_real_output(page, tmp_path):
+    """Commands of a page run in order in one folder. Each line shown is printed, in that order; `…` skips lines."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    for (program, *arguments), shown in commands(page, "console"):
+        assert program == "gradient-dd"
+        executable = Path(sys.executable).parent / program
+        run = subprocess.run([executable, *arguments], check=False, capture_output=True, text=True, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        position = 0
+        for piece in shown.split("…\n"):
+            position = run.stdout.find(piece, position)
+            assert position >= 0, f"{arguments} does not print:\n{piece}\nbut:\n{run.stdout}"
+            position += len(piece)
+        assert shown.endswith("…\n") or position == len(run.stdout), f"{arguments} prints more:\n{run.stdout}"
+
+
+@pages
+def test_output_that_a_command_prints_stands_in_a_console_block(page):
+    """There it is compared with what the command really prints."""
+    assert not [block for block in blocks(page, "text", "sh", "") if re.search(r"^\$ ", block, re.MULTILINE)]
+
+
+@with_blocks("sh")
+def test_commands_that_are_not_run_can_be_parsed(page):
+    """They take too long for a test, or need a cluster: their names, options and values are checked."""
+    for words, _ in commands(page, "sh"):
+        if words and Path(words[0]).name == "gradient-dd":
+            name, *arguments = words[1:]
+            cli.commands[name].make_context(name, arguments)
+
+
+@pages
+def test_make_targets_exist(page):
+    known = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
+    named = re.findall(r"(?:`|^)make ([\w-]+)", page.read_text(), re.M)
+    assert [target for target in named if target not in known] == []
+
+
+def rows(page, pattern):
+    """Return the groups of a pattern in every row of the page's tables that has it."""
+    return re.findall(pattern, (ROOT / page).read_text(), re.MULTILINE)
+
+
+@pages
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        assert "://" in link or (page.parent / link.replace("\\", "")).exists(), f"{page.name} -> {link}"
+
+
+@pages
+def test_files_and_tests_named_in_backticks_exist(page):
+    made = re.findall(r"^Make `([\w/.]+)`", page.read_text(), re.M)  # files that the reader is asked to make
+    for name in re.findall(r"`((?:src|tests|docs)/[\w/.]+)(?:::\w+)?`", page.read_text()):
+        assert (ROOT / name).exists() or "NAME" in name or name in made, f"{page.name} names {name}"
+    for file, test in re.findall(r"`(?:tests/)?(test_\w+\.py)::(\w+)`", page.read_text()):
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text(), f"{page.name} names {file}::{test}"
+
+
+def test_the_table_of_learners_in_the_readme_says_what_the_rules_say():
+    """Its equations are those of the rules' files. A learner need not be in it: `gradient-dd list` has them all."""
+    listed = rows("README.md", r"^\| `(\w+)` \| (.+) \| \[(\w+)\.py\]\((.+)\) \|$")
+    assert len(listed) >= 8
+    for name, moved, title, link in listed:
+        assert (title, link) == (name, f"src/gradient_dd/learners/{name}.py")
+        equation = LEARNERS[name].equation.splitlines()
+        assert [part for part in moved.split(",  ") if "←" in part and part not in equation] == []
+
+
+def test_everything_is_documented():
+    paper = (ROOT / "docs/paper.md").read_text()
+    assert all(task.name in paper for study in STUDIES.values() for task in study.tasks)
+    adding = (ROOT / "docs/add-a-learner.md").read_text()
+    assert all(f"`{name}`" in adding for name in (*SIGNALS, *MOVES))
+    architecture = (ROOT / "docs/architecture.md").read_text()
+    for module in (ROOT / "src/gradient_dd").iterdir():
+        assert module.name in architecture or module.name in ("__pycache__", "py.typed"), module.name
+
+
+def test_the_reference_has_every_learner_task_and_command():
+    """By being registered, each is on its page of the site."""
+    spec = spec_from_file_location("reference", ROOT / "docs/reference.py")
+    reference = module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    learners, tasks, lines = reference.learners_page(), reference.tasks_page(), reference.commands_page()
+    for rule in LEARNERS.values():
+        shown = (rule.equation, rule.reference, f"src/gradient_dd/learners/{rule.name}.py", *rule.defaults)
+        assert all(text in learners for text in shown), rule.name
+        assert all(
+            f"- *{what}:* {words}" in reference.learner_section(rule)
+            for what, words in reference.promises(rule).items()
+        )
+    assert "- *Rests at:* a point of its own" in reference.learner_section(LEARNERS["residual_gradient"])
+    assert "also those of the trace" in reference.learner_section(LEARNERS["gtd2"])
+    assert "p², p being" in reference.learner_section(LEARNERS["natural_tdc"])
+    assert all(f"## `{name}`" in tasks and f"src/gradient_dd/tasks/{name}.py" in tasks for name in TASKS)
+    flowing = " ".join(lines.split())
+    for command in COMMANDS:
+        assert f"\n## {command.name}\n" in lines
+        assert command.help.splitlines()[0] in flowing
+
+
+def test_readme_is_short_and_agrees_with_the_pages_it_sums_up():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+    verdict = r"(holds|holds in part|does not hold|not decided) \|$"
+    found = rows("docs/paper.md", rf"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|.*\| {verdict}")
+    ours = {claim.name for claim in CLAIMS if claim.source == "ours"}
+    judged = [tuple(row) for name, *row in found if name not in ours]
+    shown = rows("README.md", rf"^\| ([^|]+) \| ([^|]+) \| {verdict}")
+    assert len(shown) >= 5
+    assert set(shown) <= set(judged)
+    counted = Counter(word for *_, word in judged)
+    numbers = len(judged), counted["holds"], counted["holds in part"], counted["does not hold"]
+    assert "Of {}, {} hold, {} hold in part and {} do not.".format(*numbers) in (ROOT / "README.md").read_text()
+
+
+def test_readme_has_the_times_of_the_performance_page():
+    number = r"([\d.,]+)"
+    measured = rows(
+        "docs/performance.md",
+        rf"^\|[^|]*\| ([\w-]+) \| {number} \| {number} \| [\d.]+ \| [\d.]+ \| {number} \| [\d-]+ % \|",
+    )
+    measured = {learner: times for learner, *times in reversed(measured)}  # the first task, the walk, is what stays
+    shown = rows("README.md", rf"^\| ([\w-]+) \| {number} \| {number} \| {number} × \|$")
+    assert len(shown) >= 3
+    for learner, ours, c, plain in shown:
+        assert [f"{float(time):.2f}" for time in measured[learner][:2]] == [ours, c]
+        assert measured[learner][2:] == [plain]
+
+
+def test_every_figure_and_claim_is_on_the_page_of_the_paper():
+    paper = (ROOT / "docs/paper.md").read_text()
+    assert all(re.search(rf"^\| {name}\b.* \| {figure.study} \|", paper, re.M) for name, figure in FIGURES.items())
+    for claim in CLAIMS:
+        assert f"| `{claim.name}` | {claim.where} | {claim.statement} | {claim.criterion} | " in paper, claim.name
+        word = "(holds|holds in part|does not hold|not decided)"
+        assert re.search(rf"^\| `{claim.name}` .*\| \d+ of \d+ \| {word} \|$", paper, re.M), claim.name
+
+
+def test_files_stay_small():
+    for file in (ROOT / "src").rglob("*.py"):
+        assert len(file.read_text().splitlines()) <= 400, file

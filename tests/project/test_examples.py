@@ -1,0 +1,48 @@
+"""The examples run, and what they learn is near the truth; here in a short form."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def main_of(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.main
+
+
+@pytest.mark.parametrize(("name", "episodes"), [("mixed_policies", 1_000), ("recommender", 4_000)])
+def test_the_value_from_a_log_is_near_the_one_played(name, episodes):
+    value, (low, high), truth = main_of(name)(episodes, played=5_000)
+    assert low < value < high
+    assert low - (high - low) < truth < high + (high - low)  # the truth is itself a sample
+
+
+def test_learnt_and_exact_values_of_gridworlds():
+    errors = main_of("gridworlds")(steps=30_000)
+    assert errors["CliffWalking-v1"] < 0.5
+    assert errors["Taxi-v4"] < 1.0
+
+
+def test_a_million_hashed_features():
+    """Half of the spread is learnt from the frequent values; the rest would need the whole stream."""
+    assert all(left < 0.85 for left in main_of("million_features")(batches=6, learners=("td",)).values())
+
+
+def test_classic_control_against_playing():
+    for table in main_of("classic_control")(steps=10_000, states=6, times=6).values():
+        still, best = (table["errors"][name][1] for name in ("initial weights", "td"))
+        assert best < 0.5 * still
+        assert {"td", "tdrc", "gradient_dd", "gtd2"} <= set(table["errors"])
+
+
+def test_every_example_is_run_somewhere():
+    here = Path(__file__).read_text()
+    elsewhere = {"my_rule", "new_banner"}
+    assert {file.stem for file in EXAMPLES.glob("*.py")} - elsewhere <= {
+        name for name in (file.stem for file in EXAMPLES.glob("*.py")) if f'"{name}"' in here
+    }

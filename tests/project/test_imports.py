@@ -1,0 +1,239 @@
+"""What is loaded when, and what works without the extras: each promise in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gradient_dd.errors import EXTRAS
+
+ROOT = Path(__file__).parents[2]
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SLIM = ("numpy", "scipy", "numba")
+OPTIONAL = (
+    *("click", "rich", "pandas", "matplotlib", "jinja2", "gymnasium"),
+    *("distributed", "dask", "cloudpickle", "pyarrow", "jax"),
+)
+
+# Run before a program: no package of an extra can be imported.
+BLOCK = f"""
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {OPTIONAL}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+def program(code, *arguments, **environment):
+    """Run Python code in a fresh process and return what it left."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
+
+
+def output(code, *arguments, **environment):
+    """Run Python code in a fresh process and return what it printed; it must succeed."""
+    result = program(code, *arguments, **environment)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def loaded_by(code, *arguments):
+    """Return the modules that are loaded once Python code has run."""
+    report = "\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    return set(json.loads(output(code + report, *arguments).splitlines()[-1]))
+
+
+def loaded_by_command(*arguments):
+    """Return the modules that are loaded once a command has run."""
+    code = """
+from gradient_dd.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+"""
+    return loaded_by(code, *arguments)
+
+
+def test_importing_the_package_loads_no_other():
+    assert not {*SLIM, *OPTIONAL} & loaded_by("import gradient_dd")
+
+
+def test_help_loads_click_alone():
+    """That is what makes it answer in a blink."""
+    for arguments in (["--help"], ["--version"], ["sweep", "--help"], ["reproduce", "--help"]):
+        assert {*SLIM, *OPTIONAL} & loaded_by_command(*arguments) == {"click"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["show", "gradient_dd"], ["show", "baird"], ["list", "tasks", "--json"]], ids=" ".join
+)
+def test_looking_compiles_draws_and_builds_nothing(arguments):
+    loaded = loaded_by_command(*arguments)
+    assert {*SLIM, *OPTIONAL} & loaded <= {"click", "numpy", "scipy"}
+    assert (
+        not {"gradient_dd.experiments.paper.studies", "gradient_dd.engine.lanes"} & loaded
+    )  # the first builds a hundred tasks
+
+
+# The environment when NumPy is imported for the first time.
+WATCH = """
+import os, sys
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            print("threads when NumPy loads:", os.environ.get("OPENBLAS_NUM_THREADS"))
+            sys.meta_path.remove(self)
+
+sys.meta_path.insert(0, Watch())
+"""
+
+
+def test_blas_is_told_its_threads_before_numpy_loads():
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    code = WATCH + "from gradient_dd.cli import main; main()"
+    for given, seen in (({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")):
+        command = [sys.executable, "-c", code, "show", "baird"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment | given).stdout
+        assert shown.startswith(f"threads when NumPy loads: {seen}\n")
+
+
+def test_blas_is_left_alone_where_numpy_is_loaded_already():
+    code = "import os, sys, numpy\nfrom gradient_dd.cli import main\nsys.argv = ['', '--help']\n"
+    code += "try: main()\nfinally: print('threads:', os.environ.get('OPENBLAS_NUM_THREADS'))"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    command = [sys.executable, "-c", code]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    assert shown.endswith("threads: None\n")
+
+
+# Run without the extras; leaves a results file.
+SLIM_PROGRAM = """
+import sys
+import numpy as np
+import gradient_dd as gdd
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.lanes import run_lanes
+from gradient_dd.studies import Study, grid, task
+from gradient_dd.theory import largest_stable_alpha, log_of
+
+agent = gdd.Learner("gradient_dd", n_features=2, alpha=0.5)
+agent.update([1, 0], 1.0, 0.9, [0, 1])
+walk = gdd.tasks.random_walk(5)
+assert gdd.reference.run(walk, "gradient_dd", episodes=50, alpha=0.1).errors[-1] < walk.rmsve(walk.initial_weights)
+P = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])
+assert gdd.tasks.from_tables(P, [[[0, 1]], [[0, 0]]], 1.0, np.ones((2, 1))).true_values == [1.0]
+settings = [gdd.LEARNERS["td"].setting(alpha=alpha) for alpha in (0.1, 0.2)]
+assert run_lanes(walk, settings, Horizon(episodes=20), runs=2).last100.shape == (2, 2)
+assert 0 < largest_stable_alpha(walk, "gradient_dd") < 1
+assert len(log_of(np.eye(2), 1.0, 0.9, np.eye(2)).reward) == 2
+results = gdd.run(Study("s", (task("random_walk", n_states=5),), (grid("td"),), episodes=20, runs=2), out=sys.argv[1])
+assert np.isfinite(results.errors("random_walk(n_states=5)")[1]).all()
+gdd.testing.check_learner(gdd.LEARNERS["gtd2"])
+assert not {"click", "pandas", "matplotlib", "gymnasium"} & set(sys.modules)
+print("all of it works")
+"""
+
+
+@pytest.fixture(scope="module")
+def slim(tmp_path_factory):
+    """Return what the program above prints, and its results file."""
+    file = tmp_path_factory.mktemp("slim") / "results.db"
+    return output(BLOCK + SLIM_PROGRAM, str(file)), file
+
+
+@pytest.mark.xdist_group("slim")
+def test_learning_sampling_and_theory_need_no_extra(slim):
+    assert slim[0] == "all of it works\n"
+
+
+@pytest.mark.xdist_group("slim")
+def test_status_compiles_nothing_and_draws_nothing(slim):
+    assert {*SLIM, *OPTIONAL} & loaded_by_command("status", "--out", str(slim[1])) <= {"click", "numpy", "scipy"}
+
+
+STUDY = "Study('s', (task('random_walk', n_states=3),), (grid('td'),), episodes=3, runs=1)"
+FRAME = f"""
+from gradient_dd.studies import Study, grid, task
+from gradient_dd.studies.results import Results
+from gradient_dd.studies.store import Store
+Store('r.db', write=True).close()
+Results({STUDY}, 'r.db').frame()
+"""
+CLUSTER = "from gradient_dd.studies.cluster import dask_executor; dask_executor('local').__enter__()"
+PARQUET = "from gradient_dd.studies.export import write_frame; write_frame(None, 'table.parquet')"
+LOG = "import pathlib; pathlib.Path('log.csv').touch(); from gradient_dd.theory import read_log; read_log('log.csv')"
+
+
+@pytest.mark.parametrize(
+    ("extra", "package", "code"),
+    [
+        ("cluster", "distributed", CLUSTER),
+        ("environments", "gymnasium", "import gradient_dd.tasks.environments"),
+        ("frames", "pandas", FRAME),
+        ("frames", "pandas", LOG),
+        ("parquet", "pyarrow", PARQUET),
+        ("report", "matplotlib", "import gradient_dd.report.canvas"),
+        ("report", "matplotlib", "import gradient_dd.report.study_figure"),
+        ("report", "matplotlib", "import gradient_dd.experiments.paper.drawings.safety"),
+        ("report", "matplotlib", "import gradient_dd.experiments.paper.reproduce"),
+    ],
+)
+def test_what_needs_an_extra_says_so(extra, package, code, tmp_path):
+    catch = f"""
+import os, sys
+from gradient_dd.errors import GradientDDError
+os.chdir(sys.argv[1])
+try:
+    exec({code!r})
+except ImportError as error:
+    assert isinstance(error, GradientDDError)
+    print(error)
+"""
+    sentence = f"{EXTRAS[extra]} needs {package}, which is not installed. Try: pip install 'gradient-dd[{extra}]'.\n"
+    assert output(BLOCK + catch, str(tmp_path)) == sentence
+
+
+def test_the_command_says_that_it_needs_click():
+    result = program(BLOCK + "from gradient_dd.cli import main; main()", "list")
+    assert result.returncode == 1
+    assert not result.stdout
+    assert result.stderr == (
+        "Error: The command line needs click, which is not installed. Try: pip install 'gradient-dd[cli]'.\n"
+    )
+
+
+def test_every_extra_that_a_sentence_names_is_declared():
+    declared = DECLARED["optional-dependencies"]
+    assert sorted(EXTRAS) == sorted(set(declared) - {"all", "bench", "dev", "docs"})
+    assert declared["all"] == [f"gradient-dd[{','.join(sorted(EXTRAS))}]"]
+    assert sorted(name.partition(">")[0] for name in DECLARED["dependencies"]) == sorted(SLIM)
+
+
+def test_the_environments_are_registered_whenever_gymnasium_arrives():
+    make = "assert gymnasium.make('gradient_dd/Baird-v0', n_states=5).unwrapped.task.n_states == 5; print('made')"
+    asked = "import gradient_dd, importlib.util; assert importlib.util.find_spec('gymnasium'); "
+    orders = ("import gradient_dd, gymnasium; ", "import gymnasium, gradient_dd; ", asked + "import gymnasium; ")
+    for order in orders:
+        assert output(order + make) == "made\n"
+    unused = "import sys; assert not any('AfterGymnasium' in repr(one) for one in sys.meta_path); print('gone')"
+    assert output(f"{orders[0]}{unused}") == "gone\n"
+
+
+def test_without_gymnasium_the_package_works_and_the_import_fails_as_usual():
+    code = "import gradient_dd\ntry:\n    import gymnasium\nexcept ModuleNotFoundError as e:\n    print(e.name)"
+    assert output(BLOCK + code) == "gymnasium\n"

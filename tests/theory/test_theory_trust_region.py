@@ -1,0 +1,258 @@
+"""The trust region, exactly: against a general optimiser, against its own conditions, and as a learner."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from gradient_dd import exact, tasks
+from gradient_dd.engine.trajectories import Stream
+from gradient_dd.errors import BadRequestError
+from gradient_dd.experiments.paper.exact_statements import bootstrapped_boyan
+from gradient_dd.theory.prox import Prox, prox_run
+from gradient_dd.theory.trust_region import (
+    constrained_step,
+    contraction_factors,
+    generalised_eigenvalues,
+    kappa_of_mu,
+    kkt,
+    mu_of_kappa,
+    penalised_step,
+)
+
+KAPPAS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
+SOLVED = [tasks.random_walk(5), tasks.boyan_chain(4), tasks.baird(7), tasks.random_mdp(seed=3)]
+seeds = st.integers(0, 10**6)
+solved = pytest.mark.parametrize("task", SOLVED, ids=str)
+
+
+def random_problem(seed):
+    task = tasks.random_mdp(n_states=6, n_actions=2, n_features=3, seed=seed, episodic=bool(seed % 2))
+    return task, np.random.default_rng(seed + 1).standard_normal(3)
+
+
+def start(task):
+    """Return weights away from the fixed point in every mode."""
+    return task.initial_weights + np.random.default_rng(0).standard_normal(task.n_features)
+
+
+@given(seeds, st.floats(0.01, 100))
+def test_the_step_is_the_closed_form(seed, kappa):
+    """w(κ) = (AᵀC⁻¹A + κC)⁻¹ (AᵀC⁻¹b + κC v), solved as printed."""
+    task, v = random_problem(seed)
+    A, b, C = task.moments
+    S = A.T @ np.linalg.inv(C)
+    printed = np.linalg.solve(S @ A + kappa * C, S @ b + kappa * C @ v)
+    assert np.allclose(penalised_step(task, v, kappa), printed, rtol=1e-6, atol=1e-8)
+
+
+@solved
+@pytest.mark.parametrize("kappa", [0.1, 1.0])
+def test_a_general_optimiser_finds_the_same_weights(task, kappa):
+    """SLSQP on min J subject to ‖w − v‖²_C ≤ μ knows nothing of κ; the values agree where w is not unique (Baird)."""
+    v, (A, b, C) = start(task), task.moments
+    mu = mu_of_kappa(task, v, kappa)
+    found = minimize(
+        lambda w: exact.mspbe(w, A, b, C),
+        v,
+        jac=lambda w: exact.mspbe_gradient(w, A, b, C),
+        constraints={
+            "type": "ineq",
+            "fun": lambda w: mu - (w - v) @ C @ (w - v),
+            "jac": lambda w: -2 * C @ (w - v),
+        },
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 500},
+    )
+    ours = constrained_step(task, v, mu)
+    assert task.features @ found.x == pytest.approx(task.features @ ours, abs=1e-6 * np.abs(task.features @ v).max())
+    assert exact.mspbe(ours, A, b, C) <= exact.mspbe(found.x, A, b, C) + 1e-9
+
+
+@solved
+def test_mu_falls_strictly_with_kappa(task):
+    v = start(task)
+    radii = [mu_of_kappa(task, v, kappa) for kappa in KAPPAS]
+    assert (np.diff(radii) < 0).all()
+    gap = task.fixed_point - v
+    assert radii[0] == pytest.approx(gap @ task.moments.C @ gap, rel=1e-9)  # μ(0) = ‖w* − v‖²_C
+    assert radii[-1] < 0.01 * radii[0]
+
+
+@given(seeds, st.floats(1e-3, 1e3))
+def test_kappa_and_mu_are_one_for_one(seed, kappa):
+    task, v = random_problem(seed)
+    assert kappa_of_mu(task, v, mu_of_kappa(task, v, kappa)) == pytest.approx(kappa, rel=1e-8)
+
+
+@solved
+def test_a_region_that_reaches_the_optimum_has_multiplier_zero(task):
+    v = start(task)
+    reach = mu_of_kappa(task, v, 0.0)
+    far = 1.01 * reach
+    assert kappa_of_mu(task, v, far) == kappa_of_mu(task, v, reach) == 0
+    assert kappa_of_mu(task, v, 0.99 * reach) > 0
+    assert task.rmsve(constrained_step(task, v, far)) == pytest.approx(task.rmsve(task.fixed_point), abs=1e-9)
+    assert kappa_of_mu(task, task.fixed_point, 1e-3) == 0  # from the optimum no step is needed
+
+
+@solved
+@pytest.mark.parametrize("part", [0.1, 0.9, 1.5])
+def test_the_optimum_meets_the_kkt_conditions(task, part):
+    """Within the radius μ(0) the constraint binds, beyond it does not; the conditions hold either way."""
+    v = start(task)
+    mu = part * mu_of_kappa(task, v, 0.0)
+    w, kappa = constrained_step(task, v, mu), kappa_of_mu(task, v, mu)
+    assert (kappa > 0) == (part < 1)
+    scale = np.linalg.norm(exact.mspbe_gradient(v, *task.moments))
+    assert max(kkt(task, v, w, mu, kappa)) < 1e-9 * max(1, scale, mu)
+
+
+def test_each_kkt_condition_can_fail():
+    task = tasks.random_mdp(seed=3)
+    v = start(task)
+    mu = mu_of_kappa(task, v, 1.0)
+    w = penalised_step(task, v, 1.0)
+    assert kkt(task, v, w, mu, 1.1).stationarity > 1e-3
+    assert kkt(task, v, w, mu / 2, 1.0).feasibility == pytest.approx(mu / 2)
+    assert kkt(task, v, w, mu, -1.0).multiplier == 1
+    assert kkt(task, v, w, 2 * mu, 1.0).slackness == pytest.approx(mu)
+
+
+def test_where_the_values_do_not_see_the_weights_they_stay():
+    """Baird has one direction too many: the step leaves that part of v alone, whatever κ."""
+    task = tasks.baird(7)
+    v, hidden = start(task), np.linalg.svd(task.features)[2][-1]
+    for kappa in (0.0, 0.5):
+        assert hidden @ (penalised_step(task, v, kappa) - v) == pytest.approx(0, abs=1e-10)
+
+
+def test_a_singular_A_is_solved_nearest_to_v():
+    """Boyan with its terminal bootstrapped: A 1 = 0, so J has a line of minima; w(0) is the nearest of them to v."""
+    task = tasks.boyan_chain(5)
+    problem = bootstrapped_boyan(5), task.moments.b, task.moments.C
+    v, ones = start(task), np.ones(5)
+    w = penalised_step(problem, v, 0.0)
+    assert np.abs(exact.mspbe_gradient(w, *problem)).max() < 1e-9
+    assert ones @ task.moments.C @ (w - v) == pytest.approx(0, abs=1e-9)  # no further along the line than v
+    assert contraction_factors(problem, 0.3)[-1] == 1
+
+
+@pytest.mark.parametrize("task", [task for task in SOLVED if task.name != "baird"], ids=str)  # SciPy needs a regular C
+def test_the_eigenvalues_are_those_of_the_pencil(task):
+    A, _, C = task.moments
+    pencil = scipy.linalg.eigh(A.T @ np.linalg.inv(C) @ A, C, eigvals_only=True)
+    assert generalised_eigenvalues(task) == pytest.approx(pencil[::-1], rel=1e-8)
+
+
+@solved
+def test_a_proximal_run_contracts_by_its_factors(task):
+    """Every mode of w − w* shrinks by its own κ/(κ + λ) in each step, the slowest is what is left."""
+    kappa, steps = 0.3, 60
+    path = prox_run(task, kappa, steps)
+    assert path.shape == (steps + 1, task.n_features)
+    values, vectors = np.linalg.eigh(task.moments.C)
+    root = (vectors * np.sqrt(values.clip(0))) @ vectors.T
+    size = np.linalg.norm((path - task.fixed_point) @ root, axis=1)  # ‖w_n − w*‖_C
+    factors = contraction_factors(task, kappa)
+    assert (size[1:] <= factors[-1] * size[:-1] + 1e-12).all()
+    if size[-1] > 1e-9:  # else rounding is all that is left
+        assert size[-1] / size[-2] == pytest.approx(factors[-1], rel=1e-3)
+
+
+def test_a_proximal_run_is_stable_where_gradient_dd_is_not():
+    """κ = 1000 on Baird: Gradient-DD's step diverges at α = 0.1, the proximal step comes nearer at every κ."""
+    task = tasks.baird(7)
+    for kappa in (1e-3, 1.0, 1e3):
+        errors = [task.rmsve(w) for w in prox_run(task, kappa, 200)]
+        assert errors[-1] < errors[0]
+    A, _, C = task.moments
+    identity = np.eye(8)
+    damped = identity - 0.1 * A.T @ exact.inverse(C) @ A - 100 * C
+    companion = np.block([[damped, 100 * C], [identity, np.zeros_like(C)]])
+    assert np.abs(np.linalg.eigvals(companion)).max() > 100
+
+
+def feed(agent, task, steps, sparse=False):
+    """Feed a learner the first steps of a task's stream."""
+    rows = task.row_features.toarray()
+    row, next_row, reward, discount, rho, _ = task.transitions
+    for o in Stream(task).take(steps):
+        x, x_next = rows[row[o]], rows[next_row[o]]
+        if sparse:
+            x, x_next = ((np.flatnonzero(x), x[x != 0]), (np.flatnonzero(x_next), x_next[x_next != 0]))
+        agent.update(x, reward[o], discount[o], None if discount[o] == 0 else x_next, rho[o])
+    return agent
+
+
+@pytest.mark.parametrize("task", [tasks.random_walk(5), tasks.random_mdp(seed=3, episodic=True)], ids=str)
+def test_prox_on_a_stream_approaches_the_fixed_point(task):
+    """It follows the solution of its own means, whose error falls as 1/√n: by 6.3 from 200 to 8000 steps, about."""
+    agents = [feed(Prox(task.n_features, kappa=1.0), task, steps) for steps in (200, 8000)]
+    first, last = (np.abs(task.features @ (agent.w - task.fixed_point)).max() for agent in agents)
+    assert last < first / 4
+    A, b, _ = agents[-1].moments
+    assert np.abs(task.features @ (agents[-1].w - np.linalg.solve(A, b))).max() < 2e-3
+    for mean, moment in zip(agents[-1].moments, task.moments, strict=True):
+        assert np.allclose(mean, moment, atol=0.1 * np.abs(moment).max())
+
+
+def test_prox_is_the_printed_step_on_its_means():
+    task = tasks.random_mdp(seed=3)
+    agent = feed(Prox(task.n_features, kappa=0.7, ridge=0.1), task, 50)
+    before = agent.w.copy()
+    x, x_next, reward, discount, rho = *np.random.default_rng(1).standard_normal((2, task.n_features)), 0.4, 0.9, 1.5
+    delta = agent.update(x, reward, discount, x_next, rho)
+    assert delta == pytest.approx(reward + discount * x_next @ before - x @ before)
+    A, b, C = agent.moments
+    S = A.T @ np.linalg.inv(C)
+    assert agent.w == pytest.approx(np.linalg.solve(S @ A + 0.7 * C, S @ b + 0.7 * C @ before), rel=1e-8)
+
+
+def test_prox_takes_sparse_features_as_dense_and_predicts():
+    task = tasks.boyan_chain(4)
+    dense, sparse = (feed(Prox(4, kappa=1.0), task, 300, sparse=kind) for kind in (False, True))
+    assert np.array_equal(dense.w, sparse.w)
+    assert dense.predict(task.features) == pytest.approx(task.features @ dense.w)
+    assert dense.predict(([0], [2.0])) == pytest.approx(2 * dense.w[0])
+    assert repr(dense) == "<Prox kappa=1, 4 features, 300 updates>"
+    with pytest.raises(ValueError, match="read-only"):
+        dense.w[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: Prox(2, kappa=0), "'kappa' of Prox must be a positive number. Got 0."),
+        (lambda: Prox(2, kappa=1, ridge=-1), "'ridge' of Prox must be a positive number. Got -1."),
+        (lambda: Prox(2, kappa=1).update([1, 2, 3], 0, 0, None), r"The shape of 'x' must be \(2,\). Got \(3,\)."),
+        (lambda: Prox(2, kappa=1).update([1, 2], 0, 2, None), r"'discount' must be in \[0, 1\]. Got 2."),
+        (lambda: Prox(2, kappa=1).update([1e200, 0], 0, 0, None), "must be finite. Got an overflow."),
+        (lambda: prox_run(tasks.random_walk(3), 1.0, -1), "'steps' must be a whole number, 0 or more. Got -1."),
+        (
+            lambda: penalised_step(tasks.random_walk(3), np.zeros(3), -1),
+            "'kappa' must be a number that is zero or more",
+        ),
+        (lambda: kappa_of_mu(tasks.random_walk(3), np.zeros(3), 0), "'mu' must be a positive number. Got 0."),
+        (lambda: mu_of_kappa(tasks.random_walk(3), np.zeros(2), 1), r"The shape of 'v' must be \(3,\). Got \(2,\)."),
+        (lambda: contraction_factors((np.eye(2), [1], np.eye(2)), 1), "The shapes of A, b and C must be"),
+        (lambda: contraction_factors((np.eye(2), [1, 1], np.diag([1, 0])), 1), "A must vanish wherever C does"),
+    ],
+)
+def test_mistakes_are_told(call, sentence):
+    with pytest.raises(BadRequestError, match=sentence):
+        call()
+
+
+def test_a_refused_update_changes_nothing():
+    agent = Prox(2, kappa=1.0)
+    agent.update([1, 0], 1.0, 0.0, None)
+    w, moments = agent.w.copy(), agent.moments
+    for bad in ([1e200, 0], [np.nan, 0]):
+        with pytest.raises(BadRequestError):
+            agent.update(bad, 1.0, 0.0, None)
+    assert np.array_equal(agent.w, w)
+    assert agent.moments is moments
+    assert agent.updates == 1

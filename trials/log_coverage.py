@@ -1,0 +1,42 @@
+"""How often do the intervals hold the truth? Logs of tasks whose values are known, evaluated one after the other.
+
+python -m trials.log_coverage [LOGS [ROWS]]
+"""
+
+import sys
+
+import numpy as np
+
+from gradient_dd.evaluation import evaluate_stream
+from gradient_dd.tasks import random_walk
+from tests.evaluation.known_logs import log_of, realisable
+
+
+def trial(logs: int, rows: int) -> dict[str, float]:
+    """Return the share of intervals that hold the truth: of the mean first value, and of the value of every state."""
+    starts, states, trusted, chosen = [], [], [], []
+    for seed in range(logs):
+        task = random_walk(10) if seed % 4 == 0 else realisable(seed)
+        found = evaluate_stream([log_of(task, rows, seed)], task.n_features, seed=seed)
+        start = task.start[~task.terminal] @ task.true_values
+        low, high = found.start_interval
+        starts.append(low <= start <= high)
+        low, high = found.predict_interval(task.features)
+        states.append(float(np.mean((low <= task.true_values) & (task.true_values <= high))))
+        trusted.append(found.verdict.word == "trust")
+        chosen.append(found.chosen.startswith("lstd"))
+    names = {"first value": starts, "value of a state": states, "trusted": trusted, "LSTD chosen": chosen}
+    return {name: float(np.mean(one)) for name, one in names.items()}
+
+
+def main() -> None:
+    """Print the shares."""
+    words = sys.argv[1:]
+    logs, rows = int(words[0]) if words else 200, int(words[1]) if len(words) > 1 else 3000
+    print(f"{logs} logs of {rows:,} rows, 95 % intervals")
+    for name, share in trial(logs, rows).items():
+        print(f"  {name:18}{share:.1%}")
+
+
+if __name__ == "__main__":
+    main()
