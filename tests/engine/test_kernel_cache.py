@@ -19,7 +19,7 @@ from gradient_dd.cli.group import cli
 from gradient_dd.engine import kernel_folder
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernels import keep
-from gradient_dd.engine.kernels.folding import make_take_errors
+from gradient_dd.engine.kernels.errors import make_take_errors
 from gradient_dd.engine.kernels.fused import fused_kernel
 from gradient_dd.engine.kernels.row_table import touches
 from gradient_dd.engine.kernels.wide import make_take_step, wide_kernel

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from gradient_dd import tasks
 from gradient_dd.engine import reference
+from gradient_dd.engine.blocks import Block, LaneTask
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.error_form import measure
+from gradient_dd.engine.kernels.errors import measure
 from gradient_dd.engine.kernels.row_table import touches
-from gradient_dd.engine.lanes import Block, LaneRun, run_lanes
+from gradient_dd.engine.lanes import LaneRun, run_lanes
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
@@ -140,15 +141,15 @@ def test_parameters_of_every_kind_are_lanes_of_one_call():
     ],
 )
 def test_one_hot_kernel_is_the_sparse_kernel_bit_for_bit(name):
-    task, error = tasks.random_walk(10), measure(tasks.random_walk(10))
+    task = tasks.random_walk(10)
     stay = tasks.from_tables(LAZY_WALK, LAZY_REWARD, 0.9, behaviour=np.ones((6, 1)), start=2)  # with self loops
     for one in (task, stay):
-        error = measure(one)
         weights = []
         for use_one_hot in (True, False):
             table, shape = touches(one, "R", use_one_hot)
             assert shape.one_hot is use_one_hot
-            block = Block(one, grid(name, 20), 24, table, shape, error, EPISODES.bins)
+            read = LaneTask(table, shape, measure(one), one.initial_weights, EPISODES.bins)
+            block = Block(grid(name, 20), 24, read)
             run = LaneRun(one, grid(name, 20), EPISODES, tapered(50))
             run.blocks[0] = block
             run.advance()

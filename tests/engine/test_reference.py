@@ -7,7 +7,7 @@ from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
-from gradient_dd.engine.metric import Metric
+from gradient_dd.engine.reference import Metric
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS

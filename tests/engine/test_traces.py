@@ -8,8 +8,7 @@ import pytest
 from gradient_dd import tasks
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun, run_lanes
-from gradient_dd.engine.mean_step import samples
-from gradient_dd.engine.mean_traces import mean_traces, outcome_weights
+from gradient_dd.engine.mean_step import mean_traces, outcome_weights, samples
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError

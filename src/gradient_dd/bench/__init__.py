@@ -16,10 +16,11 @@ import numpy as np
 from gradient_dd import tasks
 from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
 from gradient_dd.bench.plain_baseline import plain_call
+from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon, Segments
+from gradient_dd.engine.kernels.compiler import vector_bits
 from gradient_dd.engine.kernels.subnormals import subnormals_flushed
-from gradient_dd.engine.kernels.vectors import vector_bits
-from gradient_dd.engine.lanes import Block, LaneRun
+from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import LEARNERS

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Segments
-from gradient_dd.engine.kernels.intrinsics import aligned
+from gradient_dd.engine.kernels.compiler import aligned
 from gradient_dd.engine.kernels.lane_state import MOST_LANES
-from gradient_dd.engine.lanes import Block
 
 LEARNERS_IN_C = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-std=gnu11", "-shared", "-fPIC", "-w")
