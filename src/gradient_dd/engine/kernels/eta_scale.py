@@ -97,6 +97,7 @@ def check_scales(eta, fields, B, stride, step):
 @numba.njit(**INNER)
 def rescale(eta, fields, B, stride, to_one):
     """Multiply the scale of η into η in every lane where it has become tiny or huge. This is rare."""
+    use_widest_vectors()
     scales = np.uintp(fields.size) - stride
     for lane in range(B):
         if not is_inside(fields[scales + lane]):
@@ -106,6 +107,7 @@ def rescale(eta, fields, B, stride, to_one):
 @numba.njit(**INLINE)
 def multiply_in(eta, fields, B, scales, lane, to_one):
     """Multiply the scale of one lane into its η. The lane goes on with a scale of 1, or one that will last longer."""
+    use_widest_vectors()
     scale = fields[scales + lane]
     left = 1.0 if to_one else AFTER_TINY if abs(scale) < 1.0 else AFTER_HUGE
     fields[scales + lane] = left
