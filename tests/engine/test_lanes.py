@@ -20,6 +20,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import ALPHA, Rule
 from gradient_dd.testing import assert_alike, modes
+from tests.rules import compiled_rules, with_kernels
 
 STEP_LEFT_OR_RIGHT = np.zeros((6, 1, 6))
 for state in range(1, 5):
@@ -45,6 +46,7 @@ CASES = [
     (tasks.random_mdp(n_states=20, n_features=12, seed=2), STEPS),
     (AGGREGATED, EPISODES),
 ]
+PLAIN = [name for name in compiled_rules() if LEARNERS[name].is_plain]
 # Step sizes and schedules; with alpha = 1 TDRC forgets all of η at once.
 SCHEDULES = [constant, tapered(50), tapered(50, per="step"), Schedule(lambda n: 1 / (1 + n % 7))]
 
@@ -53,14 +55,7 @@ def grid(name, count, top=0.5, **values):
     return [LEARNERS[name].setting(alpha=float(alpha), **values) for alpha in np.geomspace(top / 100, top, count)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}"))
-        for name, rule in LEARNERS.items()
-        if (rule.is_plain and not name.endswith("_dd")) or name == "gradient_dd"  # the contracts have the others
-    ],
-)
+@pytest.mark.parametrize("name", with_kernels(PLAIN))
 def test_lane_engine_is_the_reference_engine(name):
     """Every task, sampling and placement of ρ, over thousands of steps, to 1e-12 relative; schedules take turns."""
     rule = LEARNERS[name]
@@ -132,14 +127,7 @@ def test_parameters_of_every_kind_are_lanes_of_one_call():
         assert np.allclose(w, trace.w, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}"))
-        for name, rule in LEARNERS.items()
-        if rule.is_plain and not rule.natural
-    ],
-)
+@pytest.mark.parametrize("name", with_kernels(name for name in PLAIN if not LEARNERS[name].natural))
 def test_one_hot_kernel_is_the_sparse_kernel_bit_for_bit(name):
     task = tasks.random_walk(10)
     stay = tasks.from_tables(LAZY_WALK, LAZY_REWARD, 0.9, behaviour=np.ones((6, 1)), start=2)  # with self loops

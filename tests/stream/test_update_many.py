@@ -43,7 +43,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("learner", [name for name, rule in LEARNERS.items() if rule.is_plain])
+@pytest.mark.parametrize("learner", [name for name in compiled_rules() if LEARNERS[name].is_plain])
 def test_the_same_bits_as_one_by_one(learner, form):
     batch, single = FORMS[form]
     x, reward, discount, x_next, rho = transitions(n=60 if LEARNERS[learner].natural else N)
@@ -81,6 +81,7 @@ def test_it_follows_a_task_as_the_reference_engine_does():
     X = task.row_features
     agent.update_many(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
     from gradient_dd.engine import reference
+from tests.rules import compiled_rules
 
     trace = reference.run(task, "gradient_dd", steps=2000, seed=1, alpha=0.01)
     assert np.allclose(agent.w, trace.w, rtol=1e-11)
@@ -171,7 +172,7 @@ def test_an_empty_batch_changes_nothing():
 
 
 @pytest.mark.parametrize("form", ["dense", "pairs"])
-@pytest.mark.parametrize("learner", [name for name, rule in LEARNERS.items() if rule.is_plain and not rule.natural])
+@pytest.mark.parametrize("learner", [name for name in compiled_rules() if LEARNERS[name].is_plain and not LEARNERS[name].natural])
 def test_a_compiled_single_update_has_the_bits_of_a_plain_one(learner, form, monkeypatch):
     single = FORMS[form][1]
     x, reward, discount, x_next, rho = transitions(n=150)
