@@ -9,8 +9,7 @@ from click.testing import CliRunner
 from benchmarks import stream, traced
 from gradient_dd import Learner, bench
 from gradient_dd.bench import paper
-from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
-from gradient_dd.bench.plain_baseline import plain_call
+from gradient_dd.bench.baselines import LEARNERS_IN_C, c_call, library, plain_call
 from gradient_dd.cli.group import cli
 from gradient_dd.engine import reference
 from gradient_dd.engine.trajectories import Stream
@@ -49,10 +48,9 @@ def test_the_plain_loop_does_the_same_work(name, case):
 
 @pytest.mark.xdist_group("kernels of td")
 def test_the_output_has_the_promised_form(monkeypatch):
-    for name, value in (("STEPS", 2000), ("REPEATS", 1), ("PLAIN_STEPS", 50), ("JAX_STEPS", 50)):
+    for name, value in (("STEPS", 2000), ("REPEATS", 1), ("PLAIN_STEPS", 50)):
         monkeypatch.setattr(bench, name, value)
     monkeypatch.setattr(bench, "LEARNERS", {"td": LEARNERS["td"]})
-    monkeypatch.setattr(bench, "has_jax", lambda: False)
     result = CliRunner().invoke(cli, ["bench", "--task", "random_walk", "--json"])
     output = json.loads(result.stdout)
     assert set(output) == {"engine", "baselines", "sampling", "machine"}
@@ -60,7 +58,7 @@ def test_the_output_has_the_promised_form(monkeypatch):
     assert {"learner", "task", "lanes", "ns_per_update"} <= set(row)
     assert row["lanes"] == 64
     assert row["ns_per_update"] > 0
-    assert {row["kind"] for row in output["baselines"]} <= {"C", "C, same bits", "numpy", "jax"}
+    assert {row["kind"] for row in output["baselines"]} <= {"C", "C, same bits", "numpy"}
     shown = CliRunner().invoke(cli, ["bench", "--task", "random_walk"]).stdout
     assert "random_walk(n_states=40)" in shown
 
