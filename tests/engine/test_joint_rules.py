@@ -68,17 +68,6 @@ def test_a_lane_has_the_results_of_a_block_of_its_own_rule(task, horizon, names,
     assert not diverged.all()
 
 
-def test_a_run_is_taken_up_again_with_the_same_results():
-    settings, horizon = some_settings(), Horizon(episodes=60)
-    run, other = (LaneRun(WALK, settings, horizon) for _ in range(2))
-    run.advance(500)
-    other.restore(run.state())
-    for one in (run, other):
-        one.advance()
-    for left, right in zip(everything(run), everything(other), strict=True):
-        assert np.array_equal(left, right)
-
-
 def test_only_rules_with_few_lanes_join():
     many = [LEARNERS["td"].setting(alpha=0.01 * (i + 1)) for i in range(blocks.FEW + 1)]
     few = some_settings(("gtd2", "tdc"))

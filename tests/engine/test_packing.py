@@ -81,20 +81,6 @@ def test_a_block_in_which_all_have_diverged_computes_nothing_more():
         assert_same(fast, results_of(WALK, settings, horizon)[0])
 
 
-@pytest.mark.xdist_group("kernels of tdrc")
-def test_a_checkpoint_taken_while_lanes_are_left_behind_goes_on_to_the_same_results():
-    settings, horizon = wild_and_calm("tdrc"), Horizon(episodes=400)
-    run = LaneRun(WALK, settings, horizon)
-    run.advance(1500)
-    assert run.blocks[0].small is not None
-    other = LaneRun(WALK, settings, horizon)
-    other.restore(run.state())
-    for one in (run, other):
-        one.advance()
-    assert_same(run.results(), other.results())
-    assert_same(run.results(), results_of(WALK, settings, horizon, schedule=run.schedule)[0])
-
-
 def test_every_array_with_a_column_for_each_lane_is_packed():
     """An array that is left as wide as the whole block is read and written beyond the ends of the others."""
     for rule in (form for one in LEARNERS.values() for form in (one.plain, one.traced)):

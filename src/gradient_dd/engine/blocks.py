@@ -179,12 +179,6 @@ class Block:
         scale = self.lanes.fields.reshape(-1, self.stride)[-1, :count]
         return w, eta * scale[:, None]
 
-    @property
-    def state(self) -> dict[str, Any]:
-        """Every array that a call changes."""
-        self.unpacked()
-        return self.lanes._asdict() | self.errors._asdict()
-
 
 # Leaving diverged lanes behind -----------------------------------------------------------------------------------
 

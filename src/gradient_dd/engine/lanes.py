@@ -24,9 +24,8 @@ from gradient_dd.engine.kernels.rules import JointRule
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.traces import check_sampling
-from gradient_dd.engine.trajectories import Position, Stream, ends_in
+from gradient_dd.engine.trajectories import Stream, ends_in
 from gradient_dd.errors import Words, must, show, whole_number
-from gradient_dd.fingerprint import code_of, fingerprint
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 
@@ -35,7 +34,7 @@ FIRST_PIECE = 2**12  # steps after which lanes that have diverged are left behin
 
 
 class LaneRun:
-    """All settings of one run of a task: advance it, take its state out, put it back."""
+    """All settings of one run of a task, advanced together in pieces of any length."""
 
     def __init__(
         self,
@@ -52,8 +51,7 @@ class LaneRun:
         horizon.check(task)
         self.task, self.horizon, self.schedule = task, horizon, check_schedule(schedule)
         self.settings = check_settings(settings)
-        self.sampling, self.seed, self.run = sampling, seed, run
-        self._ends = task.transitions.ends
+        self.sampling, self._ends = sampling, task.transitions.ends
         self._stream = Stream(task, seed, run, sampling)
         self._ahead = self._stream.take(1)  # outcomes drawn and not made: that of the coming step, or more
         self.steps = self.episodes = 0
@@ -159,47 +157,20 @@ class LaneRun:
             w[places], eta[places] = block.weights(p)
         return w, eta
 
-    def state(self) -> dict[str, Any]:
-        """Return copies of all that changes, as plain arrays: a checkpoint."""
-        words, group = self._stream.position
-        counts = np.array([self.steps, self.episodes, words, group], np.int64)
-        own = {"run": np.array(self.key), "counts": counts, "ahead": self._ahead.copy()}
-        return own | {name: array.copy() for name, array in self._arrays().items()}
-
-    def _arrays(self) -> dict[str, Any]:
-        return {f"{i}.{name}": array for i, block in enumerate(self.blocks) for name, array in block.state.items()}
-
-    @property
-    def key(self) -> str:
-        """A short name for the run: task, settings, horizon, schedule, sampling, seed and number."""
-        settings = [(s.rule.key, dict(s.values), s.rho_mode) for s in self.settings]
-        how = self.horizon, code_of(self.schedule.function), self.schedule.per, self.sampling, self.seed, self.run
-        return fingerprint(self.task.key, settings, [str(part) for part in how])
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Put back a state taken from a run of the same task, settings, horizon, schedule, seed and run."""
-        if str(state.get("run")) != self.key:
-            got = Words("a state of another run")
-            raise must("A state", "be put back into a run like the one it was taken from", got)
-        for name, array in self._arrays().items():
-            array[:] = state[name]
-        self.steps, self.episodes, words, group = map(int, state["counts"])
-        self._stream = Stream(self.task, self.seed, self.run, self.sampling, Position(words, group))
-        self._ahead = np.array(state["ahead"], np.int32)
-
 
 def run_lanes(
     task: Task,
     settings: Iterable[Setting],
     horizon: Horizon,
     *,
-    schedule: Schedule = constant,
-    sampling: str = "trajectory",
-    seed: int = 0,
     runs: int = 1,
     workers: int | None = None,
+    **how: Any,
 ) -> LaneResults:
-    """Run every setting on runs 0, 1, … of a task, on as many threads as there are cores, and return all errors."""
+    """Run every setting on runs 0, 1, … of a task, on as many threads as there are cores, and return all errors.
+
+    `how` is the schedule, the sampling and the seed of each `LaneRun`.
+    """
     chosen = check_settings(settings)
     whole_number("'runs'", runs)
     check_memory(f"The results of {show(runs)} runs", 8 * (horizon.bins + 5) * len(chosen) * runs, "Make fewer.")
@@ -208,7 +179,7 @@ def run_lanes(
 
     def work(item: tuple[int, list[int]]) -> LaneResults:
         run, share = item
-        lane_run = LaneRun(task, [chosen[place] for place in share], horizon, schedule, sampling, seed, run)
+        lane_run = LaneRun(task, [chosen[place] for place in share], horizon, run=run, **how)
         lane_run.advance()
         return lane_run.results()
 

@@ -25,13 +25,6 @@ from gradient_dd.tasks import Task
 SAMPLINGS = ("trajectory", "iid")
 
 
-class Position(NamedTuple):
-    """Where a stream stands: words spent, and the group of outcomes to draw from next."""
-
-    steps: int
-    group: int
-
-
 class Alias(NamedTuple):
     """Alias tables: a group of outcomes is sampled in constant time from one random word, without a branch.
 
@@ -50,29 +43,19 @@ class Alias(NamedTuple):
 class Stream:
     """The outcomes of one run, taken in pieces of any length."""
 
-    def __init__(
-        self,
-        task: Task,
-        seed: int = 0,
-        run: int = 0,
-        sampling: str = "trajectory",
-        position: Position | None = None,
-    ) -> None:
+    def __init__(self, task: Task, seed: int = 0, run: int = 0, sampling: str = "trajectory") -> None:
         seed, run = whole_number("'seed'", seed, at_least=0), whole_number("'run'", run, at_least=0)
         one_of("'sampling'", sampling, SAMPLINGS)
         self._tables = alias_tables(task, sampling)
-        start = len(self._tables.first) - 1  # the last group begins an episode
-        self.position = Position(0, start) if position is None else position
+        self._group = len(self._tables.first) - 1  # of outcomes to draw from next; the last group begins an episode
         dynamics = [int(task.digest[:8], 16), int(task.digest[8:], 16), SAMPLINGS.index(sampling)]
         self._words = np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(*dynamics, run)))
-        self._words.advance(self.position.steps)
 
     def take(self, steps: int) -> NDArray[np.int32]:
         """Return the next outcomes, shape (steps,)."""
         column = np.empty(steps, np.int32)
         words = np.asarray(self._words.random_raw(steps), np.uint64)
-        group = compiled(draw)(words, np.uint64(self.position.group), self._tables, column)
-        self.position = Position(self.position.steps + steps, int(group))
+        self._group = int(compiled(draw)(words, np.uint64(self._group), self._tables, column))
         return column
 
 
