@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.engine.kernels.error_form import padded
+from gradient_dd.engine.kernels.errors import padded
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import Task
 

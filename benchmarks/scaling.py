@@ -24,8 +24,9 @@ from gradient_dd.bench import (
     piece,
     whole_call,
 )
+from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.lanes import Block, LaneRun, run_lanes
+from gradient_dd.engine.lanes import LaneRun, run_lanes
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.learners import LEARNERS, Setting
@@ -128,15 +129,14 @@ def by_age() -> Iterator[Row]:
         worst, which, diverged = 0.0, "", 0
         for name in PAPER_LEARNERS:
             lanes = paper_lanes(name_of_study, name)
-            aged, fresh = (LaneRun(task, lanes, study.horizon, study.schedule) for _ in range(2))
+            aged = LaneRun(task, lanes, study.horizon, study.schedule)
             aged.advance()
             diverged += int((aged.results().diverged_step > 0).sum())
-            kept = fresh.state()
             times = {"old": np.inf, "new": np.inf}
             with on_one_core():
                 for _ in range(REPEATS):
+                    fresh = LaneRun(task, lanes, study.horizon, study.schedule)
                     for kind, timed in (("old", aged), ("new", fresh)):
-                        fresh.restore(kept)
                         begin = perf_counter()
                         for block in timed.blocks:
                             block.advance(column, segments)

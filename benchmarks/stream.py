@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.bench import best_times, on_one_core
-from gradient_dd.bench.c_baseline import compiled
+from gradient_dd.bench.baselines import compiled
 from gradient_dd.stream import Learner
 
 FEATURES = 10**6

@@ -16,9 +16,10 @@ from benchmarks.jax_baseline import has_jax
 from gradient_dd import tasks
 from gradient_dd.arrays import Array
 from gradient_dd.bench import best_times, on_one_core, whole_call
-from gradient_dd.bench.c_baseline import compiled, filled
+from gradient_dd.bench.baselines import compiled, filled
+from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.lanes import Block, LaneRun
+from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import constant
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import LEARNERS

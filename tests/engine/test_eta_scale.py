@@ -8,7 +8,7 @@ import pytest
 from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.steady import has_steady_shrink
+from gradient_dd.engine.kernels.rules import has_steady_shrink
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.learners import LEARNERS

@@ -19,7 +19,7 @@ from gradient_dd.cli.group import cli
 from gradient_dd.engine import kernel_folder
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernels import keep
-from gradient_dd.engine.kernels.folding import make_take_errors
+from gradient_dd.engine.kernels.errors import make_take_errors
 from gradient_dd.engine.kernels.fused import fused_kernel
 from gradient_dd.engine.kernels.row_table import touches
 from gradient_dd.engine.kernels.wide import make_take_step, wide_kernel
@@ -289,13 +289,66 @@ def test_what_a_dead_process_left_is_removed(folder):
     assert not old.exists()
 
 
-def test_a_folder_that_cannot_be_made_keeps_nothing_and_stops_nothing(tmp_path, monkeypatch):
-    file = tmp_path / "file"
-    file.touch()
-    monkeypatch.setenv("GRADIENT_DD_CACHE", str(file / "kernels"))
-    kernel_folder.write(KEY, b"code")
-    assert kernel_folder.read(KEY) is None
+def no_home(tmp_path, monkeypatch):
+    """A container: the user has no name and no home."""
+    monkeypatch.delenv("GRADIENT_DD_CACHE", raising=False)
+    for name in ("HOME", "USERPROFILE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+
+
+def unknown_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADIENT_DD_CACHE", "~nobody-of-this-name/kernels")
+
+
+def long_path(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADIENT_DD_CACHE", str(tmp_path / ("x" * 300)))
+
+
+def file_in_the_way(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("GRADIENT_DD_CACHE", str(tmp_path / "file" / "kernels"))
+
+
+def open_parent(tmp_path, monkeypatch):
+    (tmp_path / "open" / "kernels").mkdir(mode=0o700, parents=True)
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setenv("GRADIENT_DD_CACHE", str(tmp_path / "open" / "kernels"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other users and permissions")
+@pytest.mark.parametrize("prepare", [no_home, unknown_user, long_path, file_in_the_way, open_parent])
+def test_without_a_usable_folder_nothing_is_kept_nothing_stops_and_one_sentence_says_so(prepare, tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_folder, "WARNED", set())
+    prepare(tmp_path, monkeypatch)
+    with pytest.warns(kernel_folder.KernelFolderWarning, match=r"^Compiled kernels are not kept: "):
+        kernel_folder.write(KEY, b"code")
+    assert kernel_folder.read(KEY) is None  # without a second warning, which would be an error here
     assert kernel_folder.summary() == (0, 0)
+    assert kernel_folder.clear() == 0
+    shown = CliRunner().invoke(cli, ["cache"])
+    assert (shown.exit_code, shown.exception) == (0, None)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_parent_that_all_may_write_but_only_owners_may_rename_is_safe(folder):
+    folder.parent.chmod(0o1777)  # as /tmp
+    kernel_folder.write(KEY, b"code")
+    assert kernel_folder.read(KEY) == b"code"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no FIFOs")
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "FIFO"])
+def test_what_is_no_file_is_not_taken_for_a_kernel(folder, make):
+    folder.mkdir(mode=0o700)
+    make(folder / f"{KEY}.kernel")
+    with pytest.warns(kernel_folder.KernelFolderWarning, match="is damaged or not ours"):
+        assert kernel_folder.read(KEY) is None
+    assert kernel_folder.summary() == (0, 0)
+    assert kernel_folder.clear() == 0
+    kernel_folder.write(KEY, b"code")
+    assert kernel_folder.read(KEY) in (None, b"code")
+    assert [path.name for path in folder.iterdir()] == [f"{KEY}.kernel"]
 
 
 @pytest.mark.xdist_group("kernels of td")
@@ -307,7 +360,7 @@ def test_switched_off_nothing_is_read_or_written(tmp_path, monkeypatch):
     assert kernel_folder.folder() is None
     assert not list(tmp_path.iterdir())
     shown = CliRunner().invoke(cli, ["cache"]).stdout
-    assert shown == "No kernels are kept: GRADIENT_DD_CACHE is off.\n"
+    assert shown == "No kernels are kept: GRADIENT_DD_CACHE is off, or there is no home folder.\n"
 
 
 def test_the_command_shows_and_clears(folder):

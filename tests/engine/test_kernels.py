@@ -13,10 +13,9 @@ import pytest
 from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.intrinsics import barrier, disjoint
+from gradient_dd.engine.kernels.compiler import barrier, disjoint, wanted_bits
 from gradient_dd.engine.kernels.row_table import Known, touches
-from gradient_dd.engine.kernels.step_source import Outcomes, move_source
-from gradient_dd.engine.kernels.vectors import wanted_bits
+from gradient_dd.engine.kernels.step_source import OutcomeKind, move_source
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import Schedule
 from gradient_dd.errors import BadRequestError
@@ -34,7 +33,7 @@ GOLDEN = {
 def source_on(name, task):
     """Return the source of a learner's step for the outcomes of a task that do not end an episode."""
     shape = touches(task, "R")[1]
-    return move_source(Outcomes(LEARNERS[name], shape.k, shape.width, shape.one_hot, shape.wide))
+    return move_source(OutcomeKind(LEARNERS[name], shape.k, shape.width, shape.one_hot, shape.wide))
 
 
 # What is generated ------------------------------------------------------------------------------------------------
@@ -53,7 +52,7 @@ def test_the_page_on_performance_shows_the_generated_step():
 
 def test_the_source_of_a_step_names_what_the_rule_names():
     known = Known(rho=1.0, rho_x=1.0, discount=None)
-    td, gdd = (move_source(Outcomes(LEARNERS[name], 1, 2, True, known)) for name in ("td", "gradient_dd"))
+    td, gdd = (move_source(OutcomeKind(LEARNERS[name], 1, 2, True, known)) for name in ("td", "gradient_dd"))
     assert "rho = 1.0" in td
     assert "discount = scalars.discount" in td
     assert "load_eta" not in td
@@ -162,7 +161,7 @@ WIDTH_PROGRAM = """
 import hashlib, re
 from gradient_dd import tasks
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.vectors import vector_bits
+from gradient_dd.engine.kernels.compiler import vector_bits
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.learners import LEARNERS
 

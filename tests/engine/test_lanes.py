@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 
 from gradient_dd import tasks
 from gradient_dd.engine import reference
+from gradient_dd.engine.blocks import Block, LaneTask
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.error_form import measure
+from gradient_dd.engine.kernels.errors import measure
 from gradient_dd.engine.kernels.row_table import touches
-from gradient_dd.engine.lanes import Block, LaneRun, run_lanes
+from gradient_dd.engine.lanes import LaneRun, run_lanes
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import ALPHA, Rule
 from gradient_dd.testing import assert_alike, modes
+from tests.rules import compiled_rules, with_kernels
 
 STEP_LEFT_OR_RIGHT = np.zeros((6, 1, 6))
 for state in range(1, 5):
@@ -44,6 +46,7 @@ CASES = [
     (tasks.random_mdp(n_states=20, n_features=12, seed=2), STEPS),
     (AGGREGATED, EPISODES),
 ]
+PLAIN = [name for name in compiled_rules() if LEARNERS[name].is_plain]
 # Step sizes and schedules; with alpha = 1 TDRC forgets all of η at once.
 SCHEDULES = [constant, tapered(50), tapered(50, per="step"), Schedule(lambda n: 1 / (1 + n % 7))]
 
@@ -52,14 +55,7 @@ def grid(name, count, top=0.5, **values):
     return [LEARNERS[name].setting(alpha=float(alpha), **values) for alpha in np.geomspace(top / 100, top, count)]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}"))
-        for name, rule in LEARNERS.items()
-        if (rule.is_plain and not name.endswith("_dd")) or name == "gradient_dd"  # the contracts have the others
-    ],
-)
+@pytest.mark.parametrize("name", with_kernels(PLAIN))
 def test_lane_engine_is_the_reference_engine(name):
     """Every task, sampling and placement of ρ, over thousands of steps, to 1e-12 relative; schedules take turns."""
     rule = LEARNERS[name]
@@ -131,24 +127,17 @@ def test_parameters_of_every_kind_are_lanes_of_one_call():
         assert np.allclose(w, trace.w, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}"))
-        for name, rule in LEARNERS.items()
-        if rule.is_plain and not rule.natural
-    ],
-)
+@pytest.mark.parametrize("name", with_kernels(name for name in PLAIN if not LEARNERS[name].natural))
 def test_one_hot_kernel_is_the_sparse_kernel_bit_for_bit(name):
-    task, error = tasks.random_walk(10), measure(tasks.random_walk(10))
+    task = tasks.random_walk(10)
     stay = tasks.from_tables(LAZY_WALK, LAZY_REWARD, 0.9, behaviour=np.ones((6, 1)), start=2)  # with self loops
     for one in (task, stay):
-        error = measure(one)
         weights = []
         for use_one_hot in (True, False):
             table, shape = touches(one, "R", use_one_hot)
             assert shape.one_hot is use_one_hot
-            block = Block(one, grid(name, 20), 24, table, shape, error, EPISODES.bins)
+            read = LaneTask(table, shape, measure(one), one.initial_weights, EPISODES.bins)
+            block = Block(grid(name, 20), 24, read)
             run = LaneRun(one, grid(name, 20), EPISODES, tapered(50))
             run.blocks[0] = block
             run.advance()
@@ -205,8 +194,8 @@ def test_grouping_order_and_padding_of_lanes_do_not_matter(data):
     case=st.sampled_from([CASES[0], CASES[3]]),
     sampling=st.sampled_from(["trajectory", "iid"]),
 )
-def test_pieces_and_checkpoints_do_not_matter(cuts, schedule, case, sampling):
-    """Advanced in any pieces, and taken out and put into another run after each, a run gives the same bits."""
+def test_pieces_do_not_matter(cuts, schedule, case, sampling):
+    """Advanced in any pieces, a run gives the same bits."""
     task, horizon = case
     chosen = [*grid("gradient_dd", 5, top=0.01), *grid("td", 2, top=0.01)]
     whole = LaneRun(task, chosen, horizon, schedule, sampling)
@@ -214,10 +203,6 @@ def test_pieces_and_checkpoints_do_not_matter(cuts, schedule, case, sampling):
     run = LaneRun(task, chosen, horizon, schedule, sampling)
     for cut in cuts:
         run.advance(cut)
-        state = run.state()
-        run.advance(17)  # what happens after a checkpoint is not in it
-        run = LaneRun(task, chosen, horizon, schedule, sampling)
-        run.restore(state)
     run.advance()
     assert_same_bits(run.results(), whole.results())
     assert all(np.array_equal(*pair) for pair in zip(run.weights(), whole.weights(), strict=True))
@@ -303,7 +288,6 @@ def test_a_rule_may_move_along_the_next_state_without_its_discount():
 @pytest.mark.xdist_group("kernels of td")
 def test_what_cannot_be_run_gets_one_sentence():
     walk, lanes = tasks.random_walk(3), grid("td", 2)
-    other = LaneRun(walk, grid("td", 2, top=0.1), EPISODES).state()
     for call, sentence in (
         (lambda: run_lanes(walk, [], EPISODES), "Settings must be one or more settings"),
         (lambda: run_lanes(walk, ["td"], EPISODES), "Got 'td'."),
@@ -312,8 +296,6 @@ def test_what_cannot_be_run_gets_one_sentence():
         (lambda: run_lanes(tasks.baird(7), lanes, EPISODES), "A run of baird must be given in 'steps'"),
         (lambda: run_lanes(walk, lanes, EPISODES, schedule="x"), "'schedule' must be a Schedule"),
         (lambda: LaneRun(walk, lanes, EPISODES).results(), "A run must be finished for its results. Got 0 steps"),
-        (lambda: LaneRun(walk, lanes, EPISODES).restore({}), "A state must be put back into a run like the one"),
-        (lambda: LaneRun(walk, lanes, EPISODES).restore(other), "Got a state of another run."),
         (lambda: LaneRun(walk, lanes, EPISODES).advance(-3), "'steps' must be a whole number, 1 or more. Got -3."),
         (lambda: Horizon(episodes=5, every=10), "'every' must be left out where the run is counted in episodes."),
     ):

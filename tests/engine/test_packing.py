@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from gradient_dd import tasks
-from gradient_dd.engine import lanes as engine
+from gradient_dd.engine import blocks
+from gradient_dd.engine.blocks import PER_LANE
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.lane_state import MOST_LANES, new_lanes
-from gradient_dd.engine.kernels.row_table import touches
+from gradient_dd.engine.kernels.lane_state import MOST_LANES, Layout, new_lanes
 from gradient_dd.engine.kernels.trace_vector import new_traced_lanes
 from gradient_dd.engine.lanes import LaneRun
-from gradient_dd.engine.packing import PER_LANE
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.learners import LEARNERS
 
@@ -53,7 +52,7 @@ def assert_same(left, right):
 def test_leaving_diverged_lanes_behind_changes_no_result(name, task, horizon):
     settings = wild_and_calm(name)
     left_behind, sizes = results_of(task, settings, horizon)
-    with patch.object(engine, "lanes_to_keep", lambda diverged, count: None):
+    with patch.object(blocks, "lanes_to_keep", lambda diverged, count: None):
         whole, one_size = results_of(task, settings, horizon)
     assert_same(left_behind, whole)
     assert one_size == {40}
@@ -68,7 +67,7 @@ def test_a_block_with_as_many_lanes_as_the_fields_have_places_is_no_exception(co
     settings, horizon = wild_and_calm("tdrc", count), Horizon(episodes=200)
     left_behind, sizes = results_of(WALK, settings, horizon)
     assert min(sizes) < count, "lanes were left behind"
-    with patch.object(engine, "lanes_to_keep", lambda diverged, count: None):
+    with patch.object(blocks, "lanes_to_keep", lambda diverged, count: None):
         assert_same(left_behind, results_of(WALK, settings, horizon)[0])
 
 
@@ -78,22 +77,8 @@ def test_a_block_in_which_all_have_diverged_computes_nothing_more():
     horizon = Horizon(episodes=2000)
     fast, sizes = results_of(WALK, settings, horizon)
     assert 0 in sizes
-    with patch.object(engine, "lanes_to_keep", lambda diverged, count: None):
+    with patch.object(blocks, "lanes_to_keep", lambda diverged, count: None):
         assert_same(fast, results_of(WALK, settings, horizon)[0])
-
-
-@pytest.mark.xdist_group("kernels of tdrc")
-def test_a_checkpoint_taken_while_lanes_are_left_behind_goes_on_to_the_same_results():
-    settings, horizon = wild_and_calm("tdrc"), Horizon(episodes=400)
-    run = LaneRun(WALK, settings, horizon)
-    run.advance(1500)
-    assert run.blocks[0].small is not None
-    other = LaneRun(WALK, settings, horizon)
-    other.restore(run.state())
-    for one in (run, other):
-        one.advance()
-    assert_same(run.results(), other.results())
-    assert_same(run.results(), results_of(WALK, settings, horizon, schedule=run.schedule)[0])
 
 
 def test_every_array_with_a_column_for_each_lane_is_packed():
@@ -106,8 +91,7 @@ def test_every_array_with_a_column_for_each_lane_is_packed():
 
 def lanes_of(rule, width):
     """Return the arrays of fresh lanes of a rule, as its kernel wants them, by name."""
-    settings = [rule.setting(alpha=0.1)]
+    settings, layout = [rule.setting(alpha=0.1)], Layout(lanes=width, stride=width, spare=3)
     if rule.is_plain:
-        _, shape = touches(STAR, "R")
-        return new_lanes(settings, width, width, shape, STAR.initial_weights, diagonal=False)._asdict()
-    return new_traced_lanes(settings, width, 3, STAR.initial_weights)._asdict()
+        return new_lanes(settings, layout, STAR.initial_weights, diagonal=False)._asdict()
+    return new_traced_lanes(settings, layout, STAR.initial_weights)._asdict()

@@ -7,7 +7,7 @@ from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
-from gradient_dd.engine.metric import Metric
+from gradient_dd.engine.reference import Metric
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
@@ -144,6 +144,11 @@ def test_a_schedule_that_cannot_be_gets_one_sentence():
         tapered(-1)
     with pytest.raises(BadRequestError, match=r"must be a function of n. Got 0.5."):
         Schedule(0.5)
+    with pytest.raises(BadRequestError, match=r"^The schedule len per episode must be a function of n"):
+        Schedule(len)
+    late = Schedule(lambda n: 1 / (3 - n))
+    with pytest.raises(BadRequestError, match=r"at n = 3\. Got ZeroDivisionError: division by zero\.$"):
+        reference.run(WALK, "td", episodes=5, schedule=late)
 
 
 @pytest.mark.xdist_group("kernels of gradient_dd")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from gradient_dd import tasks
-from gradient_dd.engine.trajectories import Position, Stream, alias_tables
+from gradient_dd.engine.trajectories import Stream, alias_tables
 from gradient_dd.errors import BadRequestError
 from gradient_dd.tasks import TASKS
 
@@ -74,15 +74,6 @@ def test_the_cutting_does_not_matter(cuts, sampling):
     stream = Stream(task, 3, 5, sampling)
     pieces = [stream.take(cut) for cut in cuts]
     assert np.array_equal(np.concatenate([*pieces, np.empty(0, np.int32)]), whole)
-
-
-@given(before=st.integers(0, 1000))
-def test_a_stream_can_be_resumed_anywhere(before):
-    task = tasks.random_mdp(episodic=True, seed=2)
-    stream = Stream(task, 3, 5)
-    stream.take(before)
-    again = Stream(task, 3, 5, position=Position(*stream.position))
-    assert np.array_equal(stream.take(300), again.take(300))
 
 
 def test_seed_run_and_dynamics_each_make_another_column():

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from gradient_dd import LEARNERS, BadRequestError, DivergedError, Learner, features, tasks
 from gradient_dd.engine.schedules import Schedule, tapered
 from gradient_dd.engine.trajectories import Stream
+from tests.rules import compiled_rules
 
 P, N = 7, 400
 RNG = np.random.default_rng(3)
@@ -35,6 +36,7 @@ def one_by_one(agent, x, reward, discount, x_next, rho):
     return np.array([agent.update(*row) for row in rows])
 
 
+PLAIN = [name for name in compiled_rules() if LEARNERS[name].is_plain]
 FORMS = {
     "dense": (lambda x: x, list),
     "pairs": (as_pairs, lambda x: list(zip(*as_pairs(x), strict=True))),
@@ -43,7 +45,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("learner", [name for name, rule in LEARNERS.items() if rule.is_plain])
+@pytest.mark.parametrize("learner", PLAIN)
 def test_the_same_bits_as_one_by_one(learner, form):
     batch, single = FORMS[form]
     x, reward, discount, x_next, rho = transitions(n=60 if LEARNERS[learner].natural else N)
@@ -171,7 +173,7 @@ def test_an_empty_batch_changes_nothing():
 
 
 @pytest.mark.parametrize("form", ["dense", "pairs"])
-@pytest.mark.parametrize("learner", [name for name, rule in LEARNERS.items() if rule.is_plain and not rule.natural])
+@pytest.mark.parametrize("learner", [name for name in PLAIN if not LEARNERS[name].natural])
 def test_a_compiled_single_update_has_the_bits_of_a_plain_one(learner, form, monkeypatch):
     single = FORMS[form][1]
     x, reward, discount, x_next, rho = transitions(n=150)

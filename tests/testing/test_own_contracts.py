@@ -16,8 +16,8 @@ from gradient_dd.learners.rule import ALPHA, ZETA
 from gradient_dd.stream import Learner
 from gradient_dd.testing import CONTRACTS, check_learner, expected_move, modes
 from gradient_dd.testing.mean_update import HARSH_TASKS, harsh_task
-from gradient_dd.theory import SampleMaps
-from tests.learners.planting import REST, RULES, SIZES, UNCOMPILED, USES, catcher
+from gradient_dd.theory import SampleMaps, spectral_radius
+from tests.learners.planting import END, REST, RULES, SIZES, UNCOMPILED, USES, catcher
 
 
 def make(step, moves, parameters=(ALPHA,), **fields):
@@ -76,11 +76,28 @@ def test_learners_of_other_kinds_pass(name):
 
 def test_what_could_not_be_seen_is_said():
     assert check_learner(RULES["td"]) == []
-    (unstated,) = check_learner(replace(RULES["td"], expected=None))
+    (unstated,) = filter(None, (contract(replace(RULES["td"], expected=None)) for contract in UNCOMPILED))
     assert "td states no `expected`" in unstated
     assert "a wrong sign" in unstated
     notes = [contract(OTHERS["clipped error"]) for contract in UNCOMPILED]
     assert any(note and "is not affine in the weights" in note for note in notes)
+
+
+def test_a_rule_that_is_not_affine_can_be_listed_and_what_does_not_apply_is_said(monkeypatch):
+    """Huber TD clips the TD error: it has no mean update in A, b and C. All other contracts are checked."""
+    huber = replace(OTHERS["clipped error"], name="huber_td", affine=False)
+    monkeypatch.setitem(LEARNERS, "huber_td", huber)
+    notes = check_learner("huber_td")
+    assert notes == [
+        "huber_td is not affine, so there is no mean update to compare its terms with.",
+        "huber_td is not affine, so the stability of its mean update was not checked.",
+    ]
+    past_the_end = make(lambda alpha, clip, delta: (alpha * delta, alpha * min(clip, delta)), W, (ALPHA, CLIP))
+    assert catcher(replace(past_the_end, affine=False)) == END
+    with pytest.raises(BadRequestError, match="'expected' of the rule 'mine' must be left out, for it is not affine"):
+        make(clipped_error, ("w_x",), (ALPHA, CLIP), affine=False, expected=RULES["td"].expected)
+    with pytest.raises(BadRequestError, match="must be affine in delta"):
+        spectral_radius(tasks.random_walk(3), huber.setting())
 
 
 def test_a_promise_that_is_not_kept_is_caught():

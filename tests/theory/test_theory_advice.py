@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gradient_dd import tasks
-from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.records import LaneResults
+from gradient_dd.engine.horizon import Horizon, LaneResults
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.schedules import constant, tapered
 from gradient_dd.engine.trajectories import Stream

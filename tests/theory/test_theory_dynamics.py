@@ -28,7 +28,7 @@ from gradient_dd.theory import (
 SETTINGS = [
     pytest.param(rule.setting(alpha=0.2, rho_mode=mode), id=f"{rule.name}-{mode}")
     for rule in LEARNERS.values()
-    if rule.is_plain
+    if rule.is_plain and rule.affine
     for mode in modes(rule)
 ]
 

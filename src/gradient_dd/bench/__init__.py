@@ -8,20 +8,21 @@ included; making the trajectory, which all lanes of all learners share, is timed
 import os
 import platform
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
 
 from gradient_dd import tasks
-from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
-from gradient_dd.bench.plain_baseline import plain_call
+from gradient_dd.bench.baselines import LEARNERS_IN_C, c_call, library, plain_call
+from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon, Segments
+from gradient_dd.engine.kernels.compiler import vector_bits
 from gradient_dd.engine.kernels.subnormals import subnormals_flushed
-from gradient_dd.engine.kernels.vectors import vector_bits
-from gradient_dd.engine.lanes import Block, LaneRun
-from gradient_dd.engine.schedules import tapered
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.schedules import Schedule, tapered
+from gradient_dd.engine.trajectories import Stream, ends_in
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies.provenance import processor
 from gradient_dd.tasks import Task
@@ -30,6 +31,7 @@ LANES = 64
 STEPS = 2**17
 REPEATS = 15
 PLAIN_STEPS = 3_000
+TAPERED = tapered(1000)
 IN_C = {"C": True, "C, same bits": False}  # whether the compiler may fuse multiply and add; the engine does not
 
 # task, largest alpha
@@ -50,17 +52,18 @@ def horizon_of(task: Task) -> Horizon:
     return Horizon(episodes=10**9) if task.episodic else Horizon(steps=10**9, every=100)
 
 
-def piece(task: Task, steps: int = STEPS) -> tuple[np.ndarray, Segments]:
+def piece(
+    task: Task, steps: int = STEPS, schedule: Schedule = TAPERED, sampling: str = "trajectory"
+) -> tuple[np.ndarray, Segments]:
     """Return a piece of a trajectory and its segments."""
-    column = Stream(task).take(steps + 1)
-    ends = np.flatnonzero(task.transitions.ends[column[:-1]]) + 1
-    return column, horizon_of(task).cut(ends, steps, 0, 0, tapered(1000))
+    column = Stream(task, sampling=sampling).take(steps + 1)
+    return column, horizon_of(task).cut(ends_in(column[:-1], task.transitions.ends), steps, 0, 0, schedule)
 
 
 def fresh_block(task: Task, name: str, top: float) -> Block:
     """Return a block of lanes of one learner."""
     settings = [LEARNERS[name].setting(alpha=float(alpha)) for alpha in alphas(top)]
-    return LaneRun(task, settings, horizon_of(task), tapered(1000)).blocks[0]
+    return LaneRun(task, settings, horizon_of(task), TAPERED).blocks[0]
 
 
 def whole_call(block: Block, column: np.ndarray, segments: Segments) -> Callable[[], None]:
@@ -96,9 +99,10 @@ def measure_case(task: Task, top: float, name: str) -> Iterator[dict[str, Any]]:
     block = fresh_block(task, name, top)
     compile_seconds = perf_counter() - begin
     silent = segments._replace(point=np.full_like(segments.point, -1), last=np.zeros_like(segments.last))
-    calls: dict[str, Callable[[], Any]] = {"engine": whole_call(block, column, segments)}
-    without = fresh_block(task, name, top)
-    calls["engine, no errors"] = whole_call(without, column, silent)
+    calls: dict[str, Callable[[], Any]] = {
+        "engine": whole_call(block, column, segments),
+        "engine, no errors": whole_call(fresh_block(task, name, top), column, silent),
+    }
     one_hot = bool(task.sparse_features.nnz == task.n_states)
     for kind, fused_multiply_add in IN_C.items():
         code = library(LANES, one_hot, fused_multiply_add=fused_multiply_add) if name in LEARNERS_IN_C else None
@@ -135,26 +139,25 @@ def run_bench(on_progress: Callable[[str], None], only: str | None = None) -> di
             for name in (name for name, rule in LEARNERS.items() if rule.is_plain):
                 on_progress(f"{task}: {name}")
                 rows.extend(measure_case(task, top, name))
-    engine = [row for row in rows if row["kind"] == "engine"]
     return {
-        "engine": engine,
+        "engine": [row for row in rows if row["kind"] == "engine"],
         "baselines": [row for row in rows if row["kind"] not in ("engine", "sampling")],
         "sampling": [row for row in rows if row["kind"] == "sampling"],
         "machine": machine(),
     }
 
 
-class on_one_core:  # noqa: N801  (a context manager, used like a function)
+@contextmanager
+def on_one_core() -> Iterator[None]:
     """Keep this process on one core for a while, where the system can."""
-
-    def __enter__(self) -> None:
-        self.before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-        if self.before:
-            os.sched_setaffinity(0, {max(self.before)})
-
-    def __exit__(self, *error: object) -> None:
-        if self.before:
-            os.sched_setaffinity(0, self.before)
+    before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    if before:
+        os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        if before:
+            os.sched_setaffinity(0, before)
 
 
 def machine() -> dict[str, Any]:
@@ -182,17 +185,8 @@ def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
     for row in result["engine"]:
         task, learner, ours = row["task"], row["learner"], row["ns_per_update"]
         c, same, plain = (times.get((task, learner, kind)) for kind in (*IN_C, "numpy"))
-        rows.append(
-            (
-                task,
-                learner,
-                f"{ours:.3f}",
-                f"{c:.3f}" if c else "",
-                f"{ours / c:.2f}" if c else "",
-                f"{ours / same:.2f}" if same else "",
-                f"{plain / ours:,.0f}" if plain else "",
-                f"{row['error_share']:.0%}",
-                f"{row['compile_seconds']:.1f} s",
-            )
-        )
+        against_c = (f"{c:.3f}", f"{ours / c:.2f}") if c else ("", "")
+        others = f"{ours / same:.2f}" if same else "", f"{plain / ours:,.0f}" if plain else ""
+        parts = f"{row['error_share']:.0%}", f"{row['compile_seconds']:.1f} s"
+        rows.append((task, learner, f"{ours:.3f}", *against_c, *others, *parts))
     return rows

@@ -11,16 +11,12 @@ that run in the same way in shared units.
 
 from collections.abc import Callable
 from dataclasses import replace
-from time import thread_time
 from typing import Any
 
-import numpy as np
-
-from gradient_dd.bench import horizon_of, on_one_core
-from gradient_dd.bench.c_baseline import c_call, library
+from gradient_dd.bench import best_times, horizon_of, on_one_core, piece
+from gradient_dd.bench.baselines import c_call, library
 from gradient_dd.engine.kernels.row_table import touches
 from gradient_dd.engine.lanes import LaneRun
-from gradient_dd.engine.trajectories import Stream
 from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.studies import Study
 from gradient_dd.tasks import Task
@@ -65,18 +61,15 @@ def study_row(study: Study, on_progress: Callable[[str], None]) -> dict[str, Any
         ours, theirs = seconds_per_step(study, task)
         engine += ours * steps
         c = None if c is None or theirs is None else c + theirs * steps
-    row = {"study": study.name, "updates": study.estimate()["updates"], "engine_seconds": engine, "c_seconds": c}
-    return row | {"ratio": ratio(engine, c)}
+    row = {"updates": study.estimate()["updates"], "engine_seconds": engine, "c_seconds": c}
+    return {"study": study.name} | totals([row])
 
 
 def seconds_per_step(study: Study, task: Task) -> tuple[float, float | None]:
     """Return what one step of all settings of a study costs the engine and C; None where there is no C compiler."""
-    settings, horizon = list(study.settings()), horizon_of(task)
-    how = horizon, study.schedule, study.sampling
+    settings, how = list(study.settings()), (horizon_of(task), study.schedule, study.sampling)
     unit = LaneRun(task, settings, *how)
-    column = Stream(task, sampling=study.sampling).take(STEPS + 1)
-    ends = np.flatnonzero(task.transitions.ends[column[:-1]]) + 1
-    segments = horizon.cut(ends, STEPS, 0, 0, study.schedule)
+    column, segments = piece(task, STEPS, study.schedule, study.sampling)
     shape = touches(task, "R")[1]
     in_c = []
     for rule in {setting.rule: None for setting in settings}:  # C has a kernel for each learner
@@ -88,30 +81,15 @@ def seconds_per_step(study: Study, task: Task) -> tuple[float, float | None]:
         for call in in_c:
             call()
 
-    best = {"engine": np.inf, "C": np.inf}
-    for _ in range(REPEATS):
-        for name, call in (("engine", lambda: unit.advance(STEPS)), ("C", run_c)):
-            begin = thread_time()
-            call()
-            best[name] = min(best[name], thread_time() - begin)
+    best = best_times({"engine": lambda: unit.advance(STEPS), "C": run_c}, REPEATS)
     return best["engine"] / STEPS, best["C"] / STEPS if in_c else None
 
 
-def sum_of(rows: list[dict[str, Any]], name: str) -> float | None:
-    """Return the sum of a column; None where a value is missing."""
-    values = [row[name] for row in rows]
-    return None if None in values else sum(values)
-
-
 def totals(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sums of all columns, and the ratio of the times."""
-    total = {name: sum_of(rows, name) for name in ("updates", "engine_seconds", "c_seconds")}
-    return total | {"ratio": ratio(total["engine_seconds"], total["c_seconds"])}
-
-
-def ratio(ours: float | None, theirs: float | None) -> float | None:
-    """Return ours over theirs, if both are known."""
-    return None if ours is None or theirs is None else ours / theirs
+    """Return the sums of all columns, None where a value is missing, and the ratio of the times."""
+    columns = {name: [row[name] for row in rows] for name in ("updates", "engine_seconds", "c_seconds")}
+    total = {name: None if None in values else sum(values) for name, values in columns.items()}
+    return total | {"ratio": total["c_seconds"] and total["engine_seconds"] / total["c_seconds"]}
 
 
 def paper_table(result: dict[str, Any]) -> list[tuple[str, ...]]:

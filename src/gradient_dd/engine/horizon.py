@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.engine.schedules import Constant, Schedule
 from gradient_dd.errors import Words, must, whole_number
 from gradient_dd.tasks import Task
@@ -22,8 +21,6 @@ LAST = 100
 BINS = 200
 LONGEST = 10**15  # steps or episodes of a run: eleven days at a nanosecond a step
 DIVERGED = 1e100  # an error beyond this bound, or none at all, is divergence
-
-Integers = NDArray[np.int64]
 
 
 class Segments(NamedTuple):
@@ -39,7 +36,7 @@ class Segments(NamedTuple):
     end: Integers
     factor: Array
     point: Integers
-    last: NDArray[np.bool_]
+    last: Booleans
     step: Integers
     episode: Integers
 
@@ -136,3 +133,21 @@ class Horizon:
             cuts += [np.arange(self.every - steps % self.every, length + 1, self.every)]
             cuts += [np.arange(max(1, self.steps - LAST + 1 - steps), length + 1)]
         return np.unique(np.concatenate(cuts)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LaneResults:
+    """The folded errors of runs of the lane engine; settings in the order given.
+
+    last100, area                    (runs, settings) means of errors; inf where the lane diverged
+    curve                            (runs, settings, bins) means over bins of points
+    diverged_step, diverged_episode  (runs, settings) where the error left the bound; 0 if it did not
+    steps                            (runs,) steps made
+    """
+
+    last100: Array
+    area: Array
+    curve: Array
+    diverged_step: Integers
+    diverged_episode: Integers
+    steps: Integers

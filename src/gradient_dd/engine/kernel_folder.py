@@ -3,17 +3,17 @@
     GRADIENT_DD_CACHE=/some/folder     keep them there instead of in the user's own cache folder
     GRADIENT_DD_CACHE=off              keep nothing
 
-A kernel is machine code that will be run, so the folder must belong to the user and be open to nobody else; it is made
-so, and refused otherwise. Every entry carries its own key and a checksum: a damaged or foreign one is not used, and the
-kernel is compiled anew. Entries are written beside their place and moved there, so that processes do not meet half of
-one. Beyond `LIMIT` the entries that were not used for the longest time go first.
+A kernel is machine code that will be run, so the folder must belong to the user and be open to nobody else, and no
+other user may replace it; it is made so, and refused otherwise. Without a usable folder kernels are compiled in every
+process, and one warning says why. Every entry carries its own key and a checksum: a damaged or foreign one is not used,
+and the kernel is compiled anew. Entries are written beside their place and moved there, so that processes do not meet
+half of one. Beyond `LIMIT` the entries that were not used for the longest time go first.
 """
 
 import os
 import stat
 import sys
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -31,11 +31,15 @@ class KernelFolderWarning(UserWarning):
 
 
 def folder() -> Path | None:
-    """Return where kernels are kept, whether it exists or not; None where keeping is switched off."""
+    """Return where kernels are kept, whether it exists or not; None if keeping is switched off, or nobody's home."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen.lower() == "off":
         return None
-    return Path(chosen).expanduser() if chosen else user_cache() / "gradient-dd" / "kernels"
+    try:
+        return Path(chosen).expanduser() if chosen else user_cache() / "gradient-dd" / "kernels"
+    except RuntimeError:  # a container whose user has no home, or the home of a user who does not exist
+        refuse(f"there is no home folder for {chosen or 'this user'}. Set {VARIABLE} to a folder of yours, or to off.")
+        return None
 
 
 def user_cache() -> Path:
@@ -55,22 +59,34 @@ def usable_folder(make: bool = False) -> Path | None:
     try:
         if make:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        facts = place.stat()
-    except OSError:
+        facts, above = place.stat(), [parent.stat() for parent in place.resolve().parents]
+    except FileNotFoundError:  # nothing has been kept yet
+        return None
+    except (OSError, RuntimeError) as error:
+        refuse(f"the folder {place} cannot be used ({error}). Set {VARIABLE} to another one, or to off.")
         return None
     if not is_private(facts) or not stat.S_ISDIR(facts.st_mode):
-        warn_once(
-            "folder",
-            f"Compiled kernels are not kept: the folder {place} must belong to you and be open to nobody else. "
-            f"Try: chmod 700 {place}",
-        )
-        return None
-    return place
+        refuse(f"the folder {place} must belong to you and be open to nobody else. Try: chmod 700 {place}")
+    elif any(map(lets_others_replace, above)):
+        refuse(f"the folder {place} must not be below one that every user may write.")
+    else:
+        return place
+    return None
+
+
+def refuse(why: str) -> None:
+    """Warn, once in a process, that kernels are not kept."""
+    warn_once("folder", f"Compiled kernels are not kept: {why}")
 
 
 def is_private(facts: os.stat_result) -> bool:
     """Return whether a file or folder belongs to this user, who alone may read and write it."""
     return os.name == "nt" or (facts.st_uid == os.getuid() and not facts.st_mode & 0o077)
+
+
+def lets_others_replace(facts: os.stat_result) -> bool:
+    """Return whether every user may rename what a folder holds, as they may not in /tmp."""
+    return os.name != "nt" and bool(facts.st_mode & 0o002) and not facts.st_mode & stat.S_ISVTX
 
 
 def read(key: str) -> bytes | None:
@@ -79,17 +95,26 @@ def read(key: str) -> bytes | None:
     if place is None:
         return None
     try:
-        with (place / f"{key}{SUFFIX}").open("rb") as file:
-            private, text = is_private(os.fstat(file.fileno())), file.read()
+        with open(place / f"{key}{SUFFIX}", "rb", opener=open_at_once) as file:
+            facts = os.fstat(file.fileno())
+            usable = is_private(facts) and stat.S_ISREG(facts.st_mode)
+            text = file.read() if usable else b""
             with suppress(OSError):
                 os.utime(file.name)  # it was used now
-    except OSError:
+    except FileNotFoundError:
         return None
+    except OSError:  # a folder of this name, or one that may not be read
+        text = b""
     head, content = text[: len(heading(key, b""))], text[len(heading(key, b"")) :]
-    if private and head == heading(key, content):
+    if head == heading(key, content):
         return content
     report_damage(key)
     return None
+
+
+def open_at_once(path: str, flags: int) -> int:
+    """Open a file without waiting: a FIFO of this name would wait for ever."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def report_damage(key: str) -> None:
@@ -105,7 +130,10 @@ def write(key: str, content: bytes) -> None:
     with suppress(OSError):
         with NamedTemporaryFile(dir=place, suffix=UNFINISHED, delete=False) as file:  # readable by its owner alone
             file.write(heading(key, content) + content)
-        Path(file.name).replace(place / f"{key}{SUFFIX}")
+        try:
+            Path(file.name).replace(place / f"{key}{SUFFIX}")
+        finally:
+            Path(file.name).unlink(missing_ok=True)  # where it could not be moved
         trim(place)
 
 
@@ -121,33 +149,34 @@ def trim(place: Path) -> None:
         size += facts.st_size
         if size > LIMIT:
             path.unlink(missing_ok=True)
-    for path in place.glob(f"*{UNFINISHED}"):
-        with suppress(OSError):
-            if time() - path.stat().st_mtime > ABANDONED:
-                path.unlink()
+    for facts, path in entries(place, UNFINISHED):
+        if time() - facts.st_mtime > ABANDONED:
+            path.unlink(missing_ok=True)
 
 
-def entries(place: Path) -> Iterator[tuple[os.stat_result, Path]]:
-    """Yield the facts and the path of every entry."""
-    for path in place.glob(f"*{SUFFIX}"):
-        with suppress(OSError):  # another process may remove one meanwhile
-            yield path.stat(), path
+def entries(place: Path | None, suffix: str = SUFFIX) -> list[tuple[os.stat_result, Path]]:
+    """Return the facts and the path of every entry; what is no file is none."""
+    found = []
+    with suppress(OSError):
+        for path in place.glob(f"*{suffix}") if place else ():
+            with suppress(OSError):  # another process may remove one meanwhile
+                found.append((path.lstat(), path))
+    return [(facts, path) for facts, path in found if stat.S_ISREG(facts.st_mode)]
 
 
 def summary() -> tuple[int, int]:
     """Return how many kernels are kept, and their bytes."""
-    place = folder()
-    sizes = [facts.st_size for facts, _ in entries(place)] if place else []
+    sizes = [facts.st_size for facts, _ in entries(folder())]
     return len(sizes), sum(sizes)
 
 
 def clear() -> int:
     """Remove all kernels and return how many there were."""
     place = folder()
-    paths = [path for _, path in entries(place)] if place else []
-    for path in [*paths, *(place.glob(f"*{UNFINISHED}") if place else ())]:
+    kernels = entries(place)
+    for _, path in [*kernels, *entries(place, UNFINISHED)]:
         path.unlink(missing_ok=True)
-    return len(paths)
+    return len(kernels)
 
 
 WARNED: set[str] = set()  # what this process has warned of

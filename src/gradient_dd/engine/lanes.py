@@ -9,155 +9,32 @@ the same bits whatever the number of workers, the grouping of lanes, or the piec
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
-from threading import Lock
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array, check_memory
-from gradient_dd.engine.horizon import Horizon, Segments
-from gradient_dd.engine.joining import join_few
-from gradient_dd.engine.kernels.draw import ends_in
-from gradient_dd.engine.kernels.error_form import Measure, measure
-from gradient_dd.engine.kernels.folding import no_errors
-from gradient_dd.engine.kernels.fused import fused_kernel
-from gradient_dd.engine.kernels.joint_rule import JointRule
-from gradient_dd.engine.kernels.lane_state import MOST_LANES, new_lanes, padded_lanes
-from gradient_dd.engine.kernels.row_table import WIDEST, Shape, Touches, touches
-from gradient_dd.engine.kernels.subnormals import subnormals_flushed
-from gradient_dd.engine.kernels.trace_vector import new_traced_lanes, traced_table
-from gradient_dd.engine.kernels.traced import traced_kernel
-from gradient_dd.engine.kernels.wide import wide_kernel
-from gradient_dd.engine.packing import Packed, add_infinite_errors, lanes_to_keep, packed, unpack
-from gradient_dd.engine.records import LaneResults
+from gradient_dd.engine.blocks import Block, LaneTask, is_fused, join_few, most_lanes
+from gradient_dd.engine.horizon import Horizon, LaneResults
+from gradient_dd.engine.kernels.errors import measure
+from gradient_dd.engine.kernels.lane_state import MOST_LANES, padded_lanes
+from gradient_dd.engine.kernels.row_table import touches
+from gradient_dd.engine.kernels.rules import JointRule
+from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.traces import check_sampling
-from gradient_dd.engine.trajectories import Position, Stream
+from gradient_dd.engine.trajectories import Stream, ends_in
 from gradient_dd.errors import Words, must, show, whole_number
-from gradient_dd.fingerprint import code_of, fingerprint
-from gradient_dd.learners import Rule, Setting
+from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
 FIRST_PIECE = 2**12  # steps after which lanes that have diverged are left behind for the first time
-MOST_WIDE_LANES = 512  # the most lanes of a block of the wide kernel
-COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock that the thread compiling it holds
-COMPILING_GUARD = Lock()  # held while COMPILING is read or changed
-MOST_TRACED_LANES = 128  # the most lanes of a block of the traced kernel
-PRODUCTS = ("x_x", "x_next", "next_next", "x_z", "z_z")
-KNOWN_SIGNALS = (
-    *("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change"),
-    *("z_eta", "b_eta", *PRODUCTS),
-)
-KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z", "eta_eta")
-NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
-
-
-def is_fused(rule: Rule, shape: Shape) -> bool:
-    """Return whether the fused kernel runs a rule; the wide one and the traced one take the others."""
-    return rule.is_plain and shape.width <= WIDEST and (shape.one_hot or not rule.natural)
-
-
-def most_lanes(rule: Rule, shape: Shape, count: int) -> int:
-    """Return how many of `count` settings with one rule a block may have."""
-    if rule.natural and not is_fused(rule, shape):
-        return count  # one M⁻¹ for all lanes
-    return MOST_LANES if is_fused(rule, shape) else MOST_WIDE_LANES if rule.is_plain else MOST_TRACED_LANES
-
-
-class Block:
-    """Lanes of one rule that are advanced by one call of one kernel.
-
-    While some lanes are left behind because they have diverged, those that go on are in `small`; `unpacked` puts them
-    back into `lanes` and `errors`.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        settings: Sequence[Setting],
-        lanes: int,
-        table: Touches,
-        shape: Shape,
-        error: Measure,
-        bins: int,
-    ):
-        rule, k = settings[0].rule, error.rows.shape[1]
-        self.is_fused = fused = is_fused(rule, shape)
-        self.settings, self.seconds = settings, 0.0
-        self.error = error._replace(rows=error.rows.ravel(), values=error.values.ravel())
-        self.stride = MOST_LANES if fused else lanes
-        self.table, self.lanes = self._arrays(task, settings, lanes, table, shape, fused)
-        self.errors = no_errors(lanes, bins)
-        self.small: Packed | None = None
-        with COMPILING_GUARD:
-            compiling = COMPILING.setdefault((rule, shape, k) if rule.is_plain else rule, Lock())
-        with compiling:  # one thread compiles, others that need it wait
-            if rule.is_plain:
-                self.kernel = fused_kernel(rule, shape, k) if fused else wide_kernel(rule, shape, k)
-            else:
-                self.kernel = traced_kernel(rule)
-            try:
-                self.advance(np.zeros(1, np.int32), NOTHING)
-            except Exception as error:  # Numba has many kinds
-                reason = Words(str(error).strip().splitlines()[-1])
-                what = f"The step of the rule {rule.name!r}"
-                raise must(what, "be arithmetic on scalars that Numba can compile", reason) from error
-
-        self.seconds = 0.0  # of the kernel, compiling left out
-
-    def _arrays(
-        self, task: Task, settings: Sequence[Setting], lanes: int, table: Touches, shape: Shape, fused: bool
-    ) -> tuple[Any, Any]:
-        """Return the table of the task and fresh lanes, as the kernel of the rule wants them."""
-        if settings[0].rule.is_plain:
-            return table, new_lanes(list(settings), lanes, self.stride, shape, task.initial_weights, diagonal=fused)
-        return traced_table(task, settings[0].rho_mode), new_traced_lanes(
-            settings, lanes, shape.width, task.initial_weights
-        )
-
-    def advance(self, column: NDArray[np.int32], segments: Any) -> None:
-        """Advance all lanes over a piece of the trajectory, then leave behind those that have diverged."""
-        begin = perf_counter()
-        lanes, errors = (self.lanes, self.errors) if self.small is None else (self.small.lanes, self.small.errors)
-        if len(errors.now):
-            with subnormals_flushed():
-                self.kernel(column, segments, self.table, self.error, lanes, errors)
-        if self.small is not None:
-            behind = np.setdiff1d(np.arange(len(self.settings)), self.small.places)
-            add_infinite_errors(self.errors, behind, segments)
-        if lanes_to_keep(errors.diverged, len(self.settings if self.small is None else self.small.places)) is not None:
-            self.unpacked()
-            places = np.flatnonzero(self.errors.diverged[: len(self.settings)] == 0)
-            self.small = packed(self.lanes, self.errors, self.stride, self.is_fused, places)
-        self.seconds += perf_counter() - begin
-
-    def unpacked(self) -> "Block":
-        """Return the block itself, with all lanes in `lanes` and `errors`."""
-        if self.small is not None:
-            unpack(self.small, self.lanes, self.errors, self.stride)
-            self.small = None
-        return self
-
-    def weights(self, p: int) -> tuple[Array, Array]:
-        """Return w and η, (lanes, p) each; those of a lane that has diverged are from some time after."""
-        self.unpacked()
-        block, count = len(self.errors.now), len(self.settings)
-        w, eta = (array.reshape(-1, block)[:p, :count].T.copy() for array in (self.lanes.w, self.lanes.eta))
-        scale = self.lanes.fields.reshape(-1, self.stride)[-1, :count]
-        return w, eta * scale[:, None]
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """Every array that a call changes."""
-        self.unpacked()
-        return self.lanes._asdict() | self.errors._asdict()
 
 
 class LaneRun:
-    """All settings of one run of a task: advance it, take its state out, put it back."""
+    """All settings of one run of a task, advanced together in pieces of any length."""
 
     def __init__(
         self,
@@ -174,8 +51,7 @@ class LaneRun:
         horizon.check(task)
         self.task, self.horizon, self.schedule = task, horizon, check_schedule(schedule)
         self.settings = check_settings(settings)
-        self.sampling, self.seed, self.run = sampling, seed, run
-        self._ends = task.transitions.ends
+        self.sampling, self._ends = sampling, task.transitions.ends
         self._stream = Stream(task, seed, run, sampling)
         self._ahead = self._stream.take(1)  # outcomes drawn and not made: that of the coming step, or more
         self.steps = self.episodes = 0
@@ -188,21 +64,24 @@ class LaneRun:
             read = setting.rule.trace_arguments  # settings that share what their traces read share the traces
             shared = tuple(setting.values[p.name] for p in setting.rule.parameters if p.shared or p.name in read)
             groups.setdefault((setting.rule, setting.rho_mode, shared), []).append(place)
-        places, blocks, error = [], [], measure(self.task)
-        tables = {mode: touches(self.task, mode) for mode in {setting.rho_mode for setting in self.settings}}
+        error, first_w, bins = measure(self.task), self.task.initial_weights, self.horizon.bins
+        modes = {setting.rho_mode for setting in self.settings}
+        as_read = {mode: LaneTask(*touches(self.task, mode), error, first_w, bins) for mode in modes}
         for rule in {setting.rule: None for setting in self.settings}:
             rule.check_known("The lane engine", KNOWN_SIGNALS, KNOWN_MOVES)
             check_sampling(rule, self.sampling)
-        in_groups = join_few(self.settings, groups.values(), lambda one: is_fused(one.rule, tables[one.rho_mode][1]))
+        in_groups = join_few(
+            self.settings, groups.values(), lambda one: is_fused(one.rule, as_read[one.rho_mode].shape)
+        )
+        places, blocks = [], []
         for group, settings in in_groups:
-            table, shape = tables[self.settings[group[0]].rho_mode]
-            count = -(-len(group) // most_lanes(settings[0].rule, shape, len(group)))
+            task = as_read[self.settings[group[0]].rho_mode]
+            count = -(-len(group) // most_lanes(settings[0].rule, task.shape, len(group)))
             parts = np.array_split(np.arange(len(group)), count)
             for part in parts:
                 check()
                 places.append([group[i] for i in part])
-                chosen, lanes = [settings[i] for i in part], padded_lanes(len(parts[0]))
-                blocks.append(Block(self.task, chosen, lanes, table, shape, error, self.horizon.bins))
+                blocks.append(Block([settings[i] for i in part], padded_lanes(len(parts[0])), task))
         return places, blocks
 
     @property
@@ -278,47 +157,20 @@ class LaneRun:
             w[places], eta[places] = block.weights(p)
         return w, eta
 
-    def state(self) -> dict[str, Any]:
-        """Return copies of all that changes, as plain arrays: a checkpoint."""
-        words, group = self._stream.position
-        counts = np.array([self.steps, self.episodes, words, group], np.int64)
-        own = {"run": np.array(self.key), "counts": counts, "ahead": self._ahead.copy()}
-        return own | {name: array.copy() for name, array in self._arrays().items()}
-
-    def _arrays(self) -> dict[str, Any]:
-        return {f"{i}.{name}": array for i, block in enumerate(self.blocks) for name, array in block.state.items()}
-
-    @property
-    def key(self) -> str:
-        """A short name for the run: task, settings, horizon, schedule, sampling, seed and number."""
-        settings = [(s.rule.key, dict(s.values), s.rho_mode) for s in self.settings]
-        how = self.horizon, code_of(self.schedule.function), self.schedule.per, self.sampling, self.seed, self.run
-        return fingerprint(self.task.key, settings, [str(part) for part in how])
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Put back a state taken from a run of the same task, settings, horizon, schedule, seed and run."""
-        if str(state.get("run")) != self.key:
-            got = Words("a state of another run")
-            raise must("A state", "be put back into a run like the one it was taken from", got)
-        for name, array in self._arrays().items():
-            array[:] = state[name]
-        self.steps, self.episodes, words, group = map(int, state["counts"])
-        self._stream = Stream(self.task, self.seed, self.run, self.sampling, Position(words, group))
-        self._ahead = np.array(state["ahead"], np.int32)
-
 
 def run_lanes(
     task: Task,
     settings: Iterable[Setting],
     horizon: Horizon,
     *,
-    schedule: Schedule = constant,
-    sampling: str = "trajectory",
-    seed: int = 0,
     runs: int = 1,
     workers: int | None = None,
+    **how: Any,
 ) -> LaneResults:
-    """Run every setting on runs 0, 1, … of a task, on as many threads as there are cores, and return all errors."""
+    """Run every setting on runs 0, 1, … of a task, on as many threads as there are cores, and return all errors.
+
+    `how` is the schedule, the sampling and the seed of each `LaneRun`.
+    """
     chosen = check_settings(settings)
     whole_number("'runs'", runs)
     check_memory(f"The results of {show(runs)} runs", 8 * (horizon.bins + 5) * len(chosen) * runs, "Make fewer.")
@@ -327,7 +179,7 @@ def run_lanes(
 
     def work(item: tuple[int, list[int]]) -> LaneResults:
         run, share = item
-        lane_run = LaneRun(task, [chosen[place] for place in share], horizon, schedule, sampling, seed, run)
+        lane_run = LaneRun(task, [chosen[place] for place in share], horizon, run=run, **how)
         lane_run.advance()
         return lane_run.results()
 

@@ -3,6 +3,7 @@
 It is slow and obviously right. Every faster path is held equal to it by tests.
 """
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 
 from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import DIVERGED, Horizon
-from gradient_dd.engine.metric import Metric
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.traces import START, Before, check_sampling, memory_at_first, trace_numbers
 from gradient_dd.engine.trajectories import Stream
@@ -24,6 +24,34 @@ KNOWN_SIGNALS = (
     *("z_eta", "b_eta", *PRODUCTS),
 )
 KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z", "eta_eta")
+
+
+class Metric:
+    """The metric of a natural rule, M = (ε I + Σ x xᵀ) / (n + 1) after n observations.
+
+    `inverse` holds (ε I + Σ x xᵀ)⁻¹, kept up to date by the formula of Sherman and Morrison.
+    """
+
+    def __init__(self, n_features: int, ridge: float) -> None:
+        self.inverse = np.eye(n_features) / ridge
+        self.count = 0
+
+    def observed(self, x: Array) -> "Metric":
+        """Return the metric with one more x in the mean; this one stays as it is."""
+        v = self.inverse @ x
+        taken = np.outer(v, v / (1 + x @ v))
+        after = copy(self)
+        after.inverse, after.count = np.subtract(self.inverse, taken, out=taken), self.count + 1
+        return after
+
+    def observe(self, x: Array) -> None:
+        """Take one more x into the mean."""
+        after = self.observed(x)
+        self.inverse, self.count = after.inverse, after.count
+
+    def direction(self, x: Array) -> Array:
+        """Return M⁻¹ x."""
+        return (self.count + 1) * (self.inverse @ x)
 
 
 class Weights:
@@ -103,7 +131,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Trace:
+class ReferenceResults:
     """What a run of the reference engine leaves.
 
     errors       (points,) RMSVE after every episode, or after every block of steps; inf from where it diverged
@@ -132,7 +160,7 @@ def run(
     seed: int = 0,
     run: int = 0,
     **parameters: Any,
-) -> Trace:
+) -> ReferenceResults:
     """Run one learner with one setting on one stream of a task.
 
     Give `episodes`, with the error taken after each of them, or `steps`, with the error taken after every
@@ -164,9 +192,9 @@ def run(
                 if ends[o] if episodes else step % every == 0:
                     error = task.rmsve(weights.w)
                     if not error <= DIVERGED:
-                        return Trace(errors, weights.w, weights.eta, step, diverged_at=step)
+                        return ReferenceResults(errors, weights.w, weights.eta, step, diverged_at=step)
                     errors[point] = error
                     point += 1
                     if point == horizon.points:
                         break
-    return Trace(errors, weights.w, weights.eta, step)
+    return ReferenceResults(errors, weights.w, weights.eta, step)

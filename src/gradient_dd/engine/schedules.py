@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import must, number, one_of
+from gradient_dd.errors import Words, must, number, one_of
 
 PER = ("episode", "step")
 
@@ -31,10 +31,18 @@ class Schedule:
         one_of("'per' of a schedule", self.per, PER)
         if not callable(self.function):
             raise must("The function of a schedule", "be a function of n", self.function)
+        self._call(1)  # so that a function of something else, such as len, is refused here
+
+    def _call(self, n: int) -> Any:
+        try:
+            return self.function(n)
+        except Exception as error:  # the function is the user's, and may raise anything
+            got = Words(f"{type(error).__name__}: {error}")
+            raise must(f"The schedule {self}", f"be a function of n that does not fail at n = {n}", got) from error
 
     def factor(self, n: int) -> float:
         """Return the checked factor for the n-th episode or step."""
-        factor = self.function(n)
+        factor = self._call(n)
         if type(factor) is float and 0 <= factor < inf:
             return factor  # the common case, without writing the sentence
         return number(f"The schedule {self} at n = {n}", "be a finite number, zero or more", factor, low=0.0)

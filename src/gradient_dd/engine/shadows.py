@@ -48,13 +48,7 @@ class Exponents:
 
 def reward_free(task: Task, start: Array) -> Task:
     """Return the task without rewards, w beginning at `start`, on the same trajectories."""
-    silent = replace(
-        task,
-        outcomes=task.outcomes._replace(reward=np.zeros_like(task.outcomes.reward)),
-        initial_weights=np.array(start, dtype=float),
-    )
-    silent.__dict__["digest"] = task.digest  # rewards count in a digest, but do not change what happens next
-    return silent
+    return replace(task, cumulant=np.zeros_like(task.outcomes.reward), initial_weights=np.array(start, dtype=float))
 
 
 def random_starts(task: Task, starts: int, seed: int) -> Array:

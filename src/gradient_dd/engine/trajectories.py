@@ -11,23 +11,18 @@ as along a trajectory, with a transition into a terminal. Probabilities are met 
 would vanish.
 """
 
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.errors import one_of, whole_number
 from gradient_dd.tasks import Task
 
 SAMPLINGS = ("trajectory", "iid")
-
-
-class Position(NamedTuple):
-    """Where a stream stands: words spent, and the group of outcomes to draw from next."""
-
-    steps: int
-    group: int
 
 
 class Alias(NamedTuple):
@@ -48,32 +43,62 @@ class Alias(NamedTuple):
 class Stream:
     """The outcomes of one run, taken in pieces of any length."""
 
-    def __init__(
-        self,
-        task: Task,
-        seed: int = 0,
-        run: int = 0,
-        sampling: str = "trajectory",
-        position: Position | None = None,
-    ) -> None:
+    def __init__(self, task: Task, seed: int = 0, run: int = 0, sampling: str = "trajectory") -> None:
         seed, run = whole_number("'seed'", seed, at_least=0), whole_number("'run'", run, at_least=0)
         one_of("'sampling'", sampling, SAMPLINGS)
         self._tables = alias_tables(task, sampling)
-        start = len(self._tables.first) - 1  # the last group begins an episode
-        self.position = Position(0, start) if position is None else position
+        self._group = len(self._tables.first) - 1  # of outcomes to draw from next; the last group begins an episode
         dynamics = [int(task.digest[:8], 16), int(task.digest[8:], 16), SAMPLINGS.index(sampling)]
         self._words = np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(*dynamics, run)))
-        self._words.advance(self.position.steps)
 
     def take(self, steps: int) -> NDArray[np.int32]:
         """Return the next outcomes, shape (steps,)."""
-        from gradient_dd.engine.kernels.draw import draw  # here, so that the names of this file load no compiler
-
         column = np.empty(steps, np.int32)
         words = np.asarray(self._words.random_raw(steps), np.uint64)
-        group = draw(words, np.uint64(self.position.group), *self._tables, column)
-        self.position = Position(self.position.steps + steps, int(group))
+        self._group = int(compiled(draw)(words, np.uint64(self._group), self._tables, column))
         return column
+
+
+def draw(words, group, tables, column):
+    """Fill `column` with outcomes and return the group to draw from next. It is compiled before it is called.
+
+    The upper half of a word chooses an entry of the group, the lower half one of its two outcomes.
+    """
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    for t in range(len(column)):
+        word = words[t]
+        entry = tables.first[group] + (((word >> half) * tables.size[group]) >> half)
+        side = np.uint64((word & low) >= tables.keep[entry])
+        column[t] = tables.outcome[entry, side]
+        group = tables.after[entry, side]
+    return group
+
+
+def find_ends(column, ends, places):
+    """Fill `places` with the numbers of steps up to each end of an episode, and return how many there are.
+
+    `ends` says of each outcome whether it is one. There is room for one place more than there are steps. It is compiled
+    before it is called.
+    """
+    count = 0
+    for t in range(len(column)):
+        places[count] = t + 1
+        count += ends[column[t]]
+    return count
+
+
+@cache
+def compiled(function: Callable[..., Any]) -> Any:
+    """Return a function of this file compiled; here, so that importing the file loads no compiler."""
+    from gradient_dd.engine.kernels.keep import kept
+
+    return kept(nogil=True)(function)
+
+
+def ends_in(column: NDArray[np.int32], ends: Booleans) -> Integers:
+    """Return the numbers of steps up to each end of an episode."""
+    places = np.empty(len(column) + 1, np.int64)
+    return places[: compiled(find_ends)(column, ends, places)].copy()
 
 
 @lru_cache(maxsize=16)
@@ -106,7 +131,7 @@ def alias_tables(task: Task, sampling: str) -> Alias:
     )
 
 
-def _vose(weight: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _vose(weight: Array) -> tuple[Array, Integers]:
     """Return thresholds and aliases so that entry i is kept with keep[i], else replaced by other[i]."""
     keep = weight * (len(weight) / weight.sum())
     other = np.arange(len(weight))

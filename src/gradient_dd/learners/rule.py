@@ -102,6 +102,8 @@ class Rule:
     natural            it moves w along M⁻¹x and M⁻¹x' instead of x and x', M being the running mean of x xᵀ
     expected           the mean update of w, and of η where it has one, in the matrices of TERMS; or None. That of a
                        natural rule is stated without M⁻¹, as its step is
+    affine             its moves are affine in delta, x_eta and the other signals that depend on the weights. A rule
+                       that clips one, as Huber's does, is not: it has no mean update in A, b and C
     td_fixed_point     it rests at the TD fixed point, A w = b, with η = 0
     stable_off_policy  its mean update over independent draws is stable on every task with regular A and C, on-policy or
                        not, if alpha is small enough and zeta, where it has one, large enough
@@ -121,6 +123,7 @@ class Rule:
     module: str
     natural: bool = False
     expected: Callable[..., tuple[Any, ...]] | None = None
+    affine: bool = True
     td_fixed_point: bool = True
     stable_off_policy: bool = False
     traces: tuple[Trace, ...] = ()
@@ -175,7 +178,7 @@ class Rule:
         """Raise unless every field is of its kind."""
         for name in ("name", "label", "reference", "module"):
             text(f"{name!r} of a rule", getattr(self, name))
-        for name in ("natural", "td_fixed_point", "stable_off_policy", "uses_sample_twice"):
+        for name in ("natural", "affine", "td_fixed_point", "stable_off_policy", "uses_sample_twice"):
             object.__setattr__(self, name, boolean(f"{name!r} of the rule {self.name!r}", getattr(self, name)))
         for name, kind, words in (
             ("moves", str, "names of moves"),
@@ -185,6 +188,8 @@ class Rule:
             several = getattr(self, name)
             if not isinstance(several, list | tuple) or not all(isinstance(one, kind) for one in several):
                 raise must(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
+        if self.expected is not None and not self.affine:
+            raise must(f"'expected' of the rule {self.name!r}", "be left out, for it is not affine", self.expected)
         for name, function in (("step", self.step), ("expected", self.expected)):
             if not has_arguments(function) and not (name == "expected" and function is None):
                 raise must(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import Array, Integers, check_memory, numbers, sparse_numbers
-from gradient_dd.engine.metric import Metric
+from gradient_dd.engine.reference import Metric
 from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
 from gradient_dd.engine.stream import NO_INDICES, QuickStep, Transitions, advance, blank_memory
 from gradient_dd.engine.traces import Before

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.engine.records import LaneResults
+from gradient_dd.engine.horizon import LaneResults
 from gradient_dd.errors import must, show
 from gradient_dd.studies.lock import Lock
 from gradient_dd.studies.ranges import as_ranges, ranges_of

@@ -16,8 +16,8 @@ from time import perf_counter
 
 import numpy as np
 
+from gradient_dd.engine.horizon import LaneResults
 from gradient_dd.engine.lanes import CHUNK, LaneRun
-from gradient_dd.engine.records import LaneResults
 from gradient_dd.errors import GradientDDError, whole_number
 from gradient_dd.studies import Study
 from gradient_dd.studies.provenance import provenance

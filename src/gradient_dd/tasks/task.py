@@ -35,7 +35,7 @@ class Outcomes(NamedTuple):
     reward: Array
 
 
-class Transitions(NamedTuple):
+class OutcomeColumns(NamedTuple):
     """What each outcome means to a learner. Rows count the non-terminal states; n stands for any terminal."""
 
     row: Integers
@@ -60,6 +60,7 @@ class Task:
     ratios           (states, actions) importance ratios given outright, or None for target / behaviour
     cumulant         (outcomes,) what is summed up in place of the rewards, or None
     interest         (states,) 1 where the question is asked and 0 elsewhere, or None for everywhere
+    goal             (n,) values that errors are measured against in place of V of the target policy, or None
     parameters       what the builder of a named task was given
     notes            a sentence for each thing that was changed or left out when the table was made
     """
@@ -75,6 +76,7 @@ class Task:
     ratios: Array | None = None
     cumulant: Array | None = None
     interest: Array | None = None
+    goal: Array | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -83,7 +85,7 @@ class Task:
         object.__setattr__(self, "discount", np.where(self.terminal, 0.0, self.discount))
         check_chains(self)
         given = (*self.outcomes, self.discount, self.start, self.behaviour, self.target, self.initial_weights)
-        options = [array for array in (self.ratios, self.cumulant, self.interest) if array is not None]
+        options = [array for array in (self.ratios, self.cumulant, self.interest, self.goal) if array is not None]
         for array in (*given, self.feature_rows.data, *options):
             frozen(array)
 
@@ -165,10 +167,10 @@ class Task:
         return np.ones(self.n_states, bool) if self.interest is None else self.interest[self.states] > 0
 
     @cached_property
-    def transitions(self) -> Transitions:
+    def transitions(self) -> OutcomeColumns:
         """The columns a learner sees, one entry per outcome."""
         outcome = self.outcomes
-        return Transitions(
+        return OutcomeColumns(
             row=self.row[outcome.state],
             next_row=self.row[outcome.next_state],
             reward=self.rewards,
@@ -194,7 +196,7 @@ class Task:
         """Fingerprint of all of its tables: two tasks that share it give the same results."""
         features, ratios = self.feature_rows, [] if self.ratios is None else [self.ratios]
         arrays = [self.discount, self.target, self.initial_weights, features.data, features.indices, features.indptr]
-        question = {"cumulant": self.cumulant, "interest": self.interest}
+        question = {"cumulant": self.cumulant, "interest": self.interest, "goal": self.goal}
         asked = {name: sha256(array.tobytes()).hexdigest() for name, array in question.items() if array is not None}
         tables = [sha256(array.tobytes()).hexdigest() for array in (*arrays, *ratios)]
         return fingerprint(self.digest, tables, *([asked] if asked else []))
@@ -223,7 +225,9 @@ class Task:
 
     @cached_property
     def true_values(self) -> Array:
-        """(n,) V of the target policy."""
+        """(n,) V of the target policy, or the goal in its place."""
+        if self.goal is not None:
+            return self.goal
         (P, r), discount = self.chain(self.target), self.discount[self.states]
         check_steps(self, "an episode under the target policy", exact.expected_steps(P, discount))
         return frozen(exact.true_values(P, r, discount))

@@ -42,6 +42,7 @@ def check_table(task: "Task") -> None:
         ("ratios", task.ratios if task.ratios is not None else task.behaviour, (states, actions)),
         ("cumulant", task.cumulant if task.cumulant is not None else task.outcomes.state, task.outcomes.state.shape),
         ("interest", task.interest if task.interest is not None else task.start, (states,)),
+        ("goal", task.goal if task.goal is not None else task.states, task.states.shape),
     ):
         if array.shape != shape:
             raise must(f"Task {task.name!r}: the shape of {name!r}", f"be {shape}", array.shape)
@@ -72,7 +73,7 @@ def check_table(task: "Task") -> None:
 def check_arrays(task: "Task") -> None:
     """Raise unless every table is an array of the right kind, with finite numbers that are not too large."""
     text("The name of a task", task.name)
-    outcome, options = task.outcomes, {name: getattr(task, name) for name in ("ratios", "cumulant", "interest")}
+    outcome, options = task.outcomes, {name: getattr(task, name) for name in ("ratios", "cumulant", "interest", "goal")}
     options = {name: array for name, array in options.items() if array is not None}
     if not hasattr(outcome, "_asdict"):
         raise must(f"Task {task.name!r}: 'outcomes'", "be Outcomes", outcome)

@@ -8,15 +8,7 @@ or a sentence about what it could not see. The project's own tests run the same 
 is covered by being listed.
 """
 
-from collections.abc import Callable
-
-from gradient_dd.learners import Rule
-from gradient_dd.testing.agreement import (
-    assert_alike,
-    joins_its_forms,
-    runs_alike_in_both_engines,
-    treats_sparse_as_dense,
-)
+from gradient_dd.learners import Rule, find
 from gradient_dd.testing.mean_contracts import (
     is_stable_off_policy,
     is_stable_on_policy,
@@ -24,19 +16,23 @@ from gradient_dd.testing.mean_contracts import (
     moves_on_average_as_it_states,
     rests_at_the_fixed_point,
 )
-from gradient_dd.testing.mean_update import expected_move, modes, stated_move
+from gradient_dd.testing.mean_update import Contract, expected_move, modes, stated_move
 from gradient_dd.testing.step_contracts import (
+    assert_alike,
     is_a_pure_function,
+    joins_its_forms,
     keeps_to_its_step_sizes,
     never_looks_past_the_end,
+    runs_alike_in_both_engines,
     stands_still_with_step_size_zero,
+    treats_sparse_as_dense,
     uses_all_it_declares,
 )
 
 __all__ = ["CONTRACTS", "assert_alike", "check_learner", "expected_move", "modes", "stated_move"]
 
 # Those that need no compiled kernel come first: a wrong rule is found within a second.
-CONTRACTS: tuple[Callable[[Rule], str | None], ...] = (
+CONTRACTS: tuple[Contract, ...] = (
     is_a_pure_function,
     moves_as_it_states,
     moves_on_average_as_it_states,
@@ -53,11 +49,12 @@ CONTRACTS: tuple[Callable[[Rule], str | None], ...] = (
 )
 
 
-def check_learner(rule: Rule) -> list[str]:
-    """Run every contract on a rule, and return what they could not see, a sentence each.
+def check_learner(rule: str | Rule) -> list[str]:
+    """Run every contract on a rule, or on the learner of a name; return a sentence for each that does not apply.
 
     AssertionError says what the rule breaks, and how. A rule that states its mean update, `expected`, is checked term
     by term. Without it a wrong sign or a missing ratio is found only where it moves the fixed point or makes the mean
-    unstable, and the returned list says so.
+    unstable, and the returned list says so. A rule that is not affine in its weights, such as Huber's, has no mean
+    update; it says affine=False, and the list says which contracts do not apply.
     """
-    return [note for contract in CONTRACTS if (note := contract(rule))]
+    return [note for contract in CONTRACTS if (note := contract(find(rule)))]

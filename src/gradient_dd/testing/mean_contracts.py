@@ -12,11 +12,11 @@ from gradient_dd.learners import Rule, Setting
 from gradient_dd.learners.trace import Z
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import inverse
-from gradient_dd.testing.forms import for_each_form
 from gradient_dd.testing.mean_update import (
     HARSH_TASKS,
     away_from_zero,
     expected_move,
+    for_each_form,
     harsh_task,
     modes,
     sample_matrices,
@@ -36,6 +36,8 @@ def moves_as_it_states(rule: Rule) -> str | None:
     x xᵀ, `expected` is the update of that transition; without a trace z is ρ x. This sees the sign, the step size and
     the ratio of every term.
     """
+    if not rule.affine:
+        return f"{rule.name} is not affine, so there is no mean update to compare its terms with."
     if rule.expected is None:
         return (
             f"{rule.name} states no `expected`, so its terms were not compared with an equation: a wrong sign or a "
@@ -140,6 +142,8 @@ def is_stable_off_policy(rule: Rule) -> str | None:
 
 def check_stability(rule: Rule, values: dict[str, float], on_policy: bool) -> str | None:
     """Raise if the mean update leads away from its rest point on a harsh task, with either placement of ρ."""
+    if not rule.affine:
+        return f"{rule.name} is not affine, so the stability of its mean update was not checked."
     if rule.uses_sample_twice and rule.expected is None:
         return f"{rule.name} uses a sample twice and states no `expected`, so its stability was not checked."
     values = away_from_zero(rule) | values
@@ -150,7 +154,10 @@ def check_stability(rule: Rule, values: dict[str, float], on_policy: bool) -> st
         for mode in modes(rule):
             radius = mean_radius(rule, task, mode, values)
             if radius is None:
-                return f"{rule.name} is not affine in the weights, so the stability of its mean update was not checked."
+                return (
+                    f"{rule.name} is not affine in the weights, so the stability of its mean update was not checked. "
+                    "Say so: affine=False."
+                )
             assert radius < 1, (
                 f"{rule.name} drives the mean away from its rest point {'on' if on_policy else 'off'}-policy: "
                 f"spectral radius 1 + {radius - 1:.3g} on {task.name} with {values}"

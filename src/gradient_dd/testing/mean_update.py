@@ -1,6 +1,7 @@
 """The mean update of a rule: averaged over the transitions of a task, and as the rule states it."""
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 
 import numpy as np
 
@@ -12,7 +13,20 @@ from gradient_dd.learners.trace import B, Z
 from gradient_dd.tasks import Task, exact
 from gradient_dd.tasks.exact import inverse
 
+Contract = Callable[[Rule], str | None]
+
 HARSH_TASKS = ((2730, False), (4221, False), (5537, True))  # seeds, and whether episodes end
+
+
+def for_each_form(contract: Contract) -> Contract:
+    """Return the contract for a learner, which is run on each of its forms; their notes become one."""
+
+    @wraps(contract)
+    def run(rule: Rule) -> str | None:
+        notes = [note for form in rule.forms if (note := contract(form))]
+        return " ".join(dict.fromkeys(notes)) or None
+
+    return run
 
 
 def modes(rule: Rule) -> tuple[str, ...]:

@@ -1,39 +1,43 @@
-"""Contracts about the step itself: a function of scalars that uses what it declares, and nothing else."""
+"""Contracts about the step: a function of scalars that uses what it declares, and that all engines make alike."""
 
-from collections.abc import Iterable
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from gradient_dd import tasks
+from gradient_dd.arrays import Array
 from gradient_dd.engine import reference, schedules
-from gradient_dd.learners import Rule
-from gradient_dd.testing.forms import for_each_form
-from gradient_dd.testing.mean_update import away_from_zero
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.reference import Weights
+from gradient_dd.engine.trajectories import Stream
+from gradient_dd.learners import Rule, Setting
+from gradient_dd.stream.learner import Learner
+from gradient_dd.tasks import Task
+from gradient_dd.testing.mean_update import away_from_zero, for_each_form, modes
 
 DRAWS = 50  # places at which a step is called
 SIGNED = ("delta", "x_eta", "x_change", "z_eta", "b_eta", "x_next", "x_z", "x_trace")  # signals that may be negative
+TOLERANCE = 1e-12
 
 
-def random_signals(rule: Rule, arguments: Iterable[str] | None = None) -> list[dict[str, float]]:
-    """Return a value for each argument of the step, or those given, DRAWS times; only ratios and parameters above 1."""
+def random_signals(rule: Rule, arguments: tuple[str, ...]) -> list[dict[str, float]]:
+    """Return a value for each argument, DRAWS times; only ratios and parameters are above 1."""
     rng = np.random.default_rng(0)
-
     free = {parameter.name for parameter in rule.parameters if parameter.high == inf} - {"alpha", "zeta"}
 
     def draw(name: str) -> float:
         high = 2.0 if name.startswith("rho") or name in free else 0.9
         return rng.normal() if name in SIGNED else rng.uniform(0.1, high)
 
-    wanted = rule.arguments if arguments is None else arguments
-    return [{name: float(draw(name)) for name in wanted} for _ in range(DRAWS)]
+    return [{name: float(draw(name)) for name in arguments} for _ in range(DRAWS)]
 
 
 @for_each_form
 def is_a_pure_function(rule: Rule) -> None:
     """The same numbers in give the same numbers out, one for each move."""
-    draws = random_signals(rule)
+    draws = random_signals(rule, rule.arguments)
     first, second = ([rule.step(**draw) for draw in order] for order in (draws, draws[::-1]))
     assert first == second[::-1], f"{rule.name} remembers: its step gives other numbers when called again"
     assert {len(moves) for moves in first} == {len(rule.moves)}, f"{rule.name} returns tuples of two lengths"
@@ -46,15 +50,12 @@ def uses_all_it_declares(rule: Rule) -> None:
     for parameter in rule.parameters:
         used = rule.natural if parameter.shared else parameter.name in arguments
         assert used, f"{rule.name} declares the parameter {parameter.name!r} and does not use it"
-    draws = random_signals(rule)
-    for name in rule.arguments:
-        changed = [rule.step(**draw) != rule.step(**draw | {name: 0.6 * draw[name]}) for draw in draws]
-        assert any(changed), f"{rule.name} asks for {name!r}, which changes nothing"
-    for trace in rule.traces:
-        draws_of_trace = random_signals(rule, trace.arguments)
-        for name in trace.arguments:
-            changed = [trace.step(**draw) != trace.step(**draw | {name: 0.6 * draw[name]}) for draw in draws_of_trace]
-            assert any(changed), f"A trace of {rule.name} asks for {name!r}, which changes nothing"
+    for what, one in ((rule.name, rule), *((f"A trace of {rule.name}", trace) for trace in rule.traces)):
+        draws = random_signals(rule, one.arguments)
+        for name in one.arguments:
+            changed = [one.step(**draw) != one.step(**draw | {name: 0.6 * draw[name]}) for draw in draws]
+            assert any(changed), f"{what} asks for {name!r}, which changes nothing"
+    draws = random_signals(rule, rule.arguments)
     for name, values in zip(rule.moves, zip(*(rule.step(**draw) for draw in draws), strict=True), strict=True):
         assert any(values), f"{rule.name} declares the move {name!r}, which is always zero"
 
@@ -63,7 +64,7 @@ def uses_all_it_declares(rule: Rule) -> None:
 def keeps_to_its_step_sizes(rule: Rule) -> None:
     """With alpha = 0 a w that did not change stays where it is; with beta = 0 η does."""
     for step_size, still, weights in (("alpha", {"x_change": 0.0}, "w"), ("beta", {}, "eta")):
-        for draw in random_signals(rule):
+        for draw in random_signals(rule, rule.arguments):
             at_rest = {step_size: 0.0} | still
             signals = {name: at_rest.get(name, value) for name, value in draw.items()}
             made = rule.coefficients(signals) | {"w_change": 0.0}  # along a change that is 0
@@ -74,21 +75,115 @@ def keeps_to_its_step_sizes(rule: Rule) -> None:
 @for_each_form
 def never_looks_past_the_end(rule: Rule) -> None:
     """With discount = 0 an episode has ended, and w does not move along x'."""
-    for draw in random_signals(rule):
+    for draw in random_signals(rule, rule.arguments):
         signals = {name: 0.0 if name == "discount" else value for name, value in draw.items()}
         for weights in ("w", "eta"):
             move = rule.coefficients(signals)[f"{weights}_next"]
-            assert move == 0, (
-                f"{rule.name} moves {weights} by {move:.3g} along x' although discount = 0 ended the episode"
-            )
+            what = f"{rule.name} moves {weights} by {move:.3g} along x'"
+            assert move == 0, f"{what} although discount = 0 ended the episode"
 
 
 @for_each_form
 def stands_still_with_step_size_zero(rule: Rule) -> None:
     """With a schedule that is zero nothing changes, whatever the data."""
-    task = tasks.random_mdp(seed=4)
-    still = schedules.Schedule(lambda n: 0.0)
+    task, still = tasks.random_mdp(seed=4), schedules.Schedule(lambda n: 0.0)
     values: dict[str, Any] = {**away_from_zero(rule)}
-    trace = reference.run(task, rule, steps=50, schedule=still, **values)
-    assert np.array_equal(trace.w, task.initial_weights), f"{rule.name} moves w with step size zero"
-    assert not trace.eta.any(), f"{rule.name} moves η with step size zero"
+    left = reference.run(task, rule, steps=50, schedule=still, **values)
+    assert np.array_equal(left.w, task.initial_weights), f"{rule.name} moves w with step size zero"
+    assert not left.eta.any(), f"{rule.name} moves η with step size zero"
+
+
+# Engines ---------------------------------------------------------------------------------------------------------
+
+
+@for_each_form
+def treats_sparse_as_dense(rule: Rule) -> None:
+    """`Learner` gives the reference engine's weights, from dense and from sparse features."""
+    for task in (tasks.boyan_chain(4), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
+        for rho_mode in modes(rule):
+            setting = rule.setting(rho_mode, **away_from_zero(rule) | {"alpha": 0.01})
+            by_hand = follow(task, setting)
+            for kind in ("dense", "sparse"):
+                agent = feed(task, setting, sparse=kind == "sparse")
+                what = f"{rule.name} on {task}, {kind} features, against the reference"
+                assert_close(agent.w, by_hand.w, f"w of {what}")
+                assert_close(agent.eta, by_hand.eta, f"η of {what}")
+
+
+def joins_its_forms(rule: Rule) -> None:
+    """With lam = 0 the form along the trace gives the weights of the form without one."""
+    if len(rule.forms) == 1:
+        return
+    for task in (tasks.random_walk(5), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
+        wanted, got = (follow(task, form.setting(rule.traced.rho_mode, alpha=0.01)) for form in rule.forms)
+        what = f"{rule.name} on {task}, with a trace and lam = 0, against without"
+        assert_close(got.w, wanted.w, f"w of {what}")
+        assert_close(got.eta, wanted.eta, f"η of {what}")
+
+
+@for_each_form
+def runs_alike_in_both_engines(rule: Rule) -> None:
+    """The lane engine gives the reference engine's weights and errors, compiled from the same step."""
+    for task, horizon in (
+        (tasks.random_walk(5), Horizon(episodes=120)),
+        (tasks.baird(5), Horizon(steps=500, every=100)),
+    ):
+        for rho_mode in modes(rule):
+            assert_alike(task, rule.setting(rho_mode, **away_from_zero(rule) | {"alpha": 0.01}), horizon)
+
+
+def follow(task: Task, setting: Setting, steps: int = 300) -> Weights:
+    """Return the reference engine's weights after some steps."""
+    weights, X = Weights(setting, task.initial_weights), task.row_features.toarray()
+    row, next_row, reward, discount, rho, _ = task.transitions
+    pi, mu = task.action_probabilities
+    for o in Stream(task, seed=1).take(steps):
+        weights.advance(setting, 1.0, X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o], pi[o], mu[o])
+    return weights
+
+
+def feed(task: Task, setting: Setting, sparse: bool, steps: int = 300) -> Learner:
+    """Return a `Learner` fed with the same steps."""
+    values: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
+    agent = Learner(setting.rule, task.n_features, initial_w=task.initial_weights, **values)
+    X = [(row.indices, row.data) if sparse else row.toarray()[0] for row in task.row_features]
+    row, next_row, reward, discount, rho, _ = task.transitions
+    pi, mu = task.action_probabilities
+    for o in Stream(task, seed=1).take(steps):
+        agent.update(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o], pi[o], mu[o])
+    return agent
+
+
+def assert_alike(
+    task: Task,
+    setting: Setting,
+    horizon: Horizon,
+    schedule: schedules.Schedule = schedules.constant,
+    sampling: str = "trajectory",
+    seed: int = 0,
+) -> None:
+    """Raise unless both engines give the same weights, last100, area and curve to a relative 1e-12."""
+    lane_run = LaneRun(task, [setting], horizon, schedule, sampling, seed)
+    lane_run.advance()
+    values: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
+    common: dict[str, Any] = {"schedule": schedule, "sampling": sampling, "seed": seed}
+    left = reference.run(task, setting.rule, episodes=horizon.episodes, steps=horizon.steps, **common, **values)
+    what = f"{setting} on {task}, {schedule}, {sampling}: the lane engine's"
+    for name, got, wanted in zip(("w", "η"), lane_run.weights(), (left.w, left.eta), strict=True):
+        assert_close(got[0], wanted, f"{what} {name} against the reference")
+    points = left.errors[horizon.every - 1 :: horizon.every]
+    bins = np.bincount(horizon.bin_of(np.arange(1, horizon.points + 1)), points) / horizon.bin_sizes()
+    results = lane_run.results()
+    for name, got, wanted in (
+        ("last100", results.last100[0], left.errors[-horizon.n_last :].mean(keepdims=True)),
+        ("area", results.area[0], points.mean(keepdims=True)),
+        ("curve", results.curve[0, 0], bins),
+    ):
+        assert_close(got, wanted, f"{what} {name} against the reference")
+
+
+def assert_close(got: Array, wanted: Array, what: str) -> None:
+    """Raise unless two vectors agree to a relative 1e-12."""
+    scale = max(1e-3, float(np.abs(wanted).max()))  # below a thousandth, rounding of what was added up counts
+    gap = float(np.abs(got - wanted).max()) / scale
+    assert gap <= TOLERANCE, f"{what}: differ by {gap:.3g} relative"

@@ -21,7 +21,7 @@ def cache(clear: bool, as_json: bool) -> None:
         facts = {"folder": place and str(place), "kernels": count, "bytes": size, "limit": kernel_folder.LIMIT}
         click.echo(json_text(facts | ({"removed": removed} if clear else {})))
     elif place is None:
-        click.echo(f"No kernels are kept: {kernel_folder.VARIABLE} is off.")
+        click.echo(f"No kernels are kept: {kernel_folder.VARIABLE} is off, or there is no home folder.")
     elif clear:
         click.echo(f"{removed} kernels removed from {place}.")
     else:

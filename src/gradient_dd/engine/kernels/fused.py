@@ -14,27 +14,24 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, barrier, disjoint, use_widest_vectors
+from gradient_dd.engine.kernels.errors import lanes_of, make_take_errors
 from gradient_dd.engine.kernels.eta_scale import (
     SELDOM,
     bounded,
+    check_scales,
     is_due,
     is_inside,
-    look_at_scales,
     make_set_shrink,
     rescale,
 )
-from gradient_dd.engine.kernels.folding import make_take_errors
-from gradient_dd.engine.kernels.intrinsics import barrier, disjoint
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.engine.kernels.lane_state import MOST_LANES, STRIP, lane_fields
+from gradient_dd.engine.kernels.lane_state import MOST_LANES, lane_fields
 from gradient_dd.engine.kernels.row_table import Shape
-from gradient_dd.engine.kernels.steady import has_steady_shrink
-from gradient_dd.engine.kernels.step_source import Outcomes, move_source
-from gradient_dd.engine.kernels.vectors import use_widest_vectors
+from gradient_dd.engine.kernels.rules import has_steady_shrink
+from gradient_dd.engine.kernels.step_source import OutcomeKind, move_source
 from gradient_dd.learners import Rule
 
-WHOLE_STRIPS = ~np.uintp(STRIP - 1)  # B & WHOLE_STRIPS is B, and tells the compiler that it is a multiple of STRIP
 STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so that one pointer serves them all
 
 
@@ -58,7 +55,7 @@ class Scalars(NamedTuple):
     m1: Any
 
 
-def make_move(outcomes: Outcomes) -> Any:
+def make_move(outcomes: OutcomeKind) -> Any:
     """Compile `move_source` with the rule's step inlined in it."""
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(outcomes.width))]
     names: dict[str, Any] = {"bounded": bounded, "is_inside": is_inside}
@@ -119,8 +116,8 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
     width = np.uintp(shape.width)
     uses_change, natural = "x_change" in rule.arguments, rule.natural
     both = shape.narrow is not None and shape.wide is not None
-    narrow: Any = make_move(Outcomes(rule, shape.k, shape.k, shape.one_hot, shape.narrow)) if shape.narrow else None
-    wide: Any = make_move(Outcomes(rule, shape.k, shape.width, shape.one_hot, shape.wide)) if shape.wide else narrow
+    narrow: Any = make_move(OutcomeKind(rule, shape.k, shape.k, shape.one_hot, shape.narrow)) if shape.narrow else None
+    wide: Any = make_move(OutcomeKind(rule, shape.k, shape.width, shape.one_hot, shape.wide)) if shape.wide else narrow
     products = make_products(shape.k, shape.width)
 
     @numba.njit(**INLINE)
@@ -164,7 +161,7 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
 
     def run(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
-        B, t, every = np.uintp(errors.now.size) & WHOLE_STRIPS, np.uintp(0), SELDOM
+        B, t, every = lanes_of(errors), np.uintp(0), SELDOM
         for s in range(segments.end.size):
             set_step_sizes(lanes, segments.factor[s], B, STRIDE)
             before = segments.step[s] - segments.end[s]  # steps of the run before this piece
@@ -173,11 +170,11 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(B, lanes, table, outcome, coming):
-                    rescale(lanes.eta, lanes.fields, B, STRIDE)
+                    rescale(lanes.eta, lanes.fields, B, STRIDE, False)
                 t += np.uintp(1)
                 if steady and is_due(before + np.int64(t), every):
-                    look_at_scales(lanes.eta, lanes.fields, B, STRIDE, before + np.int64(t))
+                    check_scales(lanes.eta, lanes.fields, B, STRIDE, before + np.int64(t))
             if segments.point[s] >= 0 or segments.last[s]:
-                take_errors(lanes.w, measure, errors, B, segments, s)
+                take_errors(lanes.w, measure, errors, segments, s)
 
     return keep(run, describe_kernel("fused", rule, shape, measure_k), nogil=True, **COMPILE)

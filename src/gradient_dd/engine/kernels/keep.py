@@ -27,8 +27,8 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 
 from gradient_dd.engine import kernel_folder
-from gradient_dd.engine.kernels.joint_rule import JointRule
-from gradient_dd.engine.kernels.vectors import WANTED_BITS
+from gradient_dd.engine.kernels.compiler import WANTED_BITS
+from gradient_dd.engine.kernels.rules import JointRule
 from gradient_dd.fingerprint import digest
 from gradient_dd.learners import Rule
 from gradient_dd.learners import rule as rule_module

@@ -4,22 +4,17 @@ Lane l of weight row i is w[i × B + l], B being the number of lanes of the bloc
 contiguous numbers and becomes vector code.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.kernels.intrinsics import aligned
-from gradient_dd.engine.kernels.row_table import Shape
-from gradient_dd.engine.kernels.steady import has_steady_shrink
+from gradient_dd.engine.kernels.compiler import STRIP, aligned
+from gradient_dd.engine.kernels.rules import has_steady_shrink, lane_parameters
 from gradient_dd.learners import Rule, Setting
 
-STRIP = 8  # the number of lanes of a block is a multiple of this, so vector loops need no loop for the remainder
 MOST_LANES = 128  # the most lanes of a fused block; more gain nothing
-
-TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
-SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η keeps 1e-18 of its size
-LARGEST_SHRINK = 2.0**60  # used in place of a larger one: a lane like that diverges as soon as its η is not 0
 
 
 def padded_lanes(count: int) -> int:
@@ -44,37 +39,44 @@ class Lanes(NamedTuple):
     metric: Array
 
 
-def lane_parameters(rule: Rule) -> list[str]:
-    """Return the names of the parameters that a lane holds: alpha, beta, then the rule's own."""
-    own = [p.name for p in rule.plain.parameters if p.name not in ("alpha", "zeta") and not p.shared]
-    return ["alpha", "beta", *own]
+class Layout(NamedTuple):
+    """How a block lies in memory: its lanes B, how far rows of its fields are apart, and its spare weight rows."""
+
+    lanes: int
+    stride: int
+    spare: int
 
 
 def lane_fields(rule: Rule) -> list[str]:
     """Return the names of the rows of `Lanes.fields`, in their order. A parameter may be called "scale" too."""
     held = [f"parameter_{name}" for name in lane_parameters(rule)]
-    steady = ["shrink", "inverse_shrink", "memory_inverse"] if has_steady_shrink(rule) else []
+    steady = ["shrink", "inverse_shrink", "memory_inverse"] if keeps_inverse(rule) else []
     return [*held, "memory_x_change", *steady, "memory_scale"]
 
 
-def new_lanes(
-    settings: list[Setting], block: int, stride: int, shape: Shape, initial_w: Array, diagonal: bool
-) -> Lanes:
-    """Return fresh lanes, one for each setting, filled up to `block` with lanes that never move.
+def keeps_inverse(rule: Rule) -> bool:
+    """Return whether lanes carry the inverse of the scale of η along; the traced kernel divides in every step."""
+    return rule.is_plain and has_steady_shrink(rule)
 
-    `stride` is the length of a row of the fields. `diagonal` says that the metric of a natural rule is diagonal.
-    """
+
+def new_weights(settings: Sequence[Setting], layout: Layout, initial_w: Array) -> tuple[Array, Array, Array, Array]:
+    """Return `w`, `eta`, `start` and `fields` of fresh lanes: one for each setting, the others never move."""
     rule, p = settings[0].rule, len(initial_w)
+    B, stride, rows = layout.lanes, layout.stride, p + layout.spare
     names = lane_parameters(rule)
-    w, eta, start = aligned(p + shape.width, block), aligned(p + shape.width, block), aligned(2, block)
-    fields = aligned(len(lane_fields(rule)), stride)
-    w.reshape(-1, block)[:p] = initial_w[:, None]
+    w, eta, start, fields = aligned(rows, B), aligned(rows, B), aligned(2, B), aligned(len(lane_fields(rule)), stride)
+    w.reshape(-1, B)[:p] = initial_w[:, None]
     for lane, setting in enumerate(settings):
-        start.reshape(2, block)[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
+        start.reshape(2, B)[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
         fields.reshape(-1, stride)[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
-    fields.reshape(-1, stride)[-2 if has_steady_shrink(rule) else -1 :] = 1.0
-    metric = np.zeros(0)
+    fields.reshape(-1, stride)[-2 if keeps_inverse(rule) else -1 :] = 1.0
+    return w, eta, start, fields
+
+
+def new_lanes(settings: Sequence[Setting], layout: Layout, initial_w: Array, diagonal: bool) -> Lanes:
+    """Return fresh lanes of a rule without traces; `diagonal` says that the metric of a natural rule is diagonal."""
+    rule, p, metric = settings[0].rule, len(initial_w), np.zeros(0)
     if rule.natural:
         ridge = settings[0].values["ridge"]
-        metric = np.concatenate([[0.0], np.full(p + shape.width, ridge) if diagonal else (np.eye(p) / ridge).ravel()])
-    return Lanes(w, eta, start, fields, metric)
+        metric = np.concatenate([[0.0], np.full(p + layout.spare, ridge) if diagonal else (np.eye(p) / ridge).ravel()])
+    return Lanes(*new_weights(settings, layout, initial_w), metric)

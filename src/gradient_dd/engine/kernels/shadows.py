@@ -7,7 +7,7 @@ import numba
 import numpy as np
 
 from gradient_dd.engine import ladder
-from gradient_dd.engine.kernels.compiler_options import COMPILE
+from gradient_dd.engine.kernels.compiler import COMPILE
 
 
 @numba.njit(nogil=True, **COMPILE)

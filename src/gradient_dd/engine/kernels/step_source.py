@@ -4,7 +4,7 @@
 rule does not name is not in it. Print it to see it:
 
     rule, known = LEARNERS["gradient_dd"], Known(rho=1.0, rho_x=1.0, discount=None)
-    print(move_source(Outcomes(rule, k=1, width=2, one_hot=True, known=known)))
+    print(move_source(OutcomeKind(rule, k=1, width=2, one_hot=True, known=known)))
 
 `docs/performance.md` walks through one line by line.
 """
@@ -12,16 +12,15 @@ rule does not name is not in it. Print it to see it:
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gradient_dd.engine.kernels.lane_state import lane_parameters
 from gradient_dd.engine.kernels.row_table import Known
-from gradient_dd.engine.kernels.steady import has_steady_shrink
+from gradient_dd.engine.kernels.rules import has_steady_shrink, lane_parameters
 from gradient_dd.learners import Rule
 
 SIGNATURE = "move(B, lanes, table, scalars)"  # the only place where it is written; fused.py says what each is
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class OutcomeKind:
     """The outcomes that one `move` serves: they touch `width` weight rows, the first k of them through x.
 
     With `one_hot` the features are 1, and products with them are left out; a natural rule then moves w along m0 x and
@@ -59,7 +58,7 @@ class Outcomes:
         return value if self.one_hot else f"{value} * {vector}{j}"
 
 
-def move_source(outcomes: Outcomes) -> str:
+def move_source(outcomes: OutcomeKind) -> str:
     """Return the source of `move`, which makes one step of all lanes and counts the scales that left their range."""
     body = [
         *read_weights(outcomes),
@@ -101,7 +100,7 @@ def store_field(name: str, value: str) -> str:
 # Before the loop over lanes: what all lanes share -----------------------------------------------------------------
 
 
-def read_scalars(outcomes: Outcomes) -> Iterator[str]:
+def read_scalars(outcomes: OutcomeKind) -> Iterator[str]:
     """Yield the lines that name the arrays and the scalars of the step; known ones are constants."""
     rule, known = outcomes.rule, outcomes.known._asdict()
     yield "w, eta, fields = lanes.w, lanes.eta, lanes.fields"
@@ -113,7 +112,7 @@ def read_scalars(outcomes: Outcomes) -> Iterator[str]:
         yield f"{name} = scalars.{name}" if value is None else f"{name} = {value!r}"
 
 
-def read_table(outcomes: Outcomes) -> Iterator[str]:
+def read_table(outcomes: OutcomeKind) -> Iterator[str]:
     """Yield the lines that read where the weight rows begin, and the features there."""
     for j in range(outcomes.width):
         yield f"r{j} = table.rows[scalars.first + U{j}] * B"
@@ -128,7 +127,7 @@ def read_table(outcomes: Outcomes) -> Iterator[str]:
 # Inside the loop over lanes: read, step, write --------------------------------------------------------------------
 
 
-def read_weights(outcomes: Outcomes) -> Iterator[str]:
+def read_weights(outcomes: OutcomeKind) -> Iterator[str]:
     """Yield the lines that read w and η and form δ and x·η."""
     width, k = outcomes.width, outcomes.k
     for j in range(width):
@@ -145,7 +144,7 @@ def read_weights(outcomes: Outcomes) -> Iterator[str]:
         yield f"x_eta = {plus(outcomes.times(f'eta{j}', 'x', j) for j in range(k))}"
 
 
-def read_memory(outcomes: Outcomes) -> Iterator[str]:
+def read_memory(outcomes: OutcomeKind) -> Iterator[str]:
     """Yield the lines that read the scale of η and x·(w − w_prev), where the rule needs them."""
     if outcomes.scales_eta:
         yield f"scale = {load_field('memory_scale')}"
@@ -154,7 +153,7 @@ def read_memory(outcomes: Outcomes) -> Iterator[str]:
         yield f"x_change = {load_field('memory_x_change')}"
 
 
-def call_rule(outcomes: Outcomes) -> Iterator[str]:
+def call_rule(outcomes: OutcomeKind) -> Iterator[str]:
     """Yield the lines that call the rule's own step, which is compiled into the loop."""
     rule = outcomes.rule
     held = lane_parameters(rule)
@@ -164,7 +163,7 @@ def call_rule(outcomes: Outcomes) -> Iterator[str]:
     yield ")"
 
 
-def shrink_eta(outcomes: Outcomes) -> Iterator[str]:
+def shrink_eta(outcomes: OutcomeKind) -> Iterator[str]:
     """Yield the lines that shrink all of η by shrinking its scale, and divide by the scale what is added to η.
 
     Where the shrink is steady, the inverse of the scale is carried along, and the kernel looks at the scales now and
@@ -184,7 +183,7 @@ def shrink_eta(outcomes: Outcomes) -> Iterator[str]:
     yield store_field("memory_scale", "scale")
 
 
-def write_weights(outcomes: Outcomes) -> Iterator[str]:
+def write_weights(outcomes: OutcomeKind) -> Iterator[str]:
     """Yield the lines that write (w + w_x x) + w_next x', and η + eta_x x."""
     for j in range(outcomes.width):
         if terms := list(terms_of_w(outcomes, j)):
@@ -194,7 +193,7 @@ def write_weights(outcomes: Outcomes) -> Iterator[str]:
             yield f"store_eta{j}(eta, r{j} + lane, eta{j} + {outcomes.times('eta_x', 'x', j)})"
 
 
-def terms_of_w(outcomes: Outcomes, j: int) -> Iterator[str]:
+def terms_of_w(outcomes: OutcomeKind, j: int) -> Iterator[str]:
     """Yield what is added to row j of w."""
     rule, along = outcomes.rule, f" * m{j}" if outcomes.rule.natural else ""
     if "w_x" in rule.moves and j < outcomes.k:
@@ -203,7 +202,7 @@ def terms_of_w(outcomes: Outcomes, j: int) -> Iterator[str]:
         yield ("w_next * n0" if outcomes.one_row else outcomes.times("w_next", "n", j)) + along
 
 
-def write_change(outcomes: Outcomes) -> Iterator[str]:
+def write_change(outcomes: OutcomeKind) -> Iterator[str]:
     """Yield the line that keeps x·(w − w_prev) for the coming x, whose products with x and x' are known."""
     if outcomes.uses_change:
         along = {"w_x": "with_x", "w_next": "with_next"}

@@ -20,10 +20,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from gradient_dd.engine.kernels.coefficients import IN_A_ROW, make_coefficients
-from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
-from gradient_dd.engine.kernels.intrinsics import typed_as_any
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, typed_as_any
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
+from gradient_dd.engine.kernels.rules import IN_A_ROW, make_coefficients
 from gradient_dd.learners import Rule
 
 FAR_AHEAD = {"rows": 6, "pairs": 6, "single": 24, "dense": 0}  # rows by which features are fetched ahead

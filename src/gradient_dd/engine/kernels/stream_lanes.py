@@ -12,11 +12,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.coefficients import IN_LANES, make_coefficients
-from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE, INNER
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, use_widest_vectors
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
+from gradient_dd.engine.kernels.rules import IN_LANES, make_coefficients
 from gradient_dd.engine.kernels.stream import LARGEST_SCALE, LIMIT, SMALLEST_SCALE, fetch
-from gradient_dd.engine.kernels.vectors import use_widest_vectors
 from gradient_dd.learners import Rule
 
 AHEAD = 6  # rows by which features are fetched ahead

@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from gradient_dd.engine.kernels.intrinsics import typed_as_any
+from gradient_dd.engine.kernels.compiler import typed_as_any
 from gradient_dd.engine.kernels.keep import kept
 
 

@@ -5,21 +5,22 @@ by the same factors, so it stays so.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.kernels.compiler_options import INLINE
-from gradient_dd.engine.kernels.intrinsics import aligned
-from gradient_dd.engine.kernels.lane_state import lane_parameters
-from gradient_dd.engine.kernels.row_table import Rows, touches
-from gradient_dd.learners import Setting
-from gradient_dd.tasks import Task
+from gradient_dd.engine.kernels.compiler import INLINE, aligned
+from gradient_dd.engine.kernels.lane_state import Layout, new_weights
+from gradient_dd.engine.kernels.row_table import Rows
+from gradient_dd.engine.kernels.rules import lane_parameters
+from gradient_dd.learners import Rule, Setting
+from gradient_dd.learners.trace import Trace
 
 SMALLEST = 2.0**-53
+Z, B_TRACE = np.uintp(0), np.uintp(1)  # which of the two traces
 
 
 class TracedLanes(NamedTuple):
@@ -51,45 +52,14 @@ class TracedLanes(NamedTuple):
     memory: Array
 
 
-class TracedTable(NamedTuple):
-    """What `Touches` has for each outcome, as far as the traced kernel reads it, and π and μ of its action."""
-
-    rows: Rows
-    x: Array
-    x_next: Array
-    u: Array
-    reward: Array
-    rho: Array
-    rho_x: Array
-    discount: Array
-    pi: Array
-    mu: Array
-
-
-def traced_table(task: Task, rho_mode: str) -> TracedTable:
-    """Return the table of a task."""
-    table, _ = touches(task, rho_mode)
-    pi, mu = task.action_probabilities
-    return TracedTable(
-        *(table.rows, table.x, table.x_next, table.u, table.reward, table.rho, table.rho_x, table.discount),
-        *(np.array(pi), np.array(mu)),
-    )
-
-
-def new_traced_lanes(settings: Sequence[Setting], block: int, width: int, initial_w: Array) -> TracedLanes:
-    """Return fresh lanes, one for each setting, filled up to `block` with lanes that never move."""
+def new_traced_lanes(settings: Sequence[Setting], layout: Layout, initial_w: Array) -> TracedLanes:
+    """Return fresh lanes of a rule with traces, products of features, or momentum."""
     rule, p = settings[0].rule, len(initial_w)
-    names = lane_parameters(rule)
-    rows = p + width
-    w, eta, start, fields = (aligned(count, block) for count in (rows, rows, 2, len(names) + 2))
-    w.reshape(-1, block)[:p] = initial_w[:, None]
-    for lane, setting in enumerate(settings):
-        start.reshape(2, block)[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
-        fields.reshape(-1, block)[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
-    fields.reshape(-1, block)[-1] = 1.0
+    w, eta, start, fields = new_weights(settings, layout, initial_w)
+    own = [settings[0].values[name] for name in lane_parameters(rule)[2:]]
     return TracedLanes(
-        *(w, eta, aligned(rows, block) if "w_change" in rule.moves else aligned(0, 1), start, fields),
-        shared=np.array([settings[0].values[name] for name in names[2:]] or [0.0]),
+        *(w, eta, aligned(w.size if "w_change" in rule.moves else 0, 1), start, fields),
+        shared=np.array(own or [0.0]),
         vectors=np.zeros(2 * p),
         places=np.zeros(2 * p, np.uint64),
         marks=np.zeros(2 * p, np.int8),
@@ -123,11 +93,10 @@ def decay_trace(lanes, which, decay):
 
 
 @numba.njit(**INLINE)
-def add_features(lanes, which, gain, table, first, width):
+def add_features(lanes, which, gain, table, step):
     """Add gain × x to a trace."""
-    p = np.uintp(lanes.marks.size >> 1)
-    base = which * p
-    for j in range(first, first + width):
+    base = which * np.uintp(lanes.marks.size >> 1)
+    for j in range(step.first, step.first + step.width):
         more, row = gain * table.x[j], table.rows[j]
         if more != 0.0:
             if lanes.marks[base + row] == 0:
@@ -139,11 +108,62 @@ def add_features(lanes, which, gain, table, first, width):
 
 
 @numba.njit(**INLINE)
-def products_with(lanes, which, table, first, width):
-    """Return x·(a trace)."""
-    p = np.uintp(lanes.marks.size >> 1)
-    total = 0.0
+def product_with(lanes, which, table, first, width):
+    """Return x·(a trace), x being that of the rows from `first` on."""
+    p, total = np.uintp(lanes.marks.size >> 1), 0.0
     for j in range(first, first + width):
         if table.x[j] != 0.0:
             total += table.x[j] * lanes.vectors[which * p + table.rows[j]]
     return total
+
+
+def trace_source(rule: Rule, trace: Trace) -> str:
+    """Return the source of `numbers`: decay and gain of a trace; what it keeps is written to the memory."""
+    names = {name: f"shared[{i}]" for i, name in enumerate(lane_parameters(rule)[2:])}
+    names |= {f"{name}_before": f"before[{i}]" for i, name in enumerate(("discount", "rho", "pi", "mu"))}
+    names |= {name: f"memory[{i}]" for i, name in enumerate(trace.memory)}
+    kept = [f"memory[{i}]" for i in range(len(trace.memory))]
+    arguments = ", ".join(names.get(name, name) for name in trace.arguments)
+    return "\n".join(
+        [
+            "def numbers(shared, before, memory, alpha, rho, x_trace):",
+            f"    decay, gain, {''.join(f'{place}, ' for place in kept)}= step({arguments})",
+            "    return decay, gain",
+        ]
+    )
+
+
+def make_numbers(rule: Rule, trace: Trace) -> Any:
+    """Compile the step of a trace."""
+    names: dict[str, Any] = {"step": numba.njit(trace.step, **INLINE)}
+    exec(trace_source(rule, trace), names)
+    return numba.njit(names["numbers"], **INLINE)
+
+
+def make_advance_traces(rule: Rule) -> Any:
+    """Compile `advance_traces`, which makes this step's x a part of every trace."""
+    numbers = {trace.name: make_numbers(rule, trace) for trace in rule.traces}
+    has_z, has_b = "z" in numbers, "b" in numbers
+    of_z: Any = numbers.get("z")
+    of_b: Any = numbers.get("b")
+    feeds_back = any("x_trace" in trace.arguments for trace in rule.traces)
+
+    @numba.njit(**INLINE)
+    def advance_traces(lanes, table, step):
+        alpha, rho = lanes.fields[0], table.rho[step.outcome]
+        if has_z:
+            x_trace = product_with(lanes, Z, table, step.first, step.width) if feeds_back else 0.0
+            decay, gain = of_z(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
+            decay_trace(lanes, Z, decay)
+            add_features(lanes, Z, gain, table, step)
+        if has_b:
+            decay, gain = of_b(lanes.shared, lanes.before, lanes.memory, alpha, rho, 0.0)
+            decay_trace(lanes, B_TRACE, decay)
+            add_features(lanes, B_TRACE, gain, table, step)
+        goes_on = 1.0 if table.discount[step.outcome] != 0.0 else 0.0  # all that is before is 0 where an episode starts
+        lanes.before[0] = table.discount[step.outcome]
+        lanes.before[1] = goes_on * rho
+        lanes.before[2] = goes_on * table.pi[step.outcome]
+        lanes.before[3] = goes_on * table.mu[step.outcome]
+
+    return advance_traces

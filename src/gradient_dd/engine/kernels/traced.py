@@ -13,24 +13,33 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE, INNER
-from gradient_dd.engine.kernels.folding import take_any_errors
-from gradient_dd.engine.kernels.fused import WHOLE_STRIPS, set_step_sizes
-from gradient_dd.engine.kernels.intrinsics import barrier, disjoint
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, barrier, disjoint, use_widest_vectors
+from gradient_dd.engine.kernels.errors import lanes_of, take_any_errors
+from gradient_dd.engine.kernels.eta_scale import bounded, is_inside, rescale
+from gradient_dd.engine.kernels.fused import set_step_sizes
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.engine.kernels.lane_state import lane_parameters
-from gradient_dd.engine.kernels.trace_vector import add_features, decay_trace, products_with
-from gradient_dd.engine.kernels.vectors import use_widest_vectors
+from gradient_dd.engine.kernels.row_table import Step
+from gradient_dd.engine.kernels.rules import lane_parameters
+from gradient_dd.engine.kernels.trace_vector import B_TRACE, Z, make_advance_traces, product_with
 from gradient_dd.learners import MOVES, Rule
-from gradient_dd.learners.trace import Trace
 
-TINY, HUGE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
-SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η keeps 1e-18 of its size
-PRODUCTS = ("x_x", "x_next", "next_next", "x_z", "z_z")
 SUMS = ("delta", "x_eta", "z_eta", "b_eta")  # of each lane, summed over rows
 
 
-class Scratch(NamedTuple):
+class Shared(NamedTuple):
+    """The signals of a step that all lanes share."""
+
+    rho: Any
+    rho_x: Any
+    discount: Any
+    x_x: Any
+    x_next: Any
+    next_next: Any
+    x_z: Any
+    z_z: Any
+
+
+class TracedScratch(NamedTuple):
     """Arrays between the passes of a step, (B,) each: sums of the lanes, coefficients, and an error's term."""
 
     delta: Any
@@ -50,25 +59,9 @@ class Scratch(NamedTuple):
 @numba.njit(**INLINE)
 def new_scratch(B):
     """Return scratch arrays for B lanes."""
-    return Scratch(
+    return TracedScratch(
         *(np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B)),
         *(np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B)),
-    )
-
-
-def trace_source(rule: Rule, trace: Trace) -> str:
-    """Return the source of `numbers`: decay and gain of a trace; what it keeps is written to the memory."""
-    names = {name: f"shared[{i}]" for i, name in enumerate(lane_parameters(rule)[2:])}
-    names |= {f"{name}_before": f"before[{i}]" for i, name in enumerate(("discount", "rho", "pi", "mu"))}
-    names |= {name: f"memory[{i}]" for i, name in enumerate(trace.memory)}
-    kept = [f"memory[{i}]" for i in range(len(trace.memory))]
-    arguments = ", ".join(names.get(name, name) for name in trace.arguments)
-    return "\n".join(
-        [
-            "def numbers(shared, before, memory, alpha, rho, x_trace):",
-            f"    decay, gain, {''.join(f'{place}, ' for place in kept)}= step({arguments})",
-            "    return decay, gain",
-        ]
     )
 
 
@@ -85,14 +78,15 @@ def rule_source(rule: Rule) -> str:
         loop += ["x_change = load_fields(fields, CHANGE * B + lane)"]
     loop += [f"{', '.join(rule.moves)}, = step({', '.join(arguments)})"]
     if scales:
-        loop += ["shrink = 1.0 + eta_eta", "scale = scale * (shrink if shrink != 0.0 else SMALLEST_SHRINK)"]
-        loop += ["store_fields(fields, SCALE * B + lane, scale)", "outside += 0 if TINY < abs(scale) < HUGE else 1"]
+        loop += ["scale = scale * bounded(1.0 + eta_eta)", "store_fields(fields, SCALE * B + lane, scale)"]
+        loop += ["outside += 0 if is_inside(scale) else 1"]
         loop += [f"{move} = {move} / scale" for move in rule.moves if move.startswith("eta_") and move != "eta_eta"]
     loop += [f"store_{move}(scratch.{move}, lane, {move})" for move in rule.moves if move != "eta_eta"]
     return "\n".join(
         [
-            f"def call_rule(fields, scratch, B, rho, rho_x, discount, {', '.join(PRODUCTS)}):",
+            "def call_rule(fields, scratch, B, shared):",
             "    use_widest_vectors()",
+            f"    {', '.join(Shared._fields)} = shared",
             "    outside = 0",
             "    for lane in range(B):",
             *(f"        {line}" for line in loop),
@@ -101,19 +95,12 @@ def rule_source(rule: Rule) -> str:
     )
 
 
-def make_numbers(rule: Rule, trace: Trace) -> Any:
-    """Compile the step of a trace."""
-    names: dict[str, Any] = {"step": numba.njit(trace.step, **INLINE)}
-    exec(trace_source(rule, trace), names)
-    return numba.njit(names["numbers"], **INLINE)
-
-
 def make_call_rule(rule: Rule) -> Any:
     """Compile the rule's step for all lanes."""
     scopes = ["fields", *SUMS, *(move for move in MOVES if move != "eta_eta")]
     held = len(lane_parameters(rule))
     names: dict[str, Any] = {"step": numba.njit(rule.step, inline="always"), "use_widest_vectors": use_widest_vectors}
-    names |= {"TINY": TINY, "HUGE": HUGE, "SMALLEST_SHRINK": SMALLEST_SHRINK}
+    names |= {"bounded": bounded, "is_inside": is_inside}
     names |= {"CHANGE": np.uintp(held), "SCALE": np.uintp(held + 1)} | {f"F{i}": np.uintp(i) for i in range(held)}
     for scope in scopes:
         names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, scopes)
@@ -220,65 +207,17 @@ def repeat_change(lanes, coefficients, B):
         barrier()
 
 
-@numba.njit(**INNER)
-def rescale(eta, fields, B):
-    """Multiply the scale of η into η in every lane where it has become tiny or huge. This is rare."""
-    first = np.uintp(fields.size) - B
-    for lane in range(B):
-        scale = fields[first + lane]
-        if not TINY < abs(scale) < HUGE:
-            for i in range(lane, np.uintp(eta.size), B):
-                if eta[i] != 0.0:  # zero stays zero even where the scale is infinite
-                    eta[i] *= scale
-            fields[first + lane] = 1.0
-
-
-def make_advance_traces(rule: Rule) -> Any:
-    """Compile `advance_traces`, which makes this step's x a part of every trace."""
-    numbers = {trace.name: make_numbers(rule, trace) for trace in rule.traces}
-    has_z, has_b = "z" in numbers, "b" in numbers
-    of_z: Any = numbers.get("z")
-    of_b: Any = numbers.get("b")
-    Z, B_TRACE = np.uintp(0), np.uintp(1)
-    feeds_back = any("x_trace" in trace.arguments for trace in rule.traces)
+def make_read_sums(rule: Rule) -> Any:
+    """Compile `read_sums`, which sums over rows what the rule asks for."""
+    asks_x_eta, asks_z_eta, asks_b_eta = (name in rule.arguments for name in SUMS[1:])
 
     @numba.njit(**INLINE)
-    def advance_traces(lanes, table, outcome, first, width):
-        alpha, rho = lanes.fields[0], table.rho[outcome]
-        if has_z:
-            x_trace = products_with(lanes, Z, table, first, width) if feeds_back else 0.0
-            decay, gain = of_z(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
-            decay_trace(lanes, Z, decay)
-            add_features(lanes, Z, gain, table, first, width)
-        if has_b:
-            decay, gain = of_b(lanes.shared, lanes.before, lanes.memory, alpha, rho, 0.0)
-            decay_trace(lanes, B_TRACE, decay)
-            add_features(lanes, B_TRACE, gain, table, first, width)
-        goes_on = 1.0 if table.discount[outcome] != 0.0 else 0.0  # all that is before is 0 where an episode starts
-        lanes.before[0] = table.discount[outcome]
-        lanes.before[1] = goes_on * rho
-        lanes.before[2] = goes_on * table.pi[outcome]
-        lanes.before[3] = goes_on * table.mu[outcome]
-
-    return advance_traces
-
-
-def make_take_step(rule: Rule) -> Any:
-    """Compile `take_step`: one step of all lanes."""
-    call_rule, advance_traces = make_call_rule(rule), make_advance_traces(rule)
-    asks, makes = {name: name in rule.arguments for name in (*SUMS, "x_change")}, {m: m in rule.moves for m in MOVES}
-    asks_x_eta, asks_z_eta, asks_b_eta, asks_change = (asks[n] for n in ("x_eta", "z_eta", "b_eta", "x_change"))
-    w_x, w_next, w_z, w_change = (makes[m] for m in ("w_x", "w_next", "w_z", "w_change"))
-    eta_x, eta_next, eta_z = (makes[m] for m in ("eta_x", "eta_next", "eta_z"))
-    needs_products = any(name in rule.arguments for name in PRODUCTS)
-    CHANGE, Z, B_TRACE = np.uintp(len(lane_parameters(rule))), np.uintp(0), np.uintp(1)
-
-    @numba.njit(**INLINE)
-    def read_sums(lanes, table, outcome, first, width, B, scratch):
-        set_all(scratch.delta, table.reward[outcome], B)
+    def read_sums(lanes, table, step, scratch):
+        B = step.B
+        set_all(scratch.delta, table.reward[step.outcome], B)
         if asks_x_eta:
             set_all(scratch.x_eta, 0.0, B)
-        for j in range(first, first + width):
+        for j in range(step.first, step.first + step.width):
             if table.u[j] != 0.0:
                 add_row(scratch.delta, lanes.w, table.rows[j] * B, table.u[j], B)
             if asks_x_eta and table.x[j] != 0.0:
@@ -288,36 +227,58 @@ def make_take_step(rule: Rule) -> Any:
         if asks_b_eta:
             sum_along(scratch.b_eta, lanes.eta, lanes, B_TRACE, B)
 
-    @numba.njit(**INLINE)
-    def products(lanes, table, first, width):
-        x_x, x_next, next_next, z_z = 0.0, 0.0, 0.0, 0.0
-        for j in range(first, first + width):
-            x_x += table.x[j] * table.x[j]
-            x_next += table.x[j] * table.x_next[j]
-            next_next += table.x_next[j] * table.x_next[j]
-        for i in range(np.uintp(lanes.counts[0])):
-            value = lanes.vectors[lanes.places[i]]
-            z_z += value * value
-        return x_x, x_next, next_next, products_with(lanes, Z, table, first, width), z_z
+    return read_sums
+
+
+def make_read_shared(rule: Rule) -> Any:
+    """Compile `read_shared`, which returns what all lanes share; products that the rule does not ask for are 0."""
+    needs_products = any(name in rule.arguments for name in ("x_x", "x_next", "next_next", "x_z", "z_z"))
 
     @numba.njit(**INLINE)
-    def move_weights(lanes, table, first, width, B, scratch):
+    def read_shared(lanes, table, step):
+        x_x, x_next, next_next, x_z, z_z = 0.0, 0.0, 0.0, 0.0, 0.0
+        if needs_products:
+            for j in range(step.first, step.first + step.width):
+                x_x += table.x[j] * table.x[j]
+                x_next += table.x[j] * table.x_next[j]
+                next_next += table.x_next[j] * table.x_next[j]
+            for i in range(np.uintp(lanes.counts[0])):
+                value = lanes.vectors[lanes.places[i]]
+                z_z += value * value
+            x_z = product_with(lanes, Z, table, step.first, step.width)
+        o = step.outcome
+        return Shared(table.rho[o], table.rho_x[o], table.discount[o], x_x, x_next, next_next, x_z, z_z)
+
+    return read_shared
+
+
+def make_move_weights(rule: Rule) -> Any:
+    """Compile `move_weights`, which moves w and η of all lanes along x, x', z and the last change of w."""
+    w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z = (
+        move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z")
+    )
+
+    @numba.njit(**INLINE)
+    def move_w(lanes, begin, coefficients, value, B):
+        move_row(lanes.w, begin, coefficients, value, B)
+        if w_change:
+            move_row(lanes.change, begin, coefficients, value, B)
+
+    @numba.njit(**INLINE)
+    def move_weights(lanes, table, step, scratch):
+        B = step.B
         if w_change:
             repeat_change(lanes, scratch.w_change, B)
-        for j in range(first, first + width):
+        for j in range(step.first, step.first + step.width):
             begin, x, x_next = table.rows[j] * B, table.x[j], table.x_next[j]
             if x != 0.0:
                 if w_x:
-                    move_row(lanes.w, begin, scratch.w_x, x, B)
-                    if w_change:
-                        move_row(lanes.change, begin, scratch.w_x, x, B)
+                    move_w(lanes, begin, scratch.w_x, x, B)
                 if eta_x:
                     move_row(lanes.eta, begin, scratch.eta_x, x, B)
             if x_next != 0.0:
                 if w_next:
-                    move_row(lanes.w, begin, scratch.w_next, x_next, B)
-                    if w_change:
-                        move_row(lanes.change, begin, scratch.w_next, x_next, B)
+                    move_w(lanes, begin, scratch.w_next, x_next, B)
                 if eta_next:
                     move_row(lanes.eta, begin, scratch.eta_next, x_next, B)
         if w_z:
@@ -325,10 +286,18 @@ def make_take_step(rule: Rule) -> Any:
         if eta_z:
             move_along_z(lanes.eta, lanes, scratch.eta_z, B)
 
+    return move_weights
+
+
+def make_keep_change(rule: Rule) -> Any:
+    """Compile `keep_change`, which keeps x·(w − w_prev) for the coming x: its products with x, x' and z are known."""
+    w_x, w_next, w_z, w_change = (move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change"))
+    CHANGE = np.uintp(len(lane_parameters(rule)))
+
     @numba.njit(**INLINE)
-    def keep_change(lanes, table, first, coming, width, B, scratch):
-        """Keep x·(w − w_prev) for the coming x, whose products with x, x' and z are known."""
+    def keep_change(lanes, table, step, scratch):
         use_widest_vectors()
+        first, coming, width, B = step.first, step.coming, step.width, step.B
         if w_change:  # the change is a vector of its own
             kept = lanes.fields[CHANGE * B : (CHANGE + np.uintp(1)) * B]
             set_all(kept, 0.0, B)
@@ -337,7 +306,7 @@ def make_take_step(rule: Rule) -> Any:
             return
         with_x, with_next, with_z = 0.0, 0.0, 0.0
         if w_z:
-            with_z = products_with(lanes, Z, table, coming, width)
+            with_z = product_with(lanes, Z, table, coming, width)
         for i in range(coming, coming + width):
             if table.x[i] != 0.0:
                 for j in range(first, first + width):
@@ -354,19 +323,23 @@ def make_take_step(rule: Rule) -> Any:
                 change += scratch.w_z[lane] * with_z
             lanes.fields[CHANGE * B + lane] = change
 
+    return keep_change
+
+
+def make_take_step(rule: Rule) -> Any:
+    """Compile `take_step`: one step of all lanes. It returns how many scales of η left their range."""
+    advance_traces, read_sums, read_shared = make_advance_traces(rule), make_read_sums(rule), make_read_shared(rule)
+    call_rule, move_weights, keep_change = make_call_rule(rule), make_move_weights(rule), make_keep_change(rule)
+    asks_change = "x_change" in rule.arguments
+
     @numba.njit(**INLINE)
-    def take_step(lanes, table, outcome, coming, width, B, scratch):
-        first = outcome * width
-        advance_traces(lanes, table, outcome, first, width)
-        read_sums(lanes, table, outcome, first, width, B, scratch)
-        x_x, x_next, next_next, x_z, z_z = 0.0, 0.0, 0.0, 0.0, 0.0
-        if needs_products:
-            x_x, x_next, next_next, x_z, z_z = products(lanes, table, first, width)
-        rho, rho_x, discount = table.rho[outcome], table.rho_x[outcome], table.discount[outcome]
-        outside = call_rule(lanes.fields, scratch, B, rho, rho_x, discount, x_x, x_next, next_next, x_z, z_z)
-        move_weights(lanes, table, first, width, B, scratch)
+    def take_step(lanes, table, step, scratch):
+        advance_traces(lanes, table, step)
+        read_sums(lanes, table, step, scratch)
+        outside = call_rule(lanes.fields, scratch, step.B, read_shared(lanes, table, step))
+        move_weights(lanes, table, step, scratch)
         if asks_change:
-            keep_change(lanes, table, first, coming * width, width, B, scratch)
+            keep_change(lanes, table, step, scratch)
         return outside
 
     return take_step
@@ -379,17 +352,17 @@ def traced_kernel(rule: Rule) -> Any:
 
     def run(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
-        B, t = np.uintp(errors.now.size) & WHOLE_STRIPS, np.uintp(0)
+        B, t = lanes_of(errors), np.uintp(0)
         width = np.uintp(table.rows.size // table.reward.size)
         scratch = new_scratch(errors.now.size)
         for s in range(segments.end.size):
             set_step_sizes(lanes, segments.factor[s], B, B)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
-                if take_step(lanes, table, outcome, coming, width, B, scratch):
-                    rescale(lanes.eta, lanes.fields, B)
+                if take_step(lanes, table, Step(outcome, outcome * width, coming * width, width, B), scratch):
+                    rescale(lanes.eta, lanes.fields, B, B, True)
                 t += np.uintp(1)
             if segments.point[s] >= 0 or segments.last[s]:
-                take_any_errors(lanes.w, measure, errors, scratch.gap, B, segments, s)
+                take_any_errors(lanes.w, measure, errors, scratch.gap, segments, s)
 
     return keep(run, describe_kernel("traced", rule), nogil=True, **COMPILE)

@@ -10,19 +10,18 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.coefficients import IN_FIELDS, make_coefficients
-from gradient_dd.engine.kernels.compiler_options import COMPILE, INLINE
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, use_widest_vectors
+from gradient_dd.engine.kernels.errors import lanes_of, make_take_errors
 from gradient_dd.engine.kernels.eta_scale import bounded, is_inside, rescale
-from gradient_dd.engine.kernels.folding import make_take_errors
 from gradient_dd.engine.kernels.fused import make_products, set_step_sizes
 from gradient_dd.engine.kernels.keep import describe_kernel, keep, named
 from gradient_dd.engine.kernels.lane_state import lane_fields
-from gradient_dd.engine.kernels.row_table import Shape
-from gradient_dd.engine.kernels.vectors import use_widest_vectors
+from gradient_dd.engine.kernels.row_table import Shape, Step
+from gradient_dd.engine.kernels.rules import IN_FIELDS, make_coefficients
 from gradient_dd.learners import Rule
 
 
-class Scratch(NamedTuple):
+class WideScratch(NamedTuple):
     """Arrays between the passes of a step: signals and coefficients of each lane (B,), directions of w (p,)."""
 
     delta: Any
@@ -34,36 +33,47 @@ class Scratch(NamedTuple):
     along_next: Any
 
 
+class Vector(NamedTuple):
+    """A sparse vector: values from `first` to `last` of a table, and their rows."""
+
+    rows: Any
+    values: Any
+    first: Any
+    last: Any
+
+
 @numba.njit(**INLINE)
 def new_scratch(B, p):
     """Return scratch arrays for B lanes and p features."""
-    return Scratch(np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(p), np.empty(p))
+    return WideScratch(np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(p), np.empty(p))
 
 
 @numba.njit(**COMPILE)
-def combine(inverse, p, rows, values, first, width, scale, direction):
-    """Set `direction` (p,) to scale × the sum of rows of the inverse, each times its value."""
+def combine(inverse, x, scale, direction):
+    """Set `direction` (p,) to scale × the sum of rows of the inverse, each times its value of x."""
     use_widest_vectors()
+    p = np.uintp(direction.size)
     for i in range(p):
         direction[i] = 0.0
-    for j in range(first, first + width):
-        if values[j] != 0.0:
-            row, value = rows[j], scale * values[j]
+    for j in range(x.first, x.last):
+        if x.values[j] != 0.0:
+            row, value = x.rows[j], scale * x.values[j]
             for i in range(p):
                 direction[i] += value * inverse[row, i]
 
 
 @numba.njit(**COMPILE)
-def observe(metric, p, rows, values, first, k, direction):
+def observe(metric, x, direction):
     """Take x into (ε I + Σ x xᵀ)⁻¹ by Sherman-Morrison; `direction` is scratch, (p,)."""
     use_widest_vectors()
+    p = np.uintp(direction.size)
     inverse = metric[1:].reshape(p, p)
     metric[0] += 1.0
     product = 1.0
-    combine(inverse, p, rows, values, first, k, 1.0, direction)
-    for j in range(first, first + k):
-        if values[j] != 0.0:
-            product += values[j] * direction[rows[j]]
+    combine(inverse, x, 1.0, direction)
+    for j in range(x.first, x.last):
+        if x.values[j] != 0.0:
+            product += x.values[j] * direction[x.rows[j]]
     for i in range(p):
         factor = direction[i] / product
         for j in range(p):
@@ -71,30 +81,23 @@ def observe(metric, p, rows, values, first, k, direction):
 
 
 @numba.njit(**COMPILE)
-def solve(metric, p, rows, values, first, width, direction):
-    """Set `direction` (p,) to M⁻¹ times the vector with these values."""
-    combine(metric[1:].reshape(p, p), p, rows, values, first, width, metric[0] + 1.0, direction)
-
-
-@numba.njit(**INLINE)
-def move_row(array, begin, B, first, a, second, b):
-    """Add a × first + b × second to one row of all lanes."""
-    use_widest_vectors()
-    for lane in range(B):
-        array[begin + lane] += a * first[lane] + b * second[lane]
+def solve(metric, x, direction):
+    """Set `direction` (p,) to M⁻¹ x."""
+    p = np.uintp(direction.size)
+    combine(metric[1:].reshape(p, p), x, metric[0] + 1.0, direction)
 
 
 # One step, in passes over the lanes -------------------------------------------------------------------------------
 
 
 @numba.njit(**INLINE)
-def read_signals(lanes, table, outcome, first, width, B, scratch):
+def read_signals(lanes, table, step, scratch):
     """Set `delta` to δ, and `x_eta` to x·η without the scale of η."""
     use_widest_vectors()
-    delta, x_eta = scratch.delta, scratch.x_eta
-    delta[:] = table.reward[outcome]
+    delta, x_eta, B = scratch.delta, scratch.x_eta, step.B
+    delta[:] = table.reward[step.outcome]
     x_eta[:] = 0.0
-    for j in range(first, first + width):
+    for j in range(step.first, step.first + step.width):
         begin = table.rows[j] * B
         for lane in range(B):
             delta[lane] += lanes.w[begin + lane] * table.u[j]
@@ -111,11 +114,11 @@ def make_call_rule(rule: Rule) -> Any:
     )
 
     @numba.njit(**INLINE)
-    def call_rule(lanes, table, outcome, B, scratch):
+    def call_rule(lanes, table, step, scratch):
         """Set the coefficients, shrink the scale of η, and return how many scales left their range."""
         use_widest_vectors()
-        fields, outside = lanes.fields, 0
-        rho, rho_x, discount = table.rho[outcome], table.rho_x[outcome], table.discount[outcome]
+        fields, o, B, outside = lanes.fields, step.outcome, step.B, 0
+        rho, rho_x, discount = table.rho[o], table.rho_x[o], table.discount[o]
         for lane in range(B):
             scale = fields[scale_field * B + lane]
             delta, x_eta, x_change = scratch.delta[lane], scale * scratch.x_eta[lane], fields[change_field * B + lane]
@@ -130,32 +133,39 @@ def make_call_rule(rule: Rule) -> Any:
 
 
 @numba.njit(**INLINE)
-def move_w(lanes, table, first, width, B, scratch):
+def move_row(w, begin, scratch, x, x_next, B):
+    """Add w_x × x + w_next × x' to one row of w in all lanes."""
+    use_widest_vectors()
+    for lane in range(B):
+        w[begin + lane] += x * scratch.w_x[lane] + x_next * scratch.w_next[lane]
+
+
+@numba.njit(**INLINE)
+def move_w(lanes, table, step, scratch):
     """Move w along x and x'."""
-    for j in range(first, first + width):
-        move_row(lanes.w, table.rows[j] * B, B, scratch.w_x, table.x[j], scratch.w_next, table.x_next[j])
+    for j in range(step.first, step.first + step.width):
+        move_row(lanes.w, table.rows[j] * step.B, scratch, table.x[j], table.x_next[j], step.B)
 
 
 @numba.njit(**INLINE)
-def move_w_along_metric(lanes, table, first, k, width, B, scratch):
+def move_w_along_metric(lanes, table, step, k, scratch):
     """Take x into the metric, then move w along M⁻¹x and M⁻¹x'."""
-    along, along_next = scratch.along, scratch.along_next
-    p = np.uintp(along.size)
-    observe(lanes.metric, p, table.rows, table.x, first, k, along)
-    solve(lanes.metric, p, table.rows, table.x, first, width, along)
-    solve(lanes.metric, p, table.rows, table.x_next, first, width, along_next)
-    for i in range(p):
-        move_row(lanes.w, i * B, B, scratch.w_x, along[i], scratch.w_next, along_next[i])
+    first, last = step.first, step.first + step.width
+    observe(lanes.metric, Vector(table.rows, table.x, first, first + k), scratch.along)
+    solve(lanes.metric, Vector(table.rows, table.x, first, last), scratch.along)
+    solve(lanes.metric, Vector(table.rows, table.x_next, first, last), scratch.along_next)
+    for i in range(np.uintp(scratch.along.size)):
+        move_row(lanes.w, i * step.B, scratch, scratch.along[i], scratch.along_next[i], step.B)
 
 
 @numba.njit(**INLINE)
-def move_eta(lanes, table, first, width, B, scratch):
+def move_eta(lanes, table, step, scratch):
     """Move η along x."""
     use_widest_vectors()
-    for j in range(first, first + width):
+    for j in range(step.first, step.first + step.width):
         if table.x[j] != 0.0:
-            begin = table.rows[j] * B
-            for lane in range(B):
+            begin = table.rows[j] * step.B
+            for lane in range(step.B):
                 lanes.eta[begin + lane] += scratch.eta_x[lane] * table.x[j]
 
 
@@ -171,7 +181,7 @@ def products_along_metric(table, coming, k, scratch):
 
 
 def make_take_step(rule: Rule, shape: Shape) -> Any:
-    """Compile `take_step`: one step of all lanes."""
+    """Compile `take_step`: one step of all lanes. It returns how many scales of η left their range."""
     k, width = np.uintp(shape.k), np.uintp(shape.width)
     call_rule, products = make_call_rule(rule), make_products(shape.k, shape.width)
     uses_change, natural = "x_change" in rule.arguments, rule.natural
@@ -181,19 +191,19 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
     @named(describe_kernel("wide", rule, shape))
     def take_step(lanes, table, outcome, coming, B, scratch):
         use_widest_vectors()
-        first = outcome * width
-        read_signals(lanes, table, outcome, first, width, B, scratch)
-        outside = call_rule(lanes, table, outcome, B, scratch)
+        step = Step(outcome, outcome * width, coming * width, width, B)
+        read_signals(lanes, table, step, scratch)
+        outside = call_rule(lanes, table, step, scratch)
         if natural:
-            move_w_along_metric(lanes, table, first, k, width, B, scratch)
+            move_w_along_metric(lanes, table, step, k, scratch)
         else:
-            move_w(lanes, table, first, width, B, scratch)
-        move_eta(lanes, table, first, width, B, scratch)
+            move_w(lanes, table, step, scratch)
+        move_eta(lanes, table, step, scratch)
         if uses_change:
             if natural:
-                with_x, with_next = products_along_metric(table, coming * width, k, scratch)
+                with_x, with_next = products_along_metric(table, step.coming, k, scratch)
             else:
-                with_x, with_next = products(table, first, coming * width)
+                with_x, with_next = products(table, step.first, step.coming)
             for lane in range(B):
                 change = scratch.w_x[lane] * with_x + scratch.w_next[lane] * with_next
                 lanes.fields[change_field * B + lane] = change
@@ -210,16 +220,16 @@ def wide_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
 
     def run(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
-        B, t = np.uintp(errors.now.size), np.uintp(0)
+        B, t = lanes_of(errors), np.uintp(0)
         scratch = new_scratch(errors.now.size, lanes.w.size // errors.now.size - width)
         for s in range(segments.end.size):
             set_step_sizes(lanes, segments.factor[s], B, B)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(lanes, table, outcome, coming, B, scratch):
-                    rescale(lanes.eta, lanes.fields, B, B)
+                    rescale(lanes.eta, lanes.fields, B, B, False)
                 t += np.uintp(1)
             if segments.point[s] >= 0 or segments.last[s]:
-                take_errors(lanes.w, measure, errors, B, segments, s)
+                take_errors(lanes.w, measure, errors, segments, s)
 
     return keep(run, describe_kernel("wide", rule, shape, measure_k), nogil=True, **COMPILE)

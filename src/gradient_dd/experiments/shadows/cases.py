@@ -25,9 +25,7 @@ class Case(NamedTuple):
 
 def aimed_at_the_fixed_point(task: Task) -> Task:
     """Return the same task with the values of the TD fixed point for true values: errors are then distances to it."""
-    aimed = replace(task)
-    aimed.__dict__["true_values"] = task.features @ task.fixed_point
-    return aimed
+    return replace(task, goal=task.features @ task.fixed_point)
 
 
 def td_is_stable(task: Task) -> bool:

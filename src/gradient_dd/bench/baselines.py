@@ -1,4 +1,4 @@
-"""The hand-written C of `baseline.c`, compiled on the spot and run on a block of the lane engine."""
+"""What the engine is measured against: the C of `baseline.c`, compiled on the spot, and a plain NumPy loop."""
 
 import ctypes
 import shutil
@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Segments
-from gradient_dd.engine.kernels.intrinsics import aligned
+from gradient_dd.engine.kernels.compiler import aligned
 from gradient_dd.engine.kernels.lane_state import MOST_LANES
-from gradient_dd.engine.lanes import Block
+from gradient_dd.tasks import Task
 
 LEARNERS_IN_C = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-std=gnu11", "-shared", "-fPIC", "-w")
@@ -91,3 +92,33 @@ def filled(fields: str, values: dict[str, Any]) -> ctypes.Structure:
         value = values[name]
         setattr(record, name, value.ctypes.data if isinstance(value, np.ndarray) else value)
     return record
+
+
+def plain_call(task: Task, name: str, column: np.ndarray, alpha: float) -> Callable[[], np.ndarray]:
+    """Return a call that runs one setting over a column of outcomes, one step at a time; zeta, kappa and reg are 1."""
+    X = task.row_features.toarray()
+    row, next_row, reward, discount, rho, _ = (array[column] for array in task.transitions)
+
+    def call() -> np.ndarray:
+        w, eta = task.initial_weights.copy(), np.zeros(task.n_features)
+        w_prev = w.copy()
+        for t in range(len(column)):
+            x, x_next = X[row[t]], X[next_row[t]]
+            g, p = discount[t], rho[t]
+            delta = reward[t] + g * np.dot(x_next, w) - np.dot(x, w)
+            if name == "td":
+                w += alpha * p * delta * x
+                continue
+            x_eta = np.dot(x, eta)
+            if name == "gtd2":
+                w += alpha * p * x_eta * (x - g * x_next)
+            elif name == "gradient_dd":
+                change = np.dot(x, w - w_prev)
+                w_prev = w.copy()
+                w += alpha * (p * x_eta * (x - g * x_next) - change * x)
+            else:
+                w += alpha * p * (delta * x - g * x_eta * x_next)
+            eta += alpha * (p * delta - x_eta) * x - (alpha * eta if name == "tdrc" else 0.0)
+        return w
+
+    return call

@@ -1,0 +1,170 @@
+"""Rules as the kernels call them: the coefficients of a step, a shrink of η known before it, several rules in one.
+
+A joint rule is for blocks of few lanes. A step costs something beside its lanes: its outcome is read, and it waits for
+what the step before has written. With few lanes that is most of it. A joint rule computes the moves of all its parts,
+and each lane takes those of its own. What a part does not move stays where it is, so a lane has the same results as in
+a block of its own rule.
+
+    print(joint_source((LEARNERS["td"].plain, LEARNERS["gtd2"].plain)))
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from gradient_dd.engine.kernels.compiler import INLINE
+from gradient_dd.fingerprint import fingerprint
+from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule
+from gradient_dd.learners.rule import Parameter
+
+MEMBER = Parameter("member", "which of the parts the lane follows", default=0.0)
+STEP_SIZES = ("alpha", "beta")
+SIGNALS = [name for name in PLAIN_SIGNALS if name not in STEP_SIZES]
+BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+UNARY = ("neg", "pos", "abs")
+
+Parts = tuple[Rule, ...]
+
+
+def lane_parameters(rule: Rule) -> list[str]:
+    """Return the names of the parameters that a lane holds: alpha, beta, then the rule's own."""
+    own = [p.name for p in rule.plain.parameters if p.name not in ("alpha", "zeta") and not p.shared]
+    return [*STEP_SIZES, *own]
+
+
+class Kept(NamedTuple):
+    """How a kernel keeps the parameters of a rule.
+
+    given  the arguments of `coefficients` before the signals: what the parameters are read from
+    place  where the i-th of a rule's own parameters is, as source
+    """
+
+    given: str
+    place: str
+
+
+IN_FIELDS = Kept("fields, stride, lane", "fields[stride * np.uintp({}) + lane]")  # step sizes stand there too
+IN_A_ROW = Kept("own, alpha, beta", "own[{}]")
+IN_LANES = Kept("own, lane, alpha, beta", "own[{}, lane]")
+
+
+def coefficients_source(rule: Rule, kept: Kept) -> str:
+    """Return the source of `coefficients`: all of PLAIN_MOVES, in that order."""
+    held = lane_parameters(rule) if kept is IN_FIELDS else lane_parameters(rule)[len(STEP_SIZES) :]
+    arguments = [kept.place.format(held.index(name)) if name in held else name for name in rule.arguments]
+    lines = [
+        f"def coefficients({kept.given}, {', '.join(SIGNALS)}):",
+        f"    {' = '.join(PLAIN_MOVES)} = 0.0",
+        f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
+        f"    return {', '.join(PLAIN_MOVES)}",
+    ]
+    return "\n".join(lines)
+
+
+@cache
+def make_coefficients(rule: Rule, kept: Kept) -> Any:
+    """Compile `coefficients_source`."""
+    names: dict[str, Any] = {"step": numba.njit(rule.step, **INLINE), "np": np}
+    exec(coefficients_source(rule, kept), names)
+    return numba.njit(names["coefficients"], **INLINE)
+
+
+@dataclass(frozen=True, eq=False)
+class JointRule(Rule):
+    """A rule whose lanes follow one of its `parts` each: the one that their parameter `member` counts."""
+
+    parts: Parts = ()
+
+    def __post_init__(self) -> None:
+        """Check nothing: each part has been checked."""
+
+    @cached_property
+    def key(self) -> str:
+        """A short name for the definitions of all parts."""
+        return fingerprint("joint", [part.key for part in self.parts])
+
+
+def moves_of(parts: Parts) -> tuple[str, ...]:
+    """Return the moves that any of several rules makes."""
+    return tuple(move for move in PLAIN_MOVES if any(move in part.moves for part in parts))
+
+
+def parameters_of(parts: Parts) -> tuple[Parameter, ...]:
+    """Return the parameters that any of several rules has, and `member`; equal names are one."""
+    return *{one.name: one for part in parts for one in part.parameters}.values(), MEMBER
+
+
+def joint_source(parts: Parts) -> str:
+    """Return the source of the step of a joint rule: all parts make their moves, and `member` chooses among them."""
+    own = [one.name for one in parameters_of(parts) if one.name not in PLAIN_SIGNALS]
+    asked = {MEMBER.name, *(name for part in parts for name in part.arguments)}
+    lines = [f"def step({', '.join(name for name in (*PLAIN_SIGNALS, *own) if name in asked)}):"]
+    for i, part in enumerate(parts):
+        lines.append(f"    {', '.join(f'{move}_{i}' for move in part.moves)}, = step_{i}({', '.join(part.arguments)})")
+    for move in moves_of(parts):
+        made = [f"{move}_{i}" if move in part.moves else "0.0" for i, part in enumerate(parts)]
+        chosen = [*(f"{value} if member == {i}.0" for i, value in enumerate(made[:-1])), made[-1]]
+        lines.append(f"    {move} = {' else '.join(chosen)}")
+    return "\n".join([*lines, f"    return ({', '.join(moves_of(parts))},)"])
+
+
+@cache
+def joint_rule(parts: Parts) -> JointRule:
+    """Return the rule that stands for several. Its step is for kernels only."""
+    names: dict[str, Any] = {f"step_{i}": numba.njit(part.step, **INLINE) for i, part in enumerate(parts)}
+    exec(joint_source(parts), names)
+    step: Callable[..., tuple[float, ...]] = names["step"]
+    name = " + ".join(part.name for part in parts)
+    return JointRule(name, name, step, moves_of(parts), parameters_of(parts), "", __name__, parts=parts)
+
+
+class Followed:
+    """A number of which only the names of the arguments that it was made from are known."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = frozenset(names)
+
+    def __bool__(self) -> bool:
+        raise TypeError("A branch cannot be followed.")
+
+    def __eq__(self, other: object) -> Any:
+        raise TypeError("A comparison cannot be followed.")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def names_behind(value: Any) -> frozenset[str]:
+    """Return the names of the arguments that a value was made from."""
+    return value.names if isinstance(value, Followed) else frozenset()
+
+
+def followed(*values: Any) -> Followed:
+    """Return what any arithmetic on these values depends on."""
+    return Followed(*frozenset().union(*map(names_behind, values)))
+
+
+for _name in (*BINARY, *(f"r{name}" for name in BINARY), *UNARY):
+    setattr(Followed, f"__{_name}__", followed)
+
+
+@cache
+def has_steady_shrink(rule: Rule) -> bool:
+    """Return whether the rule shrinks η by the same factor in every step of a segment.
+
+    TDRC returns eta_eta = −β reg: only step sizes and parameters are in it, so the shrink is steady. The rule is called
+    with arguments that remember their names through arithmetic. Whatever they cannot follow, such as a branch or a
+    function, counts as dependent on all arguments.
+    """
+    if "eta_eta" not in rule.moves:
+        return False
+    if isinstance(rule, JointRule):
+        return all(has_steady_shrink(part) for part in rule.parts if "eta_eta" in part.moves)
+    try:
+        moved = rule.step(*map(Followed, rule.arguments))
+    except Exception:  # the step does more than arithmetic
+        return False
+    return names_behind(moved[rule.moves.index("eta_eta")]) <= {"alpha", "beta", *rule.defaults}
