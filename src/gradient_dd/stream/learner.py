@@ -21,7 +21,8 @@ from gradient_dd.errors import DivergedError, boolean, must, number, show, whole
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.feature_vector import NONE, Features, checked_features
 from gradient_dd.stream.features import Features as FeatureMap
-from gradient_dd.stream.learner_file import Counts, checked_map, read_learner, write_learner
+from gradient_dd.stream.features import checked_map
+from gradient_dd.stream.learner_file import Counts, SavedLearner, read_learner
 from gradient_dd.stream.many import checked_probability_columns, checked_rows, checked_transitions, matrix_of, places
 from gradient_dd.stream.trace_state import checked_probabilities, no_traces, product, saved_traces
 
@@ -349,13 +350,13 @@ class Learner:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
-        state = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
+        arrays = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
         if self._metric:
-            state["metric"] = self._metric.inverse
+            arrays["metric"] = self._metric.inverse
         if self.rule.traces:
-            state |= self._traces.arrays(self.n_features)
+            arrays |= self._traces.arrays(self.n_features)
         counts = Counts(self.updates, self.episodes, self._scale)
-        write_learner(path, self.setting, self.n_features, self.schedule, counts, state, self.features)
+        SavedLearner(self.setting, self.n_features, self.schedule, self.features, counts, arrays).write(path)
 
     @classmethod
     def load(
@@ -374,21 +375,21 @@ class Learner:
         agent = cls(
             saved.setting.rule,
             saved.n_features,
-            initial_w=saved.state["initial_w"],
+            initial_w=saved.arrays["initial_w"],
             schedule=saved.schedule,
             rho_mode=saved.setting.rho_mode,
             features=saved.features,
             **saved.setting.values,
         )
         for part, name in ((agent._w, "w"), (agent._eta, "eta"), (agent._change, "change")):
-            part[:] = saved.state[name]
+            part[:] = saved.arrays[name]
         agent._changed = (np.flatnonzero(agent._change),)
         agent.updates, agent.episodes, agent._scale = saved.counts
         agent._touched = [slice(None)]
         if agent.rule.traces:
-            agent._traces = saved_traces(agent.rule, saved.state)
+            agent._traces = saved_traces(agent.rule, saved.arrays)
         if agent._metric:
-            agent._metric.inverse, agent._metric.count = saved.state["metric"], agent.updates
+            agent._metric.inverse, agent._metric.count = saved.arrays["metric"], agent.updates
         return agent
 
 
