@@ -50,7 +50,7 @@ class TdShadows:
             part = batch.part(slice(begin, begin + CHUNK))
             with np.errstate(over="ignore", invalid="ignore"):
                 self.sizes.append(np.sqrt((lane_values(part.x, self.lanes.w) ** 2).mean(axis=0)))
-            rows = as_lane_rows(part.x), as_lane_rows(part.x_next), part.x.indices is None
+            rows = as_lane_rows(part.x), as_lane_rows(part.x_next)
             columns = np.zeros((len(part), 1)), part.discount[:, None], part.rho[:, None]
             self.lanes.advance(*rows, columns, np.ones(len(part)))
 

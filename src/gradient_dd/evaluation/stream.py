@@ -96,7 +96,7 @@ class Evaluator:
 
     def observe(self, batch: Transitions) -> None:
         """Learn from the next batch of the stream."""
-        check_width(batch.x, self.n_features)
+        check_width(batch, self.n_features)
         before = -1 if self._episode is None else self._episode
         if len(batch) and self._episode is not None and batch.episode[0] < before:
             raise must("The episode of a batch", f"be {before} or more, as before", int(batch.episode[0]))

@@ -35,10 +35,10 @@ from gradient_dd.engine.ladder import STARTS, Rung
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.errors import DivergedError, boolean, must, number, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
-from gradient_dd.stream.feature_vector import checked_features
 from gradient_dd.stream.learner import LIMIT
 from gradient_dd.stream.learner_file import described_schedule, saved_schedule
 from gradient_dd.stream.shadow_copies import ShadowCopies
+from gradient_dd.stream.transitions import checked_features
 
 SHADOW_FILE = FileKind("shadow learner", "a ShadowLearner saved by gradient-dd", 3)
 

@@ -35,7 +35,7 @@ class Outcomes(NamedTuple):
     reward: Array
 
 
-class Transitions(NamedTuple):
+class OutcomeColumns(NamedTuple):
     """What each outcome means to a learner. Rows count the non-terminal states; n stands for any terminal."""
 
     row: Integers
@@ -165,10 +165,10 @@ class Task:
         return np.ones(self.n_states, bool) if self.interest is None else self.interest[self.states] > 0
 
     @cached_property
-    def transitions(self) -> Transitions:
+    def transitions(self) -> OutcomeColumns:
         """The columns a learner sees, one entry per outcome."""
         outcome = self.outcomes
-        return Transitions(
+        return OutcomeColumns(
             row=self.row[outcome.state],
             next_row=self.row[outcome.next_state],
             reward=self.rewards,

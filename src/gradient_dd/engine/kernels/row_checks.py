@@ -4,9 +4,10 @@ import numpy as np
 
 from gradient_dd.engine.kernels.compiler_options import COMPILE
 from gradient_dd.engine.kernels.keep import kept
+from gradient_dd.engine.stream import IN_ORDER, OUTSIDE, UNORDERED
 
 SIZE_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # of a double, all but its sign
-FEW = 24  # indices of a row that are compared pair by pair; more are sorted
+CHUNK = 512  # rows that are looked at while they are in the cache
 
 
 @kept(nogil=True, **COMPILE)
@@ -22,12 +23,29 @@ def largest_bits(words):
 
 
 @kept(nogil=True, **COMPILE)
-def within(indices, p):
-    """Return whether all indices are from 0 to p − 1."""
-    sound = True
-    for j in range(indices.size):
-        sound &= (indices[j] >= 0) & (indices[j] < p)
-    return sound
+def pairs_order(indices, values, width, p):
+    """Return IN_ORDER, UNORDERED or OUTSIDE for the indices of rows that all have the same width.
+
+    An index that stands again with a value of 0 is in order. Loops over a chunk of rows run as vectors.
+    """
+    outside, falls = 0, 0
+    for begin in range(0, indices.size, max(1, CHUNK * width)):
+        end = min(indices.size, begin + CHUNK * width)
+        for j in range(begin, end):
+            outside += (indices[j] < 0) | (indices[j] >= p)
+        for j in range(begin + 1, end):
+            falls += indices[j] <= indices[j - 1]
+        for j in range(begin + width, end, width):  # from one row to the next it may fall
+            falls -= indices[j] <= indices[j - 1]
+    if outside:
+        return OUTSIDE
+    if falls:
+        for begin in range(0, indices.size, width):
+            for j in range(begin + 1, begin + width):
+                again = (indices[j] == indices[j - 1]) & (values[j] == 0.0)
+                if indices[j] <= indices[j - 1] and not again:
+                    return UNORDERED
+    return IN_ORDER
 
 
 @kept(nogil=True, **COMPILE)
@@ -43,18 +61,11 @@ def columns_are_sound(reward, discount, rho):
 
 @kept(nogil=True, **COMPILE)
 def row_is_sound(indices, values, p):
-    """Return whether the values of one row are finite, and its indices from 0 to p − 1, each once."""
-    sound = True
+    """Return whether the values of one row are finite, and its indices from 0 to p − 1, in order and each once."""
+    sound, last = True, -1
     for j in range(values.size):
         sound &= abs(values[j]) < np.inf
     for j in range(indices.size):
-        sound &= (indices[j] >= 0) & (indices[j] < p)
-    if indices.size > FEW:
-        indices = np.sort(indices)
-        for j in range(1, indices.size):
-            sound &= indices[j] != indices[j - 1]
-    else:
-        for i in range(1, indices.size):
-            for j in range(i):
-                sound &= indices[i] != indices[j]
+        sound &= (indices[j] > last) & (indices[j] < p)
+        last = indices[j]
     return sound
