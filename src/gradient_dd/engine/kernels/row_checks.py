@@ -28,16 +28,18 @@ def pairs_order(indices, values, width, p):
 
     An index that stands again with a value of 0 is in order. Loops over a chunk of rows run as vectors.
     """
-    outside, falls = 0, 0
-    for begin in range(0, indices.size, max(1, CHUNK * width)):
-        end = min(indices.size, begin + CHUNK * width)
+    outside, falls, last = np.int64(0), np.int64(0), np.int64(p - 1)
+    size, step, one = np.uintp(indices.size), np.uintp(width), np.uintp(1)
+    for begin in range(np.uintp(0), size, max(one, np.uintp(CHUNK) * step)):
+        end = min(size, begin + np.uintp(CHUNK) * step)
         for j in range(begin, end):
-            outside += (indices[j] < 0) | (indices[j] >= p)
-        for j in range(begin + 1, end):
-            falls += indices[j] <= indices[j - 1]
-        for j in range(begin + width, end, width):  # from one row to the next it may fall
-            falls -= indices[j] <= indices[j - 1]
-    if outside:
+            index = np.int64(indices[j])
+            outside |= index | (last - index)  # becomes negative, for good, where one of the two is
+        for j in range(begin + one, end):
+            falls += indices[j] <= indices[j - one]
+        for j in range(begin + step, end, step):  # from one row to the next they may fall
+            falls -= indices[j] <= indices[j - one]
+    if outside < 0:
         return OUTSIDE
     if falls:
         for begin in range(0, indices.size, width):
