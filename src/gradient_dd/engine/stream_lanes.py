@@ -24,8 +24,10 @@ class LaneMemory:
 
     memory    (p, parts, lanes) w and, where the rule has one, η over its scale
     stopped   (lanes,) the step that a diverging lane refused; −1 where there is none
-    averages  (p, lanes) the sum of w after every so many steps, and `counted` how many
+    sums      (p, lanes) the sum of w after every so many steps, and `counted` how many
     """
+
+    saved = ("memory", "scale", "stopped", "last", "moved", "sums", "every", "counted", "steps")
 
     def __init__(self, settings: Sequence[Setting], initial_w: Array, dtype: Any = np.float64) -> None:
         rule, p = settings[0].rule, len(initial_w)

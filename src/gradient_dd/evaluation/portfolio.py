@@ -62,6 +62,8 @@ class Portfolio:
     weights   (groups, copies) how often each copy counts a group
     """
 
+    saved = ("lanes", "older", "steps", "turn", "every")
+
     def __init__(self, settings: Sequence[Setting], initial_w: Array, seed: int) -> None:
         self.settings, copies = list(settings), copies_of(len(initial_w))
         self.copies, self.averaged = copies, len(initial_w) < MANY_FEATURES

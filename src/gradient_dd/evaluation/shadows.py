@@ -37,6 +37,8 @@ class Stability(NamedTuple):
 class TdShadows:
     """Shadows of TD at several step sizes, fed with the same batches as the learners."""
 
+    saved = ("lanes", "sizes")
+
     def __init__(self, n_features: int, unit: float, seed: int) -> None:
         settings = [LEARNERS["td"].setting(alpha=unit * multiple) for multiple in MULTIPLES for _ in range(STARTS)]
         self.lanes = LaneMemory(settings, np.zeros(n_features), precision(n_features))
