@@ -16,7 +16,9 @@ PRECISIONS = ("float64", "float32")
 
 
 class StreamLanes:
-    """Lanes to feed with batches of transitions; lane k is a `Learner` with settings[k], to the bit.
+    """Lanes to feed with batches of transitions; lane k has the weights of a `Learner` with settings[k].
+
+    In double precision they are the same to the bit, unless numbers below 2.2e-308 occur: lanes take those for 0.
 
     settings    of one rule, e.g. [LEARNERS["td"].setting(alpha=a) for a in (0.1, 0.01)]
     n_features  length of the feature vectors
