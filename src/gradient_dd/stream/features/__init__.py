@@ -3,12 +3,10 @@
 from typing import Any
 
 from gradient_dd.errors import must, unknown
-from gradient_dd.stream.features.bases import Columns, Fourier, Polynomial, RadialBasis
+from gradient_dd.stream.features.dense import Columns, Fourier, Own, Polynomial, RadialBasis
 from gradient_dd.stream.features.kind import Features, Rows
-from gradient_dd.stream.features.one_hot import OneHot
-from gradient_dd.stream.features.own import Own
+from gradient_dd.stream.features.sparse import OneHot, TileCoder
 from gradient_dd.stream.features.structured import Structured, bounds_of, layout_of
-from gradient_dd.stream.features.tiles import TileCoder
 
 __all__ = [
     "FEATURES",
