@@ -27,7 +27,7 @@ from gradient_dd.stream.features import Features, Own, Rows
 
 EVALUATION_FILE = FileKind("evaluation", "a checkpoint of an evaluation", 3)
 PROBE = 200  # steps of an environment by which it is recognised
-RECORDS = {"leak": Leak, "rows": Rows}  # the records that stand in a state beside batches
+RECORDS: dict[str, Any] = {"leak": Leak, "rows": Rows}  # the records that stand in a state beside batches
 HINT = "Remove the file to begin anew."
 
 

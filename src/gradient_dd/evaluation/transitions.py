@@ -79,9 +79,9 @@ def transitions_of(
     n = len(here.values)
     if there.values.shape != here.values.shape or (there.indices is None) != (here.indices is None):
         raise must("'x_next'", f"have the form of 'x', {here.values.shape}", there.values.shape)
-    given = {"reward": reward, "discount": discount, "rho": rho}
-    limited = (numbers(f"{name!r}", one, LARGEST) for name, one in given.items())
-    reward, discount, rho = checked_columns(*limited, n)
+    reward, discount, rho = checked_columns(reward, discount, rho, n)
+    for name, values in (("reward", reward), ("rho", rho)):
+        numbers(f"{name!r}", values, LARGEST)
     was_cut = np.zeros(n, bool) if cut is None else np.asarray(cut, bool)
     if episode is None:
         over = (discount == 0) | was_cut

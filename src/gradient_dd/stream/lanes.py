@@ -10,7 +10,15 @@ from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.stream_lanes import LaneMemory
 from gradient_dd.errors import Words, must, one_of, whole_number
 from gradient_dd.learners import Setting
-from gradient_dd.stream.transitions import check_each, checked_columns, checked_next_rows, checked_rows, column
+from gradient_dd.stream.transitions import (
+    check_each,
+    checked_columns,
+    checked_next_rows,
+    checked_rows,
+    column,
+    coming_factors,
+    start_weights,
+)
 
 PRECISIONS = ("float64", "float32")
 
@@ -56,11 +64,8 @@ class StreamLanes:
         size = 8 * p * len(self.settings) * (2 if self.settings[0].rule.has_eta else 1)
         check_memory(f"{len(self.settings)} lanes of {p} features", size, "Use fewer lanes or features.")
         self.schedule = check_schedule(schedule)
-        start = numbers("'initial_w'", initial_w)
-        if start.shape not in ((), (p,)):
-            raise must("The shape of 'initial_w'", f"be () or ({p},)", start.shape)
         dtype = np.dtype(one_of("'precision'", precision, PRECISIONS)).type
-        self._memory = LaneMemory(self.settings, np.broadcast_to(start, p), dtype)
+        self._memory = LaneMemory(self.settings, start_weights(initial_w, p), dtype)
         self.episodes = 0
 
     def __repr__(self) -> str:
@@ -110,12 +115,11 @@ class StreamLanes:
         reward, discount, rho = checked_columns(reward, discount, rho, n, 1 if shared else lanes)
         there = checked_next_rows(x_next, here, discount, self.n_features)
         ends = discount[:, 0] == 0
-        counts = self.updates + np.arange(n) if self.schedule.per == "step" else self.episodes + np.cumsum(ends) - ends
         block = weights = None
         if weight is not None:
             block, weights = np.arange(n), numbers("'weight'", column("weight", weight, n, lanes))
             check_each("weight", weights < 0, weights, "be a number that is zero or more")
-        factor = self.schedule.factors(counts + 1)
+        factor = coming_factors(self.schedule, self.updates, self.episodes, ends)
         rows = here.with_begins(), there.with_begins()
         self._memory.advance(*rows, (reward, discount, rho), factor, block, weights)
         self.episodes += int(ends.sum())

@@ -20,7 +20,7 @@ from gradient_dd.engine.traces import Before
 from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
 from gradient_dd.learners import MOVES, SIGNALS, Rule, find
 from gradient_dd.stream.features import Features, checked_map
-from gradient_dd.stream.learner_file import Counts, SavedLearner, read_learner
+from gradient_dd.stream.learner_file import SavedLearner, read_learner
 from gradient_dd.stream.trace_state import no_traces, product, saved_traces
 from gradient_dd.stream.transitions import (
     NONE,
@@ -29,7 +29,9 @@ from gradient_dd.stream.transitions import (
     checked_probabilities,
     checked_probability_columns,
     checked_rows,
+    coming_factors,
     flat_transitions,
+    start_weights,
 )
 
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
@@ -79,7 +81,7 @@ class Learner:
         self._quick: QuickStep | None = None
         self._compiles = self.rule.is_plain and not self.rule.natural  # asked in every update, and slow to find out
         self._uses_change = "x_change" in self.rule.arguments
-        self._initial_w = self._start_weights(initial_w)
+        self._initial_w = start_weights(initial_w, p)
         self.reset()
 
     def __repr__(self) -> str:
@@ -271,10 +273,7 @@ class Learner:
         """Return the factor of the schedule for each coming update, or one for all of them."""
         if isinstance(self.schedule.function, Constant):
             return np.ones(1)
-        if self.schedule.per == "step":
-            return self.schedule.factors(self.updates + np.arange(1, len(discount) + 1))
-        ends = discount == 0
-        return self.schedule.factors(self.episodes + np.cumsum(ends) - ends + 1)
+        return coming_factors(self.schedule, self.updates, self.episodes, discount == 0)
 
     def _advance(self, data: FlatTransitions, factor: Array, deltas: Array, first: int) -> int:
         """Make compiled steps from a row on, and return the row at which they stopped."""
@@ -345,12 +344,6 @@ class Learner:
         x[features.where] = features.values
         return x
 
-    def _start_weights(self, initial_w: Any) -> Array:
-        weights = numbers("'initial_w'", initial_w)
-        if weights.shape not in ((), (self.n_features,)):
-            raise must("The shape of 'initial_w'", f"be () or ({self.n_features},)", weights.shape)
-        return np.array(np.broadcast_to(weights, self.n_features))
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
         arrays = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
@@ -358,7 +351,7 @@ class Learner:
             arrays["metric"] = self._metric.inverse
         if self.rule.traces:
             arrays |= self._traces.arrays(self.n_features)
-        counts = Counts(self.updates, self.episodes, self._scale)
+        counts = self.updates, self.episodes, self._scale
         SavedLearner(self.setting, self.n_features, self.schedule, self.features, counts, arrays).write(path)
 
     @classmethod

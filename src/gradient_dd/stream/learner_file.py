@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,25 +15,21 @@ from gradient_dd.stream.features import Features, Own, from_data
 from gradient_dd.stream.trace_state import array_shapes
 
 LEARNER_FILE = FileKind("learner", "a learner saved by gradient-dd", 3)
-
-
-class Counts(NamedTuple):
-    """How far a learner is: updates and episodes so far, and the common scale of its η."""
-
-    updates: int
-    episodes: int
-    scale: float
+COUNTS = ("updates", "episodes", "scale")
 
 
 @dataclass(frozen=True)
 class SavedLearner:
-    """Everything that a learner needs to go on as if it had never been saved; `arrays` are its weights and traces."""
+    """Everything that a learner needs to go on as if it had never been saved.
+
+    counts  updates and episodes so far, and the common scale of η;  arrays  weights, traces and metric
+    """
 
     setting: Setting
     n_features: int
     schedule: Schedule
     features: Features | None
-    counts: Counts
+    counts: tuple[int, int, float]
     arrays: dict[str, Array]
 
     def write(self, path: Any) -> None:
@@ -44,7 +40,7 @@ class SavedLearner:
             "rho_mode": self.setting.rho_mode,
             "n_features": self.n_features,
             "schedule": described_schedule(self.schedule),
-            "counts": self.counts._asdict(),
+            "counts": dict(zip(COUNTS, self.counts, strict=True)),
             "features": described_map(self.features),
         }
         write_file(path, LEARNER_FILE, header, self.arrays)
@@ -54,24 +50,19 @@ def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None, featur
     """Return what a file holds, all of it checked. The caller gives again what is not in it: functions of his own."""
     with open_saved(path, LEARNER_FILE) as (header, arrays):
         setting = saved_rule(path, header["learner"], rule).setting(header["rho_mode"], **header["values"])
-        p = whole_number("'n_features'", header["n_features"])
+        updates, episodes, scale = (header["counts"][name] for name in COUNTS)
         return SavedLearner(
             setting=setting,
-            n_features=p,
+            n_features=whole_number("'n_features'", header["n_features"]),
             schedule=saved_schedule(path, header["schedule"], schedule),
             features=saved_map(path, header["features"], features),
-            counts=checked_counts(header["counts"]),
-            arrays=checked_arrays(arrays, p, setting.rule),
+            counts=(
+                whole_number("'updates'", updates, at_least=0),
+                whole_number("'episodes'", episodes, at_least=0),
+                number("'scale'", "be a number that is not zero", scale or nan),
+            ),
+            arrays=checked_arrays(arrays, header["n_features"], setting.rule),
         )
-
-
-def checked_counts(counts: dict[str, Any]) -> Counts:
-    """Return the counts of a header, or raise."""
-    return Counts(
-        updates=whole_number("'updates'", counts["updates"], at_least=0),
-        episodes=whole_number("'episodes'", counts["episodes"], at_least=0),
-        scale=number("'scale'", "be a number that is not zero", counts["scale"] or nan),
-    )
 
 
 def checked_arrays(arrays: dict[str, Any], p: int, rule: Rule) -> dict[str, Array]:

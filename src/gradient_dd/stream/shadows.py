@@ -38,7 +38,7 @@ from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.stream.learner import LIMIT
 from gradient_dd.stream.learner_file import described_schedule, saved_schedule
 from gradient_dd.stream.shadow_copies import ShadowCopies
-from gradient_dd.stream.transitions import checked_features
+from gradient_dd.stream.transitions import checked_features, start_weights
 
 SHADOW_FILE = FileKind("shadow learner", "a ShadowLearner saved by gradient-dd", 3)
 
@@ -71,14 +71,12 @@ class ShadowLearner:
         rule = "be a positive number"
         self.alpha = None if alpha is None else number("'alpha'", rule, alpha, low=0.0, positive=True)
         self.schedule = check_schedule(schedule)
-        start = numbers("'initial_w'", initial_w)
-        if start.shape not in ((), (p,)):
-            raise must("The shape of 'initial_w'", f"be () or ({p},)", start.shape)
+        start = start_weights(initial_w, p)
         self._random = np.random.default_rng(whole_number("'seed'", seed, at_least=0))
         self._signs = np.random.PCG64DXSM(seed)
         self.updates = self.episodes = 0
         kept = ladder.WIDE if alpha is None else ladder.NARROW
-        self._copies = ShadowCopies(kept, np.array(np.broadcast_to(start, p)), self._random_vectors())
+        self._copies = ShadowCopies(kept, start, self._random_vectors())
 
     def __repr__(self) -> str:
         alpha = "" if self.alpha is None else f"alpha={self.alpha:g}, "

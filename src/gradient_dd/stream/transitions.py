@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import Array, Booleans, Integers, as_floats, is_masked, numbers, sparse_numbers
+from gradient_dd.engine.schedules import Schedule
 from gradient_dd.engine.stream import (
     INDEX,
     NO_INDICES,
@@ -81,6 +82,14 @@ def pair_of(name: str, x: tuple[Any, ...]) -> tuple[Any, Array]:
         return np.asarray(x[0]), values
     except (OverflowError, TypeError, ValueError):  # ragged
         return np.empty(0, object), values
+
+
+def start_weights(initial_w: Any, p: int) -> Array:
+    """Return the first weights (p,) from as many numbers, or from one for all of them."""
+    weights = numbers("'initial_w'", initial_w)
+    if weights.shape not in ((), (p,)):
+        raise must("The shape of 'initial_w'", f"be () or ({p},)", weights.shape)
+    return np.array(np.broadcast_to(weights, p))
 
 
 class GivenRows(NamedTuple):
@@ -186,12 +195,19 @@ def matrix_rows(name: str, x: Any, p: int) -> GivenRows:
     return GivenRows(rows.shape[0], "rows", flat)
 
 
+def coming_factors(schedule: Schedule, updates: int, episodes: int, ends: Booleans) -> Array:
+    """Return the factors (n,) of a schedule for n updates that follow so many; `ends` says where an episode ends."""
+    before = updates + np.arange(len(ends)) if schedule.per == "step" else episodes + np.cumsum(ends) - ends
+    return schedule.factors(before + 1)
+
+
 def column(name: str, value: Any, n: int, lanes: int = 0) -> Array:
     """Return (n,) numbers, one for each transition; with `lanes`, (n, lanes) numbers."""
     array = as_floats(f"{name!r}", value)
-    if array.shape not in ((), (n,), *([(n, lanes)] if lanes else [])):
-        rule = f"be ({n},), or ({n}, {lanes}) with one number for each lane" if lanes else f"be ({n},)"
-        raise must(f"The shape of {name!r}", rule + ("" if lanes else ": one number for each transition"), array.shape)
+    if array.shape not in ((), (n,), (n, lanes)):
+        rule = f"be ({n},), or ({n}, {lanes}) with one number for each lane"
+        rule = rule if lanes else f"be ({n},): one number for each transition"
+        raise must(f"The shape of {name!r}", rule, array.shape)
     if not lanes:
         return plain(np.broadcast_to(array, n))
     return plain(np.broadcast_to(array[:, None] if array.ndim == 1 else array, (n, lanes)))
@@ -231,11 +247,11 @@ def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> 
 def flat_transitions(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any, p: int) -> FlatTransitions:
     """Return transitions as the compiled loops of a learner read them, or raise with the first that is wrong."""
     here = checked_rows("x", x, p)
-    columns = checked_columns(reward, discount, rho, here.n)
-    there = checked_next_rows(x_next, here, columns[1], p)
+    reward, discount, rho = checked_columns(reward, discount, rho, here.n)
+    there = checked_next_rows(x_next, here, discount, p)
     if there.layout != here.layout:
-        return FlatTransitions(here.with_begins(), there.with_begins(), *columns, "rows")
-    return FlatTransitions(here.flat, there.flat, *columns, here.layout)
+        return FlatTransitions(here.with_begins(), there.with_begins(), reward, discount, rho, "rows")
+    return FlatTransitions(here.flat, there.flat, reward, discount, rho, here.layout)
 
 
 def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[float, float]:
