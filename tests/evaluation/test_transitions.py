@@ -46,7 +46,10 @@ def test_parts_joined_are_the_whole():
             "'episode' in row 2 must be 1 or more, as in the row before. Got 0.",
         ),
         ({"cut": [True]}, "The shape of 'cut' must be (40,): one for each transition. Got (1,)."),
-        ({"x": (np.ones((N, 2)), np.ones((N, 2)))}, "The indices of 'x' must be whole numbers. Got dtype('float64')."),
+        (
+            {"x": (np.ones((N, 2)), np.ones((N, 2)))},
+            "Sparse 'x' must be whole indices and values of the same shape (n, k). Got (40, 2) of float64 and (40, 2).",
+        ),
     ],
 )
 def test_bad_transitions_get_one_sentence(change, sentence):

@@ -1,15 +1,14 @@
 """A saved ShadowLearner learns on as if it had never been saved; a file that is not one is refused in a sentence."""
 
-import json
-
 import numpy as np
 import pytest
 
 from gradient_dd.engine.schedules import Schedule, tapered
 from gradient_dd.errors import BadRequestError
+from gradient_dd.files import open_saved, write_file
 from gradient_dd.stream.learner import Learner
 from gradient_dd.stream.shadow_copies import ARRAYS, NUMBERS, ShadowCopies
-from gradient_dd.stream.shadows import ShadowLearner
+from gradient_dd.stream.shadows import SHADOW_FILE, ShadowLearner
 
 
 def transitions(n, seed=0):
@@ -64,11 +63,10 @@ def changed_file(tmp_path, change):
     """Return a saved learner whose header and arrays have been changed."""
     path = tmp_path / "agent.npz"
     ShadowLearner(3, 0.1).save(path)
-    with np.load(path) as file:
-        arrays = dict(file)
-    header = json.loads(str(arrays.pop("header")))
+    with open_saved(path, SHADOW_FILE) as (header, arrays):
+        pass
     change(header, arrays)
-    np.savez(path, header=np.array(json.dumps(header)), **arrays)
+    write_file(path, SHADOW_FILE, header, arrays)
     return path
 
 
@@ -79,6 +77,8 @@ def changed_file(tmp_path, change):
         lambda header, arrays: header["numbers"].update(steps=-1),
         lambda header, arrays: header.update(alpha=None),
         lambda header, arrays: header.update(random={}),
+        lambda header, arrays: header.update(n_features=10**9),
+        lambda header, arrays: header.update(numbers=None),
         lambda header, arrays: arrays.pop("w"),
         lambda header, arrays: arrays.update(w=np.zeros(3)),
         lambda header, arrays: arrays.update(bias=np.zeros(7, int)),
@@ -92,7 +92,7 @@ def test_a_changed_file_is_refused(change, tmp_path):
 @pytest.mark.parametrize("version", [1, 99])
 def test_a_file_of_another_version_is_called_so(version, tmp_path):
     path = changed_file(tmp_path, lambda header, arrays: header.update(version=version))
-    with pytest.raises(BadRequestError, match=rf"must be of version 2\. Got {version}\. Another gradient-dd wrote it"):
+    with pytest.raises(BadRequestError, match=rf"must be of version 3\. Got {version}\. Another gradient-dd wrote it"):
         ShadowLearner.load(path)
 
 

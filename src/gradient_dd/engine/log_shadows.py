@@ -46,7 +46,7 @@ def memory_growth(lanes: LaneMemory, blocks: int, x: Array, discount: Array, x_n
     for block in range(blocks):
         part = slice(block * BLOCK, (block + 1) * BLOCK)
         columns = np.zeros((BLOCK, 1)), discount[part, None], rho[part, None]
-        lanes.advance(lane_rows(None, x[part]), lane_rows(None, x_next[part]), True, columns, np.ones(BLOCK))
+        lanes.advance(lane_rows(None, x[part]), lane_rows(None, x_next[part]), columns, np.ones(BLOCK))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             size = np.sqrt((lanes.w**2).sum(axis=0) + (lanes.eta**2).sum(axis=0))
             growth[block] = np.where(lanes.stopped[: lanes.count] >= 0, np.inf, finite_log(size))

@@ -1,39 +1,22 @@
-"""Many settings of one rule on one stream, compiled. `online.StreamLanes` checks what a user gives."""
+"""Many settings of one rule on one stream, compiled. `stream.StreamLanes` checks what a user gives."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
+from gradient_dd.engine.stream import INDEX, NO_INDICES, FeatureRows, plain
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Setting
 
 STRIP = 8  # lanes are filled up to a multiple of this
 
 
-class LaneRows(NamedTuple):
-    """Rows of features: row t has values[begin[t]:begin[t + 1]], at these indices, each once; dense rows need none."""
-
-    begin: Integers
-    indices: Integers
-    values: Array
-
-    @property
-    def dense(self) -> bool:
-        """Whether every row has all features."""
-        return bool(self.values.size) and not self.indices.size
-
-
-def plain(array: Array) -> Array:
-    """Return an array that is contiguous and may be written to: a kernel is compiled anew for any other kind."""
-    return np.require(array, requirements=["C", "W"])
-
-
-def lane_rows(indices: Integers | None, values: Array) -> LaneRows:
-    """Return rows from (n, k) indices and values, or from dense (n, p) values."""
+def lane_rows(indices: Integers | None, values: Array) -> FeatureRows:
+    """Return rows as lanes read them from (n, k) indices and values, or from dense (n, p) values."""
     n, k = values.shape
-    flat = np.empty(0, np.int64) if indices is None else np.require(indices, np.int64, ["C", "W"]).reshape(-1)
-    return LaneRows(np.arange(n + 1) * k, flat, plain(values).reshape(-1))
+    flat = NO_INDICES if indices is None else plain(indices, INDEX).reshape(-1)
+    return FeatureRows(np.arange(n + 1) * k, k, flat, plain(values).reshape(-1), np.inf)
 
 
 class LaneMemory:
@@ -41,8 +24,10 @@ class LaneMemory:
 
     memory    (p, parts, lanes) w and, where the rule has one, η over its scale
     stopped   (lanes,) the step that a diverging lane refused; −1 where there is none
-    averages  (p, lanes) the sum of w after every so many steps, and `counted` how many
+    sums      (p, lanes) the sum of w after every so many steps, and `counted` how many
     """
+
+    saved = ("memory", "scale", "stopped", "last", "moved", "sums", "every", "counted", "steps")
 
     def __init__(self, settings: Sequence[Setting], initial_w: Array, dtype: Any = np.float64) -> None:
         rule, p = settings[0].rule, len(initial_w)
@@ -83,15 +68,14 @@ class LaneMemory:
 
     def advance(
         self,
-        x: LaneRows,
-        x_next: LaneRows,
-        dense: bool,
+        x: FeatureRows,
+        x_next: FeatureRows,
         columns: tuple[Array, Array, Array],
         factor: Array,
         block: Integers | None = None,
         weights: Array | None = None,
     ) -> None:
-        """Make a step of every lane for each of n rows; x_next is not looked at where all discounts are 0.
+        """Make a step of every lane for each of n rows; a row of x_next is not used where all its discounts are 0.
 
         columns  reward, discount and rho, each (n, 1), or each (n, count)
         factor   (n,) of the schedule
@@ -100,23 +84,16 @@ class LaneMemory:
         from gradient_dd.engine.kernels.stream_lanes import lanes_kernel
         from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 
-        n, lanes = len(factor), len(self.scale)
-        per_lane = columns[0].shape[1] > 1
-        reward, discount, rho = (self._filled(one) if per_lane else plain(one) for one in columns)
-        weight = np.ones((1, lanes)) if weights is None else self._filled(weights)
-        goes_on = (columns[1] != 0).any(axis=1)
-        data = (
-            reward,
-            discount,
-            rho,
-            goes_on,
-            np.zeros(n, np.int64) if block is None else np.require(block, np.int64, ["C", "W"]),
-            weight,
-        )
-        kernel = lanes_kernel(self.rule, dense, per_lane, self.memory.dtype == np.float64)
-        state = self.memory, self.scale, self.start, self.own, self.only_next, self.stopped
+        n, per_lane = len(factor), columns[0].shape[1] > 1
+        numbers = [self._filled(one) if per_lane else plain(one) for one in columns]
+        blocks = np.zeros(n, np.int64) if block is None else plain(block, np.int64)
+        weight = np.ones((1, len(self.scale))) if weights is None else self._filled(weights)
+        data = (*numbers, (columns[1] != 0).any(axis=1), plain(factor), blocks, weight)
+        kernel = lanes_kernel(self.rule, x.dense, per_lane, self.memory.dtype == np.float64)
+        state = self.memory, self.scale, self.stopped, self.last, self.moved, self.sums
+        constants = self.start, self.own, self.only_next
         with np.errstate(all="ignore"), subnormals_flushed():
-            kernel(*state, x, x_next, data, plain(factor), self.last, self.moved, self.sums, self.every, self.steps)
+            kernel(state, constants, tuple(x), tuple(x_next), data, (self.every, self.steps))
         if self.every:
             self.counted += (self.steps + n) // self.every - self.steps // self.every
         self.steps += n

@@ -18,6 +18,8 @@ FEWEST_ROWS = 25  # of a block that is cut inside an episode, times LONGEST
 class Blocks:
     """Numbers the blocks of a stream, batch after batch."""
 
+    saved = ("rows", "block", "filled", "episode")
+
     def __init__(self) -> None:
         self.rows = 0
         self.block = -1

@@ -23,6 +23,11 @@ class Leak(NamedTuple):
 class Diagnosis:
     """Counts over a stream; `examine` looks at its first rows."""
 
+    saved = (
+        *("rows", "episodes", "ended", "cut", "largest_ratio", "largest_at", "with_ratios", "pairs"),
+        *("next_is_next", "next_is_last", "lengths", "ends_sign", "constant", "twins", "leaks"),
+    )
+
     def __init__(self, n_features: int) -> None:
         self.p = n_features
         self.rows = self.episodes = self.ended = self.cut = 0

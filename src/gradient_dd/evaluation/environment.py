@@ -1,31 +1,21 @@
 """`gdd.evaluate`: values of one policy from an environment in which another one acts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from gradient_dd.errors import file_path, must, number, whole_number
-from gradient_dd.evaluation.checkpoint import read_checkpoint, write_checkpoint
+from gradient_dd.evaluation.checkpoint import Asked, digest_of, fingerprint_of, read_checkpoint, write_checkpoint
 from gradient_dd.evaluation.collect import Place, Steps, batch_of, one_round, place_of
 from gradient_dd.evaluation.policies import policy_of
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import Transitions, transitions_of
+from gradient_dd.fingerprint import code_of
 from gradient_dd.learners import Rule
 from gradient_dd.stream.features import Features, Own, Rows, features_of_space
-
-
-@dataclass
-class Progress:
-    """How far an evaluation is."""
-
-    rounds: int = 0
-    rows: int = 0
-    episodes: int = 0
-    evaluator: Evaluator | None = None
 
 
 def evaluate(
@@ -75,53 +65,40 @@ def evaluate(
     asked = whole_number("'steps'", steps)
     gamma = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
     seed, full = whole_number("'seed'", seed, at_least=0), whole_number("'round_steps'", round_steps)
-    request = {
-        "seed": seed,
-        "round_steps": full,
-        "copies": place.copies,
-        "discount": gamma,
-        "learner": learner if isinstance(learner, str) else getattr(learner, "name", learner),
-        "options": repr(sorted(options.items())),
-    }
     if on_progress is not None and not callable(on_progress):
         raise must("'on_progress'", "be a function of two numbers", on_progress)
-    if checkpoint is not None and not file_path("'checkpoint'", checkpoint).absolute().parent.is_dir():
-        raise must("'checkpoint'", "be a file in a folder that exists", checkpoint)
-    held = None if checkpoint is None else read_checkpoint(checkpoint, request)
-    done = held if isinstance(held, Progress) else Progress()
     given = {"learner": learner, "features": basis, "seed": seed, **options}
-    if done.evaluator is not None:
-        done.evaluator.features = basis
-    elif basis.n_features:  # a function of the user's own tells how many there are when it is first called
-        done.evaluator = Evaluator(basis.n_features, **given)
-    while done.rows < asked:
-        most = min(full, asked - done.rows)
-        seeds = np.random.SeedSequence([seed, done.rounds])
+    rounds = rows = episodes = 0
+    evaluator = None
+    request: dict[str, Any] = {}
+    if checkpoint is not None:
+        if not file_path("'checkpoint'", checkpoint).absolute().parent.is_dir():
+            raise must("'checkpoint'", "be a file in a folder that exists", checkpoint)
+        rule = (learner.name, code_of(learner.step)) if isinstance(learner, Rule) else learner
+        request = {"seed": seed, "round_steps": full, "copies": place.copies, "discount": gamma}
+        request |= {"learner": digest_of(rule) if isinstance(learner, Rule) else learner, "options": digest_of(options)}
+        request |= fingerprint_of(Asked(place, target, behaviour, wanted, acting, basis), seed)
+        held = read_checkpoint(checkpoint, request, **given)
+        if held is not None:
+            (rounds, rows, episodes), evaluator = held
+    if evaluator is None and basis.n_features:  # a function of the user's own tells how many when it is first called
+        evaluator = Evaluator(basis.n_features, **given)
+    while rows < asked:
+        most = min(full, asked - rows)
+        seeds = np.random.SeedSequence([seed, rounds])
         reset = int(seeds.generate_state(1)[0] % 2**31)
         made = one_round(place, acting, wanted, reset, np.random.default_rng(seeds), most)
-        batch = as_transitions(made, basis, gamma, done.episodes)
-        if done.evaluator is None:
-            done.evaluator = Evaluator(basis.n_features, **given)
-        done.evaluator.observe(batch)
-        done.rounds, done.rows, done.episodes = done.rounds + 1, done.rows + len(batch), int(batch.episode[-1]) + 1
+        batch = as_transitions(made, basis, gamma, episodes)
+        evaluator = evaluator or Evaluator(basis.n_features, **given)
+        evaluator.observe(batch)
+        rounds, rows, episodes = rounds + 1, rows + len(batch), int(batch.episode[-1]) + 1
         if checkpoint is not None and most == full:  # a shorter round is not one of a longer run
-            save(checkpoint, request, done)
+            write_checkpoint(checkpoint, request, (rounds, rows, episodes), evaluator)
         if on_progress is not None:
-            on_progress(done.rows, asked)
-    if done.evaluator is None or done.rows > asked:
-        raise must("'steps'", f"be {done.rows} or more, which the checkpoint has", asked, "Remove it to begin anew.")
-    return done.evaluator.result()
-
-
-def save(checkpoint: Any, request: dict[str, Any], done: Progress) -> None:
-    """Write a checkpoint, without the feature map: a function cannot be written, and it is given again."""
-    evaluator = done.evaluator
-    if evaluator is not None:
-        basis, evaluator.features = evaluator.features, None
-        try:
-            write_checkpoint(file_path("'checkpoint'", checkpoint), request, done)
-        finally:
-            evaluator.features = basis
+            on_progress(rows, asked)
+    if evaluator is None or rows > asked:
+        raise must("'steps'", f"be {rows} or more, which the checkpoint has", asked, "Remove it to begin anew.")
+    return evaluator.result()
 
 
 def map_of(features: Any, place: Place) -> Features:

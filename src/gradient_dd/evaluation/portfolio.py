@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.engine.stream_lanes import LaneMemory, LaneRows, lane_rows
+from gradient_dd.engine.stream import FeatureRows
+from gradient_dd.engine.stream_lanes import LaneMemory, lane_rows
 from gradient_dd.evaluation.blocks import GROUPS
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.learners import LEARNERS, Rule, Setting
@@ -61,6 +62,8 @@ class Portfolio:
     weights   (groups, copies) how often each copy counts a group
     """
 
+    saved = ("lanes", "older", "steps", "turn", "every")
+
     def __init__(self, settings: Sequence[Setting], initial_w: Array, seed: int) -> None:
         self.settings, copies = list(settings), copies_of(len(initial_w))
         self.copies, self.averaged = copies, len(initial_w) < MANY_FEATURES
@@ -89,7 +92,7 @@ class Portfolio:
         ones = np.ones(len(batch))
 
         def advance(lanes: LaneMemory, table: Array) -> None:
-            lanes.advance(here, there, batch.x.indices is None, columns, ones, group, table)
+            lanes.advance(here, there, columns, ones, group, table)
 
         list(threads().map(advance, self.lanes, self.table))  # kernels of different rules share nothing
         self.steps += len(batch)
@@ -139,6 +142,6 @@ class Portfolio:
         return found
 
 
-def as_lane_rows(rows: Rows) -> LaneRows:
+def as_lane_rows(rows: Rows) -> FeatureRows:
     """Return feature rows as lanes read them."""
     return lane_rows(rows.indices, rows.values)

@@ -16,6 +16,8 @@ MOST_NUMBERS = 4_000_000  # entries of feature rows that are kept
 class EpisodeSample:
     """Keeps whole episodes of the batches that are added to it."""
 
+    saved = ("parts", "rows", "stride", "closed")
+
     def __init__(self, most_numbers: int = MOST_NUMBERS) -> None:
         self.most_numbers = most_numbers
         self.parts: list[tuple[Transitions, Integers]] = []

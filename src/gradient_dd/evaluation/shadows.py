@@ -37,6 +37,8 @@ class Stability(NamedTuple):
 class TdShadows:
     """Shadows of TD at several step sizes, fed with the same batches as the learners."""
 
+    saved = ("lanes", "sizes")
+
     def __init__(self, n_features: int, unit: float, seed: int) -> None:
         settings = [LEARNERS["td"].setting(alpha=unit * multiple) for multiple in MULTIPLES for _ in range(STARTS)]
         self.lanes = LaneMemory(settings, np.zeros(n_features), precision(n_features))
@@ -50,7 +52,7 @@ class TdShadows:
             part = batch.part(slice(begin, begin + CHUNK))
             with np.errstate(over="ignore", invalid="ignore"):
                 self.sizes.append(np.sqrt((lane_values(part.x, self.lanes.w) ** 2).mean(axis=0)))
-            rows = as_lane_rows(part.x), as_lane_rows(part.x_next), part.x.indices is None
+            rows = as_lane_rows(part.x), as_lane_rows(part.x_next)
             columns = np.zeros((len(part), 1)), part.discount[:, None], part.rho[:, None]
             self.lanes.advance(*rows, columns, np.ones(len(part)))
 

@@ -50,6 +50,11 @@ class Evaluator:
     confidence  of the intervals
     """
 
+    saved = (
+        *("unit", "portfolio", "shadows", "blocks", "sums", "diagnosis", "sample", "kept", "rows", "ahead"),
+        *("_first", "_episode", "_points", "_again", "_next_look"),
+    )
+
     def __init__(
         self,
         n_features: int,
@@ -86,6 +91,7 @@ class Evaluator:
         self.kept: list[tuple[Transitions, Integers]] = []
         self._first: tuple[Transitions, Integers] | None = None
         self.rows = 0
+        self.unit: float | None = None  # of the step sizes, once learning has begun
         self.portfolio: Portfolio | None = None
         self.shadows: TdShadows | None = None
         self._episode: int | None = None
@@ -96,7 +102,7 @@ class Evaluator:
 
     def observe(self, batch: Transitions) -> None:
         """Learn from the next batch of the stream."""
-        check_width(batch.x, self.n_features)
+        check_width(batch, self.n_features)
         before = -1 if self._episode is None else self._episode
         if len(batch) and self._episode is not None and batch.episode[0] < before:
             raise must("The episode of a batch", f"be {before} or more, as before", int(batch.episode[0]))
@@ -144,16 +150,20 @@ class Evaluator:
             return
         self.kept.append((part, group))
         if self.rows > KEPT:
-            self.portfolio, self.shadows = self._begin()
+            portfolio, shadows = self.begin(1.0 / self._mean_square())
             self._first = self.first
             for one, its_group in self._pieces():
-                self.portfolio.learn(one, its_group)
-                self.shadows.learn(one)
+                portfolio.learn(one, its_group)
+                shadows.learn(one)
             self.diagnosis.examine(self.first[0])
             self.kept = []
 
-    def _begin(self) -> tuple[Portfolio, TdShadows]:
-        unit = 1.0 / self._mean_square()
+    def begin(self, unit: float) -> tuple[Portfolio, TdShadows]:
+        """Begin to learn the stream as it passes, with step sizes in this unit; return what learns."""
+        self.unit, (self.portfolio, self.shadows) = unit, self._lanes(unit)
+        return self.portfolio, self.shadows
+
+    def _lanes(self, unit: float) -> tuple[Portfolio, TdShadows]:
         portfolio = Portfolio(self._settings(unit), self.initial_w, self.seed)
         return portfolio, TdShadows(self.n_features, unit, self.seed)
 
@@ -174,7 +184,7 @@ class Evaluator:
 
     def _replayed(self) -> tuple[Portfolio, TdShadows, int]:
         """Return what has learnt from a stream that was kept whole, and how often it was replayed."""
-        portfolio, shadows = self._begin()
+        portfolio, shadows = self._lanes(1.0 / self._mean_square())
         passes = self.passes or int(np.clip(-(-UPDATES // self.rows), 1, MOST_PASSES))
         pieces = self._pieces()
         for turn in range(passes):

@@ -1,4 +1,4 @@
-"""The batch that every source of transitions yields: a log, a data frame, an environment.
+"""Batches of transitions: what every source of an evaluation yields, a log, a data frame or an environment.
 
 A batch keeps what a learner needs, and to which episode each transition belongs. Batches follow each other in time.
 """
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers, numbers
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import must
 from gradient_dd.stream.features import Rows
+from gradient_dd.stream.transitions import ANY, checked_columns, first_wrong, pair_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +79,9 @@ def transitions_of(
     n = len(here.values)
     if there.values.shape != here.values.shape or (there.indices is None) != (here.indices is None):
         raise must("'x_next'", f"have the form of 'x', {here.values.shape}", there.values.shape)
-    columns = [column(name, one, n) for name, one in (("reward", reward), ("discount", discount), ("rho", rho))]
-    reward, discount, rho = columns
-    check_each("'discount'", (discount < 0) | (discount > 1), discount, "be in [0, 1]")
-    check_each("'rho'", rho < 0, rho, "be a number that is zero or more")
+    reward, discount, rho = checked_columns(reward, discount, rho, n)
+    for name, values in (("reward", reward), ("rho", rho)):
+        numbers(f"{name!r}", values, LARGEST)
     was_cut = np.zeros(n, bool) if cut is None else np.asarray(cut, bool)
     if episode is None:
         over = (discount == 0) | was_cut
@@ -97,42 +97,25 @@ def transitions_of(
 
 
 def as_rows(name: str, x: Any) -> Rows:
-    """Return feature rows of finite numbers."""
-    indices, values = x if isinstance(x, tuple) else (None, x)
+    """Return feature rows of finite numbers, their indices in order; `check_width` compares them with p."""
+    indices, values = x if isinstance(x, tuple) and len(x) == 2 else (None, x)
     values = numbers(f"The values of {name!r}", values, LARGEST)
-    if values.ndim != 2 or (indices is not None and np.shape(indices) != values.shape):
-        got = Words(f"{np.shape(indices)} and {values.shape}") if indices is not None else values.shape
-        raise must(f"The shape of {name!r}", "be (n, p), or (n, k) for both indices and values", got)
     if indices is None:
+        if values.ndim != 2:
+            raise must(f"The shape of {name!r}", "be (n, p), or (n, k) for both indices and values", values.shape)
         return Rows(None, values)
-    indices = np.asarray(indices)
-    if indices.dtype.kind not in "iu":
-        raise must(f"The indices of {name!r}", "be whole numbers", indices.dtype)
-    return Rows(indices.astype(np.int64, copy=False), values)
+    n, _, flat = pair_rows(name, (indices, values), ANY, None)
+    shape = n, flat.width
+    return Rows(flat.indices.astype(np.int64, copy=False).reshape(shape), flat.values.reshape(shape))
 
 
-def column(name: str, value: Any, n: int) -> Array:
-    """Return one finite number for each of n transitions."""
-    array = numbers(f"{name!r}", value, LARGEST)
-    if array.shape not in ((), (n,)):
-        raise must(f"The shape of {name!r}", f"be ({n},): one number for each transition", array.shape)
-    return np.ascontiguousarray(np.broadcast_to(array, n))
-
-
-def check_each(what: str, wrong: Booleans, values: Array, rule: str) -> None:
-    """Raise with the first value that is wrong, and its row."""
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise must(f"{what} in row {row}", rule, float(values[row]))
-
-
-def check_width(x: Rows, p: int) -> None:
-    """Raise unless the feature rows are of p features."""
-    if x.indices is None and x.values.shape[1] != p:
-        raise must("The shape of 'x'", f"be (n, {p})", x.values.shape)
-    if x.indices is not None and x.indices.size and not (x.indices.min() >= 0 and x.indices.max() < p):
-        row = int(np.argmax(((x.indices < 0) | (x.indices >= p)).any(axis=1)))
-        raise must(f"The indices in row {row} of 'x'", f"be from 0 to {p - 1}", x.indices[row])
+def check_width(batch: Transitions, p: int) -> None:
+    """Raise unless the feature rows of a batch are of p features."""
+    for name, rows in (("x", batch.x), ("x_next", batch.x_next)):
+        if rows.indices is None and rows.values.shape[1] != p:
+            raise must(f"The shape of {name!r}", f"be (n, {p})", rows.values.shape)
+        if rows.indices is not None and rows.indices.size and not (rows.indices.min() >= 0 and rows.indices.max() < p):
+            raise first_wrong(name, rows.indices, rows.values, p, None)
 
 
 def distinct(parts: list[Rows]) -> Rows:

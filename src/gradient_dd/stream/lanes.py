@@ -4,19 +4,29 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from gradient_dd.arrays import Array, Booleans, Integers, check_memory, numbers, sparse_numbers
+from gradient_dd.arrays import Array, Integers, check_memory, numbers
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.stream_lanes import LaneMemory, LaneRows, lane_rows, plain
+from gradient_dd.engine.stream_lanes import LaneMemory
 from gradient_dd.errors import Words, must, one_of, whole_number
 from gradient_dd.learners import Setting
+from gradient_dd.stream.transitions import (
+    check_each,
+    checked_columns,
+    checked_next_rows,
+    checked_rows,
+    column,
+    coming_factors,
+    start_weights,
+)
 
 PRECISIONS = ("float64", "float32")
 
 
 class StreamLanes:
-    """Lanes to feed with batches of transitions; lane k is a `Learner` with settings[k], to the bit.
+    """Lanes to feed with batches of transitions; lane k has the weights of a `Learner` with settings[k].
+
+    In double precision they are the same to the bit, unless numbers below 2.2e-308 occur: lanes take those for 0.
 
     settings    of one rule, e.g. [LEARNERS["td"].setting(alpha=a) for a in (0.1, 0.01)]
     n_features  length of the feature vectors
@@ -54,11 +64,8 @@ class StreamLanes:
         size = 8 * p * len(self.settings) * (2 if self.settings[0].rule.has_eta else 1)
         check_memory(f"{len(self.settings)} lanes of {p} features", size, "Use fewer lanes or features.")
         self.schedule = check_schedule(schedule)
-        start = numbers("'initial_w'", initial_w)
-        if start.shape not in ((), (p,)):
-            raise must("The shape of 'initial_w'", f"be () or ({p},)", start.shape)
         dtype = np.dtype(one_of("'precision'", precision, PRECISIONS)).type
-        self._memory = LaneMemory(self.settings, np.broadcast_to(start, p), dtype)
+        self._memory = LaneMemory(self.settings, start_weights(initial_w, p), dtype)
         self.episodes = 0
 
     def __repr__(self) -> str:
@@ -102,70 +109,17 @@ class StreamLanes:
         for questions of their own; `weight`, a factor on alpha, likewise. A lane that would diverge stops, keeps its
         last weights, and does not disturb the others. Nothing changes if an argument is refused.
         """
-        here, dense = checked_rows("x", x, self.n_features)
-        n = len(here.begin) - 1
-        names = {"reward": reward, "discount": discount, "rho": rho}
-        shared = all(np.ndim(one) < 2 for one in names.values())
-        columns = [lane_column(name, one, n, 1 if shared else len(self.settings)) for name, one in names.items()]
-        reward, discount, rho = columns
-        check_each("discount", (discount < 0) | (discount > 1), discount, "be in [0, 1]")
-        check_each("rho", rho < 0, rho, "be a number that is zero or more")
-        if x_next is None:
-            check_each("discount", discount != 0, discount, "be 0 where 'x_next' is None")
-        there, dense_next = (here, dense) if x_next is None else checked_rows("x_next", x_next, self.n_features)
-        if len(there.begin) != n + 1 or dense_next != dense:
-            raise must("'x_next'", f"have the form of 'x', with {n} rows", Words(f"{len(there.begin) - 1} rows"))
+        here = checked_rows("x", x, self.n_features)
+        n, lanes = here.n, len(self.settings)
+        shared = all(np.ndim(one) < 2 for one in (reward, discount, rho))
+        reward, discount, rho = checked_columns(reward, discount, rho, n, 1 if shared else lanes)
+        there = checked_next_rows(x_next, here, discount, self.n_features)
         ends = discount[:, 0] == 0
-        counts = self.updates + np.arange(n) if self.schedule.per == "step" else self.episodes + np.cumsum(ends) - ends
         block = weights = None
         if weight is not None:
-            block, weights = np.arange(n), lane_column("weight", weight, n, len(self.settings))
+            block, weights = np.arange(n), numbers("'weight'", column("weight", weight, n, lanes))
             check_each("weight", weights < 0, weights, "be a number that is zero or more")
-        factor = self.schedule.factors(counts + 1)
-        self._memory.advance(here, there, dense, (reward, discount, rho), factor, block, weights)
+        factor = coming_factors(self.schedule, self.updates, self.episodes, ends)
+        rows = here.with_begins(), there.with_begins()
+        self._memory.advance(*rows, (reward, discount, rho), factor, block, weights)
         self.episodes += int(ends.sum())
-
-
-def checked_rows(name: str, x: Any, p: int) -> tuple[LaneRows, bool]:
-    """Return rows of features, and whether they are dense: (n, p), (indices, values) of (n, k), or SciPy rows."""
-    if isinstance(x, tuple):
-        x = pairs_as_rows(name, x, p)
-    if sp.issparse(x):
-        rows = sparse_numbers(f"{name!r}", x)
-        if rows.shape[1] != p:
-            raise must(f"The shape of {name!r}", f"be (n, {p})", rows.shape)
-        rows = rows if rows.has_canonical_format else rows.copy()
-        rows.sum_duplicates()
-        return LaneRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), plain(rows.data)), False
-    values = numbers(f"{name!r}", x)
-    if values.ndim != 2 or values.shape[1] != p:
-        raise must(f"The shape of {name!r}", f"be (n, {p})", values.shape)
-    return lane_rows(None, values), True
-
-
-def pairs_as_rows(name: str, x: tuple[Any, ...], p: int) -> sp.csr_matrix:
-    """Return (indices, values) of (n, k) each as a SciPy matrix."""
-    indices, values = (np.asarray(x[0]), numbers(f"The values of {name!r}", x[1])) if len(x) == 2 else (None, None)
-    if indices is None or values is None or indices.dtype.kind not in "iu" or indices.shape != values.shape:
-        raise must(f"Sparse {name!r}", "be whole indices and values of the same shape (n, k)", x)
-    if indices.size and not (indices.min() >= 0 and indices.max() < p):
-        row = int(np.argmax(((indices < 0) | (indices >= p)).any(axis=1)))
-        raise must(f"The indices in row {row} of {name!r}", f"be from 0 to {p - 1}", indices[row])
-    n, k = indices.shape
-    return sp.csr_matrix((values.ravel(), indices.ravel(), np.arange(n + 1) * k), shape=(n, p))
-
-
-def check_each(name: str, wrong: Booleans, values: Array, rule: str) -> None:
-    """Raise with the first of (n, lanes) values that is wrong, and its row."""
-    if wrong.any():
-        row, lane = np.argwhere(wrong)[0]
-        raise must(f"{name!r} in row {row}", rule, float(values[row, lane]))
-
-
-def lane_column(name: str, value: Any, n: int, lanes: int) -> Array:
-    """Return (n, lanes) finite numbers from one number, (n,) or (n, lanes)."""
-    array = numbers(f"{name!r}", value)
-    if array.shape not in ((), (n,), (n, lanes)):
-        rule = f"be ({n},), or ({n}, {lanes}) with one number for each lane"
-        raise must(f"The shape of {name!r}", rule, array.shape)
-    return np.ascontiguousarray(np.broadcast_to(array[:, None] if array.ndim == 1 else array, (n, lanes)))

@@ -15,25 +15,29 @@ import scipy.sparse as sp
 from gradient_dd.arrays import Array, Integers, check_memory, numbers, sparse_numbers
 from gradient_dd.engine.reference import Metric
 from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
-from gradient_dd.engine.stream import NO_INDICES, QuickStep, Transitions, advance, blank_memory
+from gradient_dd.engine.stream import NO_INDICES, FlatTransitions, QuickStep, StreamState, advance, blank_memory
 from gradient_dd.engine.traces import Before
 from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
-from gradient_dd.learners import Rule, find
-from gradient_dd.stream.feature_vector import NONE, Features, checked_features
-from gradient_dd.stream.features import Features as FeatureMap
-from gradient_dd.stream.learner_file import Counts, checked_map, read_learner, write_learner
-from gradient_dd.stream.many import checked_probability_columns, checked_rows, checked_transitions, matrix_of, places
-from gradient_dd.stream.trace_state import checked_probabilities, no_traces, product, saved_traces
+from gradient_dd.learners import MOVES, SIGNALS, Rule, find
+from gradient_dd.stream.features import Features, checked_map
+from gradient_dd.stream.learner_file import SavedLearner, read_learner
+from gradient_dd.stream.trace_state import no_traces, product, saved_traces
+from gradient_dd.stream.transitions import (
+    NONE,
+    FeatureVector,
+    checked_features,
+    checked_probabilities,
+    checked_probability_columns,
+    checked_rows,
+    coming_factors,
+    flat_transitions,
+    start_weights,
+)
 
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
 PRODUCTS = ("x_x", "x_next", "next_next", "x_z", "z_z")
-KNOWN_SIGNALS = (
-    *("alpha", "beta", "rho", "rho_x", "discount", "delta", "x_eta", "x_change"),
-    *("z_eta", "b_eta", *PRODUCTS),
-)
-KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z", "eta_eta")
-NO_FEATURES = np.empty(0, np.int64), np.empty(0)  # a feature vector without non-zeros
+ALL = slice(None)  # every feature
 PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine and gives the same bits
 REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
 
@@ -64,20 +68,20 @@ class Learner:
         initial_w: Any = 0.0,
         schedule: Schedule = constant,
         rho_mode: str = "R",
-        features: FeatureMap | None = None,
+        features: Features | None = None,
         **parameters: Any,
     ) -> None:
         self.setting = find(learner).setting(rho_mode=rho_mode, **parameters)
         self.n_features = p = whole_number("'n_features'", n_features)
         size = 16 * p * p if self.rule.natural else 40 * p
         check_memory(f"A {self.rule.name} learner of {show(p)} features", size, "Use fewer features.")
-        self.rule.check_known("`Learner`", KNOWN_SIGNALS, KNOWN_MOVES)
+        self.rule.check_known("`Learner`", SIGNALS, MOVES)
         self.schedule = check_schedule(schedule)
         self.features = checked_map(features, p)
         self._quick: QuickStep | None = None
         self._compiles = self.rule.is_plain and not self.rule.natural  # asked in every update, and slow to find out
         self._uses_change = "x_change" in self.rule.arguments
-        self._initial_w = self._start_weights(initial_w)
+        self._initial_w = start_weights(initial_w, p)
         self.reset()
 
     def __repr__(self) -> str:
@@ -128,7 +132,7 @@ class Learner:
         """Return x·w: a number for one feature vector, (n,) for n rows, in any form that `update_many` takes."""
         p = self.n_features
         if isinstance(x, tuple) and len(x) == 2 and np.ndim(x[1]) == 2:
-            x = matrix_of(checked_rows("X", x, p), p)
+            x = checked_rows("X", x, p).matrix(p)
         if isinstance(x, tuple):
             where, given = checked_features("x", x, p)
             weights = self._w[where]
@@ -170,15 +174,14 @@ class Learner:
         probabilities = checked_probabilities(self.rule, rho, pi, mu) if given else (0.0, 0.0)
         delta = self._quick_update(x, reward, discount, x_next, rho)
         if delta is None:
-            delta = self._plain_update(x, reward, discount, x_next, rho, *probabilities)
+            delta = self._plain_update(x, reward, x_next, Before(discount, rho, *probabilities))
         self.updates += 1
         self.episodes += ends
         return delta
 
-    def _plain_update(
-        self, x: Any, reward: float, discount: float, x_next: Any, rho: float, pi: float, mu: float
-    ) -> float:
-        """Make a step with NumPy and return its TD error; whatever is wrong with it is found here."""
+    def _plain_update(self, x: Any, reward: float, x_next: Any, now: Before) -> float:
+        """Make a step with NumPy and return its TD error; whatever is wrong with its features is found here."""
+        discount, rho, *_ = now
         here = checked_features("x", x, self.n_features)
         there = NONE if discount == 0 else checked_features("x_next", x_next, self.n_features)
         signals = self.setting.signals(self._factor(), rho)
@@ -189,7 +192,7 @@ class Learner:
             signals["delta"] = delta
             signals["x_eta"] = self._scale * total(here.values * self._eta[here.where])
             signals["x_change"] = total(here.values * self._change[here.where])
-            traces = self._traces.advanced(self.rule, signals, here, Before(discount, rho, pi, mu))
+            traces = self._traces.advanced(self.rule, signals, here, now)
             z, b = (traces.vectors.get(name, NONE) for name in ("z", "b"))
             if traces.vectors:
                 for name, along in (("z_eta", z), ("b_eta", b)):
@@ -201,10 +204,10 @@ class Learner:
             if metric:
                 x, x_next = self._dense(here), self._dense(there)
                 metric = metric.observed(x)
-                along, along_next = (Features(slice(None), metric.direction(one)) for one in (x, x_next))
+                along, along_next = (FeatureVector(ALL, metric.direction(one)) for one in (x, x_next))
             reach = {"w_x": along, "w_next": along_next, "w_z": z, "eta_x": here, "eta_next": there, "eta_z": z}
             if move["w_change"]:
-                reach["w_change"] = Features(slice(None), self._change.copy())
+                reach["w_change"] = FeatureVector(ALL, self._change.copy())
             self._check_finite(reach, move)
         # Nothing is refused from here on.
         self._metric, self._traces = metric, traces
@@ -219,15 +222,15 @@ class Learner:
         quick = self._quick = self._quick or QuickStep(self.setting, self.n_features)
         here = quick.row(x)
         there = here if discount == 0 else quick.row(x_next)
-        if here is None or there is None or isinstance(x, tuple) != (isinstance(x_next, tuple) or discount == 0):
+        if here is None or there is None or (discount != 0 and isinstance(x, tuple) != isinstance(x_next, tuple)):
             return None
         numbers = self._scale, reward, discount, rho, self._factor()
-        made = quick.step(self._memory, here, there, numbers, self._previous())
+        made = quick.step(self._memory, self._previous(), here, there, numbers)
         if made is None:
             return None
         delta, self._scale = made
-        self._touched = [slice(None)]
-        self._changed = (slice(None),) if here.indices is NO_INDICES else (here.indices.copy(), there.indices.copy())
+        self._touched = [ALL]
+        self._changed = (ALL,) if here[2] is NO_INDICES else (here[2].copy(), there[2].copy())
         return delta
 
     def update_many(
@@ -235,14 +238,13 @@ class Learner:
     ) -> Array:
         """Learn from n transitions, one after the other, and return their TD errors (n,); compiled.
 
-        The result is that of `update` for each of them, to the bit. x and x_next are dense (n, p), pairs (indices,
-        values) of shape (n, k) each, or the rows of a SciPy sparse matrix; reward, discount, rho, pi and mu are numbers
-        or (n,), rho 1 by default. Learners with a trace or with momentum are not compiled here. Nothing changes if an
-        argument is refused. Where a step would diverge, the transitions before it have been learnt, and DivergedError
-        says which one it was.
+        The result is that of `update` for each of them in the same form, to the bit. x and x_next are dense (n, p),
+        pairs (indices, values) of shape (n, k) each, or the rows of a SciPy sparse matrix; values of equal indices are
+        added up first. reward, discount, rho, pi and mu are numbers or (n,), rho 1 by default. Learners with a trace or
+        with momentum are not compiled here. Nothing changes if an argument is refused. Where a step would diverge, the
+        transitions before it have been learnt, and DivergedError says which one it was.
         """
-        p = self.n_features
-        data = checked_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, p)
+        data = flat_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, self.n_features)
         n = len(data.reward)
         probabilities = checked_probability_columns(self.rule, data.rho, pi, mu)
         factor, deltas, done = self._factors(data.discount), np.empty(n), 0
@@ -259,7 +261,9 @@ class Learner:
         """Return the features at which w changed in the last step; some may stand twice."""
         if not self._changed or not self._uses_change:
             return NO_INDICES
-        return np.concatenate([places(where, self.n_features) for where in self._changed])
+        if any(isinstance(where, slice) and where == ALL for where in self._changed):
+            return np.arange(self.n_features)
+        return np.concatenate([NO_INDICES if isinstance(where, slice) else where for where in self._changed])
 
     def _factor(self) -> float:
         """Return the factor of the schedule for the coming update."""
@@ -269,29 +273,28 @@ class Learner:
         """Return the factor of the schedule for each coming update, or one for all of them."""
         if isinstance(self.schedule.function, Constant):
             return np.ones(1)
-        if self.schedule.per == "step":
-            return self.schedule.factors(self.updates + np.arange(1, len(discount) + 1))
-        ends = discount == 0
-        return self.schedule.factors(self.episodes + np.cumsum(ends) - ends + 1)
+        return coming_factors(self.schedule, self.updates, self.episodes, discount == 0)
 
-    def _advance(self, data: Transitions, factor: Array, deltas: Array, first: int) -> int:
+    def _advance(self, data: FlatTransitions, factor: Array, deltas: Array, first: int) -> int:
         """Make compiled steps from a row on, and return the row at which they stopped."""
         scale = np.array([self._scale])
-        done = advance(self._memory, scale, self.setting, data, factor, self._previous(), deltas, first)
+        state = StreamState(self._memory, scale, self._previous(), deltas)
+        done = advance(self.setting, state, data, factor, first)
         if done > first:
-            self._scale, self._touched = float(scale[0]), [slice(None)]
-            self._changed = tuple(where for where, _ in self._row(data, done - 1)[::3])
+            self._scale, self._touched = float(scale[0]), [ALL]
+            x, _, _, x_next, _ = self._row(data, done - 1)
+            pairs = [row for row in (x, x_next) if row is not None]
+            self._changed = (ALL,) if data.layout == "dense" else tuple(where for where, _ in pairs)
             self.updates += done - first
             self.episodes += int(np.count_nonzero(data.discount[first:done] == 0))
         return done
 
-    def _row(self, data: Transitions, t: int) -> tuple[Any, ...]:
-        """Return one transition as `update` takes it, its features as pairs without zeros."""
-        dense, goes_on = data.layout == "dense", data.discount[t] != 0
-        x, x_next = data.x.row(t, dense), data.x_next.row(t, dense) if goes_on else NO_FEATURES
-        return x, data.reward[t], data.discount[t], x_next, data.rho[t]
+    def _row(self, data: FlatTransitions, t: int) -> tuple[Any, ...]:
+        """Return one transition as `update` takes it."""
+        x_next = data.x_next.row(t) if data.discount[t] != 0 else None
+        return data.x.row(t), data.reward[t], data.discount[t], x_next, data.rho[t]
 
-    def _check_finite(self, reach: dict[str, Features], move: dict[str, float]) -> None:
+    def _check_finite(self, reach: dict[str, FeatureVector], move: dict[str, float]) -> None:
         """Raise if a step would move a weight by more than LIMIT, or scale η beyond it; moves go along `reach`."""
         steps = {name: abs(move[name]) * np.abs(along.values).max(initial=0.0) for name, along in reach.items()}
         if self._metric:
@@ -306,7 +309,7 @@ class Learner:
                     "The last finite weights are kept. Try a smaller alpha."
                 )
 
-    def _move_w(self, moves: list[tuple[Features, float]]) -> None:
+    def _move_w(self, moves: list[tuple[FeatureVector, float]]) -> None:
         for where in self._changed:
             self._change[where] = 0.0
         for (where, values), coefficient in moves:
@@ -315,7 +318,7 @@ class Learner:
                 self._change[where] += coefficient * values
         self._changed = tuple(where for (where, _), _ in moves)
 
-    def _move_eta(self, moves: list[tuple[Features, float]], eta_eta: float) -> None:
+    def _move_eta(self, moves: list[tuple[FeatureVector, float]], eta_eta: float) -> None:
         shrink = 1.0 + eta_eta
         self._scale *= shrink
         if shrink == 0:
@@ -331,31 +334,25 @@ class Learner:
 
     def _clear_eta(self) -> None:
         """Set η to zero; where few updates touched it since it last was, those places alone."""
-        for where in self._touched if len(self._touched) <= REMEMBERED else [slice(None)]:
+        for where in self._touched if len(self._touched) <= REMEMBERED else [ALL]:
             self._eta[where] = 0.0
         self._touched.clear()
         self._scale = 1.0
 
-    def _dense(self, features: Features) -> Array:
+    def _dense(self, features: FeatureVector) -> Array:
         x = np.zeros(self.n_features)
         x[features.where] = features.values
         return x
 
-    def _start_weights(self, initial_w: Any) -> Array:
-        weights = numbers("'initial_w'", initial_w)
-        if weights.shape not in ((), (self.n_features,)):
-            raise must("The shape of 'initial_w'", f"be () or ({self.n_features},)", weights.shape)
-        return np.array(np.broadcast_to(weights, self.n_features))
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
-        state = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
+        arrays = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
         if self._metric:
-            state["metric"] = self._metric.inverse
+            arrays["metric"] = self._metric.inverse
         if self.rule.traces:
-            state |= self._traces.arrays(self.n_features)
-        counts = Counts(self.updates, self.episodes, self._scale)
-        write_learner(path, self.setting, self.n_features, self.schedule, counts, state, self.features)
+            arrays |= self._traces.arrays(self.n_features)
+        counts = self.updates, self.episodes, self._scale
+        SavedLearner(self.setting, self.n_features, self.schedule, self.features, counts, arrays).write(path)
 
     @classmethod
     def load(
@@ -364,7 +361,7 @@ class Learner:
         *,
         learner: Rule | None = None,
         schedule: Schedule | None = None,
-        features: FeatureMap | None = None,
+        features: Features | None = None,
     ) -> Self:
         """Return the learner that a file holds; it learns on as if it had never been saved.
 
@@ -374,21 +371,21 @@ class Learner:
         agent = cls(
             saved.setting.rule,
             saved.n_features,
-            initial_w=saved.state["initial_w"],
+            initial_w=saved.arrays["initial_w"],
             schedule=saved.schedule,
             rho_mode=saved.setting.rho_mode,
             features=saved.features,
             **saved.setting.values,
         )
         for part, name in ((agent._w, "w"), (agent._eta, "eta"), (agent._change, "change")):
-            part[:] = saved.state[name]
+            part[:] = saved.arrays[name]
         agent._changed = (np.flatnonzero(agent._change),)
         agent.updates, agent.episodes, agent._scale = saved.counts
-        agent._touched = [slice(None)]
+        agent._touched = [ALL]
         if agent.rule.traces:
-            agent._traces = saved_traces(agent.rule, saved.state)
+            agent._traces = saved_traces(agent.rule, saved.arrays)
         if agent._metric:
-            agent._metric.inverse, agent._metric.count = saved.state["metric"], agent.updates
+            agent._metric.inverse, agent._metric.count = saved.arrays["metric"], agent.updates
         return agent
 
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine import ladder
+from gradient_dd.errors import number, whole_number
+from gradient_dd.files import DamagedFileError
 from gradient_dd.stream.learner import LIMIT
 
 # Arrays and numbers that a file of a learner needs; all else follows from the ladder.
@@ -58,7 +60,17 @@ class ShadowCopies:
         return {name: getattr(self, name) for name in ARRAYS}, {name: getattr(self, name) for name in NUMBERS}
 
     def take(self, arrays: dict[str, Array], numbers: dict[str, Any]) -> None:
-        """Become the copies that `kept` returned these arrays and numbers of."""
+        """Become the copies that `kept` returned these arrays and numbers of; raise if they are those of others."""
+        shapes = {name: getattr(self, name).shape for name in ARRAYS}
+        if {name: array.shape for name, array in arrays.items()} != shapes or set(numbers) != set(NUMBERS):
+            raise DamagedFileError("other arrays")
+        if not all(array.dtype == np.float64 for array in arrays.values()):
+            raise DamagedFileError("arrays that are not numbers")
+        for name in set(NUMBERS) - {"norms"}:
+            whole_number(f"{name!r}", numbers[name], at_least=0)
+        number("'norms'", "be zero or more", numbers["norms"], low=0.0)
+        if numbers["chosen"] >= len(self.bias) or numbers["steps"] >= ladder.BLOCK:
+            raise DamagedFileError("other numbers")
         for name, value in [*arrays.items(), *numbers.items()]:
             setattr(self, name, value)
 

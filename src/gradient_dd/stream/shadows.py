@@ -34,9 +34,13 @@ from gradient_dd.engine import ladder
 from gradient_dd.engine.ladder import STARTS, Rung
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.errors import DivergedError, boolean, must, number, whole_number
-from gradient_dd.stream.feature_vector import checked_features
+from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.stream.learner import LIMIT
+from gradient_dd.stream.learner_file import described_schedule, saved_schedule
 from gradient_dd.stream.shadow_copies import ShadowCopies
+from gradient_dd.stream.transitions import checked_features, start_weights
+
+SHADOW_FILE = FileKind("shadow learner", "a ShadowLearner saved by gradient-dd", 3)
 
 
 class ShadowLearner:
@@ -67,14 +71,12 @@ class ShadowLearner:
         rule = "be a positive number"
         self.alpha = None if alpha is None else number("'alpha'", rule, alpha, low=0.0, positive=True)
         self.schedule = check_schedule(schedule)
-        start = numbers("'initial_w'", initial_w)
-        if start.shape not in ((), (p,)):
-            raise must("The shape of 'initial_w'", f"be () or ({p},)", start.shape)
+        start = start_weights(initial_w, p)
         self._random = np.random.default_rng(whole_number("'seed'", seed, at_least=0))
         self._signs = np.random.PCG64DXSM(seed)
         self.updates = self.episodes = 0
         kept = ladder.WIDE if alpha is None else ladder.NARROW
-        self._copies = ShadowCopies(kept, np.array(np.broadcast_to(start, p)), self._random_vectors())
+        self._copies = ShadowCopies(kept, start, self._random_vectors())
 
     def __repr__(self) -> str:
         alpha = "" if self.alpha is None else f"alpha={self.alpha:g}, "
@@ -148,9 +150,18 @@ class ShadowLearner:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
-        from gradient_dd.stream.shadow_file import write_shadow_learner
-
-        write_shadow_learner(path, self)
+        arrays, numbers = self._copies.kept()
+        header = {
+            "n_features": self.n_features,
+            "alpha": self.alpha,
+            "schedule": described_schedule(self.schedule),
+            "updates": self.updates,
+            "episodes": self.episodes,
+            "random": self._random.bit_generator.state,
+            "signs": self._signs.state,
+            "numbers": numbers,
+        }
+        write_file(path, SHADOW_FILE, header, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, schedule: Schedule | None = None) -> Self:
@@ -158,15 +169,16 @@ class ShadowLearner:
 
         A schedule function of your own is not in the file: give it again.
         """
-        from gradient_dd.stream.shadow_file import read_shadow_learner
-
-        header, arrays, kept = read_shadow_learner(path, schedule)
-        agent = cls(header["n_features"], header["alpha"], schedule=kept)
-        agent.updates, agent.episodes = header["updates"], header["episodes"]
-        agent._random.bit_generator.state = header["random"]
-        agent._signs.state = header["signs"]
-        agent._copies.take(arrays, header["numbers"])
-        return agent
+        with open_saved(path, SHADOW_FILE) as (header, arrays):
+            if arrays["foretold"].shape != (header["n_features"],):  # before a learner of that size is made
+                raise DamagedFileError("another number of features")
+            kept = saved_schedule(path, header["schedule"], schedule)
+            agent = cls(header["n_features"], header["alpha"], schedule=kept)
+            agent.updates = whole_number("'updates'", header["updates"], at_least=0)
+            agent.episodes = whole_number("'episodes'", header["episodes"], at_least=0)
+            agent._random.bit_generator.state, agent._signs.state = header["random"], header["signs"]
+            agent._copies.take(arrays, header["numbers"])
+            return agent
 
 
 def nonzeros(name: str, x: Any, p: int) -> tuple[Any, Array]:

@@ -1,15 +1,14 @@
 """The traces of a learner that is fed one transition at a time: sparse where its features are."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.traces import START, Before, Memory, memory_at_first, trace_numbers
-from gradient_dd.errors import BadRequestError, must, number
 from gradient_dd.learners import Rule
-from gradient_dd.stream.feature_vector import NONE, Features
+from gradient_dd.stream.transitions import NONE, FeatureVector
 
 SMALLEST = 2.0**-53  # of its largest entry: a smaller one is dropped from a sparse trace, and is below its rounding
 
@@ -17,11 +16,11 @@ SMALLEST = 2.0**-53  # of its largest entry: a smaller one is dropped from a spa
 class TraceState(NamedTuple):
     """Traces, the numbers they keep, and the transition before. A step makes a new one, so a refused step is undone."""
 
-    vectors: dict[str, Features]
+    vectors: dict[str, FeatureVector]
     memory: dict[str, Memory]
     before: Before = START
 
-    def advanced(self, rule: Rule, signals: Mapping[str, float], x: Features, now: Before) -> "TraceState":
+    def advanced(self, rule: Rule, signals: Mapping[str, float], x: FeatureVector, now: Before) -> "TraceState":
         """Return the traces after one more x; `now` is the transition that x begins."""
         vectors, memory = {}, {}
         for trace in rule.traces:
@@ -52,7 +51,7 @@ def saved_traces(rule: Rule, state: Mapping[str, Array]) -> TraceState:
     for trace in rule.traces:
         values = state[f"trace_{trace.name}"]
         where = np.flatnonzero(values)
-        vectors[trace.name] = Features(where, values[where])
+        vectors[trace.name] = FeatureVector(where, values[where])
         memory[trace.name] = tuple(map(float, state[f"memory_{trace.name}"]))
     return TraceState(vectors, memory, Before(*map(float, state["before"])))
 
@@ -65,13 +64,13 @@ def array_shapes(rule: Rule, p: int) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def combined(decay: float, z: Features, gain: float, x: Features) -> Features:
+def combined(decay: float, z: FeatureVector, gain: float, x: FeatureVector) -> FeatureVector:
     """Return decay z + gain x; of a sparse sum, entries below SMALLEST of the largest are dropped."""
     if isinstance(x.where, slice) or (isinstance(z.where, slice) and z.values.size):
         total = np.zeros(max(len(x.values) if isinstance(x.where, slice) else 0, len(z.values), 1 + highest(z, x)))
         total[z.where] = decay * z.values
         total[x.where] += gain * x.values
-        return Features(slice(None), total)
+        return FeatureVector(slice(None), total)
     places = np.concatenate([np.empty(0, np.int64) if isinstance(z.where, slice) else z.where, x.where])
     where, which = np.unique(places, return_inverse=True)
     values = np.zeros(len(where))
@@ -79,15 +78,15 @@ def combined(decay: float, z: Features, gain: float, x: Features) -> Features:
     values[which[len(z.values) :]] += gain * x.values
     large = np.abs(values) > SMALLEST * np.abs(values).max(initial=0.0)
     large |= ~np.isfinite(values)  # what has diverged is seen, and not dropped
-    return Features(where[large], values[large])
+    return FeatureVector(where[large], values[large])
 
 
-def highest(*vectors: Features) -> int:
+def highest(*vectors: FeatureVector) -> int:
     """Return the highest index of sparse vectors, or -1."""
     return max(int(v.where.max()) if not isinstance(v.where, slice) and v.where.size else -1 for v in vectors)
 
 
-def product(x: Features, z: Features) -> float:
+def product(x: FeatureVector, z: FeatureVector) -> float:
     """Return x·z."""
     if isinstance(x.where, slice):
         return float(x.values[z.where] @ z.values) if x.values.size else 0.0
@@ -95,19 +94,3 @@ def product(x: Features, z: Features) -> float:
         return float(z.values[x.where] @ x.values) if z.values.size else 0.0
     _, here, there = np.intersect1d(x.where, z.where, assume_unique=True, return_indices=True)
     return float(x.values[here] @ z.values[there])
-
-
-def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[float, float]:
-    """Return π and μ of an action, or raise: where a trace needs one that is missing, or ρ is not their ratio."""
-    for name, value in (("pi", pi), ("mu", mu)):
-        if value is None and f"{name}_before" in rule.trace_arguments:
-            policy = {"pi": "target", "mu": "behaviour"}[name]
-            what = f"{rule.name} needs {name!r}, the probability of the action under the {policy} policy"
-            raise BadRequestError(f"{what}. Give it to every update.")
-    if pi is not None:
-        pi = number("'pi'", "be a probability", pi, low=0.0, high=1.0)
-    if mu is not None:
-        mu = number("'mu'", "be a probability above 0", mu, low=0.0, high=1.0, positive=True)
-    if pi is not None and mu is not None and abs(rho * mu - pi) > 1e-6:
-        raise must("'rho'", f"be pi / mu, which is {pi / mu:.6g}", rho)
-    return 0.0 if pi is None else pi, 0.0 if mu is None else mu

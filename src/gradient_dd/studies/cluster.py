@@ -123,7 +123,10 @@ def no_answer(address: str, error: Exception) -> Exception:
 
 
 def send_by_value(function: Callable[..., Any]) -> None:
-    """Let the module of a function travel whole, unless workers have it: this package, or the program itself."""
+    """Let the module of a function travel whole, unless workers have it: this package, or the program itself.
+
+    Only here does the package pickle what is a user's: it goes from his process to workers that he started himself.
+    """
     with extra("cluster"):
         import cloudpickle
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, numbers
 from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
-from gradient_dd.npz import DamagedError, read_arrays
+from gradient_dd.files import DamagedFileError, read_arrays
 from gradient_dd.tasks.exact import Moments
 
 ARRAYS = ("x", "reward", "discount", "x_next")  # rho, 1 where it is left out, is the fifth
@@ -101,7 +101,7 @@ def arrays_of_csv(file: Path) -> dict[str, Any]:
         count = sum(bool(re.fullmatch(rf"{prefix}\d+", str(column))) for column in frame.columns)
         columns = [f"{prefix}{i}" for i in range(count)]
         if missing := [column for column in columns if column not in frame]:
-            raise DamagedError(f"{count} columns {prefix}0, {prefix}1, …, but none called {missing[0]}")
+            raise DamagedFileError(f"{count} columns {prefix}0, {prefix}1, …, but none called {missing[0]}")
         found |= {name: frame[columns].to_numpy()} if columns else {}
     return found
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from gradient_dd.arrays import Array, check_memory
 from gradient_dd.errors import Words, must, number, show, whole_number
-from gradient_dd.stream.feature_vector import checked_features
 from gradient_dd.stream.learner import Learner
+from gradient_dd.stream.transitions import checked_features
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import Moments
 from gradient_dd.theory.trust_region import penalised_step

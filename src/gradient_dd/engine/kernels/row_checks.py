@@ -4,9 +4,10 @@ import numpy as np
 
 from gradient_dd.engine.kernels.compiler import COMPILE
 from gradient_dd.engine.kernels.keep import kept
+from gradient_dd.engine.stream import IN_ORDER, OUTSIDE, UNORDERED
 
 SIZE_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # of a double, all but its sign
-FEW = 24  # indices of a row that are compared pair by pair; more are sorted
+CHUNK = 512  # rows that are looked at while they are in the cache
 
 
 @kept(nogil=True, **COMPILE)
@@ -22,12 +23,31 @@ def largest_bits(words):
 
 
 @kept(nogil=True, **COMPILE)
-def within(indices, p):
-    """Return whether all indices are from 0 to p − 1."""
-    sound = True
-    for j in range(indices.size):
-        sound &= (indices[j] >= 0) & (indices[j] < p)
-    return sound
+def pairs_order(indices, values, width, p):
+    """Return IN_ORDER, UNORDERED or OUTSIDE for the indices of rows that all have the same width.
+
+    An index that stands again with a value of 0 is in order. Loops over a chunk of rows run as vectors.
+    """
+    outside, falls, last = np.int64(0), np.int64(0), np.int64(p - 1)
+    size, step, one = np.uintp(indices.size), np.uintp(width), np.uintp(1)
+    for begin in range(np.uintp(0), size, max(one, np.uintp(CHUNK) * step)):
+        end = min(size, begin + np.uintp(CHUNK) * step)
+        for j in range(begin, end):
+            index = np.int64(indices[j])
+            outside |= index | (last - index)  # becomes negative, for good, where one of the two is
+        for j in range(begin + one, end):
+            falls += indices[j] <= indices[j - one]
+        for j in range(begin + step, end, step):  # from one row to the next they may fall
+            falls -= indices[j] <= indices[j - one]
+    if outside < 0:
+        return OUTSIDE
+    if falls:
+        for begin in range(0, indices.size, width):
+            for j in range(begin + 1, begin + width):
+                again = (indices[j] == indices[j - 1]) & (values[j] == 0.0)
+                if indices[j] <= indices[j - 1] and not again:
+                    return UNORDERED
+    return IN_ORDER
 
 
 @kept(nogil=True, **COMPILE)
@@ -43,18 +63,11 @@ def columns_are_sound(reward, discount, rho):
 
 @kept(nogil=True, **COMPILE)
 def row_is_sound(indices, values, p):
-    """Return whether the values of one row are finite, and its indices from 0 to p − 1, each once."""
-    sound = True
+    """Return whether the values of one row are finite, and its indices from 0 to p − 1, in order and each once."""
+    sound, last = True, -1
     for j in range(values.size):
         sound &= abs(values[j]) < np.inf
     for j in range(indices.size):
-        sound &= (indices[j] >= 0) & (indices[j] < p)
-    if indices.size > FEW:
-        indices = np.sort(indices)
-        for j in range(1, indices.size):
-            sound &= indices[j] != indices[j - 1]
-    else:
-        for i in range(1, indices.size):
-            for j in range(i):
-                sound &= indices[i] != indices[j]
+        sound &= (indices[j] > last) & (indices[j] < p)
+        last = indices[j]
     return sound

@@ -23,6 +23,7 @@ from numba import types
 from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, typed_as_any
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
 from gradient_dd.engine.kernels.rules import IN_A_ROW, make_coefficients
+from gradient_dd.engine.stream import FeatureRows
 from gradient_dd.learners import Rule
 
 FAR_AHEAD = {"rows": 6, "pairs": 6, "single": 24, "dense": 0}  # rows by which features are fetched ahead
@@ -123,13 +124,22 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
         for j in range(begin, end):
             fetch(flat, np.uintp(rows.indices[j]) * parts)
 
-    def run(memory, scale, start, own, only_next, x, x_next, reward, discount, rho, factor, previous, deltas, begin):
+    def run(state, constants, x, x_next, columns, begin):
         """Make a step for every row from `begin` on; return the first row not made, or how many rows there are.
 
         A row is not made where a move or the scale of η leaves its bounds, or η is forgotten. The row of x' is not
-        looked at where its discount is 0. `factor` has one number for each row, or one for all. `previous` are the
-        features at which w changed in the step before the first. With `only_next` the ratio of the x half is 1.
+        looked at where its discount is 0.
+
+        state      what is changed, in the order of `StreamState`
+        constants  alpha and zeta, the rule's own parameters, and whether the ratio of the x half is 1
+        x, x_next  in the order of `FeatureRows`
+        columns    reward, discount and rho (n,), and the factor of the schedule, (n,) or (1,)
         """
+        memory, scale, previous, deltas = state
+        start, own, only_next = constants
+        x = FeatureRows(x[0], x[1], x[2], x[3], x[4])
+        x_next = FeatureRows(x_next[0], x_next[1], x_next[2], x_next[3], x_next[4])
+        reward, discount, rho, factor = columns
         flat, parts = memory.reshape(memory.size), np.uintp(memory.shape[1])
         n, varies = np.uintp(reward.size), factor.size > 1
         first = np.uintp(begin)

@@ -16,6 +16,7 @@ from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, use_wide
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
 from gradient_dd.engine.kernels.rules import IN_LANES, make_coefficients
 from gradient_dd.engine.kernels.stream import LARGEST_SCALE, LIMIT, SMALLEST_SCALE, fetch
+from gradient_dd.engine.stream import FeatureRows
 from gradient_dd.learners import Rule
 
 AHEAD = 6  # rows by which features are fetched ahead
@@ -125,19 +126,28 @@ def lanes_kernel(rule: Rule, dense: bool, per_lane: bool, double: bool) -> Any:
             scale[lane] = 1.0
         return True
 
-    def run(memory, scale, start, own, only_next, stopped, x, x_next, data, factor, last, moved, sums, every, done):
+    def run(state, constants, x, x_next, data, counts):
         """Make a step of every lane for every row.
 
-        memory   (p, parts, lanes);  scale (lanes,) of η;  start (2, lanes) alpha and zeta;  own (parameters, lanes)
-        stopped  (lanes,) the step at which a lane would have left its bounds: it stands still from there on; −1: none
-        data     reward, discount, rho: (n, 1) or (n, lanes);  goes_on (n,) whether x' is looked at;
-                 block (n,);  weights (blocks, lanes) of alpha
-        last     (p, 2) x and x' of the step before the first;  moved (2, lanes) its w_x and w_next; both are kept
-        sums     (p, lanes) gets w after every so many steps, counted with `done`, the steps before the first
+        state      memory (p, parts, lanes); the scale (lanes,) of η; stopped (lanes,), the step at which a lane would
+                   have left its bounds and stands still from there on, −1 for none; last (p, 2), x and x' of the step
+                   before, and moved (2, lanes), its w_x and w_next; sums (p, lanes), the sum of w after every so many
+                   steps
+        constants  alpha and zeta (2, lanes); the rule's own parameters (parameters, lanes); whether the ratio of the x
+                   half is 1 (lanes,)
+        x, x_next  in the order of `FeatureRows`
+        data       reward, discount, rho: (n, 1) or (n, lanes); whether x' is used (n,); the factor of the schedule
+                   (n,); the block (n,) of every row; weights (blocks, lanes) of alpha
+        counts     after how many steps w is added to the sums, 0 for never; the steps before the first
         """
         use_widest_vectors()
+        memory, scale, stopped, last, moved, sums = state
+        start, own, only_next = constants
+        x = FeatureRows(x[0], x[1], x[2], x[3], x[4])
+        x_next = FeatureRows(x_next[0], x_next[1], x_next[2], x_next[3], x_next[4])
+        reward, discount, rho, goes_on, factor, block, weights = data
+        every, done = counts
         lanes = scale.size
-        reward, discount, rho, goes_on, block, weights = data
         x_w, next_w, x_eta, x_change = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
         w_x, w_next, eta_x, shrink = np.zeros(lanes), np.zeros(lanes), np.zeros(lanes), np.zeros(lanes)
         flat, width = memory.reshape(memory.size), np.uintp(memory.shape[1] * memory.shape[2])
@@ -154,7 +164,8 @@ def lanes_kernel(rule: Rule, dense: bool, per_lane: bool, double: bool) -> Any:
                 changes(x, t, last, moved[0], moved[1], x_change)
                 if t > 0:
                     forget(last, x, t - 1)
-                    forget(last, x_next, t - 1)
+                    if goes_on[t - 1]:
+                        forget(last, x_next, t - 1)
                 else:
                     last[:] = 0.0
             on_x, on_next = reach(x, t), reach(x_next, t) if goes_on[t] else 0.0

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
 from gradient_dd.evaluation.log.columns import USUAL
-from gradient_dd.npz import DamagedError, read_arrays
+from gradient_dd.files import DamagedFileError, read_arrays
 
 CHUNK = 65_536  # rows
 CSV_BYTES = 8 << 20  # of a block of a CSV file
@@ -140,7 +140,7 @@ def npz_source(file: Path) -> Source:
     """Return the source of the arrays of a .npz file."""
     try:
         return arrays_source(file.name, read_arrays(file))
-    except DamagedError as error:
+    except DamagedFileError as error:
         raise must(f"The log {file.name}", "be readable", Words(error)) from None
 
 

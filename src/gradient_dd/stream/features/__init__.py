@@ -3,12 +3,10 @@
 from typing import Any
 
 from gradient_dd.errors import must, unknown
-from gradient_dd.stream.features.bases import Columns, Fourier, Polynomial, RadialBasis
+from gradient_dd.stream.features.dense import Columns, Fourier, Own, Polynomial, RadialBasis
 from gradient_dd.stream.features.kind import Features, Rows
-from gradient_dd.stream.features.one_hot import OneHot
-from gradient_dd.stream.features.own import Own
+from gradient_dd.stream.features.sparse import OneHot, TileCoder
 from gradient_dd.stream.features.structured import Structured, bounds_of, layout_of
-from gradient_dd.stream.features.tiles import TileCoder
 
 __all__ = [
     "FEATURES",
@@ -58,3 +56,12 @@ def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Fea
     low, high = bounds_of(space)
     flat = from_data({"kind": kind, "low": low, "high": high, **parameters})
     return flat if layout[0] == "box" else Structured(layout, flat)
+
+
+def checked_map(features: Any, p: int) -> Features | None:
+    """Return a feature map that gives p features, or None, or raise; a map of the user's own may not know p yet."""
+    if features is not None and not isinstance(features, Features):
+        raise must("'features'", "be a feature map, e.g. TileCoder(...) or Own(function)", features)
+    if features is not None and features.n_features not in (0, p):
+        raise must("'n_features'", f"be {features.n_features}, as 'features' has", p)
+    return features

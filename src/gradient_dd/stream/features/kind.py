@@ -12,6 +12,7 @@ and is called with one observation for the features of a single step, as `Learne
 """
 
 from abc import ABC, abstractmethod
+from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -56,9 +57,13 @@ class Features(ABC):
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations, (n, dimensions) or (n,)."""
 
-    @abstractmethod
     def as_data(self) -> dict[str, Any]:
-        """Return the map as plain data."""
+        """Return the map as plain data: its kind, and what it was made from."""
+        data: dict[str, Any] = {"kind": self.kind}
+        for name in signature(type(self)).parameters:
+            value = getattr(vars(self).get("box", self) if name in Box._fields else self, name)
+            data[name] = value.tolist() if isinstance(value, np.ndarray) else value
+        return data
 
     def __call__(self, observation: Any) -> Any:
         """Return the features of one observation: (indices, values), or a dense vector."""

@@ -15,7 +15,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Words, must
 from gradient_dd.stream.features.kind import Features, Rows, matrix
-from gradient_dd.stream.features.one_hot import OneHot
+from gradient_dd.stream.features.sparse import OneHot
 
 Layout = list[Any]
 

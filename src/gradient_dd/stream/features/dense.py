@@ -1,12 +1,12 @@
-"""Dense bases over a box: Fourier, radial and polynomial features."""
+"""Dense features: Fourier, radial and polynomial bases over a box, scaled columns, and functions of your own."""
 
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import LARGEST, Array, Integers, numbers
-from gradient_dd.errors import boolean, must, number, whole_number
+from gradient_dd.arrays import LARGEST, Array, Integers, as_floats, numbers
+from gradient_dd.errors import GradientDDError, Words, boolean, must, number, whole_number
 from gradient_dd.stream.features.kind import Box, Features, Rows, box, matrix
 
 MOST = 2**20  # features of a dense basis: more would be a matrix nobody wants
@@ -24,15 +24,6 @@ class BoxFeatures(Features):
     def of_unit(self, U: Array) -> Array:
         """Return the features of observations in the unit box, (n, p)."""
         raise NotImplementedError
-
-    def _box_data(self) -> dict[str, Any]:
-        """Return the kind and the bounds as plain data."""
-        return {
-            "kind": self.kind,
-            "low": self.box.low.tolist(),
-            "high": self.box.high.tolist(),
-            "outside": self.box.outside,
-        }
 
 
 def exponents(order: int, dimensions: int, what: str) -> Integers:
@@ -58,10 +49,6 @@ class Fourier(BoxFeatures):
         """Return the cosines."""
         return np.cos(np.pi * (U @ self.frequencies.T))
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the map as plain data."""
-        return self._box_data() | {"order": self.order}
-
 
 class Polynomial(BoxFeatures):
     """Products of powers: x_c = Π u_i^c_i, for every c with all c_i up to `degree`, u being scaled to [0, 1]."""
@@ -77,10 +64,6 @@ class Polynomial(BoxFeatures):
     def of_unit(self, U: Array) -> Array:
         """Return the products."""
         return np.prod(U[:, None, :] ** self.powers[None], axis=2)
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the map as plain data."""
-        return self._box_data() | {"degree": self.degree}
 
 
 class RadialBasis(BoxFeatures):
@@ -116,11 +99,6 @@ class RadialBasis(BoxFeatures):
         bumps = np.exp(-(distance - nearest) / (2 * scale**2))
         return bumps / bumps.sum(axis=1, keepdims=True) if self.normalised else bumps
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the map as plain data."""
-        own = {"per_dimension": self.per_dimension, "width": self.width, "normalised": self.normalised}
-        return self._box_data() | own
-
 
 class Columns(Features):
     """The observations themselves as features, shifted and scaled as asked, with a 1 at the end by default.
@@ -138,10 +116,14 @@ class Columns(Features):
             raise must("'scale'", "be positive, with one number for each of 'shift'", self.scale)
         self.intercept = boolean("'intercept'", intercept)
         self.n_features = self.nonzeros = len(self.shift) + self.intercept
+        unknown = isinstance(largest, float) and largest == np.inf
         rule = "be a number that is zero or more, or infinite"
-        self.bound = (
-            np.inf if isinstance(largest, float) and largest == np.inf else number("'largest'", rule, largest, low=0.0)
-        )
+        self.bound = np.inf if unknown else number("'largest'", rule, largest, low=0.0)
+
+    @property
+    def largest(self) -> float:
+        """The largest |x|² that is known of."""
+        return self.bound
 
     @classmethod
     def fitted(cls, observations: Any, intercept: bool = True) -> "Columns":
@@ -161,12 +143,43 @@ class Columns(Features):
             X = numbers("Scaled observations", (matrix(observations, len(self.shift)) - self.shift) / self.scale)
         return Rows(None, np.column_stack([X, np.ones(len(X))]) if self.intercept else X)
 
+
+class Own(Features):
+    """A function of one observation that returns a vector, or an object with `transform` for many.
+
+    `bound` is not known: it is taken from the first observations that are given, and grows with what is seen.
+    """
+
+    kind = "own"
+
+    def __init__(self, function: Any, n_features: int | None = None) -> None:
+        if not callable(function) and not hasattr(function, "transform"):
+            raise must("A feature map of your own", "be a function, or have 'transform'", function)
+        self.function, self.bound = function, 0.0
+        self.n_features = self.nonzeros = 0 if n_features is None else whole_number("'n_features'", n_features)
+
+    def rows(self, observations: Any) -> Rows:
+        """Return the features of n observations, dense."""
+        try:
+            if hasattr(self.function, "transform"):
+                found = self.function.transform(observations)
+            else:
+                found = [self.function(observation) for observation in observations]
+        except GradientDDError:
+            raise
+        except Exception as error:  # the function is the user's, and may raise anything
+            got = Words(f"{type(error).__name__}: {error}")
+            raise must("A feature map of your own", "run on the observations", got) from error
+        dense = as_floats("Features of your own", found.toarray() if hasattr(found, "toarray") else found)
+        values = matrix(dense, self.n_features or (dense.shape[1] if dense.ndim == 2 else 1))
+        self.n_features = self.nonzeros = values.shape[1]
+        self.bound = max(self.bound, float((values**2).sum(axis=1).max(initial=0.0)))
+        return Rows(None, values)
+
+    def __call__(self, observation: Any) -> Any:
+        """Return the features of one observation, which may be anything that the function takes."""
+        return self.rows([observation]).one(0)
+
     def as_data(self) -> dict[str, Any]:
-        """Return the map as plain data."""
-        return {
-            "kind": self.kind,
-            "shift": self.shift.tolist(),
-            "scale": self.scale.tolist(),
-            "intercept": self.intercept,
-            "largest": self.bound,
-        }
+        """Refuse: a function is not plain data."""
+        raise must("A feature map that is saved", "be one of this package", self.function, "Give your own again.")

@@ -1,4 +1,6 @@
-"""Tile coding: several grids over the observations, each shifted a little; one tile of each grid is active.
+"""Sparse features: one-hot features, and tile coding.
+
+Tile coding lays several grids over the observations, each shifted a little; one tile of each grid is active.
 
     >>> coder = TileCoder(low=[-1.2, -0.07], high=[0.6, 0.07], tiles=8, tilings=8)
     >>> coder.n_features, coder.nonzeros, coder.bound
@@ -16,10 +18,48 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import boolean, must, whole_number
-from gradient_dd.stream.features.kind import Features, Rows, box, for_each
+from gradient_dd.stream.features.kind import Features, Rows, box, for_each, matrix
 
 MOST_TILINGS = 2**12
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, from the golden ratio: neighbouring tiles fall far apart
+
+
+class OneHot(Features):
+    """A feature for every combination of values.
+
+    sizes  how many values each dimension has
+    first  the smallest of them: one whole number, or one for each dimension; default 0
+
+    >>> OneHot(4)(2)
+    (array([2]), array([1.]))
+    """
+
+    kind = "one_hot"
+
+    def __init__(self, sizes: Any, first: Any = 0) -> None:
+        several = sizes if isinstance(sizes, list | tuple) else np.ravel(np.asarray(sizes)).tolist()
+        counts = [whole_number("'sizes'", one, at_most=2**31) for one in several]
+        if not counts:
+            raise must("'sizes'", "have at least one dimension", sizes)
+        self.sizes: Integers = np.array(counts, dtype=np.int64)
+        self.n_features = int(np.prod(self.sizes, dtype=object))
+        if self.n_features > 2**31:
+            raise must("The number of one-hot features", "be at most 2³¹", self.n_features)
+        starts = [whole_number("'first'", one, -(2**31), 2**31) for one in for_each("'first'", first, len(counts))]
+        self.first: Integers = np.array(starts, dtype=np.int64)
+        self.nonzeros, self.bound = 1, 1.0
+
+    def rows(self, observations: Any) -> Rows:
+        """Return the one active feature of n observations."""
+        X = matrix(observations, len(self.sizes)) - self.first
+        wrong = (np.floor(X) != X) | (X < 0) | (self.sizes <= X)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            first = self.first[column]
+            rule = f"be a whole number from {first} to {first + self.sizes[column] - 1}"
+            raise must(f"Dimension {column} of observation {row}", rule, float(X[row, column] + first))
+        flat = np.ravel_multi_index(tuple(X.astype(np.int64).T), tuple(self.sizes))
+        return Rows(np.asarray(flat)[:, None], np.ones((len(X), 1)))
 
 
 class TileCoder(Features):
@@ -84,19 +124,6 @@ class TileCoder(Features):
             code = (code ^ column) * MIX
             code ^= code >> np.uint64(29)
         return (code % np.uint64(self.size)).astype(np.int64)
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the map as plain data."""
-        return {
-            "kind": self.kind,
-            "low": self.box.low.tolist(),
-            "high": self.box.high.tolist(),
-            "tiles": self.tiles.tolist(),
-            "tilings": self.tilings,
-            "wrap": self.wrap.tolist(),
-            "size": self.size,
-            "outside": self.box.outside,
-        }
 
 
 def counted_once(indices: Integers) -> Rows:

@@ -1,0 +1,278 @@
+"""Transitions that a user gives, checked: a feature vector, rows of features, columns of numbers, whole batches.
+
+`Learner`, `StreamLanes` and evaluations all read their data here. Sparse indices are sorted here, once, and the values
+of equal indices are added up: whoever learns from the same rows computes with the same numbers in the same order.
+
+One compiled pass says whether a batch is in order, which is the common case. Only where it is not do slower checks look
+for the first row that is wrong, and say what is wrong with it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from gradient_dd.arrays import Array, Booleans, Integers, as_floats, is_masked, numbers, sparse_numbers
+from gradient_dd.engine.schedules import Schedule
+from gradient_dd.engine.stream import (
+    INDEX,
+    NO_INDICES,
+    OUTSIDE,
+    UNORDERED,
+    FeatureRows,
+    FlatTransitions,
+    columns_are_sound,
+    largest_value,
+    pairs_order,
+    plain,
+)
+from gradient_dd.errors import BadRequestError, Words, must, number
+from gradient_dd.learners import Rule
+
+INDEX_KINDS = (INDEX, np.dtype(np.int32))  # the compiled loops take these as they are
+ANY = 2**63 - 1  # the number of features where it is not known yet
+
+
+class FeatureVector(NamedTuple):
+    """Where a feature vector is not zero (ordered indices, or a slice for all of it), and its values there."""
+
+    where: Any
+    values: Array
+
+
+NONE = FeatureVector(slice(0), np.empty(0))
+
+
+def checked_features(name: str, x: Any, p: int) -> FeatureVector:
+    """Return `x`, a vector of length p or a pair (indices, values), or raise; `name` is what the caller calls it."""
+    if x is None or sp.issparse(x):
+        got = Words("None" if x is None else "a SciPy matrix")
+        raise must(f"{name!r}", "be a vector, or a pair (indices, values)", got)
+    if isinstance(x, tuple):
+        return checked_pair(name, x, p)
+    values = numbers(f"{name!r}", x)
+    if values.shape != (p,):
+        raise must(f"The shape of {name!r}", f"be ({p},)", values.shape)
+    return FeatureVector(slice(None), values)
+
+
+def checked_pair(name: str, x: tuple[Any, ...], p: int) -> FeatureVector:
+    """Return sparse features whose indices are whole numbers below p, each once, in order; or raise."""
+    where, values = pair_of(name, x)
+    if where.shape == (0,):
+        where = where.astype(int)
+    if where.dtype.kind not in "iu" or where.ndim != 1 or where.shape != values.shape or is_masked(x[0]):
+        raise must(f"Sparse {name!r}", "have as many whole indices as values", x)
+    numbers(f"The values of {name!r}", values)
+    if where.size and not (where.min() >= 0 and where.max() < p):
+        raise must(f"The indices of {name!r}", f"be from 0 to {p - 1}", where)
+    order = np.argsort(where)
+    ordered = where[order]  # a copy: the next update looks at it
+    if (ordered[1:] == ordered[:-1]).any():
+        raise must(f"The indices of {name!r}", "differ", where, "Add up the values of equal indices.")
+    return FeatureVector(ordered, values[order])
+
+
+def pair_of(name: str, x: tuple[Any, ...]) -> tuple[Any, Array]:
+    """Return the two arrays of a pair (indices, values); indices that are no array become one of objects."""
+    if len(x) != 2:
+        raise must(f"Sparse {name!r}", "be a pair (indices, values)", x)
+    values = as_floats(f"The values of {name!r}", x[1])
+    try:
+        return np.asarray(x[0]), values
+    except (OverflowError, TypeError, ValueError):  # ragged
+        return np.empty(0, object), values
+
+
+def start_weights(initial_w: Any, p: int) -> Array:
+    """Return the first weights (p,) from as many numbers, or from one for all of them."""
+    weights = numbers("'initial_w'", initial_w)
+    if weights.shape not in ((), (p,)):
+        raise must("The shape of 'initial_w'", f"be () or ({p},)", weights.shape)
+    return np.array(np.broadcast_to(weights, p))
+
+
+class GivenRows(NamedTuple):
+    """n checked rows of features, and how they lie in memory: "rows", "pairs", "single" or "dense"."""
+
+    n: int
+    layout: str
+    flat: FeatureRows
+
+    def with_begins(self) -> FeatureRows:
+        """Return the rows with the place at which each begins, as the layout "rows" and lanes need it."""
+        if self.layout == "rows":
+            return self.flat
+        begin, indices = np.arange(self.n + 1) * self.flat.width, self.flat.indices.astype(np.int64, copy=False)
+        return self.flat._replace(begin=begin, indices=indices)
+
+    def matrix(self, p: int) -> Any:
+        """Return the rows as a dense or a SciPy sparse matrix, (n, p)."""
+        if self.layout == "dense":
+            return self.flat.values.reshape(-1, p)
+        return sp.csr_matrix((self.flat.values, self.flat.indices, self.with_begins().begin), shape=(self.n, p))
+
+
+def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenRows:
+    """Return rows of features: dense (n, p), pairs (indices, values) of (n, k), or SciPy rows.
+
+    Rows where `used` is 0 may hold anything. A pair whose indices are None is dense, as feature maps return it.
+    """
+    if sp.issparse(x):
+        return matrix_rows(name, x, p)
+    pair = x if isinstance(x, tuple) else (None, x)
+    if len(pair) == 2 and pair[0] is None:
+        values = plain(as_floats(f"{name!r}", pair[1]))
+        if values.ndim != 2 or values.shape[1] != p:
+            raise must(f"The shape of {name!r}", f"be (n, {p})", values.shape)
+        if np.isnan(largest := largest_value(values)) and used is not None:
+            largest = largest_value(values[used != 0])
+        if np.isnan(largest):
+            numbers(f"{name!r}", values if used is None else values[used != 0])
+        return GivenRows(len(values), "dense", FeatureRows(NO_INDICES, p, NO_INDICES, values.ravel(), largest))
+    return pair_rows(name, pair, p, used)
+
+
+def pair_rows(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> GivenRows:
+    """Return the rows of a pair (indices, values), (n, k) each; equal indices of a row mean the sum of their values."""
+    indices, values = pair_of(name, x)
+    if indices.dtype.kind not in "iu" or indices.ndim != 2 or indices.shape != values.shape or is_masked(x[0]):
+        got = Words(f"{indices.shape} of {indices.dtype} and {values.shape}")
+        raise must(f"Sparse {name!r}", "be whole indices and values of the same shape (n, k)", got)
+    n, k = indices.shape
+    whole = plain(indices, indices.dtype if indices.dtype in INDEX_KINDS else INDEX)
+    values = plain(values)
+    largest, order = largest_value(values), pairs_order(whole, values, p)
+    if (np.isnan(largest) or order == OUTSIDE) and used is not None:
+        largest, order = largest_value(values[used != 0]), pairs_order(whole[used != 0], values[used != 0], p)
+    if np.isnan(largest) or order == OUTSIDE:
+        raise first_wrong(name, indices, values, p, used)
+    if not largest * k < np.inf:
+        raise must(f"The largest value of {name!r} times the length of a row", "be finite", largest)
+    if order == UNORDERED:
+        whole, values = in_order(whole, values)
+        largest = largest * k  # no sum of values is larger
+    layout = "single" if k == 1 else "pairs"
+    return GivenRows(n, layout, FeatureRows(NO_INDICES, k, whole.ravel(), values.ravel(), largest))
+
+
+def in_order(indices: Integers, values: Array) -> tuple[Integers, Array]:
+    """Return (n, k) pairs with the indices of every row sorted.
+
+    Values of equal indices are added up from left to right; zeros stand in the places that become free.
+    """
+    order = np.argsort(indices, axis=1, kind="stable")
+    indices, values = np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1)
+    first = np.ones(indices.shape, bool)
+    first[:, 1:] = indices[:, 1:] != indices[:, :-1]
+    if not first.all():
+        which = np.cumsum(first) - 1  # the number of the distinct index at each place, over all rows
+        values = np.where(first, np.bincount(which, values.ravel())[which].reshape(first.shape), 0.0)
+    return indices, values
+
+
+def first_wrong(name: str, indices: Any, values: Array, p: int, used: Array | None) -> BadRequestError:
+    """Return the error for the first row with an index out of range, or else the first value that is not finite."""
+    looked_at = np.ones(len(values), bool) if used is None else used != 0
+    outside = ((indices < 0) | (indices >= p)).any(axis=1) & looked_at
+    if outside.any():
+        row = int(np.argmax(outside))
+        return must(f"The indices in row {row} of {name!r}", f"be from 0 to {p - 1}", indices[row])
+    row = int(np.argmax(~np.isfinite(values).all(axis=1) & looked_at))
+    return must(f"The values in row {row} of {name!r}", "be finite", values[row])
+
+
+def matrix_rows(name: str, x: Any, p: int) -> GivenRows:
+    """Return the rows of a SciPy matrix with every index once, in order."""
+    rows = sparse_numbers(f"{name!r}", x)
+    if rows.shape[1] != p:
+        raise must(f"The shape of {name!r}", f"be (n, {p})", rows.shape)
+    rows = rows if rows.has_canonical_format else rows.copy()
+    rows.sum_duplicates()
+    values = plain(numbers(f"The sums of equal indices of {name!r}", rows.data))
+    largest = float(np.abs(values).max(initial=0.0))
+    flat = FeatureRows(rows.indptr.astype(np.int64), 0, rows.indices.astype(np.int64), values, largest)
+    return GivenRows(rows.shape[0], "rows", flat)
+
+
+def coming_factors(schedule: Schedule, updates: int, episodes: int, ends: Booleans) -> Array:
+    """Return the factors (n,) of a schedule for n updates that follow so many; `ends` says where an episode ends."""
+    before = updates + np.arange(len(ends)) if schedule.per == "step" else episodes + np.cumsum(ends) - ends
+    return schedule.factors(before + 1)
+
+
+def column(name: str, value: Any, n: int, lanes: int = 0) -> Array:
+    """Return (n,) numbers, one for each transition; with `lanes`, (n, lanes) numbers."""
+    array = as_floats(f"{name!r}", value)
+    if array.shape not in ((), (n,), (n, lanes)):
+        rule = f"be ({n},), or ({n}, {lanes}) with one number for each lane"
+        rule = rule if lanes else f"be ({n},): one number for each transition"
+        raise must(f"The shape of {name!r}", rule, array.shape)
+    if not lanes:
+        return plain(np.broadcast_to(array, n))
+    return plain(np.broadcast_to(array[:, None] if array.ndim == 1 else array, (n, lanes)))
+
+
+def checked_columns(reward: Any, discount: Any, rho: Any, n: int, lanes: int = 0) -> list[Array]:
+    """Return rewards, discounts and ratios, (n,) or (n, lanes) each, or raise with the first number that is wrong."""
+    given = {"reward": reward, "discount": discount, "rho": rho}
+    columns = [column(name, value, n, lanes) for name, value in given.items()]
+    if not columns_are_sound(*(one.ravel() for one in columns)):
+        for name, values in zip(given, columns, strict=True):
+            numbers(f"{name!r}", values)
+        _, discount, rho = columns
+        check_each("discount", (discount < 0) | (discount > 1), discount, "be in [0, 1]")
+        check_each("rho", rho < 0, rho, "be a number that is zero or more")
+    return columns
+
+
+def check_each(name: str, wrong: Booleans, values: Array, rule: str) -> None:
+    """Raise with the first value that is wrong, and its row; (n,) or (n, lanes) values."""
+    if wrong.any():
+        raise must(f"{name!r} in row {int(np.argwhere(wrong)[0, 0])}", rule, float(values[wrong][0]))
+
+
+def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> GivenRows:
+    """Return the rows of x_next, which may be None or hold anything where all discounts of a row are 0."""
+    if x_next is None:
+        check_each("discount", discount != 0, discount, "be 0 where 'x_next' is None")
+        return here
+    used = discount if discount.ndim == 1 else (discount != 0).any(axis=1)
+    there = checked_rows("x_next", x_next, p, used)
+    if there.n != here.n or (there.layout == "dense") != (here.layout == "dense"):
+        raise must("'x_next'", f"have the form of 'x', with {here.n} rows", Words(f"{there.n} rows"))
+    return there
+
+
+def flat_transitions(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any, p: int) -> FlatTransitions:
+    """Return transitions as the compiled loops of a learner read them, or raise with the first that is wrong."""
+    here = checked_rows("x", x, p)
+    reward, discount, rho = checked_columns(reward, discount, rho, here.n)
+    there = checked_next_rows(x_next, here, discount, p)
+    if there.layout != here.layout:
+        return FlatTransitions(here.with_begins(), there.with_begins(), reward, discount, rho, "rows")
+    return FlatTransitions(here.flat, there.flat, reward, discount, rho, here.layout)
+
+
+def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[float, float]:
+    """Return π and μ of an action, or raise: where a trace needs one that is missing, or ρ is not their ratio."""
+    for name, value in (("pi", pi), ("mu", mu)):
+        if value is None and f"{name}_before" in rule.trace_arguments:
+            policy = {"pi": "target", "mu": "behaviour"}[name]
+            what = f"{rule.name} needs {name!r}, the probability of the action under the {policy} policy"
+            raise BadRequestError(f"{what}. Give it to every update.")
+    if pi is not None:
+        pi = number("'pi'", "be a probability", pi, low=0.0, high=1.0)
+    if mu is not None:
+        mu = number("'mu'", "be a probability above 0", mu, low=0.0, high=1.0, positive=True)
+    if pi is not None and mu is not None and abs(rho * mu - pi) > 1e-6:
+        raise must("'rho'", f"be pi / mu, which is {pi / mu:.6g}", rho)
+    return 0.0 if pi is None else pi, 0.0 if mu is None else mu
+
+
+def checked_probability_columns(rule: Rule, rho: Array, pi: Any, mu: Any) -> list[Array | None]:
+    """Return π and μ of every action, (n,) each, None where not given; or raise with the first that is wrong."""
+    columns = [None if one is None else column(name, one, len(rho)) for name, one in (("pi", pi), ("mu", mu))]
+    for t in range(len(rho)) if any(one is not None for one in columns) else range(min(1, len(rho))):
+        checked_probabilities(rule, float(rho[t]), *(None if one is None else one[t] for one in columns))
+    return columns
