@@ -9,6 +9,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.portfolio import Portfolio
 from gradient_dd.learners import Setting
+from gradient_dd.studies.intervals import poisson_resamples
 
 BOOTSTRAPS = 200  # of the LSTD solution, for its interval
 LARGEST_VALUE = 1e100
@@ -92,6 +93,6 @@ def with_errors(candidates: list[Candidate], sums: GroupSums, weights: Array) ->
 
 def bootstrapped(candidate: Candidate, sums: GroupSums, initial_w: Array, seed: int) -> tuple[Array, Array]:
     """Return more bootstrap copies of an LSTD solution, (BOOTSTRAPS, p), and the weights of the groups in each."""
-    weights = np.random.default_rng([seed, 1]).poisson(1.0, size=(len(sums.rows), BOOTSTRAPS)).astype(float)
+    weights = poisson_resamples(len(sums.rows), BOOTSTRAPS, [seed, 1])
     ridge = float(candidate.words.partition("=")[2].rstrip(")"))
     return sums.solutions(weights, ridge, initial_w).T, weights

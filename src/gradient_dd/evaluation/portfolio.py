@@ -19,6 +19,7 @@ from gradient_dd.evaluation.blocks import GROUPS
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.stream.features import Rows
+from gradient_dd.studies.intervals import poisson_resamples
 
 TRIED = ("td", "tdrc", "gradient_dd", "gtd2")
 MULTIPLES = (0.4, 0.15, 0.05, 0.02, 0.006, 0.002)  # of 1 / mean |x|²; twice 0.5 would make TDRC forget η at once
@@ -65,7 +66,7 @@ class Portfolio:
         self.settings, copies = list(settings), copies_of(len(initial_w))
         self.copies, self.averaged = copies, len(initial_w) < MANY_FEATURES
         kind = precision(len(initial_w))
-        self.weights = np.random.default_rng(seed).poisson(1.0, size=(GROUPS, copies)).astype(float)
+        self.weights = poisson_resamples(GROUPS, copies, seed)
         each = np.column_stack([np.ones(GROUPS), self.weights])
         rules = dict.fromkeys(setting.rule for setting in self.settings)
         self.places = [[k for k, one in enumerate(self.settings) if one.rule == rule] for rule in rules]

@@ -15,7 +15,6 @@ a value that the features cannot carry, nor a wrong column of ends. These checks
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
 
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.blocks import GROUPS
@@ -24,6 +23,7 @@ from gradient_dd.evaluation.sample import goes_on
 from gradient_dd.evaluation.spread import Spread
 from gradient_dd.evaluation.transitions import Transitions, rows_of
 from gradient_dd.stream.features import Rows
+from gradient_dd.studies.intervals import error_of_groups, student_factor
 
 FEWEST_STARTS = 20
 MOST_STARTS = 50_000  # of all rows
@@ -101,11 +101,8 @@ class Walk:
         value = float(values.mean())
         of_value = np.bincount(self.group, values - value, minlength=GROUPS) / n
         count = len(np.unique(self.group))
-        factor = float(student.ppf(0.5 + spread.confidence / 2, max(1.0, min(count, self.effective) - 1)))
-        half, apart = (
-            factor * float(np.sqrt(count / max(1, count - 1) * (pull**2).sum()))
-            for pull in (self.pull, self.pull - of_value)
-        )
+        factor = student_factor(spread.confidence, max(1.0, min(count, self.effective) - 1))
+        half, apart = (factor * error_of_groups(pull, count) for pull in (self.pull, self.pull - of_value))
         counted = total_of(here, np.full(n, 1 / n), len(self.w)) - self.taken  # the gap is a number − counted·w
         gap, own, bounds = self.total - value, float(counted @ self.w), spread.of_mean(counted, self.w)
         doubt = float(np.hypot(apart, bounds.high - own if gap > 0 else own - bounds.low))

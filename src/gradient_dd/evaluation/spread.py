@@ -1,21 +1,14 @@
 """What makes the interval of a value: weights that are not shrunk, and copies of them from bootstrap samples."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
 
 from gradient_dd.arrays import Array
 from gradient_dd.evaluation.choice import Candidate, bootstrapped
 from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.portfolio import Portfolio
-
-
-class Interval(NamedTuple):
-    """The bounds of an interval, each of the shape of what it is for."""
-
-    low: Any
-    high: Any
+from gradient_dd.studies.intervals import Bounds, student_factor
 
 
 class Spread(NamedTuple):
@@ -34,7 +27,7 @@ class Spread(NamedTuple):
     factor: float
     confidence: float
 
-    def around(self, values: Array, anchors: Array, copies: Array, drifts: Array) -> Interval:
+    def around(self, values: Array, anchors: Array, copies: Array, drifts: Array) -> Bounds:
         """Return the interval about anchors (n,) with copies (n, copies), made wide enough to hold the values too."""
         away = np.abs(copies - anchors[:, None])
         if self.factor:
@@ -42,13 +35,13 @@ class Spread(NamedTuple):
         else:
             half = np.quantile(away, self.confidence, axis=1)
         half = half + np.abs(drifts)
-        return Interval(np.minimum(values, anchors - half), np.maximum(values, anchors + half))
+        return Bounds(np.minimum(values, anchors - half), np.maximum(values, anchors + half))
 
-    def of_mean(self, x: Array, w: Array) -> Interval:
+    def of_mean(self, x: Array, w: Array) -> Bounds:
         """Return the interval of x·w for one feature vector (p,), the mean over some states, say."""
         value, anchor, drift = (np.array([x @ one]) for one in (w, self.anchor, self.drift))
         low, high = self.around(value, anchor, (self.copies @ x)[None], drift)
-        return Interval(float(low[0]), float(high[0]))
+        return Bounds(float(low[0]), float(high[0]))
 
 
 def spread_of(
@@ -69,7 +62,7 @@ def spread_of(
     if lstd is not None and sums.small:
         copies, weights = bootstrapped(lstd, sums, initial_w, seed)
         return Spread(lstd.w, copies, sums.mean_starts(weights), nothing, 0.0, confidence)
-    factor = float(student.ppf(0.5 + confidence / 2, portfolio.copies))
+    factor = student_factor(confidence, portfolio.copies)
     starts = sums.mean_starts(portfolio.weights)
     if lstd is not None:
         return Spread(lstd.w, lstd.copies, starts, nothing, factor, confidence)

@@ -8,6 +8,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.evaluation.blocks import GROUPS
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.moments import GroupSums
+from gradient_dd.studies.intervals import error_of_groups
 
 if TYPE_CHECKING:
     from gradient_dd.evaluation.choice import Candidate
@@ -171,8 +172,7 @@ def ratio_of_sums(sums: Array, rows: Array) -> tuple[float, float]:
     """Return Σ sums / Σ rows over groups, and its standard error."""
     mean = float(sums.sum() / rows.sum())
     rest = sums - mean * rows
-    count = max(2, len(rows))
-    return mean, float(np.sqrt(count / (count - 1) * (rest**2).sum()) / rows.sum())
+    return mean, error_of_groups(rest, max(2, len(rows))) / float(rows.sum())
 
 
 def features(diagnosis: Diagnosis) -> list[Finding]:
