@@ -7,10 +7,9 @@ import pytest
 
 from gradient_dd.evaluation import evaluate_stream, transitions_of
 from gradient_dd.evaluation.answer_findings import against_returns
-from gradient_dd.evaluation.moments import GroupSums
+from gradient_dd.evaluation.moments import GroupSums, sparse_rows
 from gradient_dd.evaluation.return_checks import return_checks
 from gradient_dd.evaluation.sample import EpisodeSample, goes_on
-from gradient_dd.evaluation.sample_lstd import SampleLstd
 from gradient_dd.evaluation.spread import Spread
 from gradient_dd.tasks import random_walk
 from tests.evaluation.known_logs import log_of, realisable
@@ -124,7 +123,7 @@ def test_lstd_from_rows_is_lstd_from_sums(sparse):
             for rows in (log.x, log.x_next)
         )
         log = transitions_of(x, log.reward, log.discount, x_next, log.rho, log.episode)
-    found = SampleLstd(log, group, p + sparse).solutions(weights, 0.0, np.full(p + sparse, 0.3))
+    found = sparse_rows(log, group, p + sparse).solutions(weights, 0.0, np.full(p + sparse, 0.3))
     assert np.allclose(found[:p], wanted, atol=1e-4)
     if sparse:
         assert np.array_equal(found[p], [0.3, 0.3, 0.3])  # a feature that was never seen

@@ -7,18 +7,22 @@ the fixed point for any z, so the projected Bellman error can be taken in the sp
 not kept: a sample of rows is.
 """
 
+from typing import Any
+
 import numpy as np
+from scipy import sparse
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.blocks import GROUPS
 from gradient_dd.evaluation.transitions import Transitions, joined
 from gradient_dd.stream.features import Rows
+from gradient_dd.stream.least_squares import SparseRows, moment_sums, root_of_inverse, solution
+from gradient_dd.tasks.exact import Moments
 
 MOST_FEATURES = 200  # of a matrix A
-MOST_GROUPED = 2000  # of the mean of first features for each group
+MOST_GROUPED = 2000  # of LSTD from kept rows, and of the mean of first features for each group
 SKETCH = 128  # test features where there are more
 SAMPLE = 20_000  # rows that are kept where A is not
-RIDGE = 1e-9  # of C, over its mean diagonal
 
 
 class GroupSums:
@@ -66,10 +70,11 @@ class GroupSums:
                 continue
             g, rows = int(group[part[0]]), slice(part[0], part[-1] + 1)
             here, rho = z[rows], batch.rho[rows]
+            A, b, C = moment_sums(here, ahead[rows], batch.reward[rows], rho)
             if self.small:
-                self.A[g] += here.T @ (rho[:, None] * ahead[rows])
-            self.b[g] += here.T @ (rho * batch.reward[rows])
-            self.C[g] += here.T @ here
+                self.A[g] += A
+            self.b[g] += b
+            self.C[g] += C
             self.rows[g] += len(part)
             self.ratio[g] += rho.sum()
             self.ratio_square[g] += (rho**2).sum()
@@ -122,33 +127,31 @@ class GroupSums:
 
     def metric(self) -> Array:
         """Return R with (mean C)⁻¹ = R Rᵀ."""
-        C = self.C.sum(axis=0) / max(1.0, self.rows.sum())
-        values, vectors = np.linalg.eigh(C)
-        floor = RIDGE * max(values.mean(), 1e-300)
-        return vectors / np.sqrt(np.where(values > floor, values, np.inf))
+        return root_of_inverse(self.C.sum(axis=0) / max(1.0, self.rows.sum()))
 
     def solutions(self, weights: Array, ridge: float, initial: Array) -> Array:
-        """Return LSTD weights (p, k) for weights of the groups (groups, k): one solution for each column.
-
-        They minimise (b − A w)ᵀ C⁻¹ (b − A w) + ridge (w − w₀)ᵀ C (w − w₀): for ridge 0, A w = b.
-        """
+        """Return LSTD weights (p, k) for weights of the groups (groups, k): one solution for each column."""
         found = np.empty((self.p, weights.shape[1]))
         for k, weight in enumerate(weights.T):
             total = max(1e-300, weight @ self.rows)
-            A, b, C = (np.tensordot(weight, one, axes=1) / total for one in (self.A, self.b, self.C))
-            found[:, k] = solution(A, b, C, ridge, initial)
+            moments = Moments(*(np.tensordot(weight, one, axes=1) / total for one in (self.A, self.b, self.C)))
+            found[:, k] = solution(moments, ridge, initial)
         return found
 
 
-def solution(A: Array, b: Array, C: Array, ridge: float, initial: Array) -> Array:
-    """Return the minimiser above, in the space that the features span."""
-    values, vectors = np.linalg.eigh(C)
-    used = values > RIDGE * max(values.mean(), 1e-300)
-    root = vectors[:, used] / np.sqrt(values[used])  # in these coordinates C is the identity
-    M, right = root.T @ A @ root, root.T @ (b - A @ initial)
-    stacked = np.vstack([M, np.sqrt(ridge) * np.eye(M.shape[1])]) if ridge else M
-    target = np.concatenate([right, np.zeros(M.shape[1])]) if ridge else right
-    return initial + root @ np.linalg.lstsq(stacked, target, rcond=1e-10)[0]
+def sparse_rows(batch: Transitions, group: Integers, p: int) -> SparseRows:
+    """Return a batch as sparse rows of p features, from which LSTD is solved; `group` (n,) are their groups."""
+    goes_on = np.where(batch.ended, 0.0, batch.discount)
+    x, x_next = (sparse_matrix(rows, p) for rows in (batch.x, batch.x_next))
+    return SparseRows(x, sparse.diags_array(goes_on) @ x_next, batch.reward, batch.rho, group)
+
+
+def sparse_matrix(rows: Rows, p: int) -> Any:
+    """Return feature rows as a sparse matrix (n, p)."""
+    if rows.indices is None:
+        return sparse.csr_array(rows.values)
+    n, k = rows.values.shape
+    return sparse.csr_array((rows.values.ravel(), rows.indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, p))
 
 
 def lane_values(rows: Rows, W: Array) -> Array:

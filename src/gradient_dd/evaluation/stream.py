@@ -15,13 +15,12 @@ from gradient_dd.evaluation.answer_findings import findings_after
 from gradient_dd.evaluation.blocks import Blocks, groups_of
 from gradient_dd.evaluation.choice import Candidate, Solver, candidates_of
 from gradient_dd.evaluation.diagnosis import Diagnosis
-from gradient_dd.evaluation.moments import GroupSums
+from gradient_dd.evaluation.moments import MOST_GROUPED, GroupSums, sparse_rows
 from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, default_settings
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.return_checks import return_checks
 from gradient_dd.evaluation.returns import overruled, value_losses
 from gradient_dd.evaluation.sample import EpisodeSample
-from gradient_dd.evaluation.sample_lstd import MOST_FEATURES, SampleLstd
 from gradient_dd.evaluation.shadows import TdShadows
 from gradient_dd.evaluation.spread import spread_of
 from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined
@@ -249,8 +248,8 @@ class Evaluator:
         """Return what solves LSTD here: sums where A is small, the rows themselves where they were all kept."""
         if self.sums.small:
             return self.sums
-        if self.n_features <= MOST_FEATURES and self.sample.whole:
-            return SampleLstd(*self.sample.joined(), self.n_features)
+        if self.n_features <= MOST_GROUPED and self.sample.whole:
+            return sparse_rows(*self.sample.joined(), self.n_features)
         return None
 
     def _chosen(self, found: list[Candidate], td_diverges: bool, weights: Array) -> tuple[Candidate, bool]:
