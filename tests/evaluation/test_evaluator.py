@@ -6,7 +6,7 @@ import pytest
 from gradient_dd import BadRequestError, tasks
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.evaluation import Evaluator, evaluate_stream, transitions_of
-from gradient_dd.evaluation.blocks import Blocks
+from gradient_dd.evaluation.episodes import Blocks
 
 
 def log_of(task, n, seed=0, **changes):

@@ -1,15 +1,16 @@
 """Returns beside values: right where the answer is known, careful with heavy ratios, cuts and holes."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gradient_dd.evaluation import evaluate_stream, transitions_of
-from gradient_dd.evaluation.answer_findings import against_returns
+from gradient_dd.evaluation.answer_findings import returns_beside_values
+from gradient_dd.evaluation.episodes import EpisodeSample, goes_on
 from gradient_dd.evaluation.moments import GroupSums, sparse_rows
-from gradient_dd.evaluation.return_checks import return_checks
-from gradient_dd.evaluation.sample import EpisodeSample, goes_on
+from gradient_dd.evaluation.returns import return_checks
 from gradient_dd.evaluation.spread import Spread
 from gradient_dd.tasks import random_walk
 from tests.evaluation.known_logs import log_of, realisable
@@ -22,6 +23,12 @@ def checks(log, w):
     w = np.asarray(w, float)
     spread = Spread(w, np.tile(w, (8, 1)), np.zeros((8, len(w))), np.zeros(len(w)), 2.0, 0.95)
     return return_checks(log, log.episode % 200, w, spread)
+
+
+def against_returns(checks, scale):
+    """Return (level, sentence) of what checks say against values of this size."""
+    evaluation = SimpleNamespace(checks=checks, scale=scale)
+    return list(returns_beside_values(SimpleNamespace(evaluation=evaluation)))
 
 
 def test_on_policy_they_are_plain_means_and_owe_nothing_to_the_values():
@@ -47,12 +54,12 @@ def test_off_policy_they_agree_with_the_truth_and_with_nothing_else():
         assert one.gap < -2 * one.doubt
         assert one.gap == pytest.approx(-(1 - one.rest), abs=2 * one.doubt)
     agreed = tuple(one._replace(gap=0.0) for one in right)
-    assert [one.level for one in against_returns(agreed, 2.0)] == ["fine"]
+    assert [level for level, _ in against_returns(agreed, 2.0)] == ["fine"]
     faint = tuple(one._replace(value=0.0) for one in agreed)
-    assert [one.level for one in against_returns(faint, min(one.doubt for one in right))] == ["with care"]
-    (finding,) = against_returns(wrong, 2.0)
-    assert finding.level == "not"
-    assert f"{wrong[0].value:.4g}" in finding.sentence or f"{wrong[1].value:.4g}" in finding.sentence
+    assert [level for level, _ in against_returns(faint, min(one.doubt for one in right))] == ["with care"]
+    ((level, sentence),) = against_returns(wrong, 2.0)
+    assert level == "not"
+    assert f"{wrong[0].value:.4g}" in sentence or f"{wrong[1].value:.4g}" in sentence
 
 
 def test_heavy_ratios_end_the_walk_before_they_decide_it():
@@ -67,9 +74,9 @@ def test_heavy_ratios_end_the_walk_before_they_decide_it():
     none, _ = checks(replace(log, rho=np.where(np.arange(n) == 0, 400.0, 0.0)), [3.0])
     assert none.steps == 0
     assert none.blind == np.inf
-    (finding,) = against_returns((none,), 3.0)
-    assert finding.level == "with care"
-    assert "wrong by any amount would agree as well" in finding.sentence
+    ((level, sentence),) = against_returns((none,), 3.0)
+    assert level == "with care"
+    assert "wrong by any amount would agree as well" in sentence
 
 
 def test_values_stand_for_what_follows_a_cut_or_a_hole():

@@ -7,10 +7,12 @@ import pytest
 
 from gradient_dd.evaluation import evaluate_stream, transitions_of
 from gradient_dd.evaluation.choice import Candidate
+from gradient_dd.evaluation.data_findings import Data
 from gradient_dd.evaluation.diagnosis import Diagnosis
+from gradient_dd.evaluation.findings import findings_of
 from gradient_dd.evaluation.moments import GroupSums
-from gradient_dd.evaluation.returns import can_be_used, overruled, returns_of, value_losses
-from gradient_dd.evaluation.verdict import mean_ratio, ratios
+from gradient_dd.evaluation.returns import REST, can_be_used, overruled, returns_of, value_losses
+from gradient_dd.evaluation.shadows import TdStability
 from tests.evaluation.known_logs import log_of, realisable
 from tests.evaluation.planted_failures import PLANTED, alarms, evaluated, healthy
 
@@ -38,8 +40,9 @@ def findings_on(rho, x=None):
     sums, diagnosis = GroupSums(x.shape[1]), Diagnosis(x.shape[1])
     begins = np.arange(n) % 10 == 0
     sums.add(log, (np.arange(n) // 10) % 200, begins)
-    diagnosis.add(log, begins, 0)
-    return {one.about: one.level for one in ratios(diagnosis, sums)}, mean_ratio(sums)
+    diagnosis.add(log, begins)
+    found = findings_of("data", Data(diagnosis, sums, TdStability("stable", 1.0, 0.0), "lstd"))
+    return {one.about: one.level for one in found}, [one for one in found if one.about == "mean ratio"]
 
 
 def test_ratios():
@@ -65,7 +68,8 @@ def test_returns_are_those_of_the_target():
     """G = ρ (r + γ G'), and its mean in a state is the value of that state."""
     task = realisable(2)
     log = log_of(task, 20_000, seed=1)
-    G, known, products = returns_of(log)
+    G, rests, products = returns_of(log, log.rho)
+    known = rests < REST
     assert abs(products[known].mean() - 1) < 0.2
     row = np.flatnonzero(known)[5]
     after = 0.0 if log.ended[row] else G[row + 1]
@@ -75,7 +79,7 @@ def test_returns_are_those_of_the_target():
         here = G[known & (state == s)]
         assert abs(here.mean() - task.true_values[s]) < 4 * here.std() / np.sqrt(len(here))
     endless = replace(log, discount=np.full(len(log), 0.9), episode=np.zeros(len(log), int))
-    assert not returns_of(endless)[1][-10:].any()
+    assert (returns_of(endless, endless.rho)[1][-10:] > REST).all()
     assert not can_be_used(np.r_[np.zeros(500), 600.0])
     assert not can_be_used(np.full(500, 0.5))
     assert can_be_used(np.r_[np.zeros(500), np.full(500, 2.0)])

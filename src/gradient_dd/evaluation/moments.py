@@ -4,7 +4,7 @@
 
 z are the test features: x itself, or a signed hash of x where p is too large for a p × p matrix. E[ρ δ z] vanishes at
 the fixed point for any z, so the projected Bellman error can be taken in the space of z. With hashed features A_g is
-not kept: a sample of rows is.
+not summed: residuals are taken from the first rows of the stream.
 """
 
 from typing import Any
@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.evaluation.blocks import GROUPS
-from gradient_dd.evaluation.transitions import Transitions, joined
+from gradient_dd.evaluation.episodes import GROUPS
+from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.stream.features import Rows
 from gradient_dd.stream.least_squares import SparseRows, moment_sums, root_of_inverse, solution
 from gradient_dd.tasks.exact import Moments
@@ -22,7 +22,7 @@ from gradient_dd.tasks.exact import Moments
 MOST_FEATURES = 200  # of a matrix A
 MOST_GROUPED = 2000  # of LSTD from kept rows, and of the mean of first features for each group
 SKETCH = 128  # test features where there are more
-SAMPLE = 20_000  # rows that are kept where A is not
+SAMPLE = 20_000  # first rows from which errors are taken where A is not summed
 
 
 class GroupSums:
@@ -40,8 +40,6 @@ class GroupSums:
         self.grouped = n_features <= MOST_GROUPED
         self.start = np.zeros((GROUPS if self.grouped else 1, n_features))
         self.ratio, self.ratio_square, self.ratio_z = np.zeros(GROUPS), np.zeros(GROUPS), np.zeros((GROUPS, m))
-        self.sample: list[tuple[Transitions, Integers]] = []
-        self.sampled = 0
         if not self.small:
             rng = np.random.default_rng(0)
             self.bucket, self.sign = rng.integers(m, size=n_features), rng.choice([-1.0, 1.0], size=n_features)
@@ -82,10 +80,6 @@ class GroupSums:
             first = part[begins[rows]]
             self.starts[g] += len(first)
             self._add_starts(batch.x, first, g if self.grouped else 0)
-        if not self.small and self.sampled < SAMPLE:
-            kept = slice(0, SAMPLE - self.sampled)
-            self.sample.append((batch.part(kept), group[kept]))
-            self.sampled += len(self.sample[-1][1])
 
     def _next(self, batch: Transitions) -> Array:
         """Return x' as (n, p), zero where the episode ended."""
@@ -107,15 +101,14 @@ class GroupSums:
             return np.tile(self.mean_start(), (weights.shape[1], 1))
         return np.asarray(weights.T @ self.start / np.maximum(1e-9, weights.T @ self.starts)[:, None])
 
-    def sampled_rows(self) -> tuple[Transitions, Integers]:
-        """Return the rows that were kept, and their groups."""
-        return joined([batch for batch, _ in self.sample]), np.concatenate([group for _, group in self.sample])
+    def residuals(self, W: Array, first: tuple[Transitions, Integers]) -> tuple[Array, Array]:
+        """Return Σ ρ δ z of every group for weights (p, lanes): (groups, m, lanes), and the rows of each group.
 
-    def residuals(self, W: Array) -> tuple[Array, Array]:
-        """Return Σ ρ δ z of every group for weights (p, lanes): (groups, m, lanes), and the rows of each group."""
+        Where A is not summed they are those of the first rows of the stream, which are given with their groups.
+        """
         if self.small:
             return self.b[:, :, None] - np.einsum("gij,jl->gil", self.A, W, optimize=True), self.rows
-        batch, group = self.sampled_rows()
+        batch, group = first[0].part(slice(SAMPLE)), first[1][:SAMPLE]
         value, ahead = (lane_values(rows, W) for rows in (batch.x, batch.x_next))
         goes_on = batch.discount != 0
         delta = batch.reward[:, None] + np.where(goes_on, batch.discount, 0.0)[:, None] * ahead - value

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.engine.stream_lanes import LaneMemory, LaneRows, lane_rows
-from gradient_dd.evaluation.blocks import GROUPS
+from gradient_dd.evaluation.episodes import GROUPS
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.stream.features import Rows
@@ -64,6 +64,7 @@ class Portfolio:
 
     def __init__(self, settings: Sequence[Setting], initial_w: Array, seed: int) -> None:
         self.settings, copies = list(settings), copies_of(len(initial_w))
+        self.initial_w, self.seed = initial_w, seed
         self.copies, self.averaged = copies, len(initial_w) < MANY_FEATURES
         kind = precision(len(initial_w))
         self.weights = poisson_resamples(GROUPS, copies, seed)

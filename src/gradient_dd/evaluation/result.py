@@ -1,7 +1,7 @@
 """What an evaluation gives back: values, their interval, and how far to trust them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import must
 from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.moments import lane_values
-from gradient_dd.evaluation.return_checks import ReturnCheck
-from gradient_dd.evaluation.shadows import Stability
+from gradient_dd.evaluation.returns import ReturnCheck
+from gradient_dd.evaluation.shadows import TdStability
 from gradient_dd.evaluation.spread import Spread
 from gradient_dd.evaluation.transitions import as_rows
 from gradient_dd.evaluation.verdict import NOT_JUDGED, Verdict
@@ -42,7 +42,7 @@ class Evaluation:
     points: Rows
     start: Array
     candidates: tuple[Candidate, ...]
-    stability: Stability
+    stability: TdStability
     rows: int
     passes: int
     features: Features | None = None
@@ -88,14 +88,6 @@ class Evaluation:
     def predict_interval(self, observations: Any) -> Bounds:
         """Return the interval of the value of each observation, (n,) each."""
         return self._interval(self._rows(observations))
-
-    def with_verdict(self, verdict: Verdict) -> "Evaluation":
-        """Return the same with a verdict."""
-        return replace(self, verdict=verdict)
-
-    def with_words(self, stated: tuple[str, ...], seconds: Mapping[str, float], points: Rows) -> "Evaluation":
-        """Return the same with what was taken for what, and with other points."""
-        return replace(self, stated=stated, seconds=seconds, points=points)
 
     def facts(self) -> dict[str, Any]:
         """Return all but the weights as plain data."""

@@ -22,7 +22,7 @@ DEAD, GROWN = 0.05, 20.0  # a shadow of this size, over its size at the beginnin
 CHUNK = 1000  # rows between two readings
 
 
-class Stability(NamedTuple):
+class TdStability(NamedTuple):
     """What the shadows say of TD.
 
     verdict  "stable", "unstable", or "unclear" where the stream is too short to tell
@@ -54,10 +54,10 @@ class TdShadows:
             columns = np.zeros((len(part), 1)), part.discount[:, None], part.rho[:, None]
             self.lanes.advance(*rows, columns, np.ones(len(part)))
 
-    def verdict(self) -> Stability:
+    def verdict(self) -> TdStability:
         """Return whether TD is stable, step size by step size: the smallest one that tells is believed."""
         if not self.sizes:
-            return Stability("unclear", 0.0, 0.0)
+            return TdStability("unclear", 0.0, 0.0)
         first, last = self.sizes[0], self.sizes[-1]
         stopped = self.lanes.stopped[: self.lanes.count] >= 0
         grown = (stopped | ~(last <= GROWN * first)).reshape(len(MULTIPLES), STARTS)
@@ -65,7 +65,7 @@ class TdShadows:
         shares = float(dead.mean()), float(grown.mean())
         for row in range(len(MULTIPLES) - 1, -1, -1):
             if dead[row].mean() > 0.5:
-                return Stability("stable", *shares)
+                return TdStability("stable", *shares)
             if grown[row].mean() > 0.5:
-                return Stability("unstable", *shares)
-        return Stability("unclear", *shares)
+                return TdStability("unstable", *shares)
+        return TdStability("unclear", *shares)

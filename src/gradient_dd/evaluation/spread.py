@@ -5,10 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.evaluation.choice import Candidate, bootstrapped
+from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.portfolio import Portfolio
-from gradient_dd.studies.intervals import Bounds, student_factor
+from gradient_dd.studies.intervals import Bounds, poisson_resamples, student_factor
+
+BOOTSTRAPS = 200  # of the LSTD solution
 
 
 class Spread(NamedTuple):
@@ -50,17 +52,16 @@ def spread_of(
     portfolio: Portfolio,
     moved: tuple[Array, Array] | None,
     sums: GroupSums,
-    initial_w: Array,
     confidence: float,
-    seed: int,
 ) -> Spread:
     """Return the interval's makings: LSTD and its bootstrap where it was solved, else the copies of the chosen lane.
 
-    A learner that stopped early, or a ridge, shrinks values and their spread: the plain solution does not.
+    A learner that stopped early, or a ridge, shrinks values and their spread: the plain solution, `lstd`, does not.
     """
-    nothing = np.zeros(len(initial_w))
+    nothing = np.zeros(len(chosen.w))
     if lstd is not None and sums.small:
-        copies, weights = bootstrapped(lstd, sums, initial_w, seed)
+        weights = poisson_resamples(len(sums.rows), BOOTSTRAPS, [portfolio.seed, 1])
+        copies = sums.solutions(weights, lstd.ridge or 0.0, portfolio.initial_w).T
         return Spread(lstd.w, copies, sums.mean_starts(weights), nothing, 0.0, confidence)
     factor = student_factor(confidence, portfolio.copies)
     starts = sums.mean_starts(portfolio.weights)

@@ -5,26 +5,27 @@ times. From then on the stream is learnt as it passes, and nothing of it is kept
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers, numbers
 from gradient_dd.errors import Words, must, number, one_of, whole_number
-from gradient_dd.evaluation.answer_findings import findings_after
-from gradient_dd.evaluation.blocks import Blocks, groups_of
+from gradient_dd.evaluation.answer_findings import Answer
 from gradient_dd.evaluation.choice import Candidate, Solver, candidates_of
+from gradient_dd.evaluation.data_findings import Data
 from gradient_dd.evaluation.diagnosis import Diagnosis
+from gradient_dd.evaluation.episodes import Blocks, EpisodeSample
+from gradient_dd.evaluation.findings import findings_of
 from gradient_dd.evaluation.moments import MOST_GROUPED, GroupSums, sparse_rows
 from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, default_settings
 from gradient_dd.evaluation.result import Evaluation
-from gradient_dd.evaluation.return_checks import return_checks
-from gradient_dd.evaluation.returns import overruled, value_losses
-from gradient_dd.evaluation.sample import EpisodeSample
+from gradient_dd.evaluation.returns import overruled, return_checks, value_losses
 from gradient_dd.evaluation.shadows import TdShadows
 from gradient_dd.evaluation.spread import spread_of
 from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined
-from gradient_dd.evaluation.verdict import findings_before, verdict_of
+from gradient_dd.evaluation.verdict import verdict_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
 from gradient_dd.stream.features import Features, Rows
 
@@ -87,7 +88,6 @@ class Evaluator:
         self.rows = 0
         self.portfolio: Portfolio | None = None
         self.shadows: TdShadows | None = None
-        self._episode: int | None = None
         self._points: list[Rows] = []
         self._again = Blocks()
         self.ahead: list[tuple[int, str]] = []  # rows, and the candidate that was ahead from there on
@@ -96,18 +96,17 @@ class Evaluator:
     def observe(self, batch: Transitions) -> None:
         """Learn from the next batch of the stream."""
         check_width(batch.x, self.n_features)
-        before = -1 if self._episode is None else self._episode
-        if len(batch) and self._episode is not None and batch.episode[0] < before:
+        before = self.blocks.episode
+        if len(batch) and self.rows and batch.episode[0] < before:
             raise must("The episode of a batch", f"be {before} or more, as before", int(batch.episode[0]))
         for begin in range(0, len(batch), PIECE):
             part = batch.part(slice(begin, begin + PIECE))
-            begins = np.diff(part.episode, prepend=-1 if self._episode is None else self._episode) != 0
-            group = groups_of(self.blocks.number(part.episode))
+            begins, group = self.blocks.begins(part.episode), self.blocks.groups(part.episode)
             self.sums.add(part, group, begins)
-            self.diagnosis.add(part, begins, self.rows)
+            self.diagnosis.add(part, begins)
             self.sample.add(part, group)
             self._keep_points(part.x, begins)
-            self.rows, self._episode = self.rows + len(part), int(part.episode[-1])
+            self.rows += len(part)
             self._learn(part, group)
             if self.rows >= self._next_look:
                 self._look()
@@ -118,7 +117,7 @@ class Evaluator:
         if self.rule is not None or self.n_features >= MANY_FEATURES or not (self.portfolio and self.shadows):
             return
         with np.errstate(over="ignore", invalid="ignore"):
-            found = candidates_of(self.portfolio, self.sums, self.initial_w, self.sums if self.sums.small else None)
+            found = candidates_of(self.portfolio, self.sums, self.first, self.sums if self.sums.small else None)
         self._note(self._chosen(found, self.shadows.verdict().verdict == "unstable", self.portfolio.weights)[0])
 
     def _note(self, chosen: Candidate) -> None:
@@ -133,7 +132,7 @@ class Evaluator:
             self._again = Blocks()
         for begin in range(0, len(batch), PIECE):
             part = batch.part(slice(begin, begin + PIECE))
-            group = groups_of(self._again.number(part.episode))
+            group = self._again.groups(part.episode)
             self._learn(*self._ordered(part, group, self.portfolio.steps))
 
     def _learn(self, part: Transitions, group: Integers) -> None:
@@ -218,14 +217,14 @@ class Evaluator:
         else:
             portfolio, shadows, passes = self.portfolio, self.shadows, max(1, self.portfolio.steps // self.rows)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = candidates_of(portfolio, self.sums, self.initial_w, self._solver())
+            found = candidates_of(portfolio, self.sums, self.first, self._solver())
         stability = shadows.verdict()
         chosen, by_returns = self._chosen(found, stability.verdict == "unstable", portfolio.weights)
         if self.ahead:
             self._note(chosen)
-        lstd = next((one for one in found if one.words == "lstd(ridge=0)"), None)
+        lstd = next((one for one in found if one.ridge == 0), None)
         moved = self._movement(chosen, portfolio)
-        spread = spread_of(chosen, lstd, portfolio, moved, self.sums, self.initial_w, self.confidence, self.seed)
+        spread = spread_of(chosen, lstd, portfolio, moved, self.sums, self.confidence)
         evaluation = Evaluation(
             w=np.array(chosen.w, dtype=float),
             chosen=chosen.words,
@@ -240,9 +239,9 @@ class Evaluator:
             switches=tuple(self.ahead),
             checks=return_checks(*self.sample.joined(), np.asarray(chosen.w, float), spread),
         )
-        findings = findings_before(self.diagnosis, self.sums, stability, chosen)
-        findings += findings_after(evaluation, chosen, lstd, moved, by_returns)
-        return evaluation.with_verdict(verdict_of(findings))
+        found_in_data = findings_of("data", Data(self.diagnosis, self.sums, stability, chosen.name))
+        found_in_answer = findings_of("answer", Answer(evaluation, chosen, lstd, moved, by_returns))
+        return replace(evaluation, verdict=verdict_of(found_in_data + found_in_answer))
 
     def _solver(self) -> Solver | None:
         """Return what solves LSTD here: sums where A is small, the rows themselves where they were all kept."""
