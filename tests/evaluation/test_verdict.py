@@ -9,24 +9,30 @@ from gradient_dd.evaluation import evaluate_stream, transitions_of
 from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.data_findings import Data
 from gradient_dd.evaluation.diagnosis import Diagnosis
-from gradient_dd.evaluation.findings import findings_of
+from gradient_dd.evaluation.findings import FINDINGS, findings_of
 from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.returns import REST, can_be_used, overruled, returns_of, value_losses
 from gradient_dd.evaluation.shadows import TdStability
 from tests.evaluation.known_logs import log_of, realisable
-from tests.evaluation.planted_failures import PLANTED, alarms, evaluated, healthy
+from tests.evaluation.planted_failures import NOT_PLANTED, PLANTED, alarms, evaluated, healthy, is_noticed
 
 QUICK = {"learner": "lstd", "passes": 1}
 
 
 @pytest.mark.parametrize("failure", PLANTED)
 def test_a_planted_failure_is_named(failure):
-    spoil, wanted, options = PLANTED[failure]
-    assert set(wanted) & set(alarms(evaluated(spoil(3), 0, **QUICK | dict(options))))
+    planted = PLANTED[failure]
+    assert is_noticed(planted, evaluated(planted.log(3), 0, **QUICK | dict(planted.options)))
+
+
+def test_every_finding_has_a_planted_failure_or_a_reason():
+    planted = {key for failure in PLANTED.values() for key in failure.wanted}
+    assert planted | set(NOT_PLANTED) == set(FINDINGS)
+    assert not planted & set(NOT_PLANTED)
 
 
 def test_healthy_logs_raise_no_alarm_about_the_data():
-    about_data = {about for _, wanted, _ in PLANTED.values() for about in wanted} | {"effective rows", "largest ratio"}
+    about_data = {FINDINGS[key].about for failure in PLANTED.values() for key in failure.wanted}
     for seed in range(4):
         task, log = healthy(seed)
         assert not about_data & set(alarms(evaluate_stream([log], task.n_features, **QUICK)))

@@ -9,7 +9,7 @@ from gradient_dd.evaluation.returns import returns_of
 from gradient_dd.evaluation.transitions import Transitions
 
 FEWEST_EPISODES, SHORTEST_LIMIT = 20, 10  # that have ended, and steps of the longest, to tell a time limit
-HEAP = 5  # episodes of the longest length, and times as many as would be expected there
+HEAP = 5  # times as many episodes of the longest length as would be expected there
 NEAR = 0.2  # lengths within this share of the longest tell how many would be expected
 FEWEST_VALUES = 10  # a feature with so many different values is taken for a number, not for a kind
 LEFT, OPEN = 0.2, 0.1  # a leak leaves less than this share of a variance of which the others leave more than this
@@ -77,8 +77,8 @@ class Diagnosis:
         longest = int(self.lengths.max())
         heap = int((self.lengths == longest).sum())
         close = (self.lengths < longest) & (self.lengths >= (1 - NEAR) * longest)
-        near = int(close.sum()) / max(1.0, NEAR * longest)
-        if longest >= SHORTEST_LIMIT and heap >= HEAP and heap > HEAP * (near + 1):
+        expected = 1 + int(close.sum()) / (NEAR * longest)
+        if longest >= SHORTEST_LIMIT and heap > HEAP * expected:
             return longest, heap / len(self.lengths)
         return None
 
