@@ -186,6 +186,9 @@ def test_a_feature_along_which_ratios_are_off_must_be_sure():
 def test_features():
     sentence = "Features 0, 1, 2, 3, 4 never change: one constant is enough."
     assert found("constant_features", data(constant=[0, 1, 2, 3, 4, 5])) == [("fine", sentence)]
+    assert found("constant_features", data(constant=[0, 3])) == [
+        ("fine", "Features 0, 3 never change: one constant is enough.")
+    ]
     assert found("constant_features", data(constant=[0])) == []
     one = "Features 1 and 4 are the same up to a factor: values are unique, weights are not."
     three = "Features 1 and 4 are the same up to a factor, and 2 more pairs: values are unique, weights are not."
@@ -280,7 +283,7 @@ def test_switches():
     ],
 )
 def test_still_moving(newer, interval, level, sentence):
-    evidence = answer(moved=(np.zeros(1), np.array([newer])), start_interval=Bounds(*interval))
+    evidence = answer(moved=(np.ones(1), np.array([1 + newer])), start_interval=Bounds(*interval))
     assert found("still_moving", evidence) == [(level, sentence)]
     assert found("still_moving", answer()) == []
 
@@ -328,6 +331,8 @@ UNCHECKED = "; the values agree: {}. But values that are all wrong {} would agre
         ([check(-1.05, 0.1)], "not", DIFFER.format(WEIGHTED.format(8.95, 7.95, 9.95), 10, "-1.05", 0.1)),
         ([check(0.5), check(3.0, kind="rows", effective=59.5)], "not", DIFFER.format(
             "The returns average to 13, from 12 to 14, from all rows on", 10, "+3", 1)),
+        ([check(0.5, effective=59.25), check(9.0, steps=0)], "fine", WEIGHTED.format(10.5, 9.5, 11.5)
+         + "; the values agree: 10."),
         ([check(0.0, 5.0)], "fine", WEIGHTED.format(10, 9, 11) + "; the values agree: 10."),
         ([check(0.0, 7.0), check(0.0, 6.0, effective=60.0)], "with care",
          "The returns average to 10, from 9 to 11, where episodes begin"
