@@ -11,8 +11,8 @@ from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.findings import FINDINGS, LEVELS, Finding, findings_of
 from gradient_dd.evaluation.log.columns import Columns
 from gradient_dd.evaluation.log.findings import LogFacts, Rewards
+from gradient_dd.evaluation.portfolio import TdStability
 from gradient_dd.evaluation.returns import ReturnCheck
-from gradient_dd.evaluation.shadows import TdStability
 from gradient_dd.evaluation.verdict import NOT_JUDGED, verdict_of
 from gradient_dd.studies.intervals import Bounds
 

@@ -11,8 +11,8 @@ from gradient_dd.evaluation.data_findings import Data
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.findings import FINDINGS, findings_of
 from gradient_dd.evaluation.moments import GroupSums
+from gradient_dd.evaluation.portfolio import TdStability
 from gradient_dd.evaluation.returns import REST, can_be_used, overruled, returns_of, value_losses
-from gradient_dd.evaluation.shadows import TdStability
 from tests.evaluation.known_logs import log_of, realisable
 from tests.evaluation.planted_failures import NOT_PLANTED, PLANTED, alarms, evaluated, healthy, is_noticed
 

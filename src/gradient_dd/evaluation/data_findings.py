@@ -8,7 +8,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.findings import Found, finding
 from gradient_dd.evaluation.moments import GroupSums
-from gradient_dd.evaluation.shadows import TdStability
+from gradient_dd.evaluation.portfolio import TdStability
 from gradient_dd.studies.intervals import error_of_groups
 
 FEW_EPISODES = 10

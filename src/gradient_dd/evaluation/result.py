@@ -10,8 +10,8 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import must
 from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.moments import lane_values
+from gradient_dd.evaluation.portfolio import TdStability
 from gradient_dd.evaluation.returns import ReturnCheck
-from gradient_dd.evaluation.shadows import TdStability
 from gradient_dd.evaluation.spread import Spread
 from gradient_dd.evaluation.transitions import as_rows
 from gradient_dd.evaluation.verdict import NOT_JUDGED, Verdict
@@ -70,11 +70,7 @@ class Evaluation:
     @property
     def start_interval(self) -> Bounds:
         """The interval of `start_value`; the first states are a sample too."""
-        spread = self.spread
-        copies = (spread.starts * spread.copies).sum(axis=1)
-        value, anchor, drift = (np.array([self.start @ one]) for one in (self.w, spread.anchor, spread.drift))
-        low, high = spread.around(value, anchor, copies[None], drift)
-        return Bounds(float(low[0]), float(high[0]))
+        return self.spread.of_mean(self.start, self.w, self.spread.starts)
 
     @property
     def scale(self) -> float:

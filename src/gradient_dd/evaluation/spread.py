@@ -39,10 +39,14 @@ class Spread(NamedTuple):
         half = half + np.abs(drifts)
         return Bounds(np.minimum(values, anchors - half), np.maximum(values, anchors + half))
 
-    def of_mean(self, x: Array, w: Array) -> Bounds:
-        """Return the interval of x·w for one feature vector (p,), the mean over some states, say."""
+    def of_mean(self, x: Array, w: Array, samples: Array | None = None) -> Bounds:
+        """Return the interval of x·w for one feature vector (p,), the mean over some states, say.
+
+        `samples` (copies, p) are the vectors in the place of x in the bootstrap samples, where they differ.
+        """
         value, anchor, drift = (np.array([x @ one]) for one in (w, self.anchor, self.drift))
-        low, high = self.around(value, anchor, (self.copies @ x)[None], drift)
+        copies = self.copies @ x if samples is None else (samples * self.copies).sum(axis=1)
+        low, high = self.around(value, anchor, copies[None], drift)
         return Bounds(float(low[0]), float(high[0]))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Integers, numbers
+from gradient_dd.arrays import Integers, numbers
 from gradient_dd.errors import Words, must, number, one_of, whole_number
 from gradient_dd.evaluation.answer_findings import Answer
 from gradient_dd.evaluation.choice import Candidate, Solver, candidates_of
@@ -22,9 +22,8 @@ from gradient_dd.evaluation.moments import MOST_GROUPED, GroupSums, sparse_rows
 from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, default_settings
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.returns import overruled, return_checks, value_losses
-from gradient_dd.evaluation.shadows import TdShadows
 from gradient_dd.evaluation.spread import spread_of
-from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined
+from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined, rows_of
 from gradient_dd.evaluation.verdict import verdict_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
 from gradient_dd.stream.features import Features, Rows
@@ -84,10 +83,8 @@ class Evaluator:
         self.blocks, self.sums, self.diagnosis = Blocks(), GroupSums(p), Diagnosis(p)
         self.sample = EpisodeSample()
         self.kept: list[tuple[Transitions, Integers]] = []
-        self._first: tuple[Transitions, Integers] | None = None
         self.rows = 0
         self.portfolio: Portfolio | None = None
-        self.shadows: TdShadows | None = None
         self._points: list[Rows] = []
         self._again = Blocks()
         self.ahead: list[tuple[int, str]] = []  # rows, and the candidate that was ahead from there on
@@ -105,24 +102,25 @@ class Evaluator:
             self.sums.add(part, group, begins)
             self.diagnosis.add(part, begins)
             self.sample.add(part, group)
-            self._keep_points(part.x, begins)
+            if missing := POINTS - sum(len(rows.values) for rows in self._points):
+                self._points.append(rows_of(part.x, np.flatnonzero(begins)[:missing]))
             self.rows += len(part)
             self._learn(part, group)
             if self.rows >= self._next_look:
                 self._look()
 
-    def _look(self) -> None:
-        """Note which candidate is ahead by now; the stream has twice the rows of the last look."""
-        self._next_look = 2 * self.rows
-        if self.rule is not None or self.n_features >= MANY_FEATURES or not (self.portfolio and self.shadows):
+    def _learn(self, part: Transitions, group: Integers) -> None:
+        """Learn from a part of the stream, or keep it while there are few rows."""
+        if self.portfolio is not None:
+            self.portfolio.learn(part, group)
             return
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = candidates_of(self.portfolio, self.sums, self.first, self.sums if self.sums.small else None)
-        self._note(self._chosen(found, self.shadows.verdict().verdict == "unstable", self.portfolio.weights)[0])
-
-    def _note(self, chosen: Candidate) -> None:
-        if not self.ahead or self.ahead[-1][1] != chosen.words:
-            self.ahead.append((self.rows, chosen.words))
+        self.kept.append((part, group))
+        if self.rows > KEPT:
+            self.portfolio = self._begin()
+            for piece in self._pieces():
+                self.portfolio.learn(*piece)
+            self.kept = [self.first]
+            self.diagnosis.examine(self.first[0])
 
     def learn_again(self, batch: Transitions, first: bool) -> None:
         """Learn from a batch of a further pass over the same stream; `first` says that the pass begins with it."""
@@ -132,35 +130,25 @@ class Evaluator:
             self._again = Blocks()
         for begin in range(0, len(batch), PIECE):
             part = batch.part(slice(begin, begin + PIECE))
-            group = self._again.groups(part.episode)
-            self._learn(*self._ordered(part, group, self.portfolio.steps))
+            self.portfolio.learn(*self._ordered(part, self._again.groups(part.episode), self.portfolio.steps))
 
-    def _learn(self, part: Transitions, group: Integers) -> None:
-        if self.portfolio is not None and self.shadows is not None:
-            self.portfolio.learn(part, group)
-            self.shadows.learn(part)
-            return
-        self.kept.append((part, group))
-        if self.rows > KEPT:
-            self.portfolio, self.shadows = self._begin()
-            self._first = self.first
-            for one, its_group in self._pieces():
-                self.portfolio.learn(one, its_group)
-                self.shadows.learn(one)
-            self.diagnosis.examine(self.first[0])
-            self.kept = []
+    def _look(self) -> None:
+        """Note which candidate is ahead by now; the stream has twice the rows of the last look."""
+        self._next_look = 2 * self.rows
+        if self.rule is None and self.n_features < MANY_FEATURES and self.portfolio is not None:
+            self._note(self._choose(self.portfolio, self.sums if self.sums.small else None)[1])
 
-    def _begin(self) -> tuple[Portfolio, TdShadows]:
-        unit = 1.0 / self._mean_square()
-        portfolio = Portfolio(self._settings(unit), self.initial_w, self.seed)
-        return portfolio, TdShadows(self.n_features, unit, self.seed)
+    def _note(self, chosen: Candidate) -> None:
+        if not self.ahead or self.ahead[-1][1] != chosen.words:
+            self.ahead.append((self.rows, chosen.words))
 
-    def _mean_square(self) -> float:
-        """Return the mean of |x|² over the rows kept."""
+    def _begin(self) -> Portfolio:
+        """Return a portfolio whose step sizes suit the rows kept."""
         total = sum(float((one.x.values**2).sum()) for one, _ in self.kept)
         if total == 0:
             raise must("The features", "not all be zero", Words(f"zeros in the first {self.rows} rows"))
-        return total / self.rows
+        unit = 1.0 / (total / self.rows)
+        return Portfolio(self._settings(unit), self.initial_w, unit, self.seed)
 
     def _settings(self, unit: float) -> list[Setting]:
         if self.rule is None:
@@ -170,23 +158,19 @@ class Evaluator:
         tried = default_settings(unit, self.n_features, [self.rule])
         return [self.rule.setting(**{**one.values, **self.parameters}) for one in tried]
 
-    def _replayed(self) -> tuple[Portfolio, TdShadows, int]:
+    def _replayed(self) -> tuple[Portfolio, int]:
         """Return what has learnt from a stream that was kept whole, and how often it was replayed."""
-        portfolio, shadows = self._begin()
+        portfolio = self._begin()
         passes = self.passes or int(np.clip(-(-UPDATES // self.rows), 1, MOST_PASSES))
         pieces = self._pieces()
         for turn in range(passes):
-            for part, group in pieces:
-                chosen = self._ordered(part, group, turn)
-                portfolio.learn(*chosen)
-                shadows.learn(chosen[0])
-        return portfolio, shadows, passes
+            for piece in pieces:
+                portfolio.learn(*self._ordered(*piece, turn))
+        return portfolio, passes
 
     @property
     def first(self) -> tuple[Transitions, Integers]:
         """The first rows of the stream, and their groups."""
-        if self._first is not None:
-            return self._first
         return joined([one for one, _ in self.kept]), np.concatenate([group for _, group in self.kept])
 
     def _pieces(self) -> list[tuple[Transitions, Integers]]:
@@ -196,34 +180,26 @@ class Evaluator:
         return [(whole.part(cut), group[cut]) for cut in cuts]
 
     def _ordered(self, part: Transitions, group: Integers, turn: int) -> tuple[Transitions, Integers]:
+        """Return a part of a replay in the order that was asked for."""
         if self.order == "log":
             return part, group
         order = np.random.default_rng([self.seed, turn, len(part)]).permutation(len(part))
         return part.part(order), group[order]
 
-    def _keep_points(self, x: Rows, begins: Any) -> None:
-        missing = POINTS - sum(len(rows.values) for rows in self._points)
-        if missing > 0 and begins.any():
-            chosen = np.flatnonzero(begins)[:missing]
-            self._points.append(Rows(None if x.indices is None else x.indices[chosen], x.values[chosen]))
-
     def result(self) -> Evaluation:
         """Return what has been learnt so far."""
         if self.rows == 0:
             raise must("A stream", "have at least one transition", Words("none"))
-        if self.portfolio is None or self.shadows is None:
+        if self.portfolio is None:
             self.diagnosis.examine(self.first[0])
-            portfolio, shadows, passes = self._replayed()
+            portfolio, passes = self._replayed()
         else:
-            portfolio, shadows, passes = self.portfolio, self.shadows, max(1, self.portfolio.steps // self.rows)
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = candidates_of(portfolio, self.sums, self.first, self._solver())
-        stability = shadows.verdict()
-        chosen, by_returns = self._chosen(found, stability.verdict == "unstable", portfolio.weights)
+            portfolio, passes = self.portfolio, max(1, self.portfolio.steps // self.rows)
+        found, chosen, by_returns = self._choose(portfolio, self._solver())
         if self.ahead:
             self._note(chosen)
         lstd = next((one for one in found if one.ridge == 0), None)
-        moved = self._movement(chosen, portfolio)
+        moved, stability = portfolio.moved(chosen.setting), portfolio.shadows.verdict()
         spread = spread_of(chosen, lstd, portfolio, moved, self.sums, self.confidence)
         evaluation = Evaluation(
             w=np.array(chosen.w, dtype=float),
@@ -251,31 +227,26 @@ class Evaluator:
             return sparse_rows(*self.sample.joined(), self.n_features)
         return None
 
-    def _chosen(self, found: list[Candidate], td_diverges: bool, weights: Array) -> tuple[Candidate, bool]:
-        """Return the candidate with the smallest held-out error among those that were asked for.
+    def _choose(self, portfolio: Portfolio, solver: Solver | None) -> tuple[list[Candidate], Candidate, bool]:
+        """Return all candidates, and the one with the smallest held-out error among those that were asked for.
 
-        "auto" does not take TD where it diverges, however well it has done so far. The second is whether the returns
+        "auto" does not take TD where it diverges, however well it has done so far. The third is whether the returns
         of the log overruled the Bellman error.
         """
-        allowed = [one for one in found if not (td_diverges and one.name == "td")]
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = candidates_of(portfolio, self.sums, self.first, solver)
         if self.learner == "lstd":
             allowed = [one for one in found if one.name == "lstd"]
             if not allowed:
                 raise must("'learner'", "be 'auto' or linear in time for so many features", "lstd")
         elif self.rule is not None:
             allowed = [one for one in found if one.name == self.rule.name]
+        else:
+            td_diverges = portfolio.shadows.verdict().verdict == "unstable"
+            allowed = [one for one in found if not (td_diverges and one.name == "td")]
         best = min(allowed, key=lambda one: one.error)
-        first, group = self.first
-        better = overruled(allowed, best, value_losses(allowed, first, group, weights))
-        return better, better is not best
-
-    def _movement(self, chosen: Candidate, portfolio: Portfolio) -> tuple[Array, Array] | None:
-        """Return the weights of the chosen setting averaged over the older and over the newer window."""
-        if chosen.setting is None or not portfolio.older:
-            return None
-        k = portfolio.settings.index(chosen.setting)
-        older, newer = portfolio.halves()
-        return older[k], newer[k]
+        better = overruled(allowed, best, value_losses(allowed, *self.first, portfolio.weights))
+        return found, better, better is not best
 
 
 def evaluate_stream(batches: Iterable[Transitions], n_features: int, **options: Any) -> Evaluation:
