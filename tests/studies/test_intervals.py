@@ -130,3 +130,80 @@ def test_divergence_is_not_averaged_away():
 def test_unpaired_arrays_are_refused():
     with pytest.raises(BadRequestError, match="Paired errors must be"):
         intervals.paired_bootstrap(np.zeros(3), np.zeros(4))
+
+
+def test_an_interval_reaches_as_far_as_the_outer_of_two():
+    """The symmetric one, or on the side of the longer tail the equal-tailed one."""
+    scores = np.arange(-10.0, 91.0)
+    below, above = intervals.reach(scores, np.ones(101), 0.9)
+    assert (below, above) == (85.0, 80.0)  # 95 % of the scores are at most 85; 90 % of their sizes at most 80
+    below, above = intervals.reach(-scores, np.ones(101), 0.9)
+    assert (below, above) == (80.0, 85.0)
+    assert intervals.reach(np.array([0.0, 1.0]), np.zeros(2), 0.9) == (np.inf, np.inf)
+    assert intervals.reach(np.zeros(3), np.zeros(3), 0.9) == (0.0, 0.0)
+
+
+def test_bounds_lie_a_reach_of_standard_errors_away():
+    left, right = np.random.default_rng(7).random((2, 12))
+    difference = left - right
+    weights = intervals.resamples(12, 5, 300)
+    assert weights.shape == (300, 12)
+    assert np.allclose(weights.sum(axis=1), 1.0)
+    again = weights @ difference
+    errors = np.sqrt(((weights @ difference**2) - again**2) / 11)
+    below, above = intervals.reach(again - difference.mean(), errors, 0.8)
+    error = difference.std(ddof=1) / np.sqrt(12)
+    found = intervals.paired_bootstrap(left, right, seed=5, draws=300, level=0.8)
+    wanted = difference.mean(), difference.mean() - below * error, difference.mean() + above * error
+    assert found == pytest.approx(wanted)
+
+
+def test_the_variance_of_a_ratio_is_that_of_the_delta_method():
+    left, right = np.random.default_rng(8).uniform(1, 2, size=(2, 9))
+    moments = np.array([left.mean(), right.mean(), (left**2).mean(), (right**2).mean(), (left * right).mean()])
+    value, variance = intervals.log_ratio(moments, 9)
+    gaps = left / left.mean() - right / right.mean()
+    assert value == pytest.approx(np.log(left.mean() / right.mean()))
+    assert variance == pytest.approx(gaps.var(ddof=1) / 9)
+
+
+def test_resamples_of_a_stream_have_weights_of_mean_one():
+    weights = intervals.poisson_resamples(1000, 4, seed=[3, 1])
+    assert weights.shape == (1000, 4)
+    assert np.array_equal(weights, np.random.default_rng([3, 1]).poisson(1.0, size=(1000, 4)))
+    assert weights.dtype == float
+    counts = intervals.resample_counts(np.random.default_rng(0), 7, 5)
+    assert counts.shape == (5, 7)
+    assert (counts.sum(axis=1) == 7).all()
+
+
+def test_small_samples_have_the_factor_of_student():
+    assert intervals.student_factor(0.95, 8) == pytest.approx(2.306004)
+    assert intervals.student_factor(0.9, 1e9) == pytest.approx(1.644854)
+
+
+def test_groups_have_the_standard_error_of_their_mean():
+    means = np.array([1.0, 4.0, 2.0, 5.0])
+    pulls = (means - means.mean()) / 4
+    assert intervals.error_of_groups(pulls, 4) == pytest.approx(means.std(ddof=1) / 2)
+    assert intervals.error_of_groups(np.ones(1), 1) == 1.0
+
+
+def test_a_percentile_interval_has_the_quantiles_of_resampled_statistics():
+    values = np.array([1.0, 2.0, 9.0])
+    drawn = values[np.random.default_rng(0).integers(3, size=(500, 3))].mean(axis=1)
+    found = intervals.percentile_interval(values, lambda one: one.mean(axis=1), 500)
+    assert found == tuple(np.quantile(drawn, [0.025, 0.975]))
+    narrow = intervals.percentile_interval(values, lambda one: one.mean(axis=1), 500, tails=(0.4, 0.6))
+    assert found.low < narrow.low <= narrow.high < found.high
+
+
+def test_errors_explode_beyond_ten_times_the_first():
+    assert intervals.has_exploded(np.array([10.0, 10.1, np.inf, np.nan]), 1.0).tolist() == [False, True, True, False]
+
+
+def test_among_settings_that_all_diverged_the_best_on_other_runs_is_selected():
+    errors = np.array([[np.inf, 0.5, 0.7], [0.9, np.inf, 0.2], [np.inf, np.inf, 0.1]])
+    assert intervals.select(errors) == 1
+    assert intervals.select(np.array([[np.nan, 0.1], [0.5, 0.6]])) == 1  # a run that is not done yet
+    assert intervals.select(np.array([[0.5, 0.6], [0.5, 0.6]])) == 0
