@@ -225,6 +225,7 @@ def test_the_smallest_step_size_that_tells_is_believed():
     assert shadows(same, [30.0] * 2 + [1.0, 0.01] * 3) == ("unstable", 0.375, 0.25)  # half of two does not tell
     assert shadows(same, [0.05, 20.0] * 4) == ("unclear", 0.0, 0.0)
     assert shadows([2.0] * 8, [0.09] * 8).verdict == "stable"
+    assert shadows([2.0] * 8, [39.0] * 8) == ("unclear", 0.0, 0.0)
     assert shadows(same, [np.nan] * 8).verdict == "unstable"
     assert shadows(same, [0.01] * 8, stopped=range(8)) == ("unstable", 0.0, 1.0)
     silent = TdShadows.__new__(TdShadows)

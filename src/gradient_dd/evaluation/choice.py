@@ -1,4 +1,4 @@
-"""The choice among candidates, by the error that each makes on groups of the stream it has not seen."""
+"""The candidates, and the error that each makes on groups of the stream that its copies have not seen."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -23,7 +23,7 @@ class Candidate:
     words     the learner and its parameters
     w         (p,) from the whole stream;  copies (k, p) from bootstrap samples of it
     errors    (copies,) √MSPBE on the groups that each copy has not seen
-    diverged  the update at which it or a copy diverged, or 0
+    diverged  the update at which the candidate or a copy diverged, or 0
     setting   of a learner;  ridge  of LSTD
     """
 
@@ -38,7 +38,7 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """The held-out error: the root of the mean square of those of the copies; inf if one diverged."""
+        """The held-out error: the root mean square of the errors of the copies; inf if one of them diverged."""
         return float("inf") if self.diverged else float(np.sqrt(np.mean(self.errors**2)))
 
 

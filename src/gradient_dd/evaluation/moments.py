@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from gradient_dd.arrays import Array, Integers
+from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.episodes import GROUPS
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.stream.features import Rows
@@ -58,14 +58,15 @@ class GroupSums:
         np.add.at(hashed, (at, self.bucket[rows.indices]), rows.values * self.sign[rows.indices])
         return hashed
 
-    def add(self, batch: Transitions, group: Integers, begins: Array) -> None:
+    def add(self, batch: Transitions, group: Integers, begins: Booleans) -> None:
         """Add a batch; `begins` (n,) says which rows begin an episode."""
         z = self.test_features(batch.x)
-        ahead = batch.x.dense(self.p) - batch.discount[:, None] * self._next(batch) if self.small else z[:, :0]
-        cuts = np.flatnonzero(np.diff(group)) + 1
-        for part in np.split(np.arange(len(batch)), cuts):
-            if not len(part):
-                continue
+        if self.small:
+            following = np.where(batch.ended[:, None], 0.0, batch.x_next.dense(self.p))
+            ahead = z - batch.discount[:, None] * following
+        else:
+            ahead = z[:, :0]  # A is not summed
+        for part in np.split(np.arange(len(batch)), np.flatnonzero(np.diff(group)) + 1):
             g, rows = int(group[part[0]]), slice(part[0], part[-1] + 1)
             here, rho = z[rows], batch.rho[rows]
             A, b, C = moment_sums(here, ahead[rows], batch.reward[rows], rho)
@@ -81,10 +82,6 @@ class GroupSums:
             self.starts[g] += len(first)
             self._add_starts(batch.x, first, g if self.grouped else 0)
 
-    def _next(self, batch: Transitions) -> Array:
-        """Return x' as (n, p), zero where the episode ended."""
-        return np.where(batch.ended[:, None], 0.0, batch.x_next.dense(self.p))
-
     def _add_starts(self, x: Rows, first: Integers, g: int) -> None:
         if x.indices is None:
             self.start[g] += x.values[first].sum(axis=0)
@@ -96,7 +93,7 @@ class GroupSums:
         return np.asarray(self.start.sum(axis=0) / max(1.0, self.starts.sum()))
 
     def mean_starts(self, weights: Array) -> Array:
-        """Return the same for bootstrap samples, (copies, p), with weights of the groups (groups, copies)."""
+        """Return those means in bootstrap samples, (copies, p), with weights of the groups (groups, copies)."""
         if not self.grouped:
             return np.tile(self.mean_start(), (weights.shape[1], 1))
         return np.asarray(weights.T @ self.start / np.maximum(1e-9, weights.T @ self.starts)[:, None])
@@ -110,8 +107,7 @@ class GroupSums:
             return self.b[:, :, None] - np.einsum("gij,jl->gil", self.A, W, optimize=True), self.rows
         batch, group = first[0].part(slice(SAMPLE)), first[1][:SAMPLE]
         value, ahead = (lane_values(rows, W) for rows in (batch.x, batch.x_next))
-        goes_on = batch.discount != 0
-        delta = batch.reward[:, None] + np.where(goes_on, batch.discount, 0.0)[:, None] * ahead - value
+        delta = batch.reward[:, None] + batch.discount[:, None] * ahead - value
         z, found = self.test_features(batch.x), np.zeros((GROUPS, self.m, W.shape[1]))
         for g in np.unique(group):
             rows = group == g
@@ -119,7 +115,7 @@ class GroupSums:
         return found, np.bincount(group, minlength=GROUPS).astype(float)
 
     def metric(self) -> Array:
-        """Return R with (mean C)⁻¹ = R Rᵀ."""
+        """Return R with (mean C)⁺ = R Rᵀ, (m, m)."""
         return root_of_inverse(self.C.sum(axis=0) / max(1.0, self.rows.sum()))
 
     def solutions(self, weights: Array, ridge: float, initial: Array) -> Array:
@@ -134,9 +130,8 @@ class GroupSums:
 
 def sparse_rows(batch: Transitions, group: Integers, p: int) -> SparseRows:
     """Return a batch as sparse rows of p features, from which LSTD is solved; `group` (n,) are their groups."""
-    goes_on = np.where(batch.ended, 0.0, batch.discount)
     x, x_next = (sparse_matrix(rows, p) for rows in (batch.x, batch.x_next))
-    return SparseRows(x, sparse.diags_array(goes_on) @ x_next, batch.reward, batch.rho, group)
+    return SparseRows(x, sparse.diags_array(batch.discount) @ x_next, batch.reward, batch.rho, group)
 
 
 def sparse_matrix(rows: Rows, p: int) -> Any:

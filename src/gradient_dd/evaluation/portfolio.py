@@ -137,7 +137,7 @@ class Portfolio:
         return self._averaged(self.older)[k, 0], self._averaged(self._window())[k, 0]
 
     def diverged(self) -> list[int]:
-        """Return for each setting the first update at which it or a copy diverged, or 0."""
+        """Return for each setting the first update at which the setting or a copy diverged, or 0."""
         found = [0] * len(self.settings)
         for places, lanes in zip(self.places, self.lanes, strict=True):
             steps = lanes.stopped[: lanes.count].reshape(len(places), -1) + 1
@@ -162,7 +162,7 @@ class TdStability(NamedTuple):
     """What the shadows say of TD.
 
     verdict  "stable", "unstable", or "unclear" where the stream is too short to tell
-    dead     share of the shadows that died out;  grown  share of those that grew
+    dead     share of the shadows that died out;  grown  share of the shadows that grew
     """
 
     verdict: str
@@ -183,7 +183,7 @@ class TdShadows:
         self.sizes: list[Array] = []
 
     def learn(self, batch: Transitions) -> None:
-        """Let the shadows follow a batch."""
+        """Let the shadows learn from a batch, and note their sizes before every chunk."""
         for begin in range(0, len(batch), CHUNK):
             part = batch.part(slice(begin, begin + CHUNK))
             with np.errstate(over="ignore", invalid="ignore"):
@@ -193,7 +193,7 @@ class TdShadows:
             self.lanes.advance(*rows, columns, np.ones(len(part)))
 
     def verdict(self) -> TdStability:
-        """Return whether TD is stable, step size by step size: the smallest one that tells is believed."""
+        """Return whether TD is stable: what the smallest step size says whose shadows died out or grew."""
         if not self.sizes:
             return TdStability("unclear", 0.0, 0.0)
         first, last = self.sizes[0], self.sizes[-1]

@@ -69,7 +69,7 @@ class Evaluation:
 
     @property
     def start_interval(self) -> Bounds:
-        """The interval of `start_value`; the first states are a sample too."""
+        """The interval of `start_value`; it allows for the first states being a sample."""
         return self.spread.of_mean(self.start, self.w, self.spread.starts)
 
     @property

@@ -142,7 +142,7 @@ class ReturnCheck(NamedTuple):
 
 
 def return_checks(batch: Transitions, group: Integers, w: Array, spread: Spread) -> tuple[ReturnCheck, ...]:
-    """Return the checks of weights w (p,) on whole episodes, none where there are too few rows."""
+    """Return the checks of weights w (p,) on whole episodes; a check that has too few starts is left out."""
     first = np.flatnonzero(np.diff(batch.episode, prepend=batch.episode[0] - 1))
     every = np.arange(0, len(batch), -(-len(batch) // MOST_STARTS))
     kinds = (("episodes", first, EPISODES_LEFT), ("rows", every, ROWS_LEFT))
@@ -155,7 +155,7 @@ def return_checks(batch: Transitions, group: Integers, w: Array, spread: Spread)
 
 
 class Walk:
-    """Steps from all starts at once, one step of each at a time."""
+    """Follows all starts at once, step by step, and adds up what the steps pay."""
 
     def __init__(
         self, batch: Transitions, on: Booleans, group: Integers, w: Array, starts: Integers, fewest: float
@@ -170,7 +170,7 @@ class Walk:
         self.taken = np.zeros(len(w))  # features whose values are in the total
 
     def check(self, name: str, spread: Spread) -> ReturnCheck:
-        """Walk as far as the ratios allow, and compare."""
+        """Walk as far as the ratios allow, and return the mean return beside the mean value."""
         n, here = len(self.starts), rows_of(self.batch.x, self.starts)
         while self.alive.any() and self.steps < MOST_STEPS and self.discount[self.alive].max() > REST:
             if not self._step():
@@ -190,7 +190,7 @@ class Walk:
         return ReturnCheck(name, n, self.total, self.total - half, self.total + half, value, gap, doubt, *reached)
 
     def _step(self) -> bool:
-        """Take one more step, unless the products become too heavy for it."""
+        """Take one more step and return True, or return False where the products become too heavy for another step."""
         alive, batch = self.alive, self.batch
         at = self.at[alive]
         product = self.product.copy()

@@ -29,7 +29,7 @@ class Rewards:
 
     @property
     def mean(self) -> float:
-        """Their mean."""
+        """The mean of the rewards."""
         return self.total / max(1, self.count)
 
     @property
