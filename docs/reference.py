@@ -16,6 +16,7 @@ from mkdocs.structure.pages import Page
 
 import gradient_dd
 from gradient_dd.cli.group import cli
+from gradient_dd.evaluation import FINDINGS
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.tasks import TASKS
 
@@ -30,7 +31,7 @@ PYTHON = {  # what the page of Python names shows, by section; the package's own
         *("engine.horizon.Horizon", "engine.schedules"),
     ),
     "Studies and results": (
-        *("studies.grids.grid", "studies.grids.task", "studies.files", "studies.frames", "studies.statistics"),
+        *("studies.grids.grid", "studies.grids.task", "studies.files", "studies.frames", "studies.intervals"),
     ),
     "Contracts": ("testing.check_learner",),
     "Theory": ("theory",),
@@ -143,6 +144,13 @@ def tasks_page() -> str:
             f"*File:* `src/{builder.__module__.replace('.', '/')}.py`",
         ]
     return "\n\n".join(parts)
+
+
+def findings_table(*subjects: str) -> str:
+    """Return the table of the findings on these subjects, which stands in choosing.md; a test holds the two equal."""
+    checks = [one for subject in subjects for one in FINDINGS.values() if one.subject == subject]
+    rows = [(one.about, one.gravest, one.meaning, one.remedy) for one in checks]
+    return table(("finding", "at worst", "what it means", "what to do"), rows)
 
 
 def commands_page() -> str:

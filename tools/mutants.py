@@ -1,7 +1,7 @@
 """Plant small errors in the source, one at a time, and count how many the tests catch.
 
     python tools/mutants.py --count 200 --seed 1            a sample over all targets
-    python tools/mutants.py --only studies/statistics.py    every mutant of one file
+    python tools/mutants.py --only studies/intervals.py    every mutant of one file
 
 A mutant is one change of the syntax tree: a comparison, an operator, a number, a condition, a statement left out. The
 tests of its file are run on a copy of the source that has the change. A mutant that survives is either a test that is
@@ -39,8 +39,8 @@ TARGETS = {
     "engine/lanes.py": ["test_lanes.py", "test_horizon.py"],
     "engine/kernels/*.py": ["test_trajectories.py", "test_lanes.py", "test_horizon.py"],
     "online/*.py": ["test_learner.py", "test_learner_memory.py"],
-    "studies/statistics.py": ["test_statistics.py", "test_intervals.py"],
-    "studies/*.py": ["test_study.py", "test_store.py", "test_statistics.py", "test_sweep.py"],
+    "studies/intervals.py": ["test_intervals.py"],
+    "studies/*.py": ["test_study.py", "test_store.py", "test_intervals.py", "test_sweep.py"],
     "experiments/paper/claims/*.py": ["test_claims.py", "test_reproduce.py"],
     "tasks/exact.py": ["test_exact.py", "test_tasks.py"],
     "theory/advice.py": ["test_analysis.py"],
@@ -176,7 +176,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100, help="how many mutants, drawn evenly from all files")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", metavar="FILE", help="all mutants of one file, e.g. studies/statistics.py")
+    parser.add_argument("--only", metavar="FILE", help="all mutants of one file, e.g. studies/intervals.py")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     files = [path for path in sorted(SOURCE.rglob("*.py")) if tests_of(path.relative_to(SOURCE).as_posix())]

@@ -6,7 +6,9 @@ import pytest
 from gradient_dd import BadRequestError, tasks
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.evaluation import Evaluator, evaluate_stream, transitions_of
-from gradient_dd.evaluation.blocks import Blocks
+from gradient_dd.evaluation.episodes import Blocks
+from gradient_dd.evaluation.portfolio import Portfolio, TdShadows
+from gradient_dd.learners import LEARNERS
 
 
 def log_of(task, n, seed=0, **changes):
@@ -134,3 +136,38 @@ def test_blocks_hold_whole_episodes_however_the_stream_is_cut():
     assert all(len(np.unique(whole[episode == one])) == 1 for one in range(300))
     endless = Blocks().number(np.zeros(5000, np.int64))
     assert 20 < endless.max() < 200
+
+
+def test_shadows_are_td_without_rewards():
+    rng = np.random.default_rng(0)
+    x, x_next = rng.normal(size=(2, 1500, 2))
+    log = transitions_of(x, 7.0, 0.5, x_next, rng.uniform(0.5, 1.5, 1500))
+    shadows = TdShadows(2, 0.1, seed=3)
+    w = np.tile(np.random.default_rng(3).standard_normal((2, 2)), 4)
+    alpha, sizes = 0.1 * np.repeat([0.4, 0.2, 0.1, 0.04], 2), []
+    for row in range(1500):
+        if row % 1000 == 0:
+            sizes.append(np.sqrt(((x[row : row + 1000] @ w) ** 2).mean(axis=0)))
+        delta = 0.5 * x_next[row] @ w - x[row] @ w
+        w = w + alpha * log.rho[row] * delta * x[row][:, None]
+    shadows.learn(log)
+    assert np.allclose(shadows.sizes, sizes)
+    assert np.allclose(shadows.lanes.w, w)
+
+
+def test_averages_begin_anew_when_the_stream_has_doubled():
+    log = log_of(WALK, 2000)
+    made = Portfolio([LEARNERS["td"].setting(alpha=0.1)], np.zeros(5), 1.0, 0)
+    made.learn(log.part(slice(0, 999)), np.zeros(999, int))
+    assert (made.every, made.older, made.steps) == (4, [], 999)  # at least four updates between two that are averaged
+    made.learn(log.part(slice(999, 1000)), np.zeros(1, int))
+    ((_, count),) = made.older
+    assert count == 250
+    made.learn(log.part(slice(1000, 1999)), np.zeros(999, int))
+    assert [again for _, again in made.older] == [count]
+    made.learn(log.part(slice(1999, 2000)), np.zeros(1, int))
+    assert made.turn == 4000
+    assert made.diverged() == [0]
+    weights = made.averages()
+    assert weights.shape == (1, 9, 5)
+    assert np.allclose(weights[0, 0], WALK.true_values, atol=0.2)

@@ -1,30 +1,33 @@
 """The verdict: planted failures are named, healthy logs trusted, and returns overrule only where they are sure."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from gradient_dd.evaluation import evaluate_stream, transitions_of
-from gradient_dd.evaluation.choice import Candidate
+from gradient_dd.evaluation.data_findings import Data
 from gradient_dd.evaluation.diagnosis import Diagnosis
+from gradient_dd.evaluation.findings import FINDINGS, findings_of
 from gradient_dd.evaluation.moments import GroupSums
-from gradient_dd.evaluation.returns import can_be_used, overruled, returns_of, value_losses
-from gradient_dd.evaluation.verdict import mean_ratio, ratios
-from tests.evaluation.known_logs import log_of, realisable
-from tests.evaluation.planted_failures import PLANTED, alarms, evaluated, healthy
+from gradient_dd.evaluation.portfolio import TdStability
+from tests.evaluation.planted_failures import NOT_PLANTED, PLANTED, alarms, evaluated, healthy, is_noticed
 
 QUICK = {"learner": "lstd", "passes": 1}
 
 
 @pytest.mark.parametrize("failure", PLANTED)
 def test_a_planted_failure_is_named(failure):
-    spoil, wanted, options = PLANTED[failure]
-    assert set(wanted) & set(alarms(evaluated(spoil(3), 0, **QUICK | dict(options))))
+    planted = PLANTED[failure]
+    assert is_noticed(planted, evaluated(planted.log(3), 0, **QUICK | dict(planted.options)))
+
+
+def test_every_finding_has_a_planted_failure_or_a_reason():
+    planted = {key for failure in PLANTED.values() for key in failure.wanted}
+    assert planted | set(NOT_PLANTED) == set(FINDINGS)
+    assert not planted & set(NOT_PLANTED)
 
 
 def test_healthy_logs_raise_no_alarm_about_the_data():
-    about_data = {about for _, wanted, _ in PLANTED.values() for about in wanted} | {"effective rows", "largest ratio"}
+    about_data = {FINDINGS[key].about for failure in PLANTED.values() for key in failure.wanted}
     for seed in range(4):
         task, log = healthy(seed)
         assert not about_data & set(alarms(evaluate_stream([log], task.n_features, **QUICK)))
@@ -38,8 +41,9 @@ def findings_on(rho, x=None):
     sums, diagnosis = GroupSums(x.shape[1]), Diagnosis(x.shape[1])
     begins = np.arange(n) % 10 == 0
     sums.add(log, (np.arange(n) // 10) % 200, begins)
-    diagnosis.add(log, begins, 0)
-    return {one.about: one.level for one in ratios(diagnosis, sums)}, mean_ratio(sums)
+    diagnosis.add(log, begins)
+    found = findings_of("data", Data(diagnosis, sums, TdStability("stable", 1.0, 0.0), "lstd"))
+    return {one.about: one.level for one in found}, [one for one in found if one.about == "mean ratio"]
 
 
 def test_ratios():
@@ -59,41 +63,3 @@ def test_ratios():
     levels, (found,) = findings_on(good, feature)
     assert levels["mean ratio"] == "not"
     assert "along feature 1" in found.sentence
-
-
-def test_returns_are_those_of_the_target():
-    """G = ρ (r + γ G'), and its mean in a state is the value of that state."""
-    task = realisable(2)
-    log = log_of(task, 20_000, seed=1)
-    G, known, products = returns_of(log)
-    assert abs(products[known].mean() - 1) < 0.2
-    row = np.flatnonzero(known)[5]
-    after = 0.0 if log.ended[row] else G[row + 1]
-    assert G[row] == pytest.approx(log.rho[row] * (log.reward[row] + log.discount[row] * after))
-    state = log.x.values.argmax(axis=1)
-    for s in range(8):
-        here = G[known & (state == s)]
-        assert abs(here.mean() - task.true_values[s]) < 4 * here.std() / np.sqrt(len(here))
-    endless = replace(log, discount=np.full(len(log), 0.9), episode=np.zeros(len(log), int))
-    assert not returns_of(endless)[1][-10:].any()
-    assert not can_be_used(np.r_[np.zeros(500), 600.0])
-    assert not can_be_used(np.full(500, 0.5))
-    assert can_be_used(np.r_[np.zeros(500), np.full(500, 2.0)])
-
-
-def test_returns_overrule_only_where_they_are_sure():
-    task = realisable(2)
-    log = log_of(task, 4000, seed=1)
-    group = log.episode % 200
-    weights = np.random.default_rng(0).poisson(1.0, size=(200, 8)).astype(float)
-
-    def candidate(name, w):
-        return Candidate(name, name, w, np.tile(w, (8, 1)), np.zeros(8))
-
-    right, near, wrong = (candidate(name, w) for name, w in (
-        ("right", task.true_values), ("near", task.true_values + 0.01), ("wrong", -3 * task.true_values)))  # fmt: skip
-    both = [wrong, right]
-    assert overruled(both, wrong, value_losses(both, log, group, weights)) is right
-    for chosen in (right, near):
-        several = [right, near, wrong]
-        assert overruled(several, chosen, value_losses(several, log, group, weights)) is chosen

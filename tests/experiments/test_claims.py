@@ -15,7 +15,7 @@ from gradient_dd.experiments.paper.claims.verdict import ALIKE, PAPER, Question,
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.statistics import Interval
+from gradient_dd.studies.intervals import Interval
 from gradient_dd.studies.store import Store, Work
 from tests.experiments.made_up_worlds import FRESH, MadeUp, first, right, world_evidence, wrong
 

@@ -1,100 +1,143 @@
-"""What the answer says of itself: held-out error, interval, movement, LSTD, and the returns of the log."""
+"""Findings on the answer: held-out error, interval, movement, LSTD, and the returns of the log beside the values."""
+
+from typing import NamedTuple
 
 from gradient_dd.arrays import Array
-from gradient_dd.evaluation.choice import Candidate
+from gradient_dd.evaluation.choice import NOTHING, Candidate
+from gradient_dd.evaluation.findings import Found, finding
 from gradient_dd.evaluation.result import Evaluation
-from gradient_dd.evaluation.return_checks import ReturnCheck
-from gradient_dd.evaluation.verdict import FAR_OFF, Finding
+from gradient_dd.evaluation.returns import ReturnCheck
 
-FAR = 2.0  # doubts by which returns and values must differ for a "not"
+WIDE = 0.5  # half an interval, over the size of the values: beyond it the answer needs care
+FAR, FAR_OFF = 2.0, 0.1  # a gap of so many doubts, and of this share of the value, is a "not"
 BLIND = 0.5  # of the size of the values: returns that would not notice such an error check nothing
 
 
-def findings_after(
-    evaluation: Evaluation,
-    chosen: Candidate,
-    lstd: Candidate | None,
-    moved: tuple[Array, Array] | None,
-    by_returns: bool,
-) -> list[Finding]:
-    """Return what the answer says of itself."""
-    still = next(one for one in evaluation.candidates if one.name == "initial weights")
-    found = []
-    if chosen.diverged:
-        found.append(Finding("not", "divergence", f"{chosen.words} diverged at update {chosen.diverged:,}."))
-    if chosen.name == "initial weights":
-        sentence = "Nothing that was tried does better on held-out data than the initial weights: nothing was learnt."
-        found.append(Finding("not", "held-out error", sentence))
-    elif by_returns:
-        sentence = (
-            "The returns of the log prefer these values to those with the smallest Bellman error: the features do not "
-            "carry all that the values need."
-        )
-        found.append(Finding("with care", "returns", sentence))
-    elif not chosen.error < still.error and still.error > 0:
-        sentence = (
-            f"The held-out error, {chosen.error:.3g}, is not below that of the initial weights, {still.error:.3g}."
-        )
-        found.append(Finding("not", "held-out error", sentence))
-    else:
-        sentence = f"The held-out error is {chosen.error:.3g}; that of the initial weights is {still.error:.3g}."
-        found.append(Finding("fine", "held-out error", sentence))
-    if len(evaluation.switches) > 1:
-        ahead = "; ".join(f"{words} from row {rows:,} on" for rows, words in evaluation.switches)
-        found.append(Finding("fine", "switches", f"The smallest held-out error had {ahead}."))
-    value = evaluation.start_value
-    low, high = evaluation.start_interval
-    half = (high - low) / 2
-    if moved is not None:
-        drift = float(evaluation.start @ (moved[1] - moved[0]))
-        level = "with care" if abs(drift) > max(half, 1e-9 * abs(value)) else "fine"
-        found.append(Finding(level, "still moving", f"The value moved by {drift:+.3g} from one half to the next."))
-    if lstd is not None and chosen.name != "lstd":
-        apart = float(evaluation.start @ (lstd.w - chosen.w))
-        level = "with care" if half > 0 and value in (low, high) else "fine"  # the interval is that of LSTD
-        beyond = ", more than its own interval" if level != "fine" else ""
-        sentence = f"The exact solution of the sample, LSTD, differs by {apart:+.3g}{beyond}."
-        found.append(Finding(level, "LSTD", sentence))
-    level = "with care" if half > 0.5 * evaluation.scale else "fine"
-    bounds = f"from {low:.4g} to {high:.4g} at {evaluation.spread.confidence:.0%}"
-    sentence = f"The value where episodes begin is {value:.4g}, {bounds}."
-    found.append(Finding(level, "interval", sentence))
-    return [*found, *against_returns(evaluation.checks, evaluation.scale)]
+class Answer(NamedTuple):
+    """An evaluation, and what it was made of.
 
-
-def against_returns(checks: tuple[ReturnCheck, ...], scale: float) -> list[Finding]:
-    """Return whether the returns of the log agree with the values, whose size is `scale`.
-
-    The check that is farthest off decides. Where all agree, one of them must be able to see an error of half the size.
+    chosen      the candidate whose values are the answer;  lstd  the plain LSTD solution, if there is one
+    moved       the weights of the older and of the newer window of the average, (p,) each
+    by_returns  whether the returns of the log overruled the Bellman error
     """
+
+    evaluation: Evaluation
+    chosen: Candidate
+    lstd: Candidate | None
+    moved: tuple[Array, Array] | None
+    by_returns: bool
+
+
+@finding("answer", "divergence", "not")
+def divergence(answer: Answer) -> Found:
+    """The learner that you asked for diverged, and when. Remedy: a smaller step size, or another learner"""
+    if answer.chosen.diverged:
+        yield "not", f"{answer.chosen.words} diverged at update {answer.chosen.diverged:,}."
+
+
+@finding("answer", "held-out error", "not")
+def held_out_error(answer: Answer) -> Found:
+    """Below that of the initial weights, or nothing was learnt. Remedy: more data, other features"""
+    ours = answer.chosen.error
+    still = next(one.error for one in answer.evaluation.candidates if one.name == NOTHING)
+    if answer.chosen.name == NOTHING:
+        words = "Nothing that was tried does better on held-out data than the initial weights: nothing was learnt."
+        yield "not", words
+    elif answer.by_returns:
+        return
+    elif not ours < still and still > 0:
+        yield "not", f"The held-out error, {ours:.3g}, is not below that of the initial weights, {still:.3g}."
+    else:
+        yield "fine", f"The held-out error is {ours:.3g}; that of the initial weights is {still:.3g}."
+
+
+@finding("answer", "returns", "with care")
+def overruled_by_returns(answer: Answer) -> Found:
+    """The returns overruled the Bellman error. Remedy: features that carry the values"""
+    if answer.by_returns and answer.chosen.name != NOTHING:
+        yield (
+            "with care",
+            "The returns of the log prefer these values to those with the smallest Bellman error: the features do not "
+            "carry all that the values need.",
+        )
+
+
+@finding("answer", "switches", "fine")
+def switches(answer: Answer) -> Found:
+    """Which candidate was ahead, and from which row on, in a long stream."""
+    if len(answer.evaluation.switches) > 1:
+        ahead = "; ".join(f"{words} from row {rows:,} on" for rows, words in answer.evaluation.switches)
+        yield "fine", f"The smallest held-out error had {ahead}."
+
+
+@finding("answer", "still moving", "with care")
+def still_moving(answer: Answer) -> Found:
+    """The average moved by more than half of the interval from one window to the next. Remedy: more passes"""
+    if answer.moved is not None:
+        older, newer = answer.moved
+        low, high = answer.evaluation.start_interval
+        drift = float(answer.evaluation.start @ (newer - older))
+        moves = abs(drift) > max((high - low) / 2, 1e-9 * abs(answer.evaluation.start_value))
+        yield "with care" if moves else "fine", f"The value moved by {drift:+.3g} from one half to the next."
+
+
+@finding("answer", "LSTD", "with care")
+def far_from_lstd(answer: Answer) -> Found:
+    """The value is outside the interval of the exact solution of the sample. Remedy: more passes, or LSTD"""
+    if answer.lstd is not None and answer.chosen.name != "lstd":
+        apart = float(answer.evaluation.start @ (answer.lstd.w - answer.chosen.w))
+        low, high = answer.evaluation.start_interval  # that of LSTD, made wide enough to hold the value
+        beyond = high > low and answer.evaluation.start_value in (low, high)
+        words = f"The exact solution of the sample, LSTD, differs by {apart:+.3g}"
+        yield ("with care", f"{words}, more than its own interval.") if beyond else ("fine", f"{words}.")
+
+
+@finding("answer", "interval", "with care")
+def interval(answer: Answer) -> Found:
+    """That of the value, see below; wider than the values themselves, it needs care. Remedy: more data"""
+    found = answer.evaluation
+    low, high = found.start_interval
+    level = "with care" if (high - low) / 2 > WIDE * found.scale else "fine"
+    bounds = f"from {low:.4g} to {high:.4g} at {found.spread.confidence:.0%}"
+    yield level, f"The value where episodes begin is {found.start_value:.4g}, {bounds}."
+
+
+@finding("answer", "returns", "not")
+def returns_beside_values(answer: Answer) -> Found:
+    """What episodes paid disagrees with the values, or cannot check them: see below. Remedy: features that carry the
+    values, the right columns, more data
+    """
+    checks, scale = answer.evaluation.checks, answer.evaluation.scale
     if not checks:
-        return []
+        return
     worst = max(checks, key=lambda one: abs(one.gap) / max(one.doubt, 1e-300) if one.steps else 0.0)
     if worst.steps and abs(worst.gap) > worst.doubt:
-        far = abs(worst.gap) > FAR * worst.doubt and abs(worst.gap) > FAR_OFF * max(
-            abs(worst.returns), abs(worst.value)
-        )
-        sentence = (
+        far = abs(worst.gap) > FAR * worst.doubt
+        large = abs(worst.gap) > FAR_OFF * max(abs(worst.returns), abs(worst.value))
+        yield (
+            "not" if far and large else "with care",
             f"{in_words(worst)}, but the values there average to {worst.value:.4g}. They differ by {worst.gap:+.3g}, "
             f"where {worst.doubt:.2g} may be chance. The features do not carry the values, or a column is not what it "
-            "was taken for."
+            "was taken for.",
         )
-        return [Finding("not" if far else "with care", "returns", sentence)]
+        return
     sharp = [one for one in checks if one.blind <= BLIND * max(scale, abs(one.value))]
     if sharp:
-        return [Finding("fine", "returns", f"{in_words(sharp[0])}; the values agree: {sharp[0].value:.4g}.")]
+        yield "fine", f"{in_words(sharp[0])}; the values agree: {sharp[0].value:.4g}."
+        return
     best = min(checks, key=lambda one: one.blind)
     unseen = f"by {best.blind:.2g}, where the largest is {scale:.2g}," if best.steps else "by any amount"
-    sentence = (
-        f"{in_words(best)}; the values agree: {best.value:.4g}. But values that are all wrong {unseen} would agree as "
-        "well, so nothing has checked them."
+    rest = (
+        f" Episodes are cut, or their ratios too heavy, after {best.steps} steps: {best.rest:.0%} of the returns are "
+        "values themselves."
+        if best.rest >= BLIND
+        else ""
     )
-    if best.rest >= BLIND:
-        sentence += (
-            f" Episodes are cut, or their ratios too heavy, after {best.steps} steps: {best.rest:.0%} of the returns "
-            "are values themselves."
-        )
-    return [Finding("with care", "returns", sentence)]
+    yield (
+        "with care",
+        f"{in_words(best)}; the values agree: {best.value:.4g}. But values that are all wrong {unseen} would agree as "
+        f"well, so nothing has checked them.{rest}",
+    )
 
 
 def in_words(check: ReturnCheck) -> str:

@@ -16,9 +16,9 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.stream_lanes import LaneMemory
 from gradient_dd.errors import GradientDDError, Words, file_path, must, number, whole_number
-from gradient_dd.evaluation.blocks import GROUPS
 from gradient_dd.evaluation.collect import Place, Steps, batch_of, one_round
 from gradient_dd.evaluation.diagnosis import Leak
+from gradient_dd.evaluation.episodes import GROUPS
 from gradient_dd.evaluation.policies import Policy
 from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import Transitions, check_width, transitions_of

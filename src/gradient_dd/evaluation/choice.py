@@ -1,16 +1,16 @@
-"""The choice among candidates, by the error that each makes on groups of the stream it has not seen."""
+"""The candidates, and the error that each makes on groups of the stream that its copies have not seen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.portfolio import Portfolio
+from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.learners import Setting
 
-BOOTSTRAPS = 200  # of the LSTD solution, for its interval
 LARGEST_VALUE = 1e100
 NOTHING = "initial weights"  # the candidate that learns nothing
 
@@ -23,7 +23,8 @@ class Candidate:
     words     the learner and its parameters
     w         (p,) from the whole stream;  copies (k, p) from bootstrap samples of it
     errors    (copies,) √MSPBE on the groups that each copy has not seen
-    diverged  the update at which it or a copy diverged, or 0
+    diverged  the update at which the candidate or a copy diverged, or 0
+    setting   of a learner;  ridge  of LSTD
     """
 
     name: str
@@ -33,10 +34,11 @@ class Candidate:
     errors: Array
     diverged: int = 0
     setting: Setting | None = None
+    ridge: float | None = None
 
     @property
     def error(self) -> float:
-        """The held-out error: the root of the mean square of those of the copies; inf if one diverged."""
+        """The held-out error: the root mean square of the errors of the copies; inf if one of them diverged."""
         return float("inf") if self.diverged else float(np.sqrt(np.mean(self.errors**2)))
 
 
@@ -54,44 +56,32 @@ class Solver(Protocol):
 
 
 def candidates_of(
-    portfolio: Portfolio, sums: GroupSums, initial_w: Array, solver: Solver | None = None
+    portfolio: Portfolio, sums: GroupSums, first: tuple[Transitions, Integers], solver: Solver | None
 ) -> list[Candidate]:
-    """Return the candidates: every setting, LSTD where it can be solved, and the initial weights."""
-    averages, diverged = portfolio.averages(), portfolio.diverged()
+    """Return the candidates: every setting, LSTD where it can be solved, and the initial weights.
+
+    `first` are the first rows of the stream and their groups, from which errors are taken where A is not summed.
+    """
+    averages, diverged, none = portfolio.averages(), portfolio.diverged(), np.empty(0)
+    weights, initial_w = portfolio.weights, portfolio.initial_w
     found = [
-        Candidate(one.rule.name, str(one), averages[k, 0], averages[k, 1:], np.empty(0), diverged[k], one)
+        Candidate(one.rule.name, str(one), averages[k, 0], averages[k, 1:], none, diverged[k], one)
         for k, one in enumerate(portfolio.settings)
     ]
-    weights = portfolio.weights
     if solver is not None:
         each = np.column_stack([np.ones(len(weights)), weights])
         for ridge in solver.ridges:
             w, *copies = solver.solutions(each, ridge, initial_w).T
-            found.append(Candidate("lstd", f"lstd(ridge={ridge:g})", w, np.array(copies), np.empty(0)))
+            found.append(Candidate("lstd", f"lstd(ridge={ridge:g})", w, np.array(copies), none, ridge=ridge))
     still = np.broadcast_to(initial_w, (portfolio.copies, len(initial_w)))
-    found.append(Candidate(NOTHING, NOTHING, initial_w, still, np.empty(0)))
-    return with_errors(found, sums, weights)
-
-
-def with_errors(candidates: list[Candidate], sums: GroupSums, weights: Array) -> list[Candidate]:
-    """Return the candidates with the errors of their copies on groups of weight 0."""
-    root, errors = sums.metric(), np.empty((len(candidates), weights.shape[1]))
-    for r in range(weights.shape[1]):
-        W = np.stack([one.copies[r] for one in candidates], axis=1)
+    found.append(Candidate(NOTHING, NOTHING, initial_w, still, none))
+    root, errors = sums.metric(), np.empty((len(found), portfolio.copies))
+    for r in range(portfolio.copies):
+        W = np.stack([one.copies[r] for one in found], axis=1)
         large = (np.abs(W) >= LARGEST_VALUE).any(axis=0)
         W[:, large] = 0.0
-        found, rows = sums.residuals(W)
+        residuals, rows = sums.residuals(W, first)
         unseen = (weights[:, r] == 0) & (rows > 0)
-        mean = found[unseen].sum(axis=0) / max(1.0, rows[unseen].sum())
+        mean = residuals[unseen].sum(axis=0) / max(1.0, rows[unseen].sum())
         errors[:, r] = np.where(large, np.inf, np.sqrt(((root.T @ mean) ** 2).sum(axis=0)))
-    return [
-        Candidate(one.name, one.words, one.w, one.copies, error, one.diverged, one.setting)
-        for one, error in zip(candidates, errors, strict=True)
-    ]
-
-
-def bootstrapped(candidate: Candidate, sums: GroupSums, initial_w: Array, seed: int) -> tuple[Array, Array]:
-    """Return more bootstrap copies of an LSTD solution, (BOOTSTRAPS, p), and the weights of the groups in each."""
-    weights = np.random.default_rng([seed, 1]).poisson(1.0, size=(len(sums.rows), BOOTSTRAPS)).astype(float)
-    ridge = float(candidate.words.partition("=")[2].rstrip(")"))
-    return sums.solutions(weights, ridge, initial_w).T, weights
+    return [replace(one, errors=error) for one, error in zip(found, errors, strict=True)]

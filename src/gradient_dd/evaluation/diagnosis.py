@@ -1,27 +1,31 @@
 """What can be seen in the data before anything is learnt: counts over the stream, and a look at its first rows."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans
+from gradient_dd.evaluation.episodes import key_of
 from gradient_dd.evaluation.moments import MOST_FEATURES
+from gradient_dd.evaluation.returns import returns_of
 from gradient_dd.evaluation.transitions import Transitions
-from gradient_dd.stream.features import Rows
 
+FEWEST_EPISODES, SHORTEST_LIMIT = 20, 10  # that have ended, and steps of the longest, to tell a time limit
+HEAP = 5  # times as many episodes of the longest length as would be expected there
+NEAR = 0.2  # lengths within this share of the longest tell how many would be expected
 FEWEST_VALUES = 10  # a feature with so many different values is taken for a number, not for a kind
-
-
-class Leak(NamedTuple):
-    """A feature that says too well what comes later: its number, what it says, and how well (a share of variance)."""
-
-    feature: int
-    what: str
-    share: float
+LEFT, OPEN = 0.2, 0.1  # a leak leaves less than this share of a variance of which the others leave more than this
 
 
 class Diagnosis:
-    """Counts over a stream; `examine` looks at its first rows."""
+    """Counts over a stream; `examine` looks at its first rows.
+
+    largest_ratio   the largest ratio;  largest_at  its row;  with_ratios  whether a ratio is not 1
+    pairs           pairs of successive rows of one episode among the first rows
+    next_is_next    pairs in which the next state of the first row is the state of the second
+    next_is_last    pairs in which the state of the first row is the next state of the second
+    lengths         of the episodes that ended among the first rows
+    constant        features that never change;  twins  pairs of features that are equal up to a factor
+    leaks           features that tell the return of the rest of the episode, and how well (a share of variance)
+    """
 
     saved = (
         *("rows", "episodes", "ended", "cut", "largest_ratio", "largest_at", "with_ratios", "pairs"),
@@ -35,21 +39,20 @@ class Diagnosis:
         self.with_ratios = False
         self.next_is_next = self.next_is_last = self.pairs = 0
         self.lengths: Array = np.empty(0)
-        self.ends_sign: float | None = None
         self.constant: list[int] = []
         self.twins: list[tuple[int, int]] = []
-        self.leaks: list[Leak] = []
+        self.leaks: list[tuple[int, float]] = []
 
-    def add(self, batch: Transitions, begins: Booleans, first_row: int) -> None:
-        """Count a batch whose first row has this number."""
+    def add(self, batch: Transitions, begins: Booleans) -> None:
+        """Count a batch; `begins` (n,) says which rows begin an episode."""
+        most = int(batch.rho.argmax())
+        if batch.rho[most] > self.largest_ratio:
+            self.largest_ratio, self.largest_at = float(batch.rho[most]), self.rows + most
         self.rows += len(batch)
         self.episodes += int(begins.sum())
         self.ended += int(batch.ended.sum())
         self.cut += int(batch.cut.sum())
         self.with_ratios = self.with_ratios or bool((batch.rho != 1.0).any())
-        most = int(batch.rho.argmax())
-        if batch.rho[most] > self.largest_ratio:
-            self.largest_ratio, self.largest_at = float(batch.rho[most]), first_row + most
 
     def examine(self, batch: Transitions) -> None:
         """Look at the first rows of the stream: continuity, lengths of episodes, features."""
@@ -65,7 +68,8 @@ class Diagnosis:
             x = batch.x.dense(self.p)
             self.constant = np.flatnonzero(np.ptp(x, axis=0) == 0).tolist()
             self.twins = twins_of(x)
-            self.leaks = leaks_of(batch, x)
+            returns, _, _ = returns_of(batch, np.ones(len(batch)))
+            self.leaks = leaks_of(x, returns, np.repeat(whole, counts))
 
     @property
     def time_limit(self) -> tuple[int, float] | None:
@@ -73,24 +77,15 @@ class Diagnosis:
 
         Where episodes end by themselves, the longest are rare. A time limit that was recorded as an end makes a heap.
         """
-        if len(self.lengths) < 20:
+        if len(self.lengths) < FEWEST_EPISODES:
             return None
         longest = int(self.lengths.max())
         heap = int((self.lengths == longest).sum())
-        near = int(((self.lengths < longest) & (self.lengths >= 0.8 * longest)).sum()) / max(1.0, 0.2 * longest)
-        if longest >= 10 and heap >= 5 and heap > 5 * (near + 1):
+        close = (self.lengths < longest) & (self.lengths >= (1 - NEAR) * longest)
+        expected = 1 + int(close.sum()) / (NEAR * longest)
+        if longest >= SHORTEST_LIMIT and heap > HEAP * expected:
             return longest, heap / len(self.lengths)
         return None
-
-
-def key_of(rows: Rows) -> Array:
-    """Return one number for each feature row; equal rows have equal ones."""
-    indices, values = rows
-    rng = np.random.default_rng(7)
-    if indices is None:
-        return np.asarray(values @ rng.standard_normal(values.shape[1]))
-    mixed = np.sin(indices * 12.9898 + 1.0) * 43758.5453
-    return np.asarray((values * (mixed - np.floor(mixed))).sum(axis=1))
 
 
 def twins_of(x: Array) -> list[tuple[int, int]]:
@@ -101,12 +96,11 @@ def twins_of(x: Array) -> list[tuple[int, int]]:
     return [(int(i), int(j)) for i, j in np.argwhere(np.triu(alike, 1))]
 
 
-def leaks_of(batch: Transitions, x: Array) -> list[Leak]:
-    """Return features that alone tell the return of the rest of the episode, beyond what the others tell.
+def leaks_of(x: Array, returns: Array, known: Booleans) -> list[tuple[int, float]]:
+    """Return features that alone tell the return of the rest of the episode, beyond what the others tell, and how well.
 
-    A feature is left out that has few different values, and so is a stream without an end.
+    Rows count whose return is known. A feature with few different values is left out.
     """
-    returns, known = returns_of(batch)
     if known.sum() < 10 * x.shape[1] + 50 or np.ptp(returns[known]) == 0:
         return []
     x, y = x[known], returns[known]
@@ -117,8 +111,8 @@ def leaks_of(batch: Transitions, x: Array) -> list[Leak]:
         if len(np.unique(x[:, j])) < FEWEST_VALUES:
             continue
         without = unexplained(np.delete(centred, j, axis=1), y)
-        if without > 1e-9 and full / without < 0.2 and without > 0.1:
-            found.append(Leak(j, "the return of the rest of the episode", 1 - full / without))
+        if without > OPEN and full / without < LEFT:
+            found.append((j, 1 - full / without))
     return found
 
 
@@ -127,16 +121,3 @@ def unexplained(x: Array, y: Array) -> float:
     y = y - y.mean()
     rest = y - x @ np.linalg.lstsq(x, y, rcond=1e-10)[0] if x.shape[1] else y
     return float((rest**2).sum() / max(1e-300, (y**2).sum()))
-
-
-def returns_of(batch: Transitions) -> tuple[Array, Booleans]:
-    """Return the discounted return from each row on, without ratios, and whether its episode ended in these rows."""
-    returns, known = np.zeros(len(batch)), np.zeros(len(batch), bool)
-    total, goes_on = 0.0, False
-    for row in range(len(batch) - 1, -1, -1):
-        last = row == len(batch) - 1 or batch.episode[row + 1] != batch.episode[row]
-        if last:
-            total, goes_on = 0.0, bool(batch.ended[row])
-        total = batch.reward[row] + batch.discount[row] * total
-        returns[row], known[row] = total, goes_on
-    return returns, known

@@ -4,21 +4,25 @@
 
 z are the test features: x itself, or a signed hash of x where p is too large for a p × p matrix. E[ρ δ z] vanishes at
 the fixed point for any z, so the projected Bellman error can be taken in the space of z. With hashed features A_g is
-not kept: a sample of rows is.
+not summed: residuals are taken from the first rows of the stream.
 """
 
-import numpy as np
+from typing import Any
 
-from gradient_dd.arrays import Array, Integers
-from gradient_dd.evaluation.blocks import GROUPS
-from gradient_dd.evaluation.transitions import Transitions, joined
+import numpy as np
+from scipy import sparse
+
+from gradient_dd.arrays import Array, Booleans, Integers
+from gradient_dd.evaluation.episodes import GROUPS
+from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.stream.features import Rows
+from gradient_dd.stream.least_squares import SparseRows, moment_sums, root_of_inverse, solution
+from gradient_dd.tasks.exact import Moments
 
 MOST_FEATURES = 200  # of a matrix A
-MOST_GROUPED = 2000  # of the mean of first features for each group
+MOST_GROUPED = 2000  # of LSTD from kept rows, and of the mean of first features for each group
 SKETCH = 128  # test features where there are more
-SAMPLE = 20_000  # rows that are kept where A is not
-RIDGE = 1e-9  # of C, over its mean diagonal
+SAMPLE = 20_000  # first rows from which errors are taken where A is not summed
 
 
 class GroupSums:
@@ -40,8 +44,6 @@ class GroupSums:
         self.grouped = n_features <= MOST_GROUPED
         self.start = np.zeros((GROUPS if self.grouped else 1, n_features))
         self.ratio, self.ratio_square, self.ratio_z = np.zeros(GROUPS), np.zeros(GROUPS), np.zeros((GROUPS, m))
-        self.sample: list[tuple[Transitions, Integers]] = []
-        self.sampled = 0
         if not self.small:
             rng = np.random.default_rng(0)
             self.bucket, self.sign = rng.integers(m, size=n_features), rng.choice([-1.0, 1.0], size=n_features)
@@ -60,20 +62,22 @@ class GroupSums:
         np.add.at(hashed, (at, self.bucket[rows.indices]), rows.values * self.sign[rows.indices])
         return hashed
 
-    def add(self, batch: Transitions, group: Integers, begins: Array) -> None:
+    def add(self, batch: Transitions, group: Integers, begins: Booleans) -> None:
         """Add a batch; `begins` (n,) says which rows begin an episode."""
         z = self.test_features(batch.x)
-        ahead = batch.x.dense(self.p) - batch.discount[:, None] * self._next(batch) if self.small else z[:, :0]
-        cuts = np.flatnonzero(np.diff(group)) + 1
-        for part in np.split(np.arange(len(batch)), cuts):
-            if not len(part):
-                continue
+        if self.small:
+            following = np.where(batch.ended[:, None], 0.0, batch.x_next.dense(self.p))
+            ahead = z - batch.discount[:, None] * following
+        else:
+            ahead = z[:, :0]  # A is not summed
+        for part in np.split(np.arange(len(batch)), np.flatnonzero(np.diff(group)) + 1):
             g, rows = int(group[part[0]]), slice(part[0], part[-1] + 1)
             here, rho = z[rows], batch.rho[rows]
+            A, b, C = moment_sums(here, ahead[rows], batch.reward[rows], rho)
             if self.small:
-                self.A[g] += here.T @ (rho[:, None] * ahead[rows])
-            self.b[g] += here.T @ (rho * batch.reward[rows])
-            self.C[g] += here.T @ here
+                self.A[g] += A
+            self.b[g] += b
+            self.C[g] += C
             self.rows[g] += len(part)
             self.ratio[g] += rho.sum()
             self.ratio_square[g] += (rho**2).sum()
@@ -81,14 +85,6 @@ class GroupSums:
             first = part[begins[rows]]
             self.starts[g] += len(first)
             self._add_starts(batch.x, first, g if self.grouped else 0)
-        if not self.small and self.sampled < SAMPLE:
-            kept = slice(0, SAMPLE - self.sampled)
-            self.sample.append((batch.part(kept), group[kept]))
-            self.sampled += len(self.sample[-1][1])
-
-    def _next(self, batch: Transitions) -> Array:
-        """Return x' as (n, p), zero where the episode ended."""
-        return np.where(batch.ended[:, None], 0.0, batch.x_next.dense(self.p))
 
     def _add_starts(self, x: Rows, first: Integers, g: int) -> None:
         if x.indices is None:
@@ -101,23 +97,21 @@ class GroupSums:
         return np.asarray(self.start.sum(axis=0) / max(1.0, self.starts.sum()))
 
     def mean_starts(self, weights: Array) -> Array:
-        """Return the same for bootstrap samples, (copies, p), with weights of the groups (groups, copies)."""
+        """Return those means in bootstrap samples, (copies, p), with weights of the groups (groups, copies)."""
         if not self.grouped:
             return np.tile(self.mean_start(), (weights.shape[1], 1))
         return np.asarray(weights.T @ self.start / np.maximum(1e-9, weights.T @ self.starts)[:, None])
 
-    def sampled_rows(self) -> tuple[Transitions, Integers]:
-        """Return the rows that were kept, and their groups."""
-        return joined([batch for batch, _ in self.sample]), np.concatenate([group for _, group in self.sample])
+    def residuals(self, W: Array, first: tuple[Transitions, Integers]) -> tuple[Array, Array]:
+        """Return Σ ρ δ z of every group for weights (p, lanes): (groups, m, lanes), and the rows of each group.
 
-    def residuals(self, W: Array) -> tuple[Array, Array]:
-        """Return Σ ρ δ z of every group for weights (p, lanes): (groups, m, lanes), and the rows of each group."""
+        Where A is not summed they are those of the first rows of the stream, which are given with their groups.
+        """
         if self.small:
             return self.b[:, :, None] - np.einsum("gij,jl->gil", self.A, W, optimize=True), self.rows
-        batch, group = self.sampled_rows()
+        batch, group = first[0].part(slice(SAMPLE)), first[1][:SAMPLE]
         value, ahead = (lane_values(rows, W) for rows in (batch.x, batch.x_next))
-        goes_on = batch.discount != 0
-        delta = batch.reward[:, None] + np.where(goes_on, batch.discount, 0.0)[:, None] * ahead - value
+        delta = batch.reward[:, None] + batch.discount[:, None] * ahead - value
         z, found = self.test_features(batch.x), np.zeros((GROUPS, self.m, W.shape[1]))
         for g in np.unique(group):
             rows = group == g
@@ -125,34 +119,31 @@ class GroupSums:
         return found, np.bincount(group, minlength=GROUPS).astype(float)
 
     def metric(self) -> Array:
-        """Return R with (mean C)⁻¹ = R Rᵀ."""
-        C = self.C.sum(axis=0) / max(1.0, self.rows.sum())
-        values, vectors = np.linalg.eigh(C)
-        floor = RIDGE * max(values.mean(), 1e-300)
-        return vectors / np.sqrt(np.where(values > floor, values, np.inf))
+        """Return R with (mean C)⁺ = R Rᵀ, (m, m)."""
+        return root_of_inverse(self.C.sum(axis=0) / max(1.0, self.rows.sum()))
 
     def solutions(self, weights: Array, ridge: float, initial: Array) -> Array:
-        """Return LSTD weights (p, k) for weights of the groups (groups, k): one solution for each column.
-
-        They minimise (b − A w)ᵀ C⁻¹ (b − A w) + ridge (w − w₀)ᵀ C (w − w₀): for ridge 0, A w = b.
-        """
+        """Return LSTD weights (p, k) for weights of the groups (groups, k): one solution for each column."""
         found = np.empty((self.p, weights.shape[1]))
         for k, weight in enumerate(weights.T):
             total = max(1e-300, weight @ self.rows)
-            A, b, C = (np.tensordot(weight, one, axes=1) / total for one in (self.A, self.b, self.C))
-            found[:, k] = solution(A, b, C, ridge, initial)
+            moments = Moments(*(np.tensordot(weight, one, axes=1) / total for one in (self.A, self.b, self.C)))
+            found[:, k] = solution(moments, ridge, initial)
         return found
 
 
-def solution(A: Array, b: Array, C: Array, ridge: float, initial: Array) -> Array:
-    """Return the minimiser above, in the space that the features span."""
-    values, vectors = np.linalg.eigh(C)
-    used = values > RIDGE * max(values.mean(), 1e-300)
-    root = vectors[:, used] / np.sqrt(values[used])  # in these coordinates C is the identity
-    M, right = root.T @ A @ root, root.T @ (b - A @ initial)
-    stacked = np.vstack([M, np.sqrt(ridge) * np.eye(M.shape[1])]) if ridge else M
-    target = np.concatenate([right, np.zeros(M.shape[1])]) if ridge else right
-    return initial + root @ np.linalg.lstsq(stacked, target, rcond=1e-10)[0]
+def sparse_rows(batch: Transitions, group: Integers, p: int) -> SparseRows:
+    """Return a batch as sparse rows of p features, from which LSTD is solved; `group` (n,) are their groups."""
+    x, x_next = (sparse_matrix(rows, p) for rows in (batch.x, batch.x_next))
+    return SparseRows(x, sparse.diags_array(batch.discount) @ x_next, batch.reward, batch.rho, group)
+
+
+def sparse_matrix(rows: Rows, p: int) -> Any:
+    """Return feature rows as a sparse matrix (n, p)."""
+    if rows.indices is None:
+        return sparse.csr_array(rows.values)
+    n, k = rows.values.shape
+    return sparse.csr_array((rows.values.ravel(), rows.indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, p))
 
 
 def lane_values(rows: Rows, W: Array) -> Array:

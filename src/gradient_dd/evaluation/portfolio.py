@@ -3,23 +3,30 @@
 A copy sees every block of the stream with a weight drawn from the Poisson distribution of mean 1: some blocks count
 twice, and e⁻¹ = 37 % of them not at all. The spread of the copies is the doubt about the full lane, and the blocks that
 a copy has not seen are held out from it. Weights are averaged over the last half to three quarters of the stream.
+
+Shadows follow the same stream and say without a matrix whether TD is stable on it: they are copies of TD that get no
+reward. A shadow is the difference of two TD learners that began in different places. Where it dies out TD forgets where
+it began; where it grows TD diverges, whatever the rewards. Its size is the root mean square of its values at the states
+visited, chunk after chunk.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from os import cpu_count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.engine.stream import FeatureRows
 from gradient_dd.engine.stream_lanes import LaneMemory, lane_rows
-from gradient_dd.evaluation.blocks import GROUPS
+from gradient_dd.evaluation.episodes import GROUPS
+from gradient_dd.evaluation.moments import lane_values
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.stream.features import Rows
+from gradient_dd.studies.intervals import poisson_resamples
 
 TRIED = ("td", "tdrc", "gradient_dd", "gtd2")
 MULTIPLES = (0.4, 0.15, 0.05, 0.02, 0.006, 0.002)  # of 1 / mean |x|²; twice 0.5 would make TDRC forget η at once
@@ -27,6 +34,10 @@ COPIES, FEW_COPIES = 8, 3  # of each setting, for few and for many features
 MANY_FEATURES = 100_000  # from here on weights have single precision and are not averaged: memory is short
 MOST_LANES = 4.8e7  # over n_features: lanes with so many features
 FIRST_AVERAGE = 1000  # updates before the average begins anew for the first time
+STARTS = 2  # shadows of each step size
+SHADOW_MULTIPLES = (0.4, 0.2, 0.1, 0.04)  # step sizes of shadows, over 1 / mean |x|²
+DEAD, GROWN = 0.05, 20.0  # a shadow of this size, over its size at the beginning, has died out or has grown
+CHUNK = 1000  # rows between two readings of the shadows
 
 
 @cache
@@ -59,16 +70,20 @@ class Portfolio:
     """Lanes of several rules, and their copies.
 
     settings  the settings; lane (k, 0) is setting k on the whole stream, lane (k, 1 + r) its copy r
+    unit      1 / mean |x|², of which the step sizes of the shadows are multiples
     weights   (groups, copies) how often each copy counts a group
+    shadows   of TD, on the same stream
     """
 
-    saved = ("lanes", "older", "steps", "turn", "every")
+    saved = ("lanes", "shadows", "older", "steps", "turn", "every")
 
-    def __init__(self, settings: Sequence[Setting], initial_w: Array, seed: int) -> None:
+    def __init__(self, settings: Sequence[Setting], initial_w: Array, unit: float, seed: int) -> None:
         self.settings, copies = list(settings), copies_of(len(initial_w))
+        self.initial_w, self.seed = initial_w, seed
+        self.shadows = TdShadows(len(initial_w), unit, seed)
         self.copies, self.averaged = copies, len(initial_w) < MANY_FEATURES
         kind = precision(len(initial_w))
-        self.weights = np.random.default_rng(seed).poisson(1.0, size=(GROUPS, copies)).astype(float)
+        self.weights = poisson_resamples(GROUPS, copies, seed)
         each = np.column_stack([np.ones(GROUPS), self.weights])
         rules = dict.fromkeys(setting.rule for setting in self.settings)
         self.places = [[k for k, one in enumerate(self.settings) if one.rule == rule] for rule in rules]
@@ -95,9 +110,10 @@ class Portfolio:
             lanes.advance(here, there, columns, ones, group, table)
 
         list(threads().map(advance, self.lanes, self.table))  # kernels of different rules share nothing
+        self.shadows.learn(batch)
         self.steps += len(batch)
         if self.steps >= self.turn and self.averaged:
-            self.older = [(lanes.sums, lanes.counted) for lanes in self.lanes]
+            self.older = self._window()
             self._average_anew()
             self.turn = 2 * self.steps
 
@@ -107,19 +123,24 @@ class Portfolio:
 
     def averages(self) -> Array:
         """Return the averaged weights, (settings, 1 + copies, p)."""
-        return self._gathered([self._mean(i) for i in range(len(self.lanes))])
+        window = self._window()
+        if self.older:
+            pairs = zip(window, self.older, strict=True)
+            window = [(sums + more, count + again) for (sums, count), (more, again) in pairs]
+        return self._averaged(window)
 
-    def halves(self) -> tuple[Array, Array]:
-        """Return the averages of the older and of the newer window of the full lanes, (settings, p) each."""
-        old, new = [], []
-        for i, lanes in enumerate(self.lanes):
-            sums, count = self.older[i] if self.older else (lanes.sums, lanes.counted)
-            old.append(sums[:, : lanes.count] / count if count else lanes.w)
-            new.append(lanes.sums[:, : lanes.count] / lanes.counted if lanes.counted else lanes.w)
-        return self._gathered(old)[:, 0], self._gathered(new)[:, 0]
+    def moved(self, setting: Setting | None) -> tuple[Array, Array] | None:
+        """Return the weights of a setting averaged over the older and over the newer window, (p,) each.
+
+        None where there is no older window, or no setting.
+        """
+        if setting is None or not self.older:
+            return None
+        k = self.settings.index(setting)
+        return self._averaged(self.older)[k, 0], self._averaged(self._window())[k, 0]
 
     def diverged(self) -> list[int]:
-        """Return for each setting the first update at which it or a copy diverged, or 0."""
+        """Return for each setting the first update at which the setting or a copy diverged, or 0."""
         found = [0] * len(self.settings)
         for places, lanes in zip(self.places, self.lanes, strict=True):
             steps = lanes.stopped[: lanes.count].reshape(len(places), -1) + 1
@@ -127,19 +148,70 @@ class Portfolio:
                 found[k] = int(row[row > 0].min()) if (row > 0).any() else 0
         return found
 
-    def _mean(self, i: int) -> Array:
-        lanes = self.lanes[i]
-        sums, count = lanes.sums, lanes.counted
-        if self.older:
-            sums, count = sums + self.older[i][0], count + self.older[i][1]
-        return sums[:, : lanes.count] / count if count else lanes.w
+    def _window(self) -> list[tuple[Array, int]]:
+        """Return the sums of weights since the average began anew, and how many were added, for every rule."""
+        return [(lanes.sums, lanes.counted) for lanes in self.lanes]
 
-    def _gathered(self, columns: list[Array]) -> Array:
-        """Return (settings, 1 + copies, p) from the (p, lanes) of every rule."""
-        found = np.empty((len(self.settings), 1 + self.copies, len(columns[0])), columns[0].dtype)
-        for places, weights in zip(self.places, columns, strict=True):
-            found[places] = weights.T.reshape(len(places), 1 + self.copies, -1)
+    def _averaged(self, window: list[tuple[Array, int]]) -> Array:
+        """Return the mean weights of a window, (settings, 1 + copies, p); the present ones where it is empty."""
+        found = np.empty((len(self.settings), 1 + self.copies, len(self.initial_w)), self.lanes[0].w.dtype)
+        for places, lanes, (sums, count) in zip(self.places, self.lanes, window, strict=True):
+            mean = sums[:, : lanes.count] / count if count else lanes.w
+            found[places] = mean.T.reshape(len(places), 1 + self.copies, -1)
         return found
+
+
+class TdStability(NamedTuple):
+    """What the shadows say of TD.
+
+    verdict  "stable", "unstable", or "unclear" where the stream is too short to tell
+    dead     share of the shadows that died out;  grown  share of the shadows that grew
+    """
+
+    verdict: str
+    dead: float
+    grown: float
+
+
+class TdShadows:
+    """Shadows of TD at several step sizes, fed with the same batches as the learners."""
+
+    saved = ("lanes", "sizes")
+
+    def __init__(self, n_features: int, unit: float, seed: int) -> None:
+        settings = [
+            LEARNERS["td"].setting(alpha=unit * multiple) for multiple in SHADOW_MULTIPLES for _ in range(STARTS)
+        ]
+        self.lanes = LaneMemory(settings, np.zeros(n_features), precision(n_features))
+        vectors = np.random.default_rng(seed).standard_normal((n_features, STARTS))
+        self.lanes.w[:] = np.tile(vectors, len(SHADOW_MULTIPLES))
+        self.sizes: list[Array] = []
+
+    def learn(self, batch: Transitions) -> None:
+        """Let the shadows learn from a batch, and note their sizes before every chunk."""
+        for begin in range(0, len(batch), CHUNK):
+            part = batch.part(slice(begin, begin + CHUNK))
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.sizes.append(np.sqrt((lane_values(part.x, self.lanes.w) ** 2).mean(axis=0)))
+            rows = as_lane_rows(part.x), as_lane_rows(part.x_next)
+            columns = np.zeros((len(part), 1)), part.discount[:, None], part.rho[:, None]
+            self.lanes.advance(*rows, columns, np.ones(len(part)))
+
+    def verdict(self) -> TdStability:
+        """Return whether TD is stable: what the smallest step size says whose shadows died out or grew."""
+        if not self.sizes:
+            return TdStability("unclear", 0.0, 0.0)
+        first, last = self.sizes[0], self.sizes[-1]
+        stopped = self.lanes.stopped[: self.lanes.count] >= 0
+        grown = (stopped | ~(last <= GROWN * first)).reshape(len(SHADOW_MULTIPLES), STARTS)
+        dead = (last < DEAD * first).reshape(grown.shape) & ~grown
+        shares = float(dead.mean()), float(grown.mean())
+        for row in range(len(SHADOW_MULTIPLES) - 1, -1, -1):
+            if dead[row].mean() > 0.5:
+                return TdStability("stable", *shares)
+            if grown[row].mean() > 0.5:
+                return TdStability("unstable", *shares)
+        return TdStability("unclear", *shares)
 
 
 def as_lane_rows(rows: Rows) -> FeatureRows:

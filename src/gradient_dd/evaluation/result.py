@@ -1,7 +1,7 @@
 """What an evaluation gives back: values, their interval, and how far to trust them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,13 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import must
 from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.moments import lane_values
-from gradient_dd.evaluation.return_checks import ReturnCheck
-from gradient_dd.evaluation.shadows import Stability
-from gradient_dd.evaluation.spread import Interval, Spread
+from gradient_dd.evaluation.portfolio import TdStability
+from gradient_dd.evaluation.returns import ReturnCheck
+from gradient_dd.evaluation.spread import Spread
 from gradient_dd.evaluation.transitions import as_rows
 from gradient_dd.evaluation.verdict import NOT_JUDGED, Verdict
 from gradient_dd.stream.features import Features, Rows
+from gradient_dd.studies.intervals import Bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class Evaluation:
     points: Rows
     start: Array
     candidates: tuple[Candidate, ...]
-    stability: Stability
+    stability: TdStability
     rows: int
     passes: int
     features: Features | None = None
@@ -57,7 +58,7 @@ class Evaluation:
         return self._values(self.points)
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> Bounds:
         """The interval of `values`, (n,) each."""
         return self._interval(self.points)
 
@@ -67,13 +68,9 @@ class Evaluation:
         return float(self.start @ self.w)
 
     @property
-    def start_interval(self) -> Interval:
-        """The interval of `start_value`; the first states are a sample too."""
-        spread = self.spread
-        copies = (spread.starts * spread.copies).sum(axis=1)
-        value, anchor, drift = (np.array([self.start @ one]) for one in (self.w, spread.anchor, spread.drift))
-        low, high = spread.around(value, anchor, copies[None], drift)
-        return Interval(float(low[0]), float(high[0]))
+    def start_interval(self) -> Bounds:
+        """The interval of `start_value`; it allows for the first states being a sample."""
+        return self.spread.of_mean(self.start, self.w, self.spread.starts)
 
     @property
     def scale(self) -> float:
@@ -84,17 +81,9 @@ class Evaluation:
         """Return the value of each observation, (n,); of feature rows where the stream gave features."""
         return self._values(self._rows(observations))
 
-    def predict_interval(self, observations: Any) -> Interval:
+    def predict_interval(self, observations: Any) -> Bounds:
         """Return the interval of the value of each observation, (n,) each."""
         return self._interval(self._rows(observations))
-
-    def with_verdict(self, verdict: Verdict) -> "Evaluation":
-        """Return the same with a verdict."""
-        return replace(self, verdict=verdict)
-
-    def with_words(self, stated: tuple[str, ...], seconds: Mapping[str, float], points: Rows) -> "Evaluation":
-        """Return the same with what was taken for what, and with other points."""
-        return replace(self, stated=stated, seconds=seconds, points=points)
 
     def facts(self) -> dict[str, Any]:
         """Return all but the weights as plain data."""
@@ -128,7 +117,7 @@ class Evaluation:
     def _values(self, rows: Rows) -> Array:
         return lane_values(self._checked(rows), self.w[:, None])[:, 0]
 
-    def _interval(self, rows: Rows) -> Interval:
+    def _interval(self, rows: Rows) -> Bounds:
         spread = self.spread
         value, anchor, drift = lane_values(
             self._checked(rows), np.column_stack([self.w, spread.anchor, spread.drift])

@@ -1,21 +1,16 @@
 """What makes the interval of a value: weights that are not shrunk, and copies of them from bootstrap samples."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
 
 from gradient_dd.arrays import Array
-from gradient_dd.evaluation.choice import Candidate, bootstrapped
+from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.portfolio import Portfolio
+from gradient_dd.studies.intervals import Bounds, poisson_resamples, student_factor
 
-
-class Interval(NamedTuple):
-    """The bounds of an interval, each of the shape of what it is for."""
-
-    low: Any
-    high: Any
+BOOTSTRAPS = 200  # of the LSTD solution
 
 
 class Spread(NamedTuple):
@@ -34,7 +29,7 @@ class Spread(NamedTuple):
     factor: float
     confidence: float
 
-    def around(self, values: Array, anchors: Array, copies: Array, drifts: Array) -> Interval:
+    def around(self, values: Array, anchors: Array, copies: Array, drifts: Array) -> Bounds:
         """Return the interval about anchors (n,) with copies (n, copies), made wide enough to hold the values too."""
         away = np.abs(copies - anchors[:, None])
         if self.factor:
@@ -42,13 +37,17 @@ class Spread(NamedTuple):
         else:
             half = np.quantile(away, self.confidence, axis=1)
         half = half + np.abs(drifts)
-        return Interval(np.minimum(values, anchors - half), np.maximum(values, anchors + half))
+        return Bounds(np.minimum(values, anchors - half), np.maximum(values, anchors + half))
 
-    def of_mean(self, x: Array, w: Array) -> Interval:
-        """Return the interval of x·w for one feature vector (p,), the mean over some states, say."""
+    def of_mean(self, x: Array, w: Array, samples: Array | None = None) -> Bounds:
+        """Return the interval of x·w for one feature vector (p,), the mean over some states, say.
+
+        `samples` (copies, p) are the vectors in the place of x in the bootstrap samples, where they differ.
+        """
         value, anchor, drift = (np.array([x @ one]) for one in (w, self.anchor, self.drift))
-        low, high = self.around(value, anchor, (self.copies @ x)[None], drift)
-        return Interval(float(low[0]), float(high[0]))
+        copies = self.copies @ x if samples is None else (samples * self.copies).sum(axis=1)
+        low, high = self.around(value, anchor, copies[None], drift)
+        return Bounds(float(low[0]), float(high[0]))
 
 
 def spread_of(
@@ -57,19 +56,18 @@ def spread_of(
     portfolio: Portfolio,
     moved: tuple[Array, Array] | None,
     sums: GroupSums,
-    initial_w: Array,
     confidence: float,
-    seed: int,
 ) -> Spread:
     """Return the interval's makings: LSTD and its bootstrap where it was solved, else the copies of the chosen lane.
 
-    A learner that stopped early, or a ridge, shrinks values and their spread: the plain solution does not.
+    A learner that stopped early, or a ridge, shrinks values and their spread: the plain solution, `lstd`, does not.
     """
-    nothing = np.zeros(len(initial_w))
+    nothing = np.zeros(len(chosen.w))
     if lstd is not None and sums.small:
-        copies, weights = bootstrapped(lstd, sums, initial_w, seed)
+        weights = poisson_resamples(len(sums.rows), BOOTSTRAPS, [portfolio.seed, 1])
+        copies = sums.solutions(weights, lstd.ridge or 0.0, portfolio.initial_w).T
         return Spread(lstd.w, copies, sums.mean_starts(weights), nothing, 0.0, confidence)
-    factor = float(student.ppf(0.5 + confidence / 2, portfolio.copies))
+    factor = student_factor(confidence, portfolio.copies)
     starts = sums.mean_starts(portfolio.weights)
     if lstd is not None:
         return Spread(lstd.w, lstd.copies, starts, nothing, factor, confidence)

@@ -5,27 +5,26 @@ times. From then on the stream is learnt as it passes, and nothing of it is kept
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Integers, numbers
+from gradient_dd.arrays import Integers, numbers
 from gradient_dd.errors import Words, must, number, one_of, whole_number
-from gradient_dd.evaluation.answer_findings import findings_after
-from gradient_dd.evaluation.blocks import Blocks, groups_of
+from gradient_dd.evaluation.answer_findings import Answer
 from gradient_dd.evaluation.choice import Candidate, Solver, candidates_of
+from gradient_dd.evaluation.data_findings import Data
 from gradient_dd.evaluation.diagnosis import Diagnosis
-from gradient_dd.evaluation.moments import GroupSums
+from gradient_dd.evaluation.episodes import Blocks, EpisodeSample
+from gradient_dd.evaluation.findings import findings_of
+from gradient_dd.evaluation.moments import MOST_GROUPED, GroupSums, sparse_rows
 from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, default_settings
 from gradient_dd.evaluation.result import Evaluation
-from gradient_dd.evaluation.return_checks import return_checks
-from gradient_dd.evaluation.returns import overruled, value_losses
-from gradient_dd.evaluation.sample import EpisodeSample
-from gradient_dd.evaluation.sample_lstd import MOST_FEATURES, SampleLstd
-from gradient_dd.evaluation.shadows import TdShadows
+from gradient_dd.evaluation.returns import overruled, return_checks, value_losses
 from gradient_dd.evaluation.spread import spread_of
-from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined
-from gradient_dd.evaluation.verdict import findings_before, verdict_of
+from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined, rows_of
+from gradient_dd.evaluation.verdict import verdict_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
 from gradient_dd.stream.features import Features, Rows
 
@@ -51,8 +50,8 @@ class Evaluator:
     """
 
     saved = (
-        *("unit", "portfolio", "shadows", "blocks", "sums", "diagnosis", "sample", "kept", "rows", "ahead"),
-        *("_first", "_episode", "_points", "_again", "_next_look"),
+        *("unit", "portfolio", "blocks", "sums", "diagnosis", "sample", "kept", "rows", "ahead"),
+        *("_points", "_again", "_next_look"),
     )
 
     def __init__(
@@ -89,12 +88,9 @@ class Evaluator:
         self.blocks, self.sums, self.diagnosis = Blocks(), GroupSums(p), Diagnosis(p)
         self.sample = EpisodeSample()
         self.kept: list[tuple[Transitions, Integers]] = []
-        self._first: tuple[Transitions, Integers] | None = None
         self.rows = 0
         self.unit: float | None = None  # of the step sizes, once learning has begun
         self.portfolio: Portfolio | None = None
-        self.shadows: TdShadows | None = None
-        self._episode: int | None = None
         self._points: list[Rows] = []
         self._again = Blocks()
         self.ahead: list[tuple[int, str]] = []  # rows, and the candidate that was ahead from there on
@@ -103,34 +99,34 @@ class Evaluator:
     def observe(self, batch: Transitions) -> None:
         """Learn from the next batch of the stream."""
         check_width(batch, self.n_features)
-        before = -1 if self._episode is None else self._episode
-        if len(batch) and self._episode is not None and batch.episode[0] < before:
+        before = self.blocks.episode
+        if len(batch) and self.rows and batch.episode[0] < before:
             raise must("The episode of a batch", f"be {before} or more, as before", int(batch.episode[0]))
         for begin in range(0, len(batch), PIECE):
             part = batch.part(slice(begin, begin + PIECE))
-            begins = np.diff(part.episode, prepend=-1 if self._episode is None else self._episode) != 0
-            group = groups_of(self.blocks.number(part.episode))
+            begins, group = self.blocks.begins(part.episode), self.blocks.groups(part.episode)
             self.sums.add(part, group, begins)
-            self.diagnosis.add(part, begins, self.rows)
+            self.diagnosis.add(part, begins)
             self.sample.add(part, group)
-            self._keep_points(part.x, begins)
-            self.rows, self._episode = self.rows + len(part), int(part.episode[-1])
+            if missing := POINTS - sum(len(rows.values) for rows in self._points):
+                self._points.append(rows_of(part.x, np.flatnonzero(begins)[:missing]))
+            self.rows += len(part)
             self._learn(part, group)
             if self.rows >= self._next_look:
                 self._look()
 
-    def _look(self) -> None:
-        """Note which candidate is ahead by now; the stream has twice the rows of the last look."""
-        self._next_look = 2 * self.rows
-        if self.rule is not None or self.n_features >= MANY_FEATURES or not (self.portfolio and self.shadows):
+    def _learn(self, part: Transitions, group: Integers) -> None:
+        """Learn from a part of the stream, or keep it while there are few rows."""
+        if self.portfolio is not None:
+            self.portfolio.learn(part, group)
             return
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = candidates_of(self.portfolio, self.sums, self.initial_w, self.sums if self.sums.small else None)
-        self._note(self._chosen(found, self.shadows.verdict().verdict == "unstable", self.portfolio.weights)[0])
-
-    def _note(self, chosen: Candidate) -> None:
-        if not self.ahead or self.ahead[-1][1] != chosen.words:
-            self.ahead.append((self.rows, chosen.words))
+        self.kept.append((part, group))
+        if self.rows > KEPT:
+            portfolio = self.begin(self._unit())
+            for piece in self._pieces():
+                portfolio.learn(*piece)
+            self.kept = [self.first]
+            self.diagnosis.examine(self.first[0])
 
     def learn_again(self, batch: Transitions, first: bool) -> None:
         """Learn from a batch of a further pass over the same stream; `first` says that the pass begins with it."""
@@ -140,39 +136,32 @@ class Evaluator:
             self._again = Blocks()
         for begin in range(0, len(batch), PIECE):
             part = batch.part(slice(begin, begin + PIECE))
-            group = groups_of(self._again.number(part.episode))
-            self._learn(*self._ordered(part, group, self.portfolio.steps))
+            self.portfolio.learn(*self._ordered(part, self._again.groups(part.episode), self.portfolio.steps))
 
-    def _learn(self, part: Transitions, group: Integers) -> None:
-        if self.portfolio is not None and self.shadows is not None:
-            self.portfolio.learn(part, group)
-            self.shadows.learn(part)
-            return
-        self.kept.append((part, group))
-        if self.rows > KEPT:
-            portfolio, shadows = self.begin(1.0 / self._mean_square())
-            self._first = self.first
-            for one, its_group in self._pieces():
-                portfolio.learn(one, its_group)
-                shadows.learn(one)
-            self.diagnosis.examine(self.first[0])
-            self.kept = []
+    def _look(self) -> None:
+        """Note which candidate is ahead by now; the stream has twice the rows of the last look."""
+        self._next_look = 2 * self.rows
+        if self.rule is None and self.n_features < MANY_FEATURES and self.portfolio is not None:
+            self._note(self._choose(self.portfolio, self.sums if self.sums.small else None)[1])
 
-    def begin(self, unit: float) -> tuple[Portfolio, TdShadows]:
+    def _note(self, chosen: Candidate) -> None:
+        if not self.ahead or self.ahead[-1][1] != chosen.words:
+            self.ahead.append((self.rows, chosen.words))
+
+    def begin(self, unit: float) -> Portfolio:
         """Begin to learn the stream as it passes, with step sizes in this unit; return what learns."""
-        self.unit, (self.portfolio, self.shadows) = unit, self._lanes(unit)
-        return self.portfolio, self.shadows
+        self.unit, self.portfolio = unit, self._portfolio(unit)
+        return self.portfolio
 
-    def _lanes(self, unit: float) -> tuple[Portfolio, TdShadows]:
-        portfolio = Portfolio(self._settings(unit), self.initial_w, self.seed)
-        return portfolio, TdShadows(self.n_features, unit, self.seed)
-
-    def _mean_square(self) -> float:
-        """Return the mean of |x|² over the rows kept."""
+    def _unit(self) -> float:
+        """Return the unit of the step sizes that suits the rows kept: 1 / mean |x|²."""
         total = sum(float((one.x.values**2).sum()) for one, _ in self.kept)
         if total == 0:
             raise must("The features", "not all be zero", Words(f"zeros in the first {self.rows} rows"))
-        return total / self.rows
+        return 1.0 / (total / self.rows)
+
+    def _portfolio(self, unit: float) -> Portfolio:
+        return Portfolio(self._settings(unit), self.initial_w, unit, self.seed)
 
     def _settings(self, unit: float) -> list[Setting]:
         if self.rule is None:
@@ -182,23 +171,19 @@ class Evaluator:
         tried = default_settings(unit, self.n_features, [self.rule])
         return [self.rule.setting(**{**one.values, **self.parameters}) for one in tried]
 
-    def _replayed(self) -> tuple[Portfolio, TdShadows, int]:
+    def _replayed(self) -> tuple[Portfolio, int]:
         """Return what has learnt from a stream that was kept whole, and how often it was replayed."""
-        portfolio, shadows = self._lanes(1.0 / self._mean_square())
+        portfolio = self._portfolio(self._unit())
         passes = self.passes or int(np.clip(-(-UPDATES // self.rows), 1, MOST_PASSES))
         pieces = self._pieces()
         for turn in range(passes):
-            for part, group in pieces:
-                chosen = self._ordered(part, group, turn)
-                portfolio.learn(*chosen)
-                shadows.learn(chosen[0])
-        return portfolio, shadows, passes
+            for piece in pieces:
+                portfolio.learn(*self._ordered(*piece, turn))
+        return portfolio, passes
 
     @property
     def first(self) -> tuple[Transitions, Integers]:
         """The first rows of the stream, and their groups."""
-        if self._first is not None:
-            return self._first
         return joined([one for one, _ in self.kept]), np.concatenate([group for _, group in self.kept])
 
     def _pieces(self) -> list[tuple[Transitions, Integers]]:
@@ -208,35 +193,27 @@ class Evaluator:
         return [(whole.part(cut), group[cut]) for cut in cuts]
 
     def _ordered(self, part: Transitions, group: Integers, turn: int) -> tuple[Transitions, Integers]:
+        """Return a part of a replay in the order that was asked for."""
         if self.order == "log":
             return part, group
         order = np.random.default_rng([self.seed, turn, len(part)]).permutation(len(part))
         return part.part(order), group[order]
 
-    def _keep_points(self, x: Rows, begins: Any) -> None:
-        missing = POINTS - sum(len(rows.values) for rows in self._points)
-        if missing > 0 and begins.any():
-            chosen = np.flatnonzero(begins)[:missing]
-            self._points.append(Rows(None if x.indices is None else x.indices[chosen], x.values[chosen]))
-
     def result(self) -> Evaluation:
         """Return what has been learnt so far."""
         if self.rows == 0:
             raise must("A stream", "have at least one transition", Words("none"))
-        if self.portfolio is None or self.shadows is None:
+        if self.portfolio is None:
             self.diagnosis.examine(self.first[0])
-            portfolio, shadows, passes = self._replayed()
+            portfolio, passes = self._replayed()
         else:
-            portfolio, shadows, passes = self.portfolio, self.shadows, max(1, self.portfolio.steps // self.rows)
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = candidates_of(portfolio, self.sums, self.initial_w, self._solver())
-        stability = shadows.verdict()
-        chosen, by_returns = self._chosen(found, stability.verdict == "unstable", portfolio.weights)
+            portfolio, passes = self.portfolio, max(1, self.portfolio.steps // self.rows)
+        found, chosen, by_returns = self._choose(portfolio, self._solver())
         if self.ahead:
             self._note(chosen)
-        lstd = next((one for one in found if one.words == "lstd(ridge=0)"), None)
-        moved = self._movement(chosen, portfolio)
-        spread = spread_of(chosen, lstd, portfolio, moved, self.sums, self.initial_w, self.confidence, self.seed)
+        lstd = next((one for one in found if one.ridge == 0), None)
+        moved, stability = portfolio.moved(chosen.setting), portfolio.shadows.verdict()
+        spread = spread_of(chosen, lstd, portfolio, moved, self.sums, self.confidence)
         evaluation = Evaluation(
             w=np.array(chosen.w, dtype=float),
             chosen=chosen.words,
@@ -251,43 +228,38 @@ class Evaluator:
             switches=tuple(self.ahead),
             checks=return_checks(*self.sample.joined(), np.asarray(chosen.w, float), spread),
         )
-        findings = findings_before(self.diagnosis, self.sums, stability, chosen)
-        findings += findings_after(evaluation, chosen, lstd, moved, by_returns)
-        return evaluation.with_verdict(verdict_of(findings))
+        found_in_data = findings_of("data", Data(self.diagnosis, self.sums, stability, chosen.name))
+        found_in_answer = findings_of("answer", Answer(evaluation, chosen, lstd, moved, by_returns))
+        return replace(evaluation, verdict=verdict_of(found_in_data + found_in_answer))
 
     def _solver(self) -> Solver | None:
         """Return what solves LSTD here: sums where A is small, the rows themselves where they were all kept."""
         if self.sums.small:
             return self.sums
-        if self.n_features <= MOST_FEATURES and self.sample.whole:
-            return SampleLstd(*self.sample.joined(), self.n_features)
+        if self.n_features <= MOST_GROUPED and self.sample.whole:
+            return sparse_rows(*self.sample.joined(), self.n_features)
         return None
 
-    def _chosen(self, found: list[Candidate], td_diverges: bool, weights: Array) -> tuple[Candidate, bool]:
-        """Return the candidate with the smallest held-out error among those that were asked for.
+    def _choose(self, portfolio: Portfolio, solver: Solver | None) -> tuple[list[Candidate], Candidate, bool]:
+        """Return all candidates, and the one with the smallest held-out error among those that were asked for.
 
-        "auto" does not take TD where it diverges, however well it has done so far. The second is whether the returns
+        "auto" does not take TD where it diverges, however well it has done so far. The third is whether the returns
         of the log overruled the Bellman error.
         """
-        allowed = [one for one in found if not (td_diverges and one.name == "td")]
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = candidates_of(portfolio, self.sums, self.first, solver)
         if self.learner == "lstd":
             allowed = [one for one in found if one.name == "lstd"]
             if not allowed:
                 raise must("'learner'", "be 'auto' or linear in time for so many features", "lstd")
         elif self.rule is not None:
             allowed = [one for one in found if one.name == self.rule.name]
+        else:
+            td_diverges = portfolio.shadows.verdict().verdict == "unstable"
+            allowed = [one for one in found if not (td_diverges and one.name == "td")]
         best = min(allowed, key=lambda one: one.error)
-        first, group = self.first
-        better = overruled(allowed, best, value_losses(allowed, first, group, weights))
-        return better, better is not best
-
-    def _movement(self, chosen: Candidate, portfolio: Portfolio) -> tuple[Array, Array] | None:
-        """Return the weights of the chosen setting averaged over the older and over the newer window."""
-        if chosen.setting is None or not portfolio.older:
-            return None
-        k = portfolio.settings.index(chosen.setting)
-        older, newer = portfolio.halves()
-        return older[k], newer[k]
+        better = overruled(allowed, best, value_losses(allowed, *self.first, portfolio.weights))
+        return found, better, better is not best
 
 
 def evaluate_stream(batches: Iterable[Transitions], n_features: int, **options: Any) -> Evaluation:

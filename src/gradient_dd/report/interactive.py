@@ -11,7 +11,7 @@ from gradient_dd.learners import Setting
 from gradient_dd.report.figure import NAMES, STRONG, Figure
 from gradient_dd.report.panels import bin_middles
 from gradient_dd.report.study_figure import title_of
-from gradient_dd.studies import statistics
+from gradient_dd.studies import intervals
 from gradient_dd.studies.frames import COMMON_PARAMETERS, MEASURES
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.selection import tuned
@@ -40,7 +40,7 @@ def study_data(results: Results) -> dict[str, Any]:
     return {
         "time": "episodes" if results.study.episodes else "steps",
         "runs": results.study.runs,
-        "exploded": statistics.EXPLODED,
+        "exploded": intervals.EXPLODED,
         "parameters": parameters,
         "middles": middles[thin].tolist(),
         "tasks": [task_data(results, name, parameters, thin) for name in results.tasks],
@@ -62,8 +62,8 @@ def task_data(results: Results, name: str, parameters: list[str], thin: slice) -
     first = task.rmsve(task.initial_weights)
     measured = {measure: results.errors(name, measure) for measure in MEASURES}
     settings = measured["last100"][0]
-    estimates = [statistics.estimate(errors) for _, errors in measured.values()]
-    exploded = [statistics.has_exploded(errors, first).sum(axis=1) for _, errors in measured.values()]
+    estimates = [intervals.estimate(errors) for _, errors in measured.values()]
+    exploded = [intervals.has_exploded(errors, first).sum(axis=1) for _, errors in measured.values()]
     rows = [
         [s.rule.name, s.rho_mode, *(s.values.get(parameter) for parameter in parameters)]
         + [value for one, gone in zip(estimates, exploded, strict=True) for value in measure_data(one, gone, i)]
@@ -75,7 +75,7 @@ def task_data(results: Results, name: str, parameters: list[str], thin: slice) -
     return {"title": title_of(task), "first": number(first), "rows": rows, "curves": shown}
 
 
-def measure_data(one: statistics.Estimate, exploded: Array, place: int) -> list[float | None]:
+def measure_data(one: intervals.Estimate, exploded: Array, place: int) -> list[float | None]:
     """Return what a row tells of a measure."""
     return [number(one.mean[place]), number(one.sem[place]), int(exploded[place])]
 

@@ -12,7 +12,7 @@ from gradient_dd.report.page import Shown, figure_facts, render, setting_text
 from gradient_dd.report.panels import panels_of
 from gradient_dd.report.stored_study import stored_results
 from gradient_dd.report.study_figure import draw, scale, title_of
-from gradient_dd.studies import Study, statistics
+from gradient_dd.studies import Study, intervals
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.selection import places, tuned
 
@@ -92,8 +92,8 @@ def compare(results: Results, task: str, measure: str) -> dict[str, Any]:
     for line in lines_of(results.study):
         ours = places(settings, line.has)
         place = tuned(settings, errors, line.has)
-        exploded = statistics.has_exploded(errors[ours], first).any(axis=1)
-        estimate = statistics.estimate(errors[[place]])
+        exploded = intervals.has_exploded(errors[ours], first).any(axis=1)
+        estimate = intervals.estimate(errors[[place]])
         rows.append(
             {
                 "line": line.label,
@@ -107,7 +107,7 @@ def compare(results: Results, task: str, measure: str) -> dict[str, Any]:
         )
     rows.sort(key=lambda row: row["mean"])
     for row in rows[1:]:
-        row["ratio"] = statistics.ratio_interval((row["errors"], rows[0]["errors"]))
+        row["ratio"] = intervals.ratio_interval((row["errors"], rows[0]["errors"]))
     return {"task": f"{results.tasks[task].name}, {title_of(results.tasks[task])}", "rows": rows}
 
 

@@ -10,7 +10,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Figure, Line
-from gradient_dd.studies import statistics
+from gradient_dd.studies import intervals
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.selection import places, tuned
 from gradient_dd.tasks import Task
@@ -62,7 +62,7 @@ class Panel(NamedTuple):
 
     def beyond(self, means: Array) -> NDArray[np.bool_]:
         """Return which means are so far beyond the first error that they belong above the axes."""
-        return statistics.has_exploded(means, self.initial_error)
+        return intervals.has_exploded(means, self.initial_error)
 
 
 def panels_of(figure: Figure, results: Results) -> list[Panel]:
@@ -74,16 +74,16 @@ def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) ->
     """Return the lines of one task."""
     task, horizon = results.tasks[name], results.study.horizon
     settings, errors = results.errors(name, measure)
-    mean, sem, _ = statistics.estimate(errors)
+    mean, sem, _ = intervals.estimate(errors)
     first = task.rmsve(task.initial_weights)
-    exploded = statistics.has_exploded(errors, first).sum(axis=1)
+    exploded = intervals.has_exploded(errors, first).sum(axis=1)
     best = [tuned(settings, errors, line.has) for line in lines]
     curves = results.curves(name, [settings[place] for place in best])
     data = []
     for line, winner, runs in zip(lines, best, curves, strict=True):
         alphas = sorted({settings[place].values["alpha"] for place in places(settings, line.has)})
         at = [tuned(settings, errors, replace(line, held=(*line.held, ("alpha", alpha))).has) for alpha in alphas]
-        curve = statistics.estimate(runs.T)
+        curve = intervals.estimate(runs.T)
         over_alpha = np.array(alphas), mean[at], sem[at], exploded[at]
         data.append(LineData(line, *over_alpha, settings[winner], curve.mean, curve.sem))
     return Panel(task, data, bin_middles(horizon), first)

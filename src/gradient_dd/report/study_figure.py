@@ -16,7 +16,7 @@ from gradient_dd.report.canvas import BARE, TOP, Sheet, plain_numbers, styled, t
 from gradient_dd.report.figure import MARKERS, STRONG, Figure, Line
 from gradient_dd.report.panels import LineData, Panel
 from gradient_dd.studies import Study
-from gradient_dd.studies.statistics import EXPLODED
+from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.tasks import Task
 
 with extra("report"):

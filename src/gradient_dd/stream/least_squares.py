@@ -1,28 +1,97 @@
-"""LSTD(λ), LSETD(λ) and recursive LSTD(λ): the rest point of a learner with a trace, straight from its data.
+"""Least squares: LSTD from sums of moments, from sparse rows, and step by step; with a ridge where it is asked for.
 
-    z ← ρ (γ λ z + x)                         or the emphatic trace of ETD(λ)
-    LSTD       A ← A + z (x − γ x')ᵀ,  b ← b + r z;   w = A⁺ b
-    recursive  k = P z / (1 + uᵀP z) with u = x − γ x';  w ← w + k (r − u·w),  P ← P − k uᵀP,  P at first I / ridge
+    A = Σ ρ z (x − γx')ᵀ      b = Σ ρ r z      C = Σ z zᵀ          z = x, test features, or a trace
+    plain      A w = b
+    ridge ε    (A + ε D) (w − w₀) = b − A w₀                       D = diag(C), 1 where a feature was never seen
+    recursive  k = P z / (1 + uᵀP z) with u = x − γx';  w ← w + k (r − u·w),  P ← P − k uᵀP,  P at first I / ridge
 
-They take O(p²) numbers and steps, so they are references for small p rather than learners.
+With a trace, z ← ρ (γ λ z + x) or the emphatic trace of ETD(λ) stands for ρ z. Every form takes O(p²) numbers, p being
+the number of features.
 
 Bradtke & Barto (1996), Linear least-squares algorithms for temporal difference learning. Boyan (2002), Technical
-update: least-squares temporal difference learning. The emphatic one: Yu (2015), On convergence of emphatic TD learning.
+update: least-squares temporal difference learning. Emphatic: Yu (2015), On convergence of emphatic TD learning.
 """
 
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from gradient_dd.arrays import Array, check_memory
+from gradient_dd.arrays import Array, Integers, check_memory
 from gradient_dd.engine.traces import START, Before, memory_at_first, trace_numbers
 from gradient_dd.errors import boolean, number, whole_number
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.transitions import NONE, checked_features
+from gradient_dd.tasks.exact import Moments, fixed_point
+
+UNUSED = 1e-9  # eigenvalues of C below this share of their mean belong to directions that the features do not span
+SINGULAR = 1e-10  # singular values below this share of the largest count as zero
+SMALLEST_RIDGE = 1e-7  # where rows are solved: features that were never seen keep their initial weight
+
+
+def moment_sums(z: Array, ahead: Array, reward: Array, rho: Array) -> Moments:
+    """Return Σ ρ z aᵀ, Σ ρ r z and Σ z zᵀ over n rows; z (n, m), ahead a = x − γx' (n, p)."""
+    return Moments(z.T @ (rho[:, None] * ahead), z.T @ (rho * reward), z.T @ z)
+
+
+def root_of_inverse(C: Array) -> Array:
+    """Return R (p, p) with C⁺ = R Rᵀ; its columns are 0 for directions that the features do not span."""
+    values, vectors = np.linalg.eigh(C)
+    floor = UNUSED * max(values.mean(), 1e-300)
+    return np.asarray(vectors / np.sqrt(np.where(values > floor, values, np.inf)))
+
+
+def solution(moments: Moments, ridge: float, initial: Array) -> Array:
+    """Return the w that minimises (b − A w)ᵀ C⁻¹ (b − A w) + ridge (w − w₀)ᵀ C (w − w₀), (p,); ridge 0 is A w = b."""
+    A, b, C = moments
+    root = root_of_inverse(C)
+    root = root[:, root.any(axis=0)]  # in these coordinates C is the identity
+    M, right = root.T @ A @ root, root.T @ (b - A @ initial)
+    if ridge:
+        M = np.vstack([M, np.sqrt(ridge) * np.eye(M.shape[1])])
+        right = np.concatenate([right, np.zeros(M.shape[1])])
+    return np.asarray(initial + root @ np.linalg.lstsq(M, right, rcond=SINGULAR)[0])
+
+
+class SparseRows:
+    """Rows that are kept sparse, for LSTD with more features than sums for each group have room for.
+
+    x, ahead     sparse (n, p): the features, and those of the next state times the discount
+    reward, rho  (n,)
+    group        (n,) the group that each row belongs to
+    """
+
+    ridges = (0.0, 1e-2)
+
+    def __init__(self, x: Any, ahead: Any, reward: Array, rho: Array, group: Integers) -> None:
+        self.x, self.group = x, group
+        self.weighted, self.paid = sparse.diags_array(rho) @ (x - ahead), rho * reward
+        seen = np.asarray(x.multiply(x).sum(axis=0)).ravel() / x.shape[0]
+        self.scale = np.where(seen > 0, seen, 1.0)
+
+    def solutions(self, weights: Array, ridge: float, initial: Array) -> Array:
+        """Return LSTD weights (p, k) for weights of the groups (groups, k): one solution for each column."""
+        ridge = max(ridge, SMALLEST_RIDGE)
+        return np.column_stack([self._solution(weight[self.group], ridge, initial) for weight in weights.T])
+
+    def _solution(self, each: Array, ridge: float, initial: Array) -> Array:
+        """Return the solution in which row i counts each[i] times; A is dense while it is solved."""
+        rows = max(1e-300, float(each.sum()))
+        left = sparse.diags_array(each) @ self.x
+        A = np.asarray((left.T @ self.weighted).todense()) / rows
+        b = left.T @ self.paid / rows
+        unit = 1 / np.sqrt(self.scale)  # in these units the diagonal of C is 1
+        M, right = unit[:, None] * A * unit, unit * (b - A @ initial)
+        M[np.diag_indices_from(M)] += ridge
+        try:
+            found = np.linalg.solve(M, right)
+        except np.linalg.LinAlgError:
+            found = np.linalg.lstsq(M, right, rcond=SINGULAR)[0]
+        return np.asarray(initial + unit * found)
 
 
 class TraceOfData:
-    """A trace that transitions are fed to; what LSTD and recursive LSTD share."""
+    """Checks transitions and keeps the trace of them; LSTD and RecursiveLSTD add what they make of it."""
 
     def __init__(self, n_features: int, lam: float = 0.0, emphatic: bool = False) -> None:
         p = self.n_features = whole_number("'n_features'", n_features)
@@ -75,7 +144,7 @@ class LSTD(TraceOfData):
     @property
     def w(self) -> Array:
         """(p,) the solution of A w = b, of least norm where it is not unique."""
-        return np.asarray(np.linalg.pinv(self.A, rcond=1e-13) @ self.b)
+        return fixed_point(self.A, self.b)
 
 
 class RecursiveLSTD(TraceOfData):

@@ -14,8 +14,8 @@ import numpy as np
 from gradient_dd.errors import extra
 from gradient_dd.studies.checked import checked_results, checked_settings
 from gradient_dd.studies.inspection import DIVERGENCE, ERRORS, Keys
+from gradient_dd.studies.intervals import has_exploded
 from gradient_dd.studies.schema import SETTING_COLUMNS
-from gradient_dd.studies.statistics import has_exploded
 from gradient_dd.studies.store import Store
 from gradient_dd.studies.stored_tasks import first_errors
 

@@ -9,7 +9,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import extra, must, one_of
 from gradient_dd.learners import Setting
-from gradient_dd.studies import Study, statistics
+from gradient_dd.studies import Study, intervals
 from gradient_dd.studies.checked import checked_curves, checked_results, lost_settings, undamaged
 from gradient_dd.studies.frames import MEASURES, column_of, summary_frame
 from gradient_dd.studies.inspection import ERRORS, Damage
@@ -120,10 +120,10 @@ class Results:
 
     def compare(
         self, task: str, left: Setting, right: Setting, measure: str = "last100", seed: int = 0
-    ) -> statistics.Interval:
+    ) -> intervals.Interval:
         """Return left − right with its 95 % paired-bootstrap interval over common runs."""
         settings, errors = self.errors(task, measure)
-        return statistics.paired_bootstrap(errors[settings.index(left)], errors[settings.index(right)], seed)
+        return intervals.paired_bootstrap(errors[settings.index(left)], errors[settings.index(right)], seed)
 
 
 def learner_of(setting: Setting) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Words, must
 from gradient_dd.learners import Setting
-from gradient_dd.studies import statistics
+from gradient_dd.studies import intervals
 
 
 def places(settings: Sequence[Setting], wanted: Callable[[Setting], bool]) -> list[int]:
@@ -21,4 +21,4 @@ def tuned(settings: Sequence[Setting], errors: Array, wanted: Callable[[Setting]
     ours = places(settings, wanted)
     if not ours:
         raise must("The settings to choose from", "include one that is wanted", Words("none"))
-    return ours[statistics.select(errors[ours])]
+    return ours[intervals.select(errors[ours])]

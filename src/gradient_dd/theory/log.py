@@ -16,6 +16,7 @@ import numpy as np
 from gradient_dd.arrays import LARGEST, Array, numbers
 from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
 from gradient_dd.files import DamagedFileError, read_arrays
+from gradient_dd.stream.least_squares import moment_sums
 from gradient_dd.tasks.exact import Moments
 
 ARRAYS = ("x", "reward", "discount", "x_next")  # rho, 1 where it is left out, is the fifth
@@ -42,9 +43,8 @@ class Log:
     @cached_property
     def moments(self) -> Moments:
         """A, b and C, estimated."""
-        ahead, n = self.x - self.discount[:, None] * self.x_next, len(self.reward)
-        A, C = self.x.T @ (self.rho[:, None] * ahead) / n, self.x.T @ self.x / n
-        return Moments(A, self.x.T @ (self.rho * self.reward) / n, C)
+        sums = moment_sums(self.x, self.x - self.discount[:, None] * self.x_next, self.reward, self.rho)
+        return Moments(*(one / len(self.reward) for one in sums))
 
     def part(self, chosen: Any) -> "Log":
         """Return the transitions with these numbers."""

@@ -1,6 +1,7 @@
 """evaluate_log: from a file or a frame to values, an interval and a verdict."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from inspect import signature
 from time import perf_counter
 from typing import Any
@@ -9,14 +10,15 @@ import numpy as np
 
 from gradient_dd.arrays import Array, numbers
 from gradient_dd.errors import Words, must, number, unknown, whole_number
+from gradient_dd.evaluation.findings import Finding, findings_of
 from gradient_dd.evaluation.log.columns import Columns, find_columns, missing
-from gradient_dd.evaluation.log.findings import ends_inside, left_out, no_ends, unused_columns
+from gradient_dd.evaluation.log.findings import LogFacts
 from gradient_dd.evaluation.log.rows import RowReader, Table, Target
 from gradient_dd.evaluation.log.sources import Source, open_log
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import Transitions
-from gradient_dd.evaluation.verdict import Finding, verdict_of
+from gradient_dd.evaluation.verdict import verdict_of
 from gradient_dd.learners import Rule
 from gradient_dd.stream.features import FEATURES, Features, Own, Rows, from_data
 from gradient_dd.stream.features import Columns as ScaledColumns
@@ -96,14 +98,11 @@ def evaluate_log(
     if evaluator.rows == 0:
         raise must(f"{source.name}", "have at least one transition", Words(f"none in {reader.rows} rows"))
     result = evaluator.result()
-    findings = [*result.verdict.findings, *reader.findings()]
-    if "observation" not in (columns or {}):
-        findings += unused_columns(found)
-    result = result.with_verdict(verdict_of(findings))
+    findings = [*result.verdict.findings, *reader.findings(named="observation" in (columns or {}))]
     stated += reader.stated()
     seconds = {"reading": reader.seconds, "all": perf_counter() - started}
     points = result.points if at is None else mapping.rows(numbers("'at'", at))
-    return result.with_words(tuple(stated), seconds, points)
+    return replace(result, verdict=verdict_of(findings), stated=tuple(stated), seconds=seconds, points=points)
 
 
 class LogReader:
@@ -169,11 +168,11 @@ class LogReader:
             found.append(f"{count:,} rows were left out because their next observation is not known.")
         return found
 
-    def findings(self) -> list[Finding]:
-        """Return what speaks against the columns, once the log was read."""
+    def findings(self, named: bool) -> list[Finding]:
+        """Return what speaks against the columns, once the log was read; `named` are those of the observation."""
         last = self.last
-        inside = ends_inside(self.columns, last.ends_inside, last.first_inside)
-        return [*inside, *no_ends(self.columns), *left_out(last.dropped, last.used)]
+        facts = LogFacts(self.columns, named, last.ends_inside, last.first_inside, last.dropped, last.used)
+        return findings_of("log", facts)
 
 
 def checked_discount(columns: Columns, discount: float | None) -> float | None:

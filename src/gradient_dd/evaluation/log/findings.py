@@ -1,14 +1,16 @@
-"""What the columns of a log say against each other: ends inside episodes, rows left out, columns that nothing uses."""
+"""Findings on the columns and rows of a log: ends inside episodes, rows left out, columns that nothing uses."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
+from gradient_dd.evaluation.data_findings import SURE
+from gradient_dd.evaluation.findings import Found, finding
 from gradient_dd.evaluation.log.columns import Columns, listed
-from gradient_dd.evaluation.verdict import SURE, Finding
 
-MANY_LEFT_OUT = 0.01  # of the rows
+MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.01, 0.1  # shares of the rows: the answer needs care, or is not to be trusted
 
 
 @dataclass
@@ -27,7 +29,7 @@ class Rewards:
 
     @property
     def mean(self) -> float:
-        """Their mean."""
+        """The mean of the rewards."""
         return self.total / max(1, self.count)
 
     @property
@@ -37,46 +39,66 @@ class Rewards:
         return (spread + 1e-12) / max(1, self.count - 1)
 
 
-def unused_columns(columns: Columns) -> list[Finding]:
-    """Return the finding that the log has columns which may belong to the state."""
-    if not columns.unused:
-        return []
-    sentence = (
-        f"Nothing uses the columns {listed(columns.unused)}. If the state is not described without them, the value is "
-        "wrong. Name all columns of the observation, or those that are used, to confirm them."
-    )
-    return [Finding("with care", "unused columns", sentence)]
+class LogFacts(NamedTuple):
+    """What reading a log has shown.
+
+    columns        the columns by their roles;  named  whether the user named those of the observation
+    ends_inside    rows after which the same episode goes on, though it ended;  first_inside  the first of them
+    dropped, used  rewards of the rows whose next observation is not known, and of all others
+    """
+
+    columns: Columns
+    named: bool
+    ends_inside: int
+    first_inside: int
+    dropped: Rewards
+    used: Rewards
 
 
-def ends_inside(columns: Columns, count: int, first: int) -> list[Finding]:
-    """Return the finding that episodes go on after their end, in so many rows; `first` is one of them."""
-    if not count:
-        return []
-    rows = "1 row" if count == 1 else f"{count:,} rows"
-    sentence = (
-        f"The column of episodes, {columns.episode!r}, goes on with the same episode after an end in {rows}, first "
-        f"after row {first:,}. One of the two columns is not what it was taken for."
-    )
-    return [Finding("not", "ends", sentence)]
+@finding("log", "ends", "not")
+def ends_inside(log: LogFacts) -> Found:
+    """The column of episodes goes on with an episode after its end. Remedy: name the right columns"""
+    if log.ends_inside:
+        rows = "1 row" if log.ends_inside == 1 else f"{log.ends_inside:,} rows"
+        yield (
+            "not",
+            f"The column of episodes, {log.columns.episode!r}, goes on with the same episode after an end in {rows}, "
+            f"first after row {log.first_inside:,}. One of the two columns is not what it was taken for.",
+        )
 
 
-def no_ends(columns: Columns) -> list[Finding]:
-    """Return the finding that no column says where episodes end."""
-    if columns.terminated or columns.done or columns.discount:
-        return []
-    sentence = "No column says where episodes end, so all are taken to go on. If some end, name the column."
-    return [Finding("with care", "ends", sentence)]
+@finding("log", "ends", "with care")
+def no_ends(log: LogFacts) -> Found:
+    """No column tells where episodes end. Remedy: name the column of ends"""
+    if not (log.columns.terminated or log.columns.done or log.columns.discount):
+        words = "No column says where episodes end, so all are taken to go on. If some end, name the column."
+        yield "with care", words
 
 
-def left_out(dropped: Rewards, kept: Rewards) -> list[Finding]:
-    """Return the finding that rows without a next observation pay otherwise than those that are used."""
-    rows = dropped.count + kept.count
-    apart = abs(dropped.mean - kept.mean)
-    if dropped.count < MANY_LEFT_OUT * rows or apart <= SURE * np.sqrt(dropped.variance + kept.variance):
-        return []
-    sentence = (
-        f"{dropped.count:,} of {rows:,} rows were left out because their next observation is not known, and they pay "
-        f"{dropped.mean:.3g} in the mean, the others {kept.mean:.3g}. If episodes end there, name the column that says "
-        "so."
-    )
-    return [Finding("not" if dropped.count > 0.1 * rows else "with care", "left out", sentence)]
+@finding("log", "left out", "not")
+def left_out(log: LogFacts) -> Found:
+    """Rows without a next observation were left out, and they pay otherwise than the rest. Remedy: name the column of
+    ends
+    """
+    dropped, used = log.dropped, log.used
+    rows, apart = dropped.count + used.count, abs(dropped.mean - used.mean)
+    if dropped.count >= MANY_LEFT_OUT * rows and apart > SURE * np.sqrt(dropped.variance + used.variance):
+        yield (
+            "not" if dropped.count > TOO_MANY_LEFT_OUT * rows else "with care",
+            f"{dropped.count:,} of {rows:,} rows were left out because their next observation is not known, and they "
+            f"pay {dropped.mean:.3g} in the mean, the others {used.mean:.3g}. If episodes end there, name the column "
+            "that says so.",
+        )
+
+
+@finding("log", "unused columns", "with care")
+def unused_columns(log: LogFacts) -> Found:
+    """The log has columns that nothing uses, and you did not name those of the observation: a state that is read in
+    part gives a confident, wrong value. Remedy: name all columns of the observation
+    """
+    if log.columns.unused and not log.named:
+        yield (
+            "with care",
+            f"Nothing uses the columns {listed(log.columns.unused)}. If the state is not described without them, the "
+            "value is wrong. Name all columns of the observation, or those that are used, to confirm them.",
+        )

@@ -16,7 +16,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.experiments.family.grids import TRACE_LENGTHS, WITH_DD, grids_of
 from gradient_dd.experiments.family.problems import Problem, Scale
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.studies import Grid, Study, statistics
+from gradient_dd.studies import Grid, Study, intervals
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.selection import places, tuned
 from gradient_dd.studies.sweep import run_all
@@ -107,7 +107,7 @@ class Contest:
     def exploded(self, problem: str, learner: str) -> tuple[int, int]:
         """Return how many of a learner's settings exploded in some tuning run, and how many there are."""
         settings, errors = self.tuning[problem]
-        gone = statistics.has_exploded(
+        gone = intervals.has_exploded(
             errors["area"][places(settings, lambda one: is_of(one, learner))], self.first[problem]
         )
         return int(gone.any(axis=1).sum()), len(gone)
@@ -115,7 +115,7 @@ class Contest:
     def favourite(self, problem: str) -> str:
         """Return the learner whose best setting has the lowest mean on the tuning runs."""
         settings, errors = self.tuning[problem]
-        return settings[statistics.select(errors["area"])].rule.name
+        return settings[intervals.select(errors["area"])].rule.name
 
 
 def trace_length(setting: Setting) -> float:

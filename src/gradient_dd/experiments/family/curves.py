@@ -10,7 +10,7 @@ from gradient_dd.experiments.family.contest import Contest, trace_length
 from gradient_dd.learners import LEARNERS
 from gradient_dd.report.canvas import plain_numbers
 from gradient_dd.report.figure import BLACK, BLUE, GREEN, MARKERS, ORANGE, PURPLE, RAMP, RED, SKY, YELLOW
-from gradient_dd.studies.statistics import estimate, has_exploded
+from gradient_dd.studies.intervals import estimate, has_exploded
 
 with extra("report"):
     from matplotlib.figure import Figure as Canvas

@@ -9,7 +9,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.experiments.family.contest import Contest, Zetas
 from gradient_dd.experiments.paper.claims.verdict import Question
 from gradient_dd.learners import LEARNERS
-from gradient_dd.studies.statistics import Interval, ratio_interval
+from gradient_dd.studies.intervals import Interval, ratio_interval
 
 Answer = Callable[[float], Interval]
 

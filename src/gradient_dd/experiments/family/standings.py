@@ -10,7 +10,7 @@ from gradient_dd.experiments.family.grids import WITH_DD
 from gradient_dd.experiments.paper.claims.evidence import edge
 from gradient_dd.experiments.paper.claims.verdict import Comparison, Verdict
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.studies.statistics import Interval, has_exploded, ratio_interval
+from gradient_dd.studies.intervals import Interval, has_exploded, ratio_interval
 
 LITTLE = 0.01  # a change of the error whose whole interval is smaller is called little, whatever its sign
 

@@ -19,7 +19,7 @@ from gradient_dd.experiments.family.standings import Standing
 from gradient_dd.experiments.family.trials import Trial
 from gradient_dd.learners import Setting
 from gradient_dd.studies.checked import checked_costs
-from gradient_dd.studies.statistics import estimate, has_exploded
+from gradient_dd.studies.intervals import estimate, has_exploded
 from gradient_dd.studies.store import Store
 
 TIMED = ("collision", "walk-19", "random-mdp")  # problems whose costs are shown: few and many features, dense ones

@@ -17,7 +17,7 @@ from gradient_dd.experiments.family.projected import projected_area
 from gradient_dd.experiments.family.published import FIXED_POINTS, TDRC_AREAS, TDRC_PROBLEMS
 from gradient_dd.experiments.family.two_samples import area_of_pgtd2
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.studies.statistics import select
+from gradient_dd.studies.intervals import select
 from gradient_dd.tasks import Task, exact
 
 DRAWS = 200  # of the features, for fixed points

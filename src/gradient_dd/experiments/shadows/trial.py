@@ -31,6 +31,7 @@ from gradient_dd.experiments.shadows.cases import (
     td_is_stable,
 )
 from gradient_dd.learners import LEARNERS, Setting
+from gradient_dd.studies.intervals import percentile_interval
 from gradient_dd.tasks import Task, random_walk
 
 STEPS, EVERY, TUNED, SHOWN = 20_000, 100, 3, 5
@@ -118,14 +119,13 @@ def ratios(rows: list[dict[str, Any]], names: list[str]) -> Array:
 
 def summary(values: Array, resamples: int = 2000) -> dict[str, Any]:
     """Return geometric mean, 95th percentile, both with 95 % bootstrap intervals over tasks, and the worst."""
-    draws = np.random.default_rng(0).integers(len(values), size=(resamples, len(values)))
-    means = np.exp(np.log(values)[draws].mean(axis=1))
-    tails = np.quantile(values[draws], 0.95, axis=1)
+    of_mean = percentile_interval(np.log(values), lambda drawn: np.exp(drawn.mean(axis=1)), resamples)
+    of_tail = percentile_interval(values, lambda drawn: np.quantile(drawn, 0.95, axis=1), resamples)
     return {
         "geometric_mean": float(np.exp(np.log(values).mean())),
-        "interval": np.quantile(means, [0.025, 0.975]).tolist(),
+        "interval": list(of_mean),
         "percentile_95": float(np.quantile(values, 0.95)),
-        "percentile_95_interval": np.quantile(tails, [0.025, 0.975]).tolist(),
+        "percentile_95_interval": list(of_tail),
         "worst": float(values.max()),
     }
 

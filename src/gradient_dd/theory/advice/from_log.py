@@ -10,6 +10,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.errors import Words, must
 from gradient_dd.learners import Rule, find
+from gradient_dd.studies.intervals import resample_counts
 from gradient_dd.tasks.exact import Moments, fixed_point
 from gradient_dd.theory.advice.advise import TRIED, Advice, Candidate, advise_with, coarser
 from gradient_dd.theory.advice.log_pilot import LogPilot, blocks_of
@@ -91,8 +92,8 @@ def bootstrap(log: Log, blocks: list[Integers], rng: np.random.Generator) -> Ite
     """Yield A, b and C of bootstrap samples: as many blocks, drawn with replacement."""
     sizes = np.array([len(block) for block in blocks])
     sums = [np.array(one) for one in zip(*(log.part(block).moments for block in blocks), strict=True)]
-    for _ in range(RESAMPLES):
-        weight = sizes * rng.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)))
+    for counts in resample_counts(rng, len(blocks), RESAMPLES):
+        weight = sizes * counts
         yield Moments(*(np.tensordot(weight / weight.sum(), one, axes=1) for one in sums))
 
 

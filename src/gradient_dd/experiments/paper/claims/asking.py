@@ -20,7 +20,7 @@ from gradient_dd.experiments.paper.claims.evidence import Chosen, Evidence
 from gradient_dd.experiments.paper.claims.verdict import ALIKE, PAPER, Ask, Part, Question
 from gradient_dd.experiments.paper.figures import PLAIN_DD
 from gradient_dd.report.figure import Line
-from gradient_dd.studies.statistics import DRAWS, Interval, resamples
+from gradient_dd.studies.intervals import DRAWS, Interval, resamples
 
 AS_GOOD = 1.25
 INSENSITIVE = 2.0

@@ -8,7 +8,7 @@ import numpy as np
 from gradient_dd.experiments.paper.claims.evidence import Evidence
 from gradient_dd.experiments.paper.claims.verdict import Ask, Question
 from gradient_dd.studies.checked import checked_costs
-from gradient_dd.studies.statistics import Interval, ratio_interval
+from gradient_dd.studies.intervals import Interval, ratio_interval
 from gradient_dd.studies.store import Store
 
 NEGLIGIBLE = 1.1  # times the cost of GTD2

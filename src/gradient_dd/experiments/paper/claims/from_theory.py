@@ -10,7 +10,7 @@ from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.experiments.paper.claims.evidence import Evidence
 from gradient_dd.experiments.paper.claims.verdict import Ask, Question
 from gradient_dd.learners import LEARNERS
-from gradient_dd.studies.statistics import Interval
+from gradient_dd.studies.intervals import Interval
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task
 from gradient_dd.theory import check_assumptions, expected_run, natural_relation, recursion_eigenvalues

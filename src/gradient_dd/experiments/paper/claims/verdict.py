@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradient_dd.experiments.paper.claims.evidence import Chosen, Evidence
-from gradient_dd.studies.statistics import LEVEL, Interval, ratio_interval
+from gradient_dd.studies.intervals import LEVEL, Interval, ratio_interval
 
 PAPER, ALIKE = "as the paper has it", "tuned alike"
 WORDS = ("holds", "holds in part", "does not hold", "not decided", "not judged")

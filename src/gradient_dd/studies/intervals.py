@@ -1,21 +1,24 @@
-"""Fair statistics: functions of arrays whose shapes stand in the docstrings. They run nothing.
+"""Estimates with their intervals: every standard error, quantile and resample of the project is made here.
 
-Errors are infinite where a lane diverged. Nothing here drops or replaces such a run: a mean that contains one is
-infinite, a setting that diverged once is never selected over one that did not, and the runs are counted.
+All are functions of arrays whose shapes stand in the docstrings; they run nothing. An error is infinite where a lane
+diverged. No function drops or replaces such a run: a mean that contains a diverged run is infinite, a setting that
+diverged once is never selected over a setting that did not, and diverged runs are counted.
 """
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import must
 
 DRAWS = 10_000  # of the bootstrap
 LEVEL = 0.95
+TAILS = (0.025, 0.975)  # the quantiles that bound a percentile interval
 EXPLODED = 10.0  # times the first error: beyond it a run counts as exploded, finite or not
 
 
@@ -35,12 +38,11 @@ class Interval(NamedTuple):
     high: float
 
 
-class HeldOut(NamedTuple):
-    """The setting selected, its error on the runs it was selected on, and on fresh ones."""
+class Bounds(NamedTuple):
+    """The bounds of an interval, each of the shape of what the interval is for."""
 
-    selected: int
-    on_selection: float
-    on_fresh: float
+    low: Any
+    high: Any
 
 
 def estimate(errors: Array) -> Estimate:
@@ -109,7 +111,7 @@ def ratio_interval(*pairs: tuple[Array, Array], level: float = LEVEL, seed: int 
     pair gives a ratio of two learners; two pairs say by what factor a ratio grows from the second to the first.
 
     The bootstrap is studentised on the logarithm, where ratios are nearly symmetric. Each bound is the outer one of the
-    symmetric and the equal-tailed interval: on skewed errors either alone covers too little (`coverage`). With a
+    symmetric and the equal-tailed interval: on skewed errors either alone covers too little. With a
     diverged run the ratio is 0, infinite or undefined, and so are the bounds.
     """
     for left, right in pairs:
@@ -153,46 +155,49 @@ def reach(gaps: Array, errors: Array, level: float) -> tuple[float, float]:
     return float(max(symmetric, high)), float(max(symmetric, -low))
 
 
+def percentile_interval(
+    values: Array, statistic: Callable[[Array], Array], draws: int, tails: tuple[float, float] = TAILS
+) -> Bounds:
+    """Return the percentile bootstrap interval of a statistic of values (n,).
+
+    `statistic` takes resamples (draws, n) and returns one number for each, (draws,).
+    """
+    drawn = values[np.random.default_rng(0).integers(len(values), size=(draws, len(values)))]
+    return Bounds(*np.quantile(statistic(drawn), tails).tolist())
+
+
 @lru_cache(maxsize=8)
 def resamples(runs: int, seed: int, draws: int) -> Array:
     """Return how much each run weighs in each bootstrap resample, (draws, runs); rows sum to 1."""
-    weights = np.random.default_rng(seed).multinomial(runs, np.full(runs, 1 / runs), size=draws) / runs
+    weights = resample_counts(np.random.default_rng(seed), runs, draws) / runs
     weights.setflags(write=False)
     return weights
+
+
+def resample_counts(rng: np.random.Generator, units: int, draws: int) -> Integers:
+    """Return how often each unit is in each bootstrap resample of as many units, (draws, units)."""
+    return rng.multinomial(units, np.full(units, 1 / units), size=draws)
+
+
+def poisson_resamples(units: int, draws: int, seed: Any) -> Array:
+    """Return how often each unit counts in each resample, (units, draws), by Poisson draws of mean 1.
+
+    A stream can be resampled so while it passes: the number of units need not be known before.
+    """
+    return np.random.default_rng(seed).poisson(1.0, size=(units, draws)).astype(float)
+
+
+def student_factor(confidence: float, freedom: float) -> float:
+    """Return how many standard errors a two-sided interval of Student's t reaches to each side."""
+    return float(stdtrit(freedom, 0.5 + confidence / 2))
+
+
+def error_of_groups(pulls: Array, groups: int) -> float:
+    """Return the standard error of an estimate that each group pulls by so much, the pulls adding up to 0."""
+    return float(np.sqrt(groups / max(1, groups - 1) * (pulls**2).sum()))
 
 
 def check_pair(left: Array, right: Array) -> None:
     """Raise unless two arrays are errors of the same runs."""
     if left.shape != right.shape or left.ndim != 1 or not len(left):
         raise must("Paired errors", "be (runs,) of the same runs", (left.shape, right.shape))
-
-
-def coverage(
-    draw: Callable[[np.random.Generator, int], Array], runs: int, trials: int = 2000, level: float = LEVEL
-) -> float:
-    """Return how often `ratio_interval` contains a true ratio of 1, for errors that `draw(rng, runs)` makes."""
-    rng, hits = np.random.default_rng(0), 0
-    for _ in range(trials):
-        _, low, high = ratio_interval((draw(rng, runs), draw(rng, runs)), level=level, draws=2000)
-        hits += low <= 1 <= high
-    return hits / trials
-
-
-def held_out(selection: Array, fresh: Array) -> HeldOut:
-    """Select on one set of runs, evaluate on another; selection: (settings, runs), fresh: (settings, other runs).
-
-    The smallest of many noisy means is too small: the winner owes part of its victory to luck. Its error on runs it was
-    not selected on is unbiased.
-    """
-    winner = select(selection)
-    return HeldOut(winner, float(selection[winner].mean()), float(fresh[winner].mean()))
-
-
-def sensitivity(errors: Array, parameter: Array) -> tuple[Array, Array]:
-    """Return the values of a parameter, ascending, and for each the smallest mean over all else.
-
-    errors: (settings, runs); parameter: (settings,) the value each setting has.
-    """
-    values = np.unique(parameter)
-    mean = estimate(errors).mean
-    return values, np.array([mean[parameter == value].min() for value in values])

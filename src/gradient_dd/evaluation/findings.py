@@ -1,0 +1,69 @@
+"""The registry of findings: each is one small function, and what it is about, how grave it can be, and what it means.
+
+A function takes the evidence of its subject and yields (level, sentence), once, several times or not at all:
+
+    data     `Data` of data_findings.py: the stream, before anything is learnt
+    answer   `Answer` of answer_findings.py: the values that were learnt
+    log      `LogFacts` of log/findings.py: the columns and rows of a log
+
+Its docstring says what the finding means, and after "Remedy:" what to do. The tables of docs/choosing.md are made of
+them, and tests/evaluation/planted_failures.py has a log for each that the finding must notice.
+"""
+
+from collections.abc import Callable, Iterator
+from inspect import cleandoc
+from typing import Any, NamedTuple
+
+LEVELS = ("fine", "with care", "not")
+
+Found = Iterator[tuple[str, str]]
+Finder = Callable[[Any], Found]
+
+
+class Finding(NamedTuple):
+    """One thing that was examined: its level, what it is about, and a sentence."""
+
+    level: str
+    about: str
+    sentence: str
+
+
+class Check(NamedTuple):
+    """A registered finding.
+
+    subject  "data", "answer" or "log": which evidence `find` takes
+    about    what it is about; two findings may be about the same thing
+    gravest  the gravest of LEVELS that it can have
+    meaning  what it means, in words;  remedy  what to do about it, or ""
+    """
+
+    subject: str
+    about: str
+    gravest: str
+    meaning: str
+    remedy: str
+    find: Finder
+
+
+FINDINGS: dict[str, Check] = {}  # by the name of the function
+
+
+def finding(subject: str, about: str, gravest: str) -> Callable[[Finder], Finder]:
+    """Return a decorator that registers a function as a finding."""
+
+    def register(find: Finder) -> Finder:
+        meaning, _, remedy = cleandoc(find.__doc__ or "").replace("\n", " ").partition(" Remedy: ")
+        FINDINGS[find.__name__] = Check(subject, about, gravest, meaning.strip(), remedy.strip(), find)
+        return find
+
+    return register
+
+
+def findings_of(subject: str, evidence: Any) -> list[Finding]:
+    """Return what all findings of a subject have to say of its evidence, in the order in which they are registered."""
+    return [
+        Finding(level, check.about, sentence)
+        for check in FINDINGS.values()
+        if check.subject == subject
+        for level, sentence in check.find(evidence)
+    ]
