@@ -15,7 +15,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.errors import Words, extra, must
-from gradient_dd.evaluation.policies import Policy, drawn, ratios
+from gradient_dd.stream.policies import Policy, drawn, ratios
 
 NEXT_STEP, SAME_STEP, DISABLED = "NextStep", "SameStep", "Disabled"
 

@@ -1,43 +1,14 @@
 """What the columns of a log say against each other: ends inside episodes, rows left out, columns that nothing uses."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from gradient_dd.arrays import Array
-from gradient_dd.evaluation.log.columns import Columns, listed
 from gradient_dd.evaluation.verdict import SURE, Finding
+from gradient_dd.stream.log import LogColumns, RewardSums, listed
 
 MANY_LEFT_OUT = 0.01  # of the rows
 
 
-@dataclass
-class Rewards:
-    """Count, sum and sum of squares of some rewards."""
-
-    count: int = 0
-    total: float = 0.0
-    square: float = 0.0
-
-    def add(self, rewards: Array) -> None:
-        """Count more rewards."""
-        self.count += len(rewards)
-        self.total += float(rewards.sum())
-        self.square += float((rewards**2).sum())
-
-    @property
-    def mean(self) -> float:
-        """Their mean."""
-        return self.total / max(1, self.count)
-
-    @property
-    def variance(self) -> float:
-        """The square of the standard error of the mean; a few equal rewards are not sure to be all like that."""
-        spread = max(0.0, self.square / max(1, self.count) - self.mean**2)
-        return (spread + 1e-12) / max(1, self.count - 1)
-
-
-def unused_columns(columns: Columns) -> list[Finding]:
+def unused_columns(columns: LogColumns) -> list[Finding]:
     """Return the finding that the log has columns which may belong to the state."""
     if not columns.unused:
         return []
@@ -48,7 +19,7 @@ def unused_columns(columns: Columns) -> list[Finding]:
     return [Finding("with care", "unused columns", sentence)]
 
 
-def ends_inside(columns: Columns, count: int, first: int) -> list[Finding]:
+def ends_inside(columns: LogColumns, count: int, first: int) -> list[Finding]:
     """Return the finding that episodes go on after their end, in so many rows; `first` is one of them."""
     if not count:
         return []
@@ -60,7 +31,7 @@ def ends_inside(columns: Columns, count: int, first: int) -> list[Finding]:
     return [Finding("not", "ends", sentence)]
 
 
-def no_ends(columns: Columns) -> list[Finding]:
+def no_ends(columns: LogColumns) -> list[Finding]:
     """Return the finding that no column says where episodes end."""
     if columns.terminated or columns.done or columns.discount:
         return []
@@ -68,7 +39,7 @@ def no_ends(columns: Columns) -> list[Finding]:
     return [Finding("with care", "ends", sentence)]
 
 
-def left_out(dropped: Rewards, kept: Rewards) -> list[Finding]:
+def left_out(dropped: RewardSums, kept: RewardSums) -> list[Finding]:
     """Return the finding that rows without a next observation pay otherwise than those that are used."""
     rows = dropped.count + kept.count
     apart = abs(dropped.mean - kept.mean)

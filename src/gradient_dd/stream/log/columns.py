@@ -1,4 +1,4 @@
-"""Which column of a log is what: named by the user, or found by the usual names, and always printed.
+"""Which column of a log has which role: named by the user, or found by its usual name, and always printed.
 
 observation   obs_0 obs_1 …, x0 x1 …, feature_0 …, state_0 …; or one column, of numbers or of lists: obs, x, state
 next          the same with next_ in front, or x_next; without them, the next row of the episode
@@ -7,8 +7,9 @@ rho           importance ratios; or propensities of the action taken: target_pro
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from gradient_dd.errors import BadRequestError, Words, must, unknown
@@ -29,19 +30,19 @@ USUAL = {  # the usual names of each role, in lower case; the first is ours
     ),
 }
 STEMS = ("obs", "observation", "observations", "x", "feature", "features", "state", "s")
-FEATURE_STEMS = ("x", "feature", "features")  # these are taken as features as they are
+FEATURE_STEMS = ("x", "feature", "features")  # columns of these names are taken as features as they are
 SEVERAL = ("observation", "next")  # roles of several columns
 OTHER_WORDS = {"next_observation": "next", "behavior_probability": "behaviour_probability"}  # for roles
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns of a log by their roles; None or () where there is none."""
+class LogColumns:
+    """The columns of a log by their roles; None or () for a role that no column has."""
 
     observation: tuple[str, ...]
     next: tuple[str, ...] = ()
     action: str | None = None
-    reward: str | None = None
+    reward: str = ""
     discount: str | None = None
     terminated: str | None = None
     truncated: str | None = None
@@ -58,8 +59,8 @@ class Columns:
         return {role: name for role in USUAL if (name := getattr(self, role)) is not None}
 
     @property
-    def needed(self) -> list[str]:
-        """All columns to read."""
+    def used(self) -> list[str]:
+        """All columns that have a role."""
         return list(dict.fromkeys([*self.observation, *self.next, *self.single.values()]))
 
     @property
@@ -68,13 +69,10 @@ class Columns:
         return re.sub(r"[_.]?\d+$", "", self.observation[0].lower()) in FEATURE_STEMS
 
     def stated(self) -> list[str]:
-        """Return a sentence for each thing that was taken for something."""
-        names = listed(self.observation)
-        found = [f"Observations are {names}."]
+        """Return a sentence for each role: which column has it."""
         after = listed(self.next) if self.next else "the next row of the episode"
-        found.append(f"The next observation is {after}.")
-        found += [f"{role.replace('_', ' ').capitalize()} is {name!r}." for role, name in self.single.items()]
-        return found
+        found = [f"Observations are {listed(self.observation)}.", f"The next observation is {after}."]
+        return found + [f"{role.replace('_', ' ').capitalize()} is {name!r}." for role, name in self.single.items()]
 
 
 def listed(names: tuple[str, ...]) -> str:
@@ -82,61 +80,77 @@ def listed(names: tuple[str, ...]) -> str:
     return ", ".join(map(repr, names)) if len(names) <= 4 else f"{names[0]!r}, {names[1]!r}, …, {names[-1]!r}"
 
 
-def find_columns(names: list[str], given: Mapping[str, Any]) -> Columns:
-    """Return the columns of a log that has these names; `given` are those that the user named, by role."""
+def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumns:
+    """Return the columns of a log that has these names; `given` are the columns that the user named, by role."""
+    chosen = named_columns(names, {} if given is None else given)
+    lower = {name.lower(): name for name in reversed(names)}
+    for role, usual in USUAL.items():
+        if role not in chosen:
+            chosen[role] = next((lower[word] for word in usual if word in lower), None)
+    free = [name for name in names if name not in {v for v in chosen.values() if isinstance(v, str)}]
+    observation = chosen.setdefault("observation", by_stem(free, ""))
+    following = chosen.setdefault("next", by_stem(free, "next"))
+    if not observation:
+        hint = f"Name them: --column observation={','.join(free[:3])}, or columns={{'observation': {free[:3]}}}."
+        got = Words(listed(tuple(names)) or "none")
+        raise must("A log", "have observations, such as obs_0, obs_1, …", got, hint if free else "")
+    if chosen["reward"] is None:
+        raise missing("A column of rewards", "reward", names)
+    if following and len(following) != len(observation):
+        got = Words(f"{len(following)} for {len(observation)}")
+        raise must("The columns of the next observation", "be as many as those of the observation", got)
+    apart = given_numbers(following) != given_numbers(observation)
+    if following and apart and not {*SEVERAL} & {*(given or {})}:
+        got = Words(f"{listed(following)} for {listed(observation)}")
+        raise must("The columns of the next observation", "have the numbers of those of the observation", got)
+    found = LogColumns(**chosen)
+    return replace(found, unused=tuple(name for name in names if name not in found.used))
+
+
+def named_columns(names: list[str], given: Any) -> dict[str, Any]:
+    """Return the columns that the user named, by role."""
+    if not isinstance(given, Mapping):
+        raise must("'columns'", "be a dictionary of columns by their role", given)
     chosen: dict[str, Any] = {}
-    for role, value in ((OTHER_WORDS.get(role, role), value) for role, value in given.items()):
+    for word, value in given.items():
+        role = OTHER_WORDS.get(word, word)
         if role not in (*SEVERAL, *USUAL):
-            raise unknown("role of a column", role, (*SEVERAL, *USUAL))
-        several = [value] if isinstance(value, str) else list(value)
+            raise unknown("role of a column", word, (*SEVERAL, *USUAL))
+        ordered = isinstance(value, Iterable) and not isinstance(value, str | Mapping | Set)
+        several = list(value) if ordered else [value]
+        most = len(several) if role in SEVERAL else 1
+        texts = all(isinstance(name, str) for name in several)
+        if role in chosen or not texts or not 0 < len(set(several)) == len(several) <= most:
+            rule = "be a name, or a list of different names" if role in SEVERAL else "be one name"
+            raise must(f"The column for {role!r}", rule, value)
         for name in several:
             if name not in names:
                 raise missing(f"The column {name!r} for {role!r}", name, names)
         chosen[role] = tuple(several) if role in SEVERAL else several[0]
-    lower = {name.lower(): name for name in reversed(names)}
-    for role, usual in USUAL.items():
-        if role not in chosen:
-            chosen[role] = next((lower[one] for one in usual if one in lower), None)
-    free = [name for name in names if name not in {v for v in chosen.values() if isinstance(v, str)}]
-    if "observation" not in chosen:
-        chosen["observation"] = by_stem(free, "")
-    if "next" not in chosen:
-        chosen["next"] = by_stem(free, "next")
-    if not chosen["observation"]:
-        hint = f"Name them: --column observation={','.join(free[:3])}, or columns={{'observation': {free[:3]}}}."
-        raise must(
-            "A log",
-            "have observations, such as obs_0, obs_1, …",
-            Words(listed(tuple(names)) or "none"),
-            hint if free else "",
-        )
-    if chosen["reward"] is None:
-        raise missing("A column of rewards", "reward", names)
-    if chosen["next"] and len(chosen["next"]) != len(chosen["observation"]):
-        got = Words(f"{len(chosen['next'])} for {len(chosen['observation'])}")
-        raise must("The columns of the next observation", "be as many as those of the observation", got)
-    found = Columns(**chosen)
-    return replace(found, unused=tuple(name for name in names if name not in found.needed))
+    return chosen
 
 
 def by_stem(names: list[str], before: str) -> tuple[str, ...]:
     """Return the columns obs_0, obs_1, … or the one column obs, for the first stem that has any."""
     for stem in STEMS:
         stems = [stem] if not before else [f"{before}_{stem}", f"{before}{stem}", f"{stem}_{before}", before]
-        for one in stems:
-            numbered = [(int(m[1]), name) for name in names if (m := re.fullmatch(rf"{one}[_.]?(\d+)", name.lower()))]
+        for word in stems:
+            numbered = [(int(m[1]), name) for name in names if (m := re.fullmatch(rf"{word}[_.]?(\d+)", name.lower()))]
             if numbered:
                 return tuple(name for _, name in sorted(numbered))
-            single = [name for name in names if name.lower() == one]
+            single = [name for name in names if name.lower() == word]
             if single:
                 return (single[0],)
     return ()
 
 
-def missing(what: str, wanted: str, names: list[str]) -> BadRequestError:
-    """Return the error for a column that is not there, with the nearest one that is."""
-    from difflib import get_close_matches
+def given_numbers(names: tuple[str, ...]) -> list[int]:
+    """Return the numbers at the end of names such as obs_0 and obs_1."""
+    return [int(found[0]) for name in names if (found := re.search(r"\d+$", name))]
 
+
+def missing(what: str, wanted: str, names: list[str]) -> BadRequestError:
+    """Return the error for a column that the log does not have, with the nearest name that it has."""
     close = get_close_matches(wanted.lower(), [name.lower() for name in names], n=1, cutoff=0.5)
     original = next((name for name in names if close and name.lower() == close[0]), None)
     hint = f"Did you mean {original!r}?" if original else f"Columns: {', '.join(names[:20])}. Name it with --column."
