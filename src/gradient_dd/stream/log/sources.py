@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import GradientDDError, MissingExtraError, Words, extra, file_path, must
+from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
 from gradient_dd.npz import DamagedError, read_arrays
 from gradient_dd.stream.log.cells import MISSING, objects
-from gradient_dd.stream.log.columns import USUAL, listed
+from gradient_dd.stream.log.columns import listed
 
 CHUNK = 65_536  # rows of a piece
 CSV_BYTES = 8 << 20  # of a block of a CSV file
@@ -44,12 +44,12 @@ def open_log(log: Any) -> Source:
     """Return the source of a log: a path, a data frame, a dictionary of arrays or a Minari dataset."""
     if isinstance(log, Mapping):
         return arrays_source("the arrays", dict(log))
-    if hasattr(log, "iterate_episodes"):
-        return minari_source(log)
     if hasattr(log, "columns") and hasattr(log, "iloc"):
         return frame_source(log)
-    if isinstance(log, str) and log.startswith("minari:"):
-        return load_minari(log.removeprefix("minari:"))
+    if hasattr(log, "iterate_episodes") or (isinstance(log, str) and log.startswith("minari:")):
+        from gradient_dd.stream.log.minari_source import minari_source
+
+        return minari_source(log)
     file = file_path("A log", log)
     if file.suffix.lower() not in FILES:
         raise must("A log", "be a .parquet, .csv, .npz or .npy file, a data frame, or minari:NAME", str(log))
@@ -295,68 +295,3 @@ def from_arrow(column: Any) -> Any:
     if column.null_count and not pa.types.is_floating(kind):
         return objects(column.to_pylist())
     return column.to_numpy(zero_copy_only=False)
-
-
-def load_minari(name: str) -> Source:
-    """Return the source of a dataset that Minari has on this machine."""
-    try:
-        import minari
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            "A Minari dataset needs minari, which is not installed. Try: pip install minari."
-        ) from None
-    try:
-        found = minari.load_dataset(name)
-    except Exception as error:  # the package is not ours
-        raise must(f"The Minari dataset {name!r}", "be on this machine", Words(error)) from None
-    return minari_source(found)
-
-
-def minari_source(dataset: Any) -> Source:
-    """Return the source of a Minari dataset: its episodes, and propensities from the infos that each step returned."""
-    usual = [name for role in ("rho", "target_probability", "behaviour_probability") for name in USUAL[role]]
-    first = next(minari_episodes(dataset), None)
-    if first is None:
-        raise must("A Minari dataset", "have at least one episode", Words("none"))
-    infos = getattr(first, "infos", None)
-    extras = [name for name in infos if name in usual] if isinstance(infos, Mapping) else []
-
-    def columns_of(number: int, episode: Any) -> Chunk:
-        rewards = np.asarray(episode.rewards)
-        n, seen = len(rewards), np.asarray(episode.observations)
-        found = {
-            "observation": seen[:-1].reshape(n, -1),
-            "next_observation": seen[1:].reshape(n, -1),
-            "action": np.asarray(episode.actions),
-            "reward": rewards,
-            "terminated": np.asarray(episode.terminations),
-            "truncated": np.asarray(episode.truncations),
-            "episode": np.full(n, number),
-        } | {name: np.asarray(episode.infos[name])[-n:] for name in extras}
-        if len(seen) != n + 1 or any(len(column) != n for column in found.values()):
-            raise ValueError("columns of several lengths")
-        return found
-
-    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
-        for number, episode in enumerate(minari_episodes(dataset)):
-            try:
-                found = columns_of(number, episode)
-            except Exception as error:  # whatever the dataset lacks
-                what = f"Episode {number:,} of the Minari dataset"
-                rule = "have arrays of observations, actions, rewards, terminations and truncations"
-                raise must(what, rule, Words(f"{type(error).__name__}: {error}")) from None
-            if len(found["reward"]):
-                yield {column: found[column] for column in columns}
-
-    names = ["observation", "next_observation", "action", "reward", "terminated", "truncated", "episode", *extras]
-    return Source("the Minari dataset", names, chunks)
-
-
-def minari_episodes(dataset: Any) -> Iterator[Any]:
-    """Yield the episodes of a Minari dataset; an error of the dataset's own becomes one sentence."""
-    try:
-        yield from dataset.iterate_episodes()
-    except GradientDDError:
-        raise
-    except Exception as error:
-        raise must("A Minari dataset", "yield its episodes", Words(f"{type(error).__name__}: {error}")) from None
