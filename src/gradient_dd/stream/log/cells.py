@@ -88,6 +88,9 @@ def as_matrix(name: str, values: Any, first: int, width: int | None) -> tuple[Ar
     else:
         values = values.reshape(len(values), -1)
         sizes = np.full(len(values), values.shape[1])
+    if values.shape[1] == 0:
+        row = first + int(np.argmax(sizes == 0))
+        raise must(f"Column {name!r} in row {row:,}", "have at least one number", Words("none"))
     found = as_numbers(name, values, first)
     if width is not None and found.shape[1] != width:
         found = np.full((len(found), width), np.nan)
