@@ -1,4 +1,4 @@
-"""Every form of a log gives the same transitions, or is refused; `python -m trials.readers` does this at full length."""
+"""Every form of a log gives the same transitions, or is refused; `python -m trials.readers` does the full number."""
 
 import pytest
 
