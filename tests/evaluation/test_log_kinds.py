@@ -266,6 +266,23 @@ def test_a_thousand_million_passes_are_refused():
     assert "'passes' must be a whole number from 1 to 10000. Got 1000000000." in refusal_of(HONEST, passes=10**9)
 
 
+def test_a_table_of_a_target_is_for_whole_numbers_of_states_and_good_rows():
+    states = np.arange(N) % 3
+    log = {"state": states.astype(float), "action": states % 2, "reward": 1.0, "done": states == 2, "propensity": 0.5}
+    table = np.array([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0]])
+    given = {"target": table, "features": "tiles"}
+    wanted = value_of(log, **given)
+    assert wanted != value_of(log, features="tiles")
+    with_gaps = log | {"state": np.where(np.arange(N) == 9, 0.5, log["state"])}
+    assert "Observations for the table 'target' must be whole numbers, one for each state." in refusal_of(
+        with_gaps, **given
+    )
+    with_gaps["state"][9] = np.nan
+    assert np.isfinite(value_of(with_gaps, **given, skip_bad_rows=True))
+    by_text = log | {"action": (states % 2).astype(str), "state": states.astype(str)}
+    assert value_of(by_text, **given) == wanted
+
+
 # Files
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Integers, as_floats, numbers
+from gradient_dd.arrays import Array, Integers, as_floats
 from gradient_dd.errors import GradientDDError, Words, must
 
 TOLERANCE = 1e-4  # by which probabilities may miss a sum of 1: networks compute in single precision
@@ -51,17 +51,17 @@ def log_policy(target: Any) -> LogPolicy:
     """
     if callable(target):
         return target if wants_actions(target) else lambda observations, actions: target(observations)
-    table = numbers("'target'", target)
+    table = as_floats("'target'", target)
     if table.ndim != 2:
         raise must("'target'", "be a function, or a table (states, actions)", target)
+    look_up = policy_of("target", table, table.shape[1])
 
-    def look_up(observations: Array, actions: Any) -> Array:
-        state = observations[:, 0].astype(int)
-        if observations.shape[1] != 1 or (state < 0).any() or (state >= len(table)).any():
-            raise must("Observations", f"be numbers of states from 0 to {len(table) - 1}, for a table", observations[0])
-        return np.asarray(table[state])
+    def of_states(observations: Array, actions: Any) -> Array:
+        states = observations[:, 0] if observations.shape[1] == 1 else observations
+        whole = states.astype(np.int64)
+        return look_up(whole if (whole == states).all() else states, len(states))
 
-    return look_up
+    return of_states
 
 
 def wants_actions(target: Any) -> bool:
@@ -73,8 +73,8 @@ def wants_actions(target: Any) -> bool:
     return len([one for one in wanted if one.default is one.empty and one.kind != one.KEYWORD_ONLY]) != 1
 
 
-def taken_probabilities(target: LogPolicy, observations: Array, actions: Any, first: int) -> Array:
-    """Return the target policy's probabilities of the actions taken, (n,); `first` is the number of the first row."""
+def taken_probabilities(target: LogPolicy, observations: Array, actions: Any, rows: Integers) -> Array:
+    """Return the target policy's probabilities of the actions taken, (n,); `rows` are the numbers of the rows."""
     n = len(observations)
     found = as_floats("What the target policy gives", called("target", target, observations, actions))
     if found.ndim == 2 and len(found) == n:
@@ -91,8 +91,8 @@ def taken_probabilities(target: LogPolicy, observations: Array, actions: Any, fi
         rule = "return a probability for each row, (n,), or one for each action, (n, actions)"
         raise must("The target policy", rule, Words(f"an array {found.shape}"))
     if (low := ~(found >= 0)).any():
-        row = int(np.argmax(low))
-        raise must(f"What the target policy gives for row {first + row:,}", "be a probability", float(found[row]))
+        at = int(np.argmax(low))
+        raise must(f"What the target policy gives for row {rows[at]:,}", "be a probability", float(found[at]))
     return found
 
 

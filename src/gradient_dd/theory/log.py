@@ -100,9 +100,8 @@ def read_log(
     mapping, _ = reader.feature_map("raw" if features is None and reader.found.are_features else features)
     parts: list[tuple[Array, ...]] = []
     for x, x_next, rows in reader.batches(mapping):
-        size = 2.0 * rows.row[-1] * mapping.n_features * 8
+        size = 16.0 * (rows.row[-1] + 1) * mapping.n_features
         check_memory("The features of a log", size, "Use fewer rows or features.")
-        both = (one.dense(mapping.n_features) for one in (x, x_next))
-        parts.append((*both, rows.reward, rows.discount, rows.rho))
-    x, x_next, reward, given, rho = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return log_of(x, reward, given, x_next, rho)
+        both = x.dense(mapping.n_features), x_next.dense(mapping.n_features)
+        parts.append((both[0], rows.reward, rows.discount, both[1], rows.rho))
+    return log_of(*(np.concatenate(column) for column in zip(*parts, strict=True)))

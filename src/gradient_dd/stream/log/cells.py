@@ -171,4 +171,4 @@ def kind_of_name(cell: Any) -> str | None:
         return "date"
     if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real | Decimal):
         return None
-    return "number" if isinstance(cell, Integral) or abs(cell) <= EXACT else None
+    return "number" if isinstance(cell, Integral) or abs(float(cell)) <= EXACT else None

@@ -128,12 +128,12 @@ class LogReader:
         return found
 
 
-def checked_discount(columns: LogColumns, discount: float | None) -> float | None:
-    """Return γ, which must be given unless the log has a column of discounts."""
+def checked_discount(columns: LogColumns, discount: float | None) -> float:
+    """Return γ, which must be given unless the log has a column of discounts; γ is then not used."""
     if discount is None and columns.discount is None:
         hint = "Give discount=0.99, or --discount 0.99."
         raise must("'discount'", "be given where the log has no column of discounts", Words("none"), hint)
-    return None if discount is None else number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
+    return 1.0 if discount is None else number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
 
 
 def checked_target(columns: LogColumns, target: Any, names: list[str]) -> LogPolicy | None:

@@ -85,12 +85,12 @@ class RewardSums:
 class RowReader:
     """Turns the pieces of a source into `LogRows` whose next observation is known, in one pass over the log.
 
-    discount  γ, where the log has no column of discounts
+    discount  γ, used where the log has no column of discounts
     target    the policy to evaluate, where the log has no ratios of its own
     """
 
     columns: LogColumns
-    discount: float | None
+    discount: float
     target: LogPolicy | None
     skip: bool
     rows: int = 0  # read so far
@@ -213,7 +213,10 @@ class RowReader:
             return np.ones(len(observation))
         below = self._column(chunk, below_name, TAKEN)
         if self.target is not None:
-            above = taken_probabilities(self.target, observation, as_actions(chunk[str(columns.action)]), self.rows)
+            above, good = np.ones(len(observation)), np.flatnonzero(~self._bad)
+            actions = as_actions(chunk[str(columns.action)])[good]
+            if good.size:  # a policy is not asked about rows that are skipped
+                above[good] = taken_probabilities(self.target, observation[good], actions, self.rows + good)
         elif columns.target_probability is not None:
             above = self._column(chunk, columns.target_probability, RATIO)
         else:
