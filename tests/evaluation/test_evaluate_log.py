@@ -63,7 +63,7 @@ def tables(log, given=None, **options):
         options.get("target"),
         options.get("skip", False),
     )
-    return list(reader.read(source)), reader
+    return list(reader.read(source.chunks(reader.needed, reader.columns.episode))), reader
 
 
 def test_the_next_row_of_the_episode_is_the_next_observation(monkeypatch):

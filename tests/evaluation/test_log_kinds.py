@@ -270,9 +270,9 @@ def test_a_table_of_a_target_is_for_whole_numbers_of_states_and_good_rows():
     states = np.arange(N) % 3
     log = {"state": states.astype(float), "action": states % 2, "reward": 1.0, "done": states == 2, "propensity": 0.5}
     table = np.array([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0]])
-    given = {"target": table, "features": "tiles"}
+    given = {"target": table}
     wanted = value_of(log, **given)
-    assert wanted != value_of(log, features="tiles")
+    assert wanted != value_of(log)
     with_gaps = log | {"state": np.where(np.arange(N) == 9, 0.5, log["state"])}
     assert "Observations for the table 'target' must be whole numbers, one for each state." in refusal_of(
         with_gaps, **given

@@ -97,7 +97,7 @@ def read_log(
     Columns called x… or feature… are the features as they are, a single one too.
     """
     reader = LogReader(log, columns, discount, target, skip_bad_rows)
-    mapping, _ = reader.feature_map("raw" if features is None and reader.found.are_features else features)
+    mapping, _ = reader.feature_map("raw" if features is None and reader.columns.are_features else features)
     parts: list[tuple[Array, ...]] = []
     for x, x_next, rows in reader.batches(mapping):
         size = 16.0 * (rows.row[-1] + 1) * mapping.n_features

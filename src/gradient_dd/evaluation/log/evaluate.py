@@ -85,7 +85,7 @@ def evaluate_log(
     if evaluator.rows == 0:
         raise must(f"{reader.source.name}", "have at least one transition", Words(f"none in {reader.last.rows} rows"))
     result = evaluator.result()
-    found, last = reader.found, reader.last
+    found, last = reader.columns, reader.last
     findings = [
         *result.verdict.findings,
         *ends_inside(found, last.ends_inside, last.first_inside),

@@ -1,7 +1,7 @@
 """What the cells of a column may be: numbers, flags, names of episodes. Anything else is refused with its row.
 
 A cell of text counts as what it spells, so that a CSV file, whose cells are all text, says the same as other forms of
-the log. A missing cell is NaN among numbers, and None among the names of episodes.
+the log.
 """
 
 import re
@@ -55,8 +55,9 @@ def number_of(cell: Any) -> float | None:
 
 
 def is_missing(cell: Any) -> bool:
-    """Return whether a cell that is not text stands for nothing; pandas has words of its own for that."""
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant")
+    """Return whether a cell that is not text stands for nothing; pandas has objects of its own for that."""
+    not_itself = isinstance(cell, float | np.floating | np.datetime64) and cell != cell
+    return not_itself or cell is None or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant")
 
 
 def as_numbers(name: str, values: Any, first: int, rule: str = "be a number") -> Array:
@@ -124,9 +125,11 @@ def is_list(cell: Any) -> bool:
 
 def as_actions(values: Any) -> Any:
     """Return actions as a policy gets them: whole numbers as integers in every form of a log, others as they are."""
-    if values.dtype.kind in CELLS:
-        found = list(map(number_of, values.tolist())) if values.ndim == 1 else [None]
+    if values.dtype.kind in CELLS and values.ndim == 1:
+        found = list(map(number_of, values.tolist()))
         values = values if None in found else np.array(found, float)
+    if values.dtype.kind == "b":
+        return values.astype(np.int64)
     whole = values.dtype.kind == "f" and (values == np.floor(values)).all() and (np.abs(values) <= EXACT).all()
     return values.astype(np.int64) if whole else values
 
@@ -165,7 +168,7 @@ def kind_of_name(cell: Any) -> str | None:
             return ""
         merged = FLOAT.fullmatch(word) and abs(float(word)) > EXACT
         return None if merged or word.lower() in ("true", "false") else "text"
-    if is_missing(cell) or (isinstance(cell, float | np.floating | np.datetime64) and cell != cell):
+    if is_missing(cell):
         return ""
     if isinstance(cell, date | np.datetime64):
         return "date"

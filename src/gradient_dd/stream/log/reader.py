@@ -1,7 +1,6 @@
 """Reads a log of any form as transitions with features: for `evaluate_log`, and for the theory of a log."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -12,44 +11,41 @@ from gradient_dd.errors import Words, boolean, must, number, unknown
 from gradient_dd.stream.features import FEATURES, Columns, Features, Own, Rows, from_data
 from gradient_dd.stream.log.columns import LogColumns, find_columns, missing
 from gradient_dd.stream.log.rows import LogRows, RowReader
-from gradient_dd.stream.log.sources import Source, open_log
+from gradient_dd.stream.log.sources import open_log
 from gradient_dd.stream.policies import LogPolicy, log_policy
 
 PLAIN = ("raw", "standard")
 OTHER_FEATURES = ("one_hot", "columns", "structured")  # the range of the first rows does not define these maps
 
 
-@dataclass
 class LogReader:
     """Reads a log, as often as asked. `last` has what the last pass found, `seconds` how long reading took.
 
     log, columns, discount, target, skip_bad_rows   as `evaluate_log` takes them
     """
 
-    log: Any
-    columns: Mapping[str, Any] | None = None
-    discount: float | None = None
-    target: Any = None
-    skip_bad_rows: bool = False
+    def __init__(
+        self,
+        log: Any,
+        columns: Mapping[str, Any] | None = None,
+        discount: float | None = None,
+        target: Any = None,
+        skip_bad_rows: bool = False,
+    ) -> None:
+        self.source = open_log(log)
+        self.columns = find_columns(self.source.names, columns)
+        self.discount = checked_discount(self.columns, discount)
+        self.target = checked_target(self.columns, target, self.source.names)
+        self.skip = boolean("'skip_bad_rows'", skip_bad_rows)
+        self.seconds, self.last = 0.0, self._new_pass()
 
-    def __post_init__(self) -> None:
-        self.skip = boolean("'skip_bad_rows'", self.skip_bad_rows)
-        self.source: Source = open_log(self.log)
-        self.found = find_columns(self.source.names, self.columns)
-        self.gamma = checked_discount(self.found, self.discount)
-        self.policy = checked_target(self.found, self.target, self.source.names)
-        self.seconds = 0.0
-        self.last = self._fresh()
-
-    def _fresh(self) -> RowReader:
-        return RowReader(self.found, self.gamma, self.policy, self.skip)
+    def _new_pass(self) -> RowReader:
+        return RowReader(self.columns, self.discount, self.target, self.skip)
 
     def tables(self) -> Iterator[LogRows]:
         """Yield the transitions of the log once, observations as they are in the log."""
-        self.last = self._fresh()
-        chunks = self.source.chunks
-        timed = Source(self.source.name, self.source.names, lambda *wanted: self._timed(chunks(*wanted)))
-        yield from self.last.read(timed)
+        self.last = self._new_pass()
+        yield from self.last.read(self._timed(self.source.chunks(self.last.needed, self.columns.episode)))
 
     def _timed(self, chunks: Iterator[Any]) -> Iterator[Any]:
         while True:
@@ -89,7 +85,7 @@ class LogReader:
             own.rows(first[:2])
             return own, f"Features are your own: {own.n_features} of them."
         if features is None:  # one number alone needs a constant
-            features = "raw" if self.found.are_features and d > 1 else "standard"
+            features = "raw" if self.columns.are_features and d > 1 else "standard"
         if features == "raw":
             raw = Columns(np.zeros(d), np.ones(d), intercept=False)
             return raw, f"Features are the {d} observations as they are."
@@ -108,8 +104,8 @@ class LogReader:
 
     def stated(self, features: str) -> list[str]:
         """Return what each column was taken for, the sentence about features, and where the ratios come from."""
-        columns, ratios = self.found, ["There are no ratios: the value is that of the policy that made the log."]
-        if self.policy is not None:
+        columns, ratios = self.columns, ["There are no ratios: the value is that of the policy that made the log."]
+        if self.target is not None:
             ratios = ["Ratios: the target policy over the propensities."]
         elif columns.rho is not None:
             ratios = []

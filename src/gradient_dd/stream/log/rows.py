@@ -116,24 +116,19 @@ class RowReader:
         kept = {*self.columns.observation, *self.columns.next, self.columns.reward}
         return [name for name in self.columns.used if name in kept or name not in unread]
 
-    def read(self, source: sources.Source) -> Iterator[LogRows]:
-        """Yield the transitions of a log."""
-        checked = filter(len, map(self._checked, source.chunks(self.needed, self.columns.episode)))
-        pieces = even_pieces(checked)
+    def read(self, chunks: Iterator[Chunk]) -> Iterator[LogRows]:
+        """Yield the transitions of a log from the `needed` columns in pieces."""
+        pieces = even_pieces(self._checked(chunk) for chunk in chunks if len(chunk[self.columns.reward]))
         for ready in pieces if self.columns.next else self._followed(pieces):
             if len(ready):
                 self.used.add(ready.reward)
                 yield ready
 
     def _checked(self, chunk: Chunk) -> LogRows:
-        """Return the good rows of a piece; without columns of the next observation that one is not known yet."""
-        first, columns = self.rows, self.columns
-        n = len(chunk[columns.reward])
+        """Return the good rows of a piece; `following` is a place-holder if the log has no next observations."""
+        columns, n = self.columns, len(chunk[self.columns.reward])
         self._bad = np.zeros(n, bool)
-        row = np.arange(first, first + n)
-        if n == 0:
-            empty = np.zeros(0)
-            return LogRows(row, empty, empty, empty, empty, self._bad, empty, row)
+        row = np.arange(self.rows, self.rows + n)
         observation = self._matrix(chunk, columns.observation, np.ones(n, bool))
         reward = self._column(chunk, columns.reward, FINITE)
         ended, cut, discount = self._ends(chunk, n)
@@ -268,11 +263,11 @@ class RowReader:
         """
         waiting: list[LogRows] = []
         for piece in pieces:
-            piece = joined_rows([*waiting, piece])
-            here, waiting = piece.part(slice(0, -1)), [piece.part(slice(-1, None))]
+            rows = joined_rows([*waiting, piece])
+            here, waiting = rows.part(slice(0, -1)), [rows.part(slice(-1, None))]
             ended = here.discount == 0
-            follows = (np.diff(piece.episode) == 0) & (np.diff(piece.row) == 1)
-            here.following = np.where(ended[:, None], 0.0, piece.observation[1:])
+            follows = (np.diff(rows.episode) == 0) & (np.diff(rows.row) == 1)
+            here.following = np.where(ended[:, None], 0.0, rows.observation[1:])
             self.dropped.add(here.reward[~(ended | follows)])
             yield here.part(ended | follows)
         for last in waiting:
