@@ -262,6 +262,12 @@ def test_odd_roles_are_refused(columns):
     refusal_of(HONEST, columns=columns)
 
 
+def test_long_names_of_columns_are_shortened():
+    sentence = refusal_of({"x" + "9" * 5000: REWARD, "y" * 5000: REWARD})
+    assert "A log must have observations" in sentence
+    assert len(sentence) < 800
+
+
 def test_a_thousand_million_passes_are_refused():
     assert "'passes' must be a whole number from 1 to 10000. Got 1000000000." in refusal_of(HONEST, passes=10**9)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, Words, must, unknown
+from gradient_dd.errors import BadRequestError, Words, must, show, unknown
 
 USUAL = {  # the usual names of each role, in lower case; the first is ours
     "action": ("action", "actions", "act", "a"),
@@ -77,7 +77,9 @@ class LogColumns:
 
 def listed(names: tuple[str, ...]) -> str:
     """Return names as text, the middle ones left out."""
-    return ", ".join(map(repr, names)) if len(names) <= 4 else f"{names[0]!r}, {names[1]!r}, …, {names[-1]!r}"
+    return (
+        ", ".join(map(show, names)) if len(names) <= 4 else f"{show(names[0])}, {show(names[1])}, …, {show(names[-1])}"
+    )
 
 
 def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumns:
@@ -91,9 +93,10 @@ def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumn
     observation = chosen.setdefault("observation", by_stem(free, ""))
     following = chosen.setdefault("next", by_stem(free, "next"))
     if not observation:
-        hint = f"Name them: --column observation={','.join(free[:3])}, or columns={{'observation': {free[:3]}}}."
+        few = [name for name in free if len(name) < 40][:3]
+        hint = f"Name them: --column observation={','.join(few)}, or columns={{'observation': {few}}}."
         got = Words(listed(tuple(names)) or "none")
-        raise must("A log", "have observations, such as obs_0, obs_1, …", got, hint if free else "")
+        raise must("A log", "have observations, such as obs_0, obs_1, …", got, hint if few else "")
     if chosen["reward"] is None:
         raise missing("A column of rewards", "reward", names)
     if following and len(following) != len(observation):
@@ -135,7 +138,9 @@ def by_stem(names: list[str], before: str) -> tuple[str, ...]:
     for stem in STEMS:
         stems = [stem] if not before else [f"{before}_{stem}", f"{before}{stem}", f"{stem}_{before}", before]
         for word in stems:
-            numbered = [(int(m[1]), name) for name in names if (m := re.fullmatch(rf"{word}[_.]?(\d+)", name.lower()))]
+            numbered = [
+                (int(m[1]), name) for name in names if (m := re.fullmatch(rf"{word}[_.]?(\d{{1,9}})", name.lower()))
+            ]
             if numbered:
                 return tuple(name for _, name in sorted(numbered))
             single = [name for name in names if name.lower() == word]
@@ -146,12 +151,14 @@ def by_stem(names: list[str], before: str) -> tuple[str, ...]:
 
 def given_numbers(names: tuple[str, ...]) -> list[int]:
     """Return the numbers at the end of names such as obs_0 and obs_1."""
-    return [int(found[0]) for name in names if (found := re.search(r"\d+$", name))]
+    return [int(found[0]) for name in names if (found := re.search(r"\d{1,9}$", name))]
 
 
 def missing(what: str, wanted: str, names: list[str]) -> BadRequestError:
     """Return the error for a column that the log does not have, with the nearest name that it has."""
     close = get_close_matches(wanted.lower(), [name.lower() for name in names], n=1, cutoff=0.5)
     original = next((name for name in names if close and name.lower() == close[0]), None)
-    hint = f"Did you mean {original!r}?" if original else f"Columns: {', '.join(names[:20])}. Name it with --column."
+    hint = f"Columns: {', '.join(map(show, names[:20]))}. Name it with --column."
+    if original:
+        hint = f"Did you mean {show(original)}?"
     return BadRequestError(f"{what} must be in the log. Got none of that name. {hint}")
