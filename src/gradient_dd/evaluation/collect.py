@@ -143,18 +143,14 @@ class Round:
         made = run(self.env.step, "take a step", chosen)
         if not (isinstance(made, tuple | list) and len(made) == 5):
             raise must("What the environment's step returns", f"be {STEP}", made)
-        seen, *rest, info = made
-        after = self._singles(seen)
-        reward, terminated, truncated = (
-            self._each(what, values, check)
-            for (what, check), values in zip(
-                (("The reward", reward_of), ("'terminated'", flag_of), ("'truncated'", flag_of)), rest, strict=True
-            )
-        )
+        after = self._singles(made[0])
+        reward = self._each("The reward", made[1], reward_of)
+        terminated = self._each("'terminated'", made[2], flag_of)
+        truncated = self._each("'truncated'", made[3], flag_of)
         over = np.logical_or(terminated, truncated)
         for i, track in enumerate(self.tracks):
             if not self.resets[i]:
-                there = final_observation(info, i) if self.place.mode == SAME_STEP and over[i] else after[i]
+                there = final_observation(made[4], i) if self.place.mode == SAME_STEP and over[i] else after[i]
                 cut = truncated[i] and not terminated[i]
                 track.append(Step(self.seen[i], there, reward[i], terminated[i], cut, int(action[i]), among[i]))
                 self.count += 1
