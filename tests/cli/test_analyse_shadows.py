@@ -10,7 +10,7 @@ from gradient_dd import tasks
 from gradient_dd.cli.analysis_page import shadow_lines
 from gradient_dd.cli.group import cli
 from gradient_dd.cli.measured import is_linear, log_shadows, says, task_shadows
-from gradient_dd.engine.log_shadows import log_exponents
+from gradient_dd.engine.log_shadows import RewardlessRows, log_exponents
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.shadows import BLOCK
 from gradient_dd.errors import BadRequestError
@@ -31,7 +31,9 @@ def log():
 def test_a_log_gives_the_growth_of_the_reference_engine(log, name):
     """Shadows over a log, rescaled after every block, grow as weights of the reference engine do without rewards."""
     setting = LEARNERS[name].setting(alpha=0.05)
-    growth = log_exponents(log.x, log.discount, log.x_next, log.rho, [setting], starts=1, seed=4).growth[0, :, 0]
+    growth = log_exponents(
+        RewardlessRows(log.x, log.discount, log.x_next, log.rho), [setting], starts=1, seed=4
+    ).growth[0, :, 0]
     start = np.random.default_rng(4).standard_normal((1, len(log.x))) @ log.x
     weights = Weights(setting, start[0] / np.linalg.norm(start))
     sizes = [0.0]
@@ -47,19 +49,19 @@ def test_settings_of_several_rules_keep_their_places(log):
     settings = [
         LEARNERS[name].setting(alpha=alpha) for name, alpha in (("td", 0.1), ("gradient_dd", 0.1), ("td", 0.01))
     ]
-    together = log_exponents(*columns, settings).mean
-    alone = [log_exponents(*columns, [setting]).mean[0] for setting in settings]
+    together = log_exponents(RewardlessRows(*columns), settings).mean
+    alone = [log_exponents(RewardlessRows(*columns), [setting]).mean[0] for setting in settings]
     assert np.allclose(together, alone, rtol=1e-12, atol=0)
 
 
 def test_a_lane_that_left_the_finite_numbers_has_an_infinite_exponent(log):
-    found = log_exponents(log.x, log.discount, log.x_next, log.rho, [LEARNERS["td"].setting(alpha=1e4)])
+    found = log_exponents(RewardlessRows(log.x, log.discount, log.x_next, log.rho), [LEARNERS["td"].setting(alpha=1e4)])
     assert found.mean[0] == np.inf
 
 
 def test_natural_rules_have_no_shadows_over_a_log(log):
     with pytest.raises(BadRequestError, match="takes linear time"):
-        log_exponents(log.x, log.discount, log.x_next, log.rho, [LEARNERS["natural_gtd2"].setting()])
+        log_exponents(RewardlessRows(log.x, log.discount, log.x_next, log.rho), [LEARNERS["natural_gtd2"].setting()])
 
 
 def test_what_an_exponent_says():

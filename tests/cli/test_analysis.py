@@ -332,8 +332,8 @@ def test_what_cannot_be_read_gets_one_sentence(tmp_path):
     one = np.ones((3, 2))
     for call, sentence in (
         (lambda: read_log(tmp_path / "none.npz"), "A log must be a file."),
-        (lambda: read_log(tmp_path / "log.txt"), "A log must be a .npz or a .csv file. Got 'log.txt'."),
-        (lambda: read_log(tmp_path / "half.npz"), "Got none called discount, x_next."),
+        (lambda: read_log(tmp_path / "log.txt"), "A log must be a .parquet, .csv, .npz or .npy file"),
+        (lambda: read_log(tmp_path / "half.npz"), "'discount' must be given where the log has no column of discounts."),
         (lambda: log_of(one, 1.0, 0.9, one[:2]), "'x' and 'x_next' must have one row for each transition"),
         (lambda: log_of(np.ones(3), 1.0, 0.9, np.ones(3)), "Got (3,) and (3,)."),
         (lambda: log_of([["a"]], 1.0, 0.9, [["b"]]), "'x' must be numbers. Got [['a']]."),

@@ -7,7 +7,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from gradient_dd import BadRequestError, evaluate, evaluate_log, features, tasks
 from gradient_dd.evaluation.collect import one_round, place_of
-from gradient_dd.evaluation.policies import drawn, policy_of, ratios
+from gradient_dd.stream.policies import drawn, policy_of, ratios
 
 UNIFORM = np.full((16, 4), 0.25)
 RIGHT = np.tile([0.1, 0.3, 0.5, 0.1], (16, 1))

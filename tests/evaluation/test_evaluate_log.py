@@ -11,9 +11,9 @@ import gradient_dd as gdd
 from gradient_dd import BadRequestError
 from gradient_dd.cli.group import cli
 from gradient_dd.engine.trajectories import Stream
-from gradient_dd.evaluation.log.columns import find_columns
-from gradient_dd.evaluation.log.rows import RowReader
-from gradient_dd.evaluation.log.sources import open_log
+from gradient_dd.stream.log.columns import find_columns
+from gradient_dd.stream.log.rows import RowReader
+from gradient_dd.stream.log.sources import open_log
 from tests.evaluation.known_logs import shop_visits
 
 TASK = gdd.tasks.random_walk(5)
@@ -63,7 +63,7 @@ def tables(log, given=None, **options):
         options.get("target"),
         options.get("skip", False),
     )
-    return list(reader.read(source.chunks(reader.columns.needed))), reader
+    return list(reader.read(source.chunks(reader.needed, reader.columns.episode))), reader
 
 
 def test_the_next_row_of_the_episode_is_the_next_observation(monkeypatch):
@@ -71,7 +71,7 @@ def test_the_next_row_of_the_episode_is_the_next_observation(monkeypatch):
     short = FRAME.drop(columns=[name for name in FRAME if name.startswith("next_")])
     wanted = FRAME[[f"next_x{i}" for i in range(5)]].to_numpy()
     for chunk in (10_000, 7, 1):
-        monkeypatch.setattr("gradient_dd.evaluation.log.sources.CHUNK", chunk)
+        monkeypatch.setattr("gradient_dd.stream.log.sources.CHUNK", chunk)
         parts, reader = tables(short)
         rows = np.concatenate([part.row for part in parts])
         got = np.concatenate([part.following for part in parts])

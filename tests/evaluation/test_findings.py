@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from gradient_dd.evaluation.log.columns import Columns
 
 from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.findings import FINDINGS, LEVELS, Finding, findings_of
-from gradient_dd.evaluation.log.columns import Columns
 from gradient_dd.evaluation.log.findings import LogFacts, Rewards
 from gradient_dd.evaluation.portfolio import TdStability
 from gradient_dd.evaluation.returns import ReturnCheck

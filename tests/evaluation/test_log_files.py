@@ -79,12 +79,18 @@ def test_nothing_is_unpickled(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("x0,x2,next0,next1,reward,discount\n1,1,1,1,1,1\n", "2 columns x0, x1, …, but none called x1"),
-        ("x0,next1,reward,discount\n1,1,1,1\n", "1 columns next0, next1, …, but none called next0"),
-        ("x0,next0,reward,discount\n1,a,1,1\n", "'x_next' must be numbers."),
-        ("x0,next0,reward,discount\n", "'x' and 'x_next' must have one row for each transition"),
-        ("x0,next0,reward,discount\n1,,1,1\n", "'x_next' must be finite. Got nan."),
-        ("x0,next0,reward,discount\n1e99,1,1,1\n", "'x' must be numbers from -1e+50 to 1e+50."),
+        (
+            "x0,x2,next0,next1,reward,discount\n1,1,1,1,1,1\n",
+            "The columns of the next observation must have the numbers of",
+        ),
+        (
+            "x0,next1,reward,discount\n1,1,1,1\n",
+            "must have the numbers of those of the observation. Got 'next1' for 'x0'.",
+        ),
+        ("x0,next0,reward,discount\n1,a,1,1\n", "Column 'next0' in row 0 must be a number. Got 'a'."),
+        ("x0,next0,reward,discount\n", "The log log.csv must have rows. Got none."),
+        ("x0,next0,reward,discount\n1,,1,1\n", "Column 'next0' in row 0 must be a finite number. Got nan."),
+        ("x0,next0,reward,discount\n1e99,1,1,1\n", "Column 'x0' in row 0 must be a finite number. Got 1e+99."),
         ("\0\0\0", "must"),
         ('"', "must be readable"),
     ],
@@ -117,7 +123,11 @@ def test_a_log_is_a_file(tmp_path):
     os.mkfifo(tmp_path / "log.npz")
     for path in (tmp_path / "log.npz", tmp_path, "", None, 3, "a\0b.npz", tmp_path / "none.csv"):
         assert "A log must be " in sentence_of(read_log, path)
-    assert "must be a file that can be read. Got File name too long." in sentence_of(read_log, tmp_path / ("x" * 300))
+    assert "must be a file that can be read. Got File name too long." in sentence_of(
+        read_log, tmp_path / ("x" * 300 + ".csv")
+    )
     with zipfile.ZipFile(tmp_path / "empty.npz", "w"):
         pass
-    assert "Got none called x, reward, discount, x_next." in sentence_of(read_log, tmp_path / "empty.npz")
+    assert "The columns of empty.npz must have the same length. Got none." in sentence_of(
+        read_log, tmp_path / "empty.npz"
+    )

@@ -185,7 +185,7 @@ LOG = "import pathlib; pathlib.Path('log.csv').touch(); from gradient_dd.theory 
         ("cluster", "distributed", CLUSTER),
         ("environments", "gymnasium", "import gradient_dd.tasks.environments"),
         ("frames", "pandas", FRAME),
-        ("frames", "pandas", LOG),
+        ("parquet", "pyarrow", LOG),
         ("parquet", "pyarrow", PARQUET),
         ("report", "matplotlib", "import gradient_dd.report.canvas"),
         ("report", "matplotlib", "import gradient_dd.report.study_figure"),

@@ -88,14 +88,14 @@ def analyse_task(task: Task, request: Request) -> Facts:
     )
 
 
-def analyse_log(path: str | Path, request: Request) -> Facts:
-    """Return advice for a log, and how far it can be trusted."""
+def analyse_log(path: str | Path, request: Request, **reading: Any) -> Facts:
+    """Return advice for a log, and how far it can be trusted; `reading` are the options of `read_log`."""
     for name in ("episodes", "sampling"):
         if getattr(request, name) is not None:
             raise must(
                 f"'--{name}'", "be left out with a log, which is replayed in random order", getattr(request, name)
             )
-    log = read_log(path)
+    log = read_log(path, **reading)
     request.on_progress(f"a pilot on {log}: at most about {BUDGET:.0f} s", 0.0)
     advice, doubt = advise_from_log(
         log,

@@ -33,13 +33,17 @@ def task_shadows(task: Task, settings: Sequence[Setting], sampling: str) -> list
 
 def log_shadows(log: Log, settings: Sequence[Setting]) -> list[Facts | None]:
     """Return what shadows say of every setting on transitions of a log, drawn at random."""
-    from gradient_dd.engine.log_shadows import log_exponents  # here, so that importing this file loads no compiler
+    from gradient_dd.engine.log_shadows import (
+        RewardlessRows,
+        log_exponents,
+    )  # here, so that importing this file loads no compiler
 
     drawn = np.random.default_rng(SEED).integers(len(log.reward), size=STEPS)
     part = log.part(drawn)
+    rows = RewardlessRows(part.x, part.discount, part.x_next, part.rho)
 
     def measure(several: list[Setting]) -> "Exponents":
-        return log_exponents(part.x, part.discount, part.x_next, part.rho, several, starts=STARTS, seed=SEED)
+        return log_exponents(rows, several, starts=STARTS, seed=SEED)
 
     return [shadow_facts(setting, measure) for setting in settings]
 

@@ -5,6 +5,7 @@ which they are to be met.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,18 +16,18 @@ from gradient_dd.errors import must
 from gradient_dd.learners import Setting
 
 
-def log_exponents(
-    x: Array,
-    discount: Array,
-    x_next: Array,
-    rho: Array,
-    settings: Sequence[Setting],
-    *,
-    starts: int = 2,
-    seed: int = 0,
-) -> Exponents:
-    """Return the measured exponents of all settings on transitions: x and x_next (n, p), discount and rho (n,)."""
-    blocks = whole_blocks(len(x))
+class RewardlessRows(NamedTuple):
+    """Transitions without their rewards: x and x_next (n, p), discount and rho (n,)."""
+
+    x: Array
+    discount: Array
+    x_next: Array
+    rho: Array
+
+
+def log_exponents(rows: RewardlessRows, settings: Sequence[Setting], *, starts: int = 2, seed: int = 0) -> Exponents:
+    """Return the measured exponents of all settings on transitions."""
+    x, blocks = rows.x, whole_blocks(len(rows.x))
     if any(setting.rule.natural for setting in settings):
         raise must("The rule of a shadow over a log", "be one whose step takes linear time", "a natural one")
     vectors = np.random.default_rng(seed).standard_normal((starts, len(x))) @ x  # in the span of the features
@@ -36,17 +37,17 @@ def log_exponents(
         chosen = [k for k, setting in enumerate(settings) if setting.rule == rule]
         for start, vector in enumerate(vectors):
             lanes = LaneMemory([settings[k] for k in chosen], vector)
-            growth[start][:, chosen] = memory_growth(lanes, blocks, x, discount, x_next, rho)
+            growth[start][:, chosen] = memory_growth(lanes, blocks, rows)
     return summarised(growth)
 
 
-def memory_growth(lanes: LaneMemory, blocks: int, x: Array, discount: Array, x_next: Array, rho: Array) -> Array:
+def memory_growth(lanes: LaneMemory, blocks: int, rows: RewardlessRows) -> Array:
     """Return the growth per step in every block, (blocks, lanes), of lanes that begin with size 1."""
     growth = np.empty((blocks, lanes.count))
     for block in range(blocks):
-        part = slice(block * BLOCK, (block + 1) * BLOCK)
-        columns = np.zeros((BLOCK, 1)), discount[part, None], rho[part, None]
-        lanes.advance(lane_rows(None, x[part]), lane_rows(None, x_next[part]), columns, np.ones(BLOCK))
+        x, discount, x_next, rho = (column[block * BLOCK : (block + 1) * BLOCK] for column in rows)
+        columns = np.zeros((BLOCK, 1)), discount[:, None], rho[:, None]
+        lanes.advance(lane_rows(None, x), lane_rows(None, x_next), columns, np.ones(BLOCK))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             size = np.sqrt((lanes.w**2).sum(axis=0) + (lanes.eta**2).sum(axis=0))
             growth[block] = np.where(lanes.stopped[: lanes.count] >= 0, np.inf, finite_log(size))

@@ -7,17 +7,23 @@ which goes on in the eyes of the learner. All three ways in which vector environ
     next step   the step after an end is the reset, and no transition
     same step   the last observation of the episode is in `info["final_obs"]`
     disabled    environments that ended are reset by a mask
+
+Observations are copied, for many environments return the same array at every step.
 """
 
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.errors import Words, extra, must
-from gradient_dd.evaluation.policies import Policy, drawn, ratios
+from gradient_dd.errors import GradientDDError, Words, extra, must
+from gradient_dd.stream.policies import Policy, drawn, ratios
 
 NEXT_STEP, SAME_STEP, DISABLED = "NextStep", "SameStep", "Disabled"
+STEP = "(observation, reward, terminated, truncated, info)"
 
 
 class Steps(NamedTuple):
@@ -36,18 +42,26 @@ class Steps(NamedTuple):
     rho: Array
 
 
+class Step(NamedTuple):
+    """One transition: the observations, what the environment returned, the action and all probabilities for it."""
+
+    observation: Any
+    next_observation: Any
+    reward: float
+    terminated: bool
+    cut: bool
+    action: int
+    behaviour: Array
+
+
 class Place(NamedTuple):
-    """An environment as a batch: how many copies, how it resets, and the spaces of one copy."""
+    """An environment as a batch: how many copies, how it resets ("" if it is single), and the spaces of one copy."""
 
     env: Any
     copies: int
     mode: str
     observation_space: Any
     action_space: Any
-
-    @property
-    def is_vector(self) -> bool:
-        return self.mode != ""
 
 
 def place_of(env: Any) -> Place:
@@ -58,13 +72,12 @@ def place_of(env: Any) -> Place:
     if isinstance(env, str):
         try:
             env = gymnasium.make(env)
-        except gymnasium.error.Error as error:
+        except Exception as error:  # making an environment runs code that is not ours
             raise must("'env'", "be the name of an environment that can be made", Words(error)) from None
     if isinstance(env, gymnasium.vector.VectorEnv):
         mode = env.metadata.get("autoreset_mode", NEXT_STEP)
-        found = Place(
-            env, env.num_envs, getattr(mode, "value", mode), env.single_observation_space, env.single_action_space
-        )
+        mode = getattr(mode, "value", mode)
+        found = Place(env, env.num_envs, mode, env.single_observation_space, env.single_action_space)
     elif hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space"):
         found = Place(env, 1, "", env.observation_space, env.action_space)
     else:
@@ -80,10 +93,9 @@ def one_round(place: Place, behaviour: Policy, target: Policy, seed: int, rng: n
 
     A single environment ends a round with an episode, if that takes no longer than half of `most`.
     """
-    runner = VectorRound(place) if place.is_vector else SingleRound(place)
-    runner.begin(seed)
+    runner = Round(place, seed)
     while runner.count < most and not (runner.count >= most // 2 and runner.between_episodes):
-        probabilities = behaviour(runner.seen, place.copies)
+        probabilities = behaviour(batch_of(runner.seen), place.copies)
         runner.step(drawn(probabilities, rng), probabilities)
     made = joined_steps(runner.tracks, most)
     if target is behaviour:
@@ -92,111 +104,119 @@ def one_round(place: Place, behaviour: Policy, target: Policy, seed: int, rng: n
     return made._replace(rho=ratios(wanted, made.behaviour, made.action))
 
 
-class Track:
-    """What one copy of the environment has been through in a round."""
-
-    def __init__(self) -> None:
-        self.observations: list[Any] = []
-        self.following: list[Any] = []
-        self.probabilities: list[Array] = []
-        self.numbers: list[tuple[float, bool, bool, int]] = []  # reward, terminated, cut, action
-
-    def add(
-        self, here: Any, there: Any, reward: Any, terminated: Any, truncated: Any, action: Any, among: Array
-    ) -> None:
-        """Add one transition, in which an action was drawn `among` probabilities."""
-        self.observations.append(here)
-        self.following.append(there)
-        self.probabilities.append(among)
-        self.numbers.append((float(reward), bool(terminated), bool(truncated) and not terminated, int(action)))
-
-
-def joined_steps(tracks: list[Track], most: int) -> Steps:
+def joined_steps(tracks: list[list[Step]], most: int) -> Steps:
     """Return the first transitions of all copies, one copy after the other; the last of each is cut if it goes on."""
-    here, there, among = [], [], []
-    numbers: list[tuple[float, bool, bool, int]] = []
+    kept: list[Step] = []
     for track in tracks:
-        first = slice(most - len(numbers))
-        here += track.observations[first]
-        there += track.following[first]
-        among += track.probabilities[first]
-        numbers += track.numbers[first]
-        reward, terminated, _, action = numbers[-1]
-        numbers[-1] = reward, terminated, not terminated, action
-    reward, terminated, cut, action = np.array(numbers).T
-    ones = np.ones(len(numbers))
-    return Steps(here, there, reward.copy(), terminated > 0, cut > 0, action.astype(np.int64), np.array(among), ones)
+        kept += track[: most - len(kept)]
+        kept[-1] = kept[-1]._replace(cut=not kept[-1].terminated)
+    here, there, reward, terminated, cut, action, among = zip(*kept, strict=True)
+    numbers = np.array(reward), np.array(terminated), np.array(cut), np.array(action, np.int64), np.array(among)
+    return Steps(list(here), list(there), *numbers, np.ones(len(kept)))
 
 
-class SingleRound:
-    """A round of a single environment."""
+class Round:
+    """A round of an environment: `seen` are the present observations of its copies, `tracks` what each copy did."""
 
-    def __init__(self, place: Place) -> None:
-        self.env, self.first_action, self.tracks = place.env, int(place.action_space.start), [Track()]
-        self.between_episodes = False
-
-    @property
-    def count(self) -> int:
-        """How many transitions there are."""
-        return len(self.tracks[0].numbers)
-
-    @property
-    def seen(self) -> Any:
-        """The present observation, as a batch of one."""
-        return batch_of([self.observation])
-
-    def begin(self, seed: int) -> None:
-        """Start the first episode."""
-        self.observation, _ = self.env.reset(seed=seed)
-
-    def step(self, action: Integers, among: Array) -> None:
-        """Take a step, and start a new episode where one is over."""
-        there, reward, terminated, truncated, _ = self.env.step(int(action[0]) + self.first_action)
-        self.tracks[0].add(self.observation, there, reward, terminated, truncated, action[0], among[0])
-        self.between_episodes = bool(terminated or truncated)
-        self.observation = self.env.reset()[0] if self.between_episodes else there
-
-
-class VectorRound:
-    """A round of a vector environment."""
-
-    between_episodes = False  # of all copies at once: never
-
-    def __init__(self, place: Place) -> None:
-        self.place, self.env = place, place.env
-        self.tracks = [Track() for _ in range(place.copies)]
+    def __init__(self, place: Place, seed: int) -> None:
+        self.place, self.env, self.count = place, place.env, 0
+        self.tracks: list[list[Step]] = [[] for _ in range(place.copies)]
         self.resets = np.zeros(place.copies, bool)  # whose next step is a reset, and no transition
+        self.between_episodes = False  # of a single environment
+        self.seen = self._reset(seed=seed)
 
-    @property
-    def count(self) -> int:
-        """How many transitions there are."""
-        return sum(len(track.numbers) for track in self.tracks)
+    def _reset(self, **options: Any) -> list[Any]:
+        """Reset the environment, and return the observations of its copies."""
+        made = run(self.env.reset, "reset", **options)
+        if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], Mapping)):
+            raise must("What the environment's reset returns", "be (observation, info)", made)
+        return self._singles(made[0])
 
-    def begin(self, seed: int) -> None:
-        """Start all copies."""
-        self.seen, _ = self.env.reset(seed=seed)
+    def _singles(self, seen: Any) -> list[Any]:
+        """Return the observations of all copies one by one, copied."""
+        return single_observations(seen, self.place.copies) if self.place.mode else [single_observation(seen)]
 
     def step(self, action: Integers, among: Array) -> None:
-        """Take a step in all copies."""
-        before = single_observations(self.seen, self.place.copies)
-        chosen = (action + int(self.place.action_space.start)).astype(self.env.action_space.dtype)
-        self.seen, reward, terminated, truncated, info = self.env.step(chosen)
-        after, over = single_observations(self.seen, self.place.copies), terminated | truncated
+        """Take a step in all copies, with actions drawn `among` probabilities; episodes that are over begin anew."""
+        chosen: Any = action + int(self.place.action_space.start)
+        chosen = chosen.astype(self.env.action_space.dtype) if self.place.mode else int(chosen[0])
+        made = run(self.env.step, "take a step", chosen)
+        if not (isinstance(made, tuple | list) and len(made) == 5):
+            raise must("What the environment's step returns", f"be {STEP}", made)
+        after = self._singles(made[0])
+        reward = self._each("The reward", made[1], reward_of)
+        terminated = self._each("'terminated'", made[2], flag_of)
+        truncated = self._each("'truncated'", made[3], flag_of)
+        over = np.logical_or(terminated, truncated)
         for i, track in enumerate(self.tracks):
             if not self.resets[i]:
-                there = final_observation(info, i) if self.place.mode == SAME_STEP and over[i] else after[i]
-                track.add(before[i], there, reward[i], terminated[i], truncated[i], action[i], among[i])
+                there = final_observation(made[4], i) if self.place.mode == SAME_STEP and over[i] else after[i]
+                cut = truncated[i] and not terminated[i]
+                track.append(Step(self.seen[i], there, reward[i], terminated[i], cut, int(action[i]), among[i]))
+                self.count += 1
+        self.seen = after
         if self.place.mode == DISABLED and over.any():
-            self.seen, _ = self.env.reset(options={"reset_mask": over})
+            self.seen = self._reset(options={"reset_mask": over})
+        elif not self.place.mode and over[0]:
+            self.seen = self._reset()
         self.resets = over & (self.place.mode == NEXT_STEP)
+        self.between_episodes = not self.place.mode and bool(over[0])
+
+    def _each(self, what: str, values: Any, check: Callable[[str, Any], Any]) -> list[Any]:
+        """Return what a step gave for each copy, checked."""
+        if not self.place.mode:
+            return [check(f"{what} of a step", values)]
+        found = np.asarray(values)
+        if found.shape != (self.place.copies,):
+            rule = f"have one entry for each of {self.place.copies} environments"
+            raise must(f"{what} of a step", rule, values)
+        return [check(f"{what} of a step", one) for one in found]
+
+
+def run(call: Callable[..., Any], what: str, *arguments: Any, **options: Any) -> Any:
+    """Return what a function of the environment returns; an error that it raises becomes one sentence."""
+    try:
+        return call(*arguments, **options)
+    except GradientDDError:
+        raise
+    except Exception as error:  # the environment is the user's, and may raise anything
+        raise must("The environment", what, Words(f"{type(error).__name__}: {error}")) from error
+
+
+def reward_of(what: str, value: Any) -> float:
+    """Return a reward if it is one finite number, else raise."""
+    if isinstance(value, float) and isfinite(value):
+        return float(value)
+    try:
+        plain = np.asarray(value)
+    except ValueError:  # lists of several lengths
+        plain = np.empty(0)
+    if plain.size != 1 or plain.dtype.kind not in "biuf" or not np.isfinite(plain).all():
+        raise must(what, "be one finite number", value)
+    return float(plain.item())
+
+
+def flag_of(what: str, value: Any) -> bool:
+    """Return a flag if it is true or false, 1 or 0, else raise."""
+    plain = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
+    if not isinstance(plain, bool | int) or plain not in (0, 1):
+        raise must(what, "be true or false", value)
+    return bool(plain)
 
 
 def final_observation(info: Any, i: int) -> Any:
     """Return the last observation of an episode that ended in a vector environment that resets in the same step."""
     for name in ("final_obs", "final_observation"):
-        if name in info and info[name][i] is not None:
-            return info[name][i]
-    raise must("A vector environment that resets in the same step", "give 'final_obs' in its info", sorted(info))
+        if isinstance(info, Mapping) and name in info and info[name][i] is not None:
+            return single_observation(info[name][i])
+    raise must("A vector environment that resets in the same step", "give 'final_obs' in its info", info)
+
+
+def single_observation(seen: Any) -> Any:
+    """Return a copy of one observation."""
+    if seen is None:
+        raise must("An observation of the environment", "be given", None)
+    return deepcopy(seen)
 
 
 def single_observations(seen: Any, n: int) -> list[Any]:
@@ -207,14 +227,20 @@ def single_observations(seen: Any, n: int) -> list[Any]:
     if isinstance(seen, tuple):
         columns = [single_observations(part, n) for part in seen]
         return [tuple(column[i] for column in columns) for i in range(n)]
-    return list(np.array(seen))
+    found = np.array(seen)
+    if found.shape[:1] != (n,):
+        raise must("The observations of a step", f"have one entry for each of {n} environments", seen)
+    return list(found)
 
 
 def batch_of(observations: list[Any]) -> Any:
     """Return single observations as a batch, as a vector environment gives it."""
     first = observations[0]
-    if isinstance(first, dict):
-        return {key: batch_of([one[key] for one in observations]) for key in first}
-    if isinstance(first, tuple):
-        return tuple(batch_of([one[i] for one in observations]) for i in range(len(first)))
-    return np.asarray(observations)
+    try:
+        if isinstance(first, dict):
+            return {key: batch_of([one[key] for one in observations]) for key in first}
+        if isinstance(first, tuple):
+            return tuple(batch_of([one[i] for one in observations]) for i in range(len(first)))
+        return np.asarray(observations)
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise must("Observations of the environment", "have one shape", Words(error)) from None

@@ -29,7 +29,7 @@ class Diagnosis:
 
     saved = (
         *("rows", "episodes", "ended", "cut", "largest_ratio", "largest_at", "with_ratios", "pairs"),
-        *("next_is_next", "next_is_last", "lengths", "ends_sign", "constant", "twins", "leaks"),
+        *("next_is_next", "next_is_last", "lengths", "constant", "twins", "leaks"),
     )
 
     def __init__(self, n_features: int) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 from gradient_dd.errors import file_path, must, number, whole_number
 from gradient_dd.evaluation.checkpoint import Asked, digest_of, fingerprint_of, read_checkpoint, write_checkpoint
 from gradient_dd.evaluation.collect import Place, Steps, batch_of, one_round, place_of
-from gradient_dd.evaluation.policies import policy_of
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import Transitions, transitions_of
 from gradient_dd.fingerprint import code_of
 from gradient_dd.learners import Rule
 from gradient_dd.stream.features import Features, Own, Rows, features_of_space
+from gradient_dd.stream.policies import policy_of
 
 
 def evaluate(

@@ -5,18 +5,17 @@
 Transitions are taken as independent draws: their order is ignored.
 """
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import LARGEST, Array, numbers
-from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
-from gradient_dd.files import DamagedFileError, read_arrays
+from gradient_dd.arrays import LARGEST, Array, check_memory, numbers
+from gradient_dd.errors import Words, must
 from gradient_dd.stream.least_squares import moment_sums
+from gradient_dd.stream.log import LogReader
 from gradient_dd.tasks.exact import Moments
 
 ARRAYS = ("x", "reward", "discount", "x_next")  # rho, 1 where it is left out, is the fifth
@@ -43,8 +42,8 @@ class Log:
     @cached_property
     def moments(self) -> Moments:
         """A, b and C, estimated."""
-        sums = moment_sums(self.x, self.x - self.discount[:, None] * self.x_next, self.reward, self.rho)
-        return Moments(*(one / len(self.reward) for one in sums))
+        ahead, n = self.x - self.discount[:, None] * self.x_next, len(self.reward)
+        return Moments(*(one / n for one in moment_sums(self.x, ahead, self.reward, self.rho)))
 
     def part(self, chosen: Any) -> "Log":
         """Return the transitions with these numbers."""
@@ -84,51 +83,25 @@ def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> L
     return Log(x, columns["reward"], columns["discount"], x_next, columns["rho"])
 
 
-def arrays_of_npz(file: Path) -> dict[str, Any]:
-    """Return the arrays of a .npz file."""
-    arrays = read_arrays(file)
-    return {name: arrays[name] for name in (*ARRAYS, "rho") if name in arrays}
+def read_log(
+    log: Any,
+    *,
+    discount: float | None = None,
+    target: Any = None,
+    features: Any = None,
+    columns: Mapping[str, Any] | None = None,
+    skip_bad_rows: bool = False,
+) -> Log:
+    """Return the transitions of a log, read as `evaluate_log` reads it; the arguments are those of `evaluate_log`.
 
-
-def arrays_of_csv(file: Path) -> dict[str, Any]:
-    """Return the columns of a .csv file, those of x and x_next as one array each."""
-    with extra("frames"):
-        import pandas as pd
-
-    frame = pd.read_csv(file)
-    found = {name: frame[name].to_numpy() for name in ("reward", "discount", "rho") if name in frame}
-    for name, prefix in (("x", "x"), ("x_next", "next")):
-        count = sum(bool(re.fullmatch(rf"{prefix}\d+", str(column))) for column in frame.columns)
-        columns = [f"{prefix}{i}" for i in range(count)]
-        if missing := [column for column in columns if column not in frame]:
-            raise DamagedFileError(f"{count} columns {prefix}0, {prefix}1, …, but none called {missing[0]}")
-        found |= {name: frame[columns].to_numpy()} if columns else {}
-    return found
-
-
-READERS = {".npz": arrays_of_npz, ".csv": arrays_of_csv}
-
-
-def read_log(path: str | Path) -> Log:
-    """Read a log from a file.
-
-    .npz  arrays x and x_next (n, p), reward, discount and, if they are not all 1, rho (n,)
-    .csv  columns x0, x1, …, next0, next1, …, reward, discount and rho
+    Columns called x… or feature… are the features as they are, a single one too.
     """
-    file = file_path("A log", path)
-    try:
-        if not file.is_file():
-            raise must("A log", "be a file", str(file))
-        if file.suffix not in READERS:
-            raise must("A log", "be a .npz or a .csv file", file.name)
-        found = READERS[file.suffix](file)
-    except GradientDDError:
-        raise
-    except OSError as error:
-        raise must(f"The log {file.name}", "be a file that can be read", Words(error.strerror or "an error")) from None
-    except ValueError as error:
-        raise must(f"The log {file.name}", "be readable", Words(error)) from None
-    missing = [name for name in ARRAYS if name not in found]
-    if missing:
-        raise must(f"The log {file.name}", f"have {', '.join(ARRAYS)}", Words(f"none called {', '.join(missing)}"))
-    return log_of(**found)
+    reader = LogReader(log, columns, discount, target, skip_bad_rows)
+    mapping, _ = reader.feature_map("raw" if features is None and reader.columns.are_features else features)
+    parts: list[tuple[Array, ...]] = []
+    for x, x_next, rows in reader.batches(mapping):
+        size = 16.0 * (rows.row[-1] + 1) * mapping.n_features
+        check_memory("The features of a log", size, "Use fewer rows or features.")
+        both = x.dense(mapping.n_features), x_next.dense(mapping.n_features)
+        parts.append((both[0], rows.reward, rows.discount, both[1], rows.rho))
+    return log_of(*(np.concatenate(column) for column in zip(*parts, strict=True)))

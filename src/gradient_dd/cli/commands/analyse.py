@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from gradient_dd.cli.log_options import log_options, refuse_log_options, take_log_options
 from gradient_dd.cli.tables import as_json, json_text
 from gradient_dd.errors import Words, must
 
@@ -19,7 +20,8 @@ from gradient_dd.errors import Words, must
 @click.option("--learner", "learners", multiple=True, metavar="NAME", help="Try this learner, not the usual five.")
 @click.option("--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="Try a rule of your own as well.")
 @click.option("--shadows", is_flag=True, help="Measure with copies without rewards whether each learner diverges.")
-@click.option("--log", "log_file", type=click.Path(), help="Transitions in a .npz or .csv file, instead of a task.")
+@click.option("--log", "log_file", type=click.Path(), help="A log, as 'evaluate' takes it, instead of a task.")
+@log_options
 @as_json
 def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None, as_json: bool, **flags: Any) -> None:
     """Tell which learner and which step size to take on TASK, for as long as you will learn.
@@ -27,10 +29,11 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
     \b
     gradient-dd analyse random_walk n_states=20 --episodes 20000 --schedule "tapered(1000)"
     gradient-dd analyse baird n_states=7 --steps 200000 --measure last100
-    gradient-dd analyse --log transitions.npz     arrays x, reward, discount, x_next and rho
+    gradient-dd analyse --log transitions.npz --discount 0.99 --column reward=r
 
     Hundreds of settings are tried on the task itself, on runs that are kept for this purpose. It takes some seconds.
-    The measure is 'area' by default, and 'last100' for a log.
+    The measure is 'area' by default, and 'last100' for a log. Columns of a log are found by their names, or named with
+    --column; 'gradient-dd evaluate --help' lists their roles.
     """
     from gradient_dd.cli.analysis import Request, analyse_log, analyse_task
     from gradient_dd.cli.analysis_page import facts_page
@@ -43,6 +46,8 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
 
     if (task is None) == (log_file is None):
         raise must("'analyse'", "be given a task or a log", Words("neither" if task is None else "both"))
+    if log_file is None:
+        refuse_log_options(flags)
     names = {name: flags[name] for name in ("episodes", "steps", "measure", "sampling", "learners", "shadows")}
     request = Request(
         **names,
@@ -51,7 +56,7 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
         on_progress=on_progress,
     )
     if log_file is not None:
-        facts = analyse_log(log_file, request)
+        facts = analyse_log(log_file, request, **take_log_options(flags))
     else:
         facts = analyse_task(build(str(task), **dict(map(assignment, parameters))), request)
     click.echo(json_text(facts) if as_json else facts_page(facts))

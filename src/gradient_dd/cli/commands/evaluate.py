@@ -1,39 +1,39 @@
 """`gradient-dd evaluate`: the value of a policy from a log of transitions, with an interval and a verdict."""
 
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradient_dd.cli.tables import as_json, json_text
+from gradient_dd.cli.log_options import log_options, take_log_options
+from gradient_dd.cli.tables import as_json, json_text, table
+from gradient_dd.errors import file_path, must
 
+if TYPE_CHECKING:
+    from gradient_dd.evaluation import Evaluation
+
+WORDS = {
+    "trust": "Trust it: nothing was found that speaks against it.",
+    "with care": "Take it with care.",
+    "not": "Do not trust it.",
+}
+SHOWN = 6  # of the candidates
 ROWS_BETWEEN = 1_000_000  # rows between two lines of progress
 
 
 @click.command()
 @click.argument("log")
-@click.option("--discount", type=float, help="γ, unless the log has a column of discounts.")
-@click.option("--target", metavar="FILE.py:NAME", help="A function (observations, actions) -> probabilities.")
-@click.option("--features", help="'raw', 'standard', 'tiles', 'fourier', 'radial', 'polynomial' or FILE.py:NAME.")
-@click.option("--column", "columns", multiple=True, metavar="ROLE=NAME[,NAME...]", help="Say which column is what.")
+@log_options
 @click.option("--learner", default="auto", show_default=True, help="'auto', 'lstd' or a learner.")
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the learner.")
 @click.option("--passes", type=int, help="How often the log is read; default once, a short log more often.")
 @click.option("--order", default="log", show_default=True, help="'log', or 'shuffled' within a pass.")
-@click.option("--skip-bad-rows", is_flag=True, help="Leave out rows with missing or impossible numbers.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap samples.")
 @click.option("--report", type=click.Path(), help="Write a page in HTML as well.")
 @as_json
-def evaluate(
-    log: str,
-    target: str | None,
-    features: str | None,
-    columns: tuple[str, ...],
-    parameters: tuple[str, ...],
-    report: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def evaluate(log: str, parameters: tuple[str, ...], report: str | None, as_json: bool, **options: Any) -> None:
     """Tell what a policy is worth, from a LOG of transitions that another one made, and whether to trust it.
 
     \b
@@ -55,17 +55,8 @@ def evaluate(
     target_probability, behaviour_probability
                              the two probabilities of the action taken, instead of rho
     """
-    from gradient_dd.cli.evaluation import evaluation_text, page_path, roles_of, write_page
     from gradient_dd.cli.flags import assignment
-    from gradient_dd.errors import unknown
     from gradient_dd.evaluation import evaluate_log
-    from gradient_dd.studies.files import load_place
-
-    def loaded(what: str, place: str) -> Any:
-        file, name, module = load_place(what, place)
-        if not hasattr(module, name):
-            raise unknown(f"name in {file!r}", name, [one for one in vars(module) if not one.startswith("_")])
-        return getattr(module, name)
 
     shown, printed = 0, list[str]()
 
@@ -81,16 +72,39 @@ def evaluate(
             click.echo("\n".join([*stated, ""]))
 
     page = None if report is None else page_path(report)
-    result = evaluate_log(
-        log,
-        target=None if target is None else loaded("'--target'", target),
-        features=loaded("'--features'", features) if features and ":" in features else features,
-        columns=roles_of(columns),
-        on_columns=on_columns,
-        on_progress=on_progress,
-        **options,
-        **dict(map(assignment, parameters)),
-    )
+    options |= {"on_columns": on_columns, "on_progress": on_progress, **take_log_options(options)}
+    result = evaluate_log(log, **options, **dict(map(assignment, parameters)))
     if page is not None:
-        write_page(result, log, page)
+        from gradient_dd.report.evaluation_page import evaluation_page
+
+        page.write_text(evaluation_page(result, log), encoding="utf-8")
     click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed))
+
+
+def page_path(report: str) -> Path:
+    """Return where a page is written; this is asked before the work, which may take minutes."""
+    page = file_path("'--report'", report)
+    if not page.absolute().parent.is_dir() or (page.exists() and not page.is_file()):
+        raise must("'--report'", "be a file in a folder that exists", report)
+    return page
+
+
+def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
+    """Return an evaluation as text: the value, the verdict and why, what was tried, and what is not `printed` yet."""
+    low, high = found.start_interval
+    lines = [
+        f"Value where episodes begin: {found.start_value:.4g}, from {low:.4g} to {high:.4g} "
+        f"({found.spread.confidence:.0%} interval).",
+        WORDS[found.verdict.word],
+        "",
+        *(f"  {one.level:10}{one.sentence}" for one in found.verdict.findings),
+        "",
+        f"Chosen: {found.chosen}, by its error on rows it had not seen, of {len(found.candidates)} candidates.",
+        table(
+            ((one.words, "diverged" if one.diverged else f"{one.error:.4g}") for one in found.candidates[:SHOWN]),
+            ("candidate", "held-out error"),
+        ),
+        "",
+        *(sentence for sentence in found.stated if sentence not in printed),
+    ]
+    return "\n".join(lines).rstrip()

@@ -1,42 +1,14 @@
 """Findings on the columns and rows of a log: ends inside episodes, rows left out, columns that nothing uses."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from gradient_dd.arrays import Array
 from gradient_dd.evaluation.data_findings import SURE
 from gradient_dd.evaluation.findings import Found, finding
-from gradient_dd.evaluation.log.columns import Columns, listed
+from gradient_dd.stream.log import LogColumns, RewardSums, listed
 
 MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.01, 0.1  # shares of the rows: the answer needs care, or is not to be trusted
-
-
-@dataclass
-class Rewards:
-    """Count, sum and sum of squares of some rewards."""
-
-    count: int = 0
-    total: float = 0.0
-    square: float = 0.0
-
-    def add(self, rewards: Array) -> None:
-        """Count more rewards."""
-        self.count += len(rewards)
-        self.total += float(rewards.sum())
-        self.square += float((rewards**2).sum())
-
-    @property
-    def mean(self) -> float:
-        """The mean of the rewards."""
-        return self.total / max(1, self.count)
-
-    @property
-    def variance(self) -> float:
-        """The square of the standard error of the mean; a few equal rewards are not sure to be all like that."""
-        spread = max(0.0, self.square / max(1, self.count) - self.mean**2)
-        return (spread + 1e-12) / max(1, self.count - 1)
 
 
 class LogFacts(NamedTuple):
@@ -47,12 +19,12 @@ class LogFacts(NamedTuple):
     dropped, used  rewards of the rows whose next observation is not known, and of all others
     """
 
-    columns: Columns
+    columns: LogColumns
     named: bool
     ends_inside: int
     first_inside: int
-    dropped: Rewards
-    used: Rewards
+    dropped: RewardSums
+    used: RewardSums
 
 
 @finding("log", "ends", "not")

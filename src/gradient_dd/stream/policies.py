@@ -1,6 +1,7 @@
 """Policies as users have them, tables, functions or networks, made functions from observations to probabilities."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gradient_dd.errors import GradientDDError, Words, must
 TOLERANCE = 1e-4  # by which probabilities may miss a sum of 1: networks compute in single precision
 
 Policy = Callable[[Any, int], Array]  # a batch of observations and their number -> probabilities (n, actions)
+LogPolicy = Callable[[Any, Any], Any]  # observations and actions taken -> probabilities (n,) or (n, actions)
 
 
 def policy_of(name: str, given: Any, actions: int, first_state: int = 0) -> Policy:
@@ -33,13 +35,65 @@ def policy_of(name: str, given: Any, actions: int, first_state: int = 0) -> Poli
             got = Words(f"{states.dtype} of {states.shape}")
             raise must(f"Observations for the table {name!r}", "be whole numbers, one for each state", got)
         rows = states - first_state
-        if not ((rows >= 0) & (rows < len(table))).all():
-            raise must(
-                f"The table {name!r}", "have a row for every state", int(states[(rows < 0) | (rows >= len(table))][0])
-            )
+        outside = (rows < 0) | (rows >= len(table))
+        if outside.any():
+            raise must(f"The table {name!r}", "have a row for every state", int(states[outside][0]))
         return table[rows]
 
     return look_up
+
+
+def log_policy(target: Any) -> LogPolicy:
+    """Return the target policy for a log as a function of observations and actions.
+
+    target  a function of observations and actions, or of observations alone, as `evaluate` takes it; or a table
+            (states, actions) where the observation is the number of a state
+    """
+    if callable(target):
+        return target if wants_actions(target) else lambda observations, actions: target(observations)
+    table = as_floats("'target'", target)
+    if table.ndim != 2:
+        raise must("'target'", "be a function, or a table (states, actions)", target)
+    look_up = policy_of("target", table, table.shape[1])
+
+    def of_states(observations: Array, actions: Any) -> Array:
+        states = observations[:, 0] if observations.shape[1] == 1 else observations
+        whole = states.astype(np.int64)
+        return look_up(whole if (whole == states).all() else states, len(states))
+
+    return of_states
+
+
+def wants_actions(target: Any) -> bool:
+    """Return whether a policy must be called with observations and actions, and not with observations alone."""
+    try:
+        wanted = signature(target).parameters.values()
+    except (TypeError, ValueError):  # of some built-in functions nothing is known
+        return True
+    return len([one for one in wanted if one.default is one.empty and one.kind != one.KEYWORD_ONLY]) != 1
+
+
+def taken_probabilities(target: LogPolicy, observations: Array, actions: Any, rows: Integers) -> Array:
+    """Return the target policy's probabilities of the actions taken, (n,); `rows` are the numbers of the rows."""
+    n = len(observations)
+    found = as_floats("What the target policy gives", called("target", target, observations, actions))
+    if found.ndim == 2 and len(found) == n:
+        checked("target", found, n, found.shape[1])
+        if (
+            actions.dtype.kind not in "iu"
+            or actions.shape != (n,)
+            or not 0 <= actions.min() <= actions.max() < found.shape[1]
+        ):
+            rule = f"be whole numbers from 0 to {found.shape[1] - 1}, for the target gives so many probabilities"
+            raise must("Actions", rule, actions[:3])
+        found = found[np.arange(n), actions]
+    if found.shape != (n,):
+        rule = "return a probability for each row, (n,), or one for each action, (n, actions)"
+        raise must("The target policy", rule, Words(f"an array {found.shape}"))
+    if (low := ~(found >= 0)).any():
+        at = int(np.argmax(low))
+        raise must(f"What the target policy gives for row {rows[at]:,}", "be a probability", float(found[at]))
+    return found
 
 
 def called(name: str, function: Any, *arguments: Any) -> Any:

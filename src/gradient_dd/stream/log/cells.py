@@ -1,0 +1,177 @@
+"""What the cells of a column may be: numbers, flags, names of episodes. Anything else is refused with its row.
+
+A cell of text counts as what it spells, so that a CSV file, whose cells are all text, says the same as other forms of
+the log.
+"""
+
+import re
+from datetime import date
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Booleans, Integers
+from gradient_dd.errors import Words, must
+
+MISSING = (  # texts that stand for nothing
+    *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "NULL", "null"),
+    *("None", "<NA>", "NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+EXACT = 2**53  # floats above this leave out whole numbers, so that two episodes may have become one
+FLOAT = re.compile(r"[+-]?\d+(\.\d*(e[+-]?\d+)?|e[+-]\d+)", re.IGNORECASE)  # as programs write a float
+NAME = "be a whole number or the name of an episode"
+PLAIN = "biuf"  # kinds of NumPy arrays that hold real numbers
+CELLS = "OUT"  # kinds of NumPy arrays whose cells are seen one by one: objects and text
+KINDS = {"c": "complex numbers", "M": "dates", "m": "durations", "S": "bytes", "V": "records", "b": "flags"}
+
+
+def objects(cells: list[Any]) -> Any:
+    """Return cells as an array of objects, (n,), whatever the cells are."""
+    return np.fromiter(cells, dtype=object, count=len(cells))
+
+
+def number_of(cell: Any) -> float | None:
+    """Return a cell as a number: NaN if the cell is missing, None if it is something else."""
+    if isinstance(cell, str):
+        word = cell.strip()
+        if word in MISSING:
+            return np.nan
+        if word.lower() in ("true", "false"):
+            return float(word.lower() == "true")
+        if "_" in word or not word.isascii():  # Python takes 1_000, and the digits of all scripts
+            return None
+    elif is_missing(cell):
+        return np.nan
+    elif not isinstance(cell, Real | Decimal | np.bool_):
+        return None
+    try:
+        return float(cell)
+    except OverflowError:
+        return np.inf
+    except ValueError:
+        return None
+
+
+def is_missing(cell: Any) -> bool:
+    """Return whether a cell that is not text stands for nothing; pandas has objects of its own for that."""
+    not_itself = isinstance(cell, float | np.floating | np.datetime64) and cell != cell
+    return not_itself or cell is None or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant")
+
+
+def as_numbers(name: str, values: Any, first: int, rule: str = "be a number") -> Array:
+    """Return a column as floats of its shape, NaN for missing cells; `first` is the number of its first row."""
+    kind = values.dtype.kind
+    if kind in PLAIN:
+        with np.errstate(over="ignore"):
+            return np.asarray(values.astype(float))
+    if kind not in CELLS:
+        raise must(f"Column {name!r} in row {first:,}", rule, Words(KINDS.get(kind, str(values.dtype))))
+    cells = values.ravel().tolist()
+    found = list(map(number_of, cells))
+    if None in found:
+        at = found.index(None)
+        row = first + at // (len(cells) // len(values))
+        raise must(f"Column {name!r} in row {row:,}", rule, cells[at])
+    return np.array(found, float).reshape(values.shape)
+
+
+def as_matrix(name: str, values: Any, first: int, width: int | None) -> tuple[Array, Integers]:
+    """Return a column of numbers, or of lists of numbers, as (n, d), and how many numbers each row has.
+
+    d is `width`, or the length of the first list. Rows of another length, and missing rows, are NaN.
+    """
+    if values.dtype.kind == "O" and values.ndim == 1:
+        values, sizes = unpacked(values, width)
+    elif values.ndim > 2:
+        raise must(f"Column {name!r}", "have a number or a list of numbers in each row", Words(f"{values.shape}"))
+    else:
+        values = values.reshape(len(values), -1)
+        sizes = np.full(len(values), values.shape[1])
+    if values.shape[1] == 0:
+        row = first + int(np.argmax(sizes == 0))
+        raise must(f"Column {name!r} in row {row:,}", "have at least one number", Words("none"))
+    found = as_numbers(name, values, first)
+    if width is not None and found.shape[1] != width:
+        found = np.full((len(found), width), np.nan)
+    return found, sizes
+
+
+def unpacked(values: Any, width: int | None) -> tuple[Any, Integers]:
+    """Return a column of objects as cells (n, d), and how many cells each row has; -1 for a missing row."""
+    if isinstance(values[0], np.ndarray | list):
+        try:
+            quick = np.array(values.tolist())
+        except ValueError:  # lists of several lengths
+            quick = values
+        if quick.ndim == 2 and quick.dtype.kind in PLAIN:
+            return quick, np.full(len(quick), quick.shape[1])
+    rows = [list(cell) if is_list(cell) else [cell] for cell in values]
+    sizes = np.array(
+        [-1 if not is_list(cell) and is_missing(cell) else len(row) for cell, row in zip(values, rows, strict=True)]
+    )
+    if width is None:
+        width = int(sizes[sizes >= 0][0]) if (sizes >= 0).any() else 1
+    blank = [None] * width
+    cells = [cell for row, size in zip(rows, sizes, strict=True) for cell in (row if size == width else blank)]
+    return objects(cells).reshape(len(rows), width), sizes
+
+
+def is_list(cell: Any) -> bool:
+    """Return whether a cell is a list of cells."""
+    return isinstance(cell, list | tuple) or (isinstance(cell, np.ndarray) and cell.ndim > 0)
+
+
+def as_actions(values: Any) -> Any:
+    """Return actions as a policy gets them: whole numbers as integers in every form of a log, others as they are."""
+    if values.dtype.kind in CELLS and values.ndim == 1:
+        found = list(map(number_of, values.tolist()))
+        values = values if None in found else np.array(found, float)
+    if values.dtype.kind == "b":
+        return values.astype(np.int64)
+    whole = values.dtype.kind == "f" and (values == np.floor(values)).all() and (np.abs(values) <= EXACT).all()
+    return values.astype(np.int64) if whole else values
+
+
+def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Booleans, str]:
+    """Return the names of episodes as they are, (n,), which of them are missing, and their kind.
+
+    The kind is "number", "text" or "date", and "" while all names are missing. A column has names of one kind; `known`
+    is the kind of the names before.
+    """
+    kind = values.dtype.kind
+    if values.ndim != 1 or kind not in "iufM" + CELLS:
+        got = f"an array {values.shape}" if values.ndim != 1 else KINDS.get(kind, str(values.dtype))
+        raise must(f"Column {name!r} in row {first:,}", NAME, Words(got))
+    try:
+        begins = np.concatenate([[True], values[1:] != values[:-1]]).astype(bool)
+    except (TypeError, ValueError):  # cells that cannot be compared
+        begins = np.ones(len(values), bool)
+    where = np.flatnonzero(begins)
+    cells = list(values[where]) if kind == "M" else values[where].tolist()
+    kinds = list(map(kind_of_name, cells))
+    for at, cell, found in zip(where, cells, kinds, strict=True):
+        known = known or found or ""
+        if found not in ("", known):
+            rule = NAME if found is None else f"be a {known}, as before"
+            raise must(f"Column {name!r} in row {first + at:,}", rule, cell)
+    missing = np.repeat([not found for found in kinds], np.diff([*where, len(values)]))
+    return values, missing, known
+
+
+def kind_of_name(cell: Any) -> str | None:
+    """Return what kind of name of an episode a cell is: "" if it is missing, None if it is no name."""
+    if isinstance(cell, str):
+        word = cell.strip()
+        if word in MISSING or word.lower() in ("nan", "null", "none"):
+            return ""
+        merged = FLOAT.fullmatch(word) and abs(float(word)) > EXACT
+        return None if merged or word.lower() in ("true", "false") else "text"
+    if is_missing(cell):
+        return ""
+    if isinstance(cell, date | np.datetime64):
+        return "date"
+    if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real | Decimal):
+        return None
+    return "number" if isinstance(cell, Integral) or abs(float(cell)) <= EXACT else None

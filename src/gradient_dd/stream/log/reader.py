@@ -1,0 +1,142 @@
+"""Reads a log of any form as transitions with features: for `evaluate_log`, and for the theory of a log."""
+
+from collections.abc import Iterator, Mapping
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.errors import Words, boolean, must, number, unknown
+from gradient_dd.stream.features import FEATURES, Columns, Features, Own, Rows, from_data
+from gradient_dd.stream.log.columns import LogColumns, find_columns, missing
+from gradient_dd.stream.log.rows import LogRows, RowReader
+from gradient_dd.stream.log.sources import open_log
+from gradient_dd.stream.policies import LogPolicy, log_policy
+
+PLAIN = ("raw", "standard")
+OTHER_FEATURES = ("one_hot", "columns", "structured")  # the range of the first rows does not define these maps
+
+
+class LogReader:
+    """Reads a log, as often as asked. `last` has what the last pass found, `seconds` how long reading took.
+
+    log, columns, discount, target, skip_bad_rows   as `evaluate_log` takes them
+    """
+
+    def __init__(
+        self,
+        log: Any,
+        columns: Mapping[str, Any] | None = None,
+        discount: float | None = None,
+        target: Any = None,
+        skip_bad_rows: bool = False,
+    ) -> None:
+        self.source = open_log(log)
+        self.columns = find_columns(self.source.names, columns)
+        self.discount = checked_discount(self.columns, discount)
+        self.target = checked_target(self.columns, target, self.source.names)
+        self.skip = boolean("'skip_bad_rows'", skip_bad_rows)
+        self.seconds, self.last = 0.0, self._new_pass()
+
+    def _new_pass(self) -> RowReader:
+        return RowReader(self.columns, self.discount, self.target, self.skip)
+
+    def tables(self) -> Iterator[LogRows]:
+        """Yield the transitions of the log once, observations as they are in the log."""
+        self.last = self._new_pass()
+        yield from self.last.read(self._timed(self.source.chunks(self.last.needed, self.columns.episode)))
+
+    def _timed(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            begin = perf_counter()
+            chunk = next(chunks, None)
+            self.seconds += perf_counter() - begin
+            if chunk is None:
+                return
+            yield chunk
+
+    def first_rows(self) -> Array:
+        """Return the observations of the first transitions."""
+        for table in self.tables():
+            return table.observation
+        what = f"The log {self.source.name}"
+        if self.last.rows == 0:
+            raise must(what, "have rows", Words("none"))
+        rule = "have a transition: two rows of one episode, or an end"
+        raise must(what, rule, Words(f"{self.last.rows} rows without one"))
+
+    def batches(self, features: Features) -> Iterator[tuple[Rows, Rows, LogRows]]:
+        """Yield the features of both states, 0 after an end, and the rows they are made of."""
+        for table in self.tables():
+            here = features.rows(table.observation)
+            ended = (table.discount == 0)[:, None]
+            there = features.rows(np.where(ended, table.observation, table.following))  # any legal observation will do
+            yield here, Rows(there.indices, np.where(ended, 0.0, there.values)), table
+
+    def feature_map(self, features: Any) -> tuple[Features, str]:
+        """Return the feature map that the user asks for, and a sentence about it."""
+        first = self.first_rows()
+        d = first.shape[1]
+        if isinstance(features, Features):
+            return features, f"Features: {features!r}."
+        if callable(features) or hasattr(features, "transform"):
+            own = Own(features)
+            own.rows(first[:2])
+            return own, f"Features are your own: {own.n_features} of them."
+        if features is None:  # one number alone needs a constant
+            features = "raw" if self.columns.are_features and d > 1 else "standard"
+        if features == "raw":
+            raw = Columns(np.zeros(d), np.ones(d), intercept=False)
+            return raw, f"Features are the {d} observations as they are."
+        if features == "standard":
+            words = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant."
+            return Columns.fitted(first), words
+        kinds = [name for name in FEATURES if name not in OTHER_FEATURES]
+        if isinstance(features, str) and features in kinds:
+            low, high = first.min(axis=0), first.max(axis=0)
+            high = np.where(high > low, high, low + 1.0)
+            mapping = from_data({"kind": features, "low": low, "high": high, "outside": "clip"})
+            return mapping, f"Features: {mapping!r}, over the range of the first {len(first):,} rows."
+        if isinstance(features, str):
+            raise unknown("features", features, [*PLAIN, *kinds])
+        raise must("'features'", f"be a feature map, a function, or one of {', '.join([*PLAIN, *kinds])}", features)
+
+    def stated(self, features: str) -> list[str]:
+        """Return what each column was taken for, the sentence about features, and where the ratios come from."""
+        columns, ratios = self.columns, ["There are no ratios: the value is that of the policy that made the log."]
+        if self.target is not None:
+            ratios = ["Ratios: the target policy over the propensities."]
+        elif columns.rho is not None:
+            ratios = []
+        elif columns.behaviour_probability and columns.target_probability:
+            ratios = ["Ratios: target over behaviour."]
+        return [*columns.stated(), features, *ratios]
+
+    def stated_after(self) -> list[str]:
+        """Return what happened to rows that are not used, after a pass."""
+        found = []
+        if self.last.n_skipped:
+            where = ", ".join(f"{row:,} ({name})" for row, name in self.last.skipped)
+            found.append(f"{self.last.n_skipped:,} bad rows were skipped, the first in row {where}.")
+        if count := self.last.dropped.count:
+            found.append(f"{count:,} rows were left out because their next observation is not known.")
+        return found
+
+
+def checked_discount(columns: LogColumns, discount: float | None) -> float:
+    """Return γ, which must be given unless the log has a column of discounts; γ is then not used."""
+    if discount is None and columns.discount is None:
+        hint = "Give discount=0.99, or --discount 0.99."
+        raise must("'discount'", "be given where the log has no column of discounts", Words("none"), hint)
+    return 1.0 if discount is None else number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
+
+
+def checked_target(columns: LogColumns, target: Any, names: list[str]) -> LogPolicy | None:
+    """Return the target policy as a function; the log must have what the policy needs."""
+    if target is None:
+        return None
+    for role in ("action", "behaviour_probability"):
+        if getattr(columns, role) is None:
+            raise missing(f"With a target policy, a column of the role {role!r}", role, names)
+    return log_policy(target)

@@ -1,0 +1,298 @@
+"""The rows of a log as transitions: ratios, discounts, next observations, episodes, and what is wrong with a row.
+
+Rows are numbered from 0, the first row of data. A row that is wrong is refused with its number. With `skip` the row is
+left out instead, and counted, and so is the transition that would lead into it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
+from gradient_dd.errors import Words, must
+from gradient_dd.stream.log import sources
+from gradient_dd.stream.log.cells import as_actions, as_matrix, as_names, as_numbers
+from gradient_dd.stream.log.columns import LogColumns
+from gradient_dd.stream.log.sources import Chunk
+from gradient_dd.stream.policies import LogPolicy, taken_probabilities
+
+TINY = float(np.finfo(float).tiny)
+FINITE = "be a finite number"
+FLAG = "be 0 or 1, or true or false"
+DISCOUNT = "be from 0 to 1"
+RATIO = "be a number that is zero or more"
+TAKEN = "be above 0, for this action was taken"
+BOUNDS = {FINITE: (-LARGEST, LARGEST), FLAG: (0, 1), DISCOUNT: (0, 1), RATIO: (0, LARGEST), TAKEN: (TINY, LARGEST)}
+
+
+@dataclass
+class LogRows:
+    """Checked columns of some rows of a log: observations (n, d), everything else (n,)."""
+
+    row: Integers
+    observation: Array
+    following: Array
+    reward: Array
+    discount: Array
+    cut: Booleans
+    rho: Array
+    episode: Integers
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def part(self, chosen: Any) -> "LogRows":
+        """Return the rows where a mask is true, or a slice of the rows."""
+        return LogRows(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+
+def joined_rows(parts: list[LogRows]) -> LogRows:
+    """Return several parts as one, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    return LogRows(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(LogRows)))
+
+
+@dataclass
+class RewardSums:
+    """Count, sum and sum of squares of some rewards."""
+
+    count: int = 0
+    total: float = 0.0
+    square: float = 0.0
+
+    def add(self, rewards: Array) -> None:
+        """Count more rewards."""
+        self.count += len(rewards)
+        self.total += float(rewards.sum())
+        self.square += float((rewards**2).sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean of the rewards."""
+        return self.total / max(1, self.count)
+
+    @property
+    def variance(self) -> float:
+        """The square of the standard error of the mean; a few equal rewards are not sure to be all like that."""
+        spread = max(0.0, self.square / max(1, self.count) - self.mean**2)
+        return (spread + 1e-12) / max(1, self.count - 1)
+
+
+@dataclass
+class RowReader:
+    """Turns the pieces of a source into `LogRows` whose next observation is known, in one pass over the log.
+
+    discount  γ, used where the log has no column of discounts
+    target    the policy to evaluate, where the log has no ratios of its own
+    """
+
+    columns: LogColumns
+    discount: float
+    target: LogPolicy | None
+    skip: bool
+    rows: int = 0  # read so far
+    skipped: list[tuple[int, str]] = field(default_factory=list)  # the first bad rows, and what was bad
+    n_skipped: int = 0
+    dropped: RewardSums = field(default_factory=RewardSums)  # of rows whose next observation is not known
+    used: RewardSums = field(default_factory=RewardSums)
+    ends_inside: int = 0  # rows after which the same episode goes on, though it ended
+    first_inside: int = 0
+    _bad: Booleans = field(default_factory=lambda: np.zeros(0, bool))  # rows of the present piece
+    _widths: dict[str, int] = field(default_factory=dict)
+    _names: set[Any] = field(default_factory=set)
+    _name: Any = None
+    _kind: str = ""  # of the names of episodes
+    _episode: int = -1
+    _over: bool = True
+    _ended: bool = False
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns to read."""
+        unread = [self.columns.action] if self.target is None else [self.columns.rho, self.columns.target_probability]
+        kept = {*self.columns.observation, *self.columns.next, self.columns.reward}
+        return [name for name in self.columns.used if name in kept or name not in unread]
+
+    def read(self, chunks: Iterator[Chunk]) -> Iterator[LogRows]:
+        """Yield the transitions of a log from the `needed` columns in pieces."""
+        pieces = even_pieces(self._checked(chunk) for chunk in chunks if len(chunk[self.columns.reward]))
+        for ready in pieces if self.columns.next else self._followed(pieces):
+            if len(ready):
+                self.used.add(ready.reward)
+                yield ready
+
+    def _checked(self, chunk: Chunk) -> LogRows:
+        """Return the good rows of a piece; `following` is a place-holder if the log has no next observations."""
+        columns, n = self.columns, len(chunk[self.columns.reward])
+        self._bad = np.zeros(n, bool)
+        row = np.arange(self.rows, self.rows + n)
+        observation = self._matrix(chunk, columns.observation, np.ones(n, bool))
+        reward = self._column(chunk, columns.reward, FINITE)
+        ended, cut, discount = self._ends(chunk, n)
+        rho = self._ratios(chunk, observation)
+        following = observation
+        if columns.next:  # where an episode ended, the next observation may be anything
+            following = self._matrix(chunk, columns.next, ~ended)
+            if following.shape != observation.shape:
+                rule = f"have the width of the observation, {observation.shape[1]}"
+                raise must("The next observation", rule, following.shape[1])
+            following = np.where(ended[:, None], 0.0, following)
+        episode = self._episodes(chunk, ended, cut)
+        self.rows += n
+        self.n_skipped += int(self._bad.sum())
+        found = LogRows(row, observation, following, reward, discount, cut, rho, episode)
+        return found.part(~self._bad) if self._bad.any() else found
+
+    def _matrix(self, chunk: Chunk, names: tuple[str, ...], needed: Booleans) -> Array:
+        """Return columns of numbers or of lists side by side, (n, d); a column is as wide as in the rows before."""
+        parts = []
+        for name in names:
+            values, sizes = as_matrix(name, chunk[name], self.rows, self._widths.get(name))
+            if (sizes >= 0).any():
+                self._widths.setdefault(name, values.shape[1])
+            odd = needed & (sizes >= 0) & (sizes != values.shape[1])
+            self._refuse(name, odd, f"have {values.shape[1]} numbers, as in the rows before", sizes)
+            outside = ~(np.abs(values) <= LARGEST)
+            at = np.argmax(outside, axis=1)
+            self._refuse(name, needed & ~odd & outside.any(axis=1), FINITE, values[np.arange(len(values)), at])
+            parts.append(values)
+        return np.ascontiguousarray(np.hstack(parts))
+
+    def _column(self, chunk: Chunk, name: str, rule: str) -> Array:
+        """Return a column of numbers, (n,); refuse the rows that break a rule."""
+        if chunk[name].ndim != 1:
+            raise must(f"Column {name!r}", "have one number in each row", Words(f"an array {chunk[name].shape}"))
+        values = as_numbers(name, chunk[name], self.rows, FLAG if rule == FLAG else "be a number")
+        low, high = BOUNDS[rule]
+        good = (values >= low) & (values <= high)
+        self._refuse(name, ~(good & (values == values.round())) if rule == FLAG else ~good, rule, values)
+        return values
+
+    def _refuse(self, name: str, bad: Booleans, rule: str, values: Any) -> None:
+        """Raise with the first bad row, or note the bad rows if they are to be skipped."""
+        if not bad.any():
+            return
+        at = int(np.argmax(bad))
+        if not self.skip:
+            count = int(bad.sum())
+            more = f"{count:,} rows of these {len(bad):,} are like that. " if count > 1 else ""
+            hint = f"{more}Skip such rows with skip_bad_rows=True, or --skip-bad-rows."
+            raise must(f"Column {name!r} in row {self.rows + at:,}", rule, values[at], hint)
+        self.skipped = sorted([*self.skipped, (self.rows + at, name)])[:3]
+        self._bad |= bad
+
+    def _ends(self, chunk: Chunk, n: int) -> tuple[Booleans, Booleans, Array]:
+        """Return where episodes ended, where they were cut, and the discounts."""
+        flags = {
+            role: np.zeros(n, bool) if name is None else self._column(chunk, name, FLAG) == 1.0
+            for role in ("terminated", "truncated", "done")
+            for name in [getattr(self.columns, role)]
+        }
+        ended = flags["terminated"] | (flags["done"] & ~flags["truncated"])
+        cut = flags["truncated"] & ~ended
+        if self.columns.discount is None:
+            return ended, cut, np.where(ended, 0.0, self.discount)
+        discount = np.where(ended, 0.0, self._column(chunk, self.columns.discount, DISCOUNT))
+        return discount == 0.0, cut, discount
+
+    def _ratios(self, chunk: Chunk, observation: Array) -> Array:
+        """Return the importance ratios, (n,)."""
+        columns = self.columns
+        below_name = columns.behaviour_probability
+        if columns.rho is not None and self.target is None:
+            return self._column(chunk, columns.rho, RATIO)
+        if below_name is None:
+            return np.ones(len(observation))
+        below = self._column(chunk, below_name, TAKEN)
+        if self.target is not None:
+            above, good = np.ones(len(observation)), np.flatnonzero(~self._bad)
+            actions = as_actions(chunk[str(columns.action)])[good]
+            if good.size:  # a policy is not asked about rows that are skipped
+                above[good] = taken_probabilities(self.target, observation[good], actions, self.rows + good)
+        elif columns.target_probability is not None:
+            above = self._column(chunk, columns.target_probability, RATIO)
+        else:
+            return np.ones(len(observation))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            ratio = above / below
+        high = ratio > LARGEST
+        self._refuse(below_name, high, "not be so small that the ratio overflows", below)
+        return np.where(high, 0.0, ratio)
+
+    def _episodes(self, chunk: Chunk, ended: Booleans, cut: Booleans) -> Integers:
+        """Return the number of the episode of each row; a name that comes back is refused."""
+        over = ended | cut
+        begins = np.concatenate([[self._over], over[:-1]])
+        if self.columns.episode is not None:
+            changes = self._changes(chunk, self.columns.episode)
+            inside = np.concatenate([[self._ended], ended[:-1]]) & ~changes
+            if inside.any() and not self.ends_inside:
+                self.first_inside = self.rows + int(np.argmax(inside)) - 1
+            self.ends_inside += int(inside.sum())
+            begins |= changes
+        self._over, self._ended = bool(over[-1]), bool(ended[-1])
+        episode = self._episode + np.cumsum(begins)
+        self._episode = int(episode[-1])
+        return episode
+
+    def _changes(self, chunk: Chunk, name: str) -> Booleans:
+        """Return in which rows the name of the episode is another one than before; a missing name is as before."""
+        names, missing, self._kind = as_names(name, chunk[name], self.rows, self._kind)
+        self._refuse(name, missing, "have the name or the number of the episode", names)
+        there = np.flatnonzero(~missing)
+        changes = np.zeros(len(names), bool)
+        if there.size:
+            given = names[there]
+            changes[there] = np.concatenate([[self._name is None or given[0] != self._name], given[1:] != given[:-1]])
+            self._name = given[-1]
+        for at in np.flatnonzero(changes):
+            one = names[at].item() if hasattr(names[at], "item") else names[at]
+            if one in self._names:
+                rule = "not return to an episode that another one followed"
+                raise must(f"Column {name!r} in row {self.rows + at:,}", rule, one, "Sort the rows first.")
+            self._names.add(one)
+        return changes
+
+    def _followed(self, pieces: Iterator[LogRows]) -> Iterator[LogRows]:
+        """Yield the rows whose next observation is that of the row after; the last row of a piece waits for the next.
+
+        The last row of the log is a transition only if its episode ended.
+        """
+        waiting: list[LogRows] = []
+        for piece in pieces:
+            rows = joined_rows([*waiting, piece])
+            here, waiting = rows.part(slice(0, -1)), [rows.part(slice(-1, None))]
+            ended = here.discount == 0
+            follows = (np.diff(rows.episode) == 0) & (np.diff(rows.row) == 1)
+            here.following = np.where(ended[:, None], 0.0, rows.observation[1:])
+            self.dropped.add(here.reward[~(ended | follows)])
+            yield here.part(ended | follows)
+        for last in waiting:
+            ended = last.discount == 0
+            last.following = np.zeros_like(last.observation)
+            self.dropped.add(last.reward[~ended])
+            yield last.part(ended)
+
+
+def even_pieces(parts: Iterator[LogRows]) -> Iterator[LogRows]:
+    """Yield the same rows in pieces that end where the number of a row is a multiple of CHUNK.
+
+    So the answer does not depend on how large the pieces of a source are.
+    """
+    held: list[LogRows] = []
+    for part in parts:
+        rest = part
+        while len(rest):
+            end = (int((held or [rest])[0].row[0]) // sources.CHUNK + 1) * sources.CHUNK
+            count = int(np.searchsorted(rest.row, end))
+            if count:
+                held.append(rest.part(slice(0, count)))
+            rest = rest.part(slice(count, None))
+            if len(rest):
+                yield joined_rows(held)
+                held = []
+    if held:
+        yield joined_rows(held)

@@ -1,0 +1,297 @@
+"""Where the rows of a log come from: Parquet, CSV, NumPy files, data frames, dictionaries of arrays, Minari datasets.
+
+A source names its columns and yields them in pieces, in order, as often as asked. Files are streamed: a piece is all
+that is in memory. There is no Python for single rows, unless cells are text or objects.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
+from gradient_dd.files import DamagedFileError, read_arrays
+from gradient_dd.stream.log.cells import MISSING, objects
+from gradient_dd.stream.log.columns import listed
+
+CHUNK = 65_536  # rows of a piece
+CSV_BYTES = 8 << 20  # of a block of a CSV file
+Chunk = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A log: its name, the names of its columns, and `chunks(columns, names)`, which yields the columns as arrays.
+
+    The column of `names` holds the names of episodes: it is text wherever the source does not know better.
+    """
+
+    name: str
+    names: list[str]
+    chunks: Callable[[list[str], str | None], Iterator[Chunk]]
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(name, str) for name in self.names) or len(set(self.names)) < len(self.names):
+            twice = [name for name in self.names if not isinstance(name, str) or self.names.count(name) > 1]
+            raise must(f"The columns of {self.name}", "have different names, as text", Words(listed(tuple(twice))))
+
+
+def open_log(log: Any) -> Source:
+    """Return the source of a log: a path, a data frame, a dictionary of arrays or a Minari dataset."""
+    if isinstance(log, Mapping):
+        return arrays_source("the arrays", dict(log))
+    if hasattr(log, "columns") and hasattr(log, "iloc"):
+        return frame_source(log)
+    if hasattr(log, "iterate_episodes") or (isinstance(log, str) and log.startswith("minari:")):
+        from gradient_dd.stream.log.minari_source import minari_source
+
+        return minari_source(log)
+    file = file_path("A log", log)
+    if file.suffix.lower() not in FILES:
+        raise must("A log", "be a .parquet, .csv, .npz or .npy file, a data frame, or minari:NAME", str(log))
+    return file_source(file, FILES[file.suffix.lower()])
+
+
+def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
+    """Return the source of a file; whatever goes wrong while the file is read is one sentence."""
+    state = state_of(file)
+
+    def guarded(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        seen = 0
+        try:
+            for chunk in chunks:
+                check_state(file, state)
+                yield chunk
+                seen += len(next(iter(chunk.values())))
+        except (GradientDDError, MemoryError):
+            raise
+        except Exception as error:  # readers raise many kinds
+            check_state(file, state)
+            raise unreadable(file, error, seen) from None
+        check_state(file, state)
+
+    try:
+        source = reader(file)
+    except (GradientDDError, MemoryError):
+        raise
+    except Exception as error:
+        raise unreadable(file, error, 0) from None
+    return Source(source.name, source.names, lambda columns, names: guarded(source.chunks(columns, names)))
+
+
+def state_of(file: Path) -> tuple[int, ...]:
+    """Return what changes with a file: which file it is, its size and its time; raise unless it is a plain file."""
+    try:
+        found = file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise must("A log", "be a file", str(file)) from None
+    except (OSError, ValueError) as error:
+        got = Words(getattr(error, "strerror", "") or "an error")
+        raise must(f"The log {file.name}", "be a file that can be read", got) from None
+    if not S_ISREG(found.st_mode):  # reading a pipe or a device could wait for ever
+        raise must("A log", "be a file", str(file))
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def check_state(file: Path, state: tuple[int, ...]) -> None:
+    """Raise if a file is not in the state in which it was opened."""
+    if state_of(file) != state:
+        raise must(f"The log {file.name}", "stay as it is while it is read", Words("a file that changed"))
+
+
+def unreadable(file: Path, error: Exception, seen: int) -> GradientDDError:
+    """Return the error for a file that is cut off, damaged, or not what its name says."""
+    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    where = f" after row {seen - 1:,}" if seen else ""
+    if isinstance(error, OSError) and error.strerror:
+        return must(f"The log {file.name}", f"be a file that can be read{where}", Words(error.strerror))
+    if file.suffix.lower() == ".csv" and (row := torn_row(file)) is not None:
+        where, first = f" in row {row:,}", first.removeprefix("CSV parse error: ")
+    return must(f"The log {file.name}", f"be readable{where}", Words(first[:200].rstrip(".")))
+
+
+def torn_row(file: Path) -> int | None:
+    """Return the first row of a CSV file that has too few or too many cells; the file is read again, line by line."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    try:
+        with csv.open_csv(file, read_options=csv.ReadOptions(use_threads=False)) as opened:
+            for _ in opened:
+                pass
+    except pa.ArrowInvalid as error:
+        if found := re.search(r"Row #(\d+)", str(error)):
+            return int(found[1]) - 2  # Arrow counts from 1, and counts the names of the columns too
+    return None
+
+
+def arrays_source(name: str, columns: dict[str, Any]) -> Source:
+    """Return the source of columns in memory; a column of one number or text has that cell in every row."""
+    arrays = {key: as_column(key, values) for key, values in columns.items()}
+    lengths = {len(array) for array in arrays.values() if array.ndim}
+    if len(lengths) != 1:
+        shapes = ", ".join(f"{key}: {array.shape}" for key, array in arrays.items()) or "none"
+        raise must(f"The columns of {name}", "have the same length", Words(shapes))
+    n = lengths.pop()
+    arrays = {key: array if array.ndim else np.broadcast_to(array, n) for key, array in arrays.items()}
+
+    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
+        for begin in range(0, n, CHUNK):
+            yield {column: arrays[column][begin : begin + CHUNK] for column in columns}
+
+    return Source(name, list(arrays), chunks)
+
+
+def as_column(name: Any, values: Any) -> Any:
+    """Return a column as an array whose cells are what they were; a masked cell is missing.
+
+    NumPy alone would make text of whole numbers beside text, and floats of large whole numbers.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        cells = np.array(values.data, dtype=object)
+        cells[np.ma.getmaskarray(values)] = None
+        return cells
+    if isinstance(values, list | tuple) and len(set(map(type, values))) > 1:
+        return objects(list(values))
+    try:
+        array = np.asarray(values)
+    except Exception:  # lists of several lengths, or an object that cannot be made an array
+        if isinstance(values, list | tuple):
+            return objects(list(values))
+        raise must(f"The column {name!r}", "be an array", values) from None
+    if array.dtype.kind == "f" and isinstance(values, list | tuple) and int in set(map(type, values)):
+        return objects(list(values))
+    if array.ndim == 0 and array.dtype.kind not in "biufU":
+        raise must(f"The column {name!r}", "be an array", values)
+    return array
+
+
+def frame_source(frame: Any) -> Source:
+    """Return the source of a pandas frame."""
+
+    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
+        for begin in range(0, len(frame), CHUNK):
+            part = frame.iloc[begin : begin + CHUNK]
+            yield {column: as_column(column, part[column].to_numpy()) for column in columns}
+
+    return Source("the frame", list(frame.columns), chunks)
+
+
+def npz_source(file: Path) -> Source:
+    """Return the source of the arrays of a .npz file."""
+    try:
+        return arrays_source(file.name, read_arrays(file))
+    except DamagedFileError as error:
+        raise must(f"The log {file.name}", "be readable", Words(error)) from None
+
+
+def npy_source(file: Path) -> Source:
+    """Return the source of a .npy file of records.
+
+    The file is read piece by piece and not mapped: a mapped file that is cut while it is read ends the process.
+    """
+    records = np.load(file, mmap_mode="r", allow_pickle=False)  # only its head is used
+    kind, begin, shape = records.dtype, records.offset, records.shape
+    if kind.names is None or len(shape) != 1:
+        raise must(f"The log {file.name}", "have named fields", Words(f"an array {shape} of {kind}"))
+
+    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
+        with file.open("rb") as opened:
+            opened.seek(begin)
+            for first in range(0, shape[0], CHUNK):
+                count = min(CHUNK, shape[0] - first)
+                part = np.frombuffer(opened.read(count * kind.itemsize), kind)
+                if len(part) < count:
+                    raise EOFError("the file ends too early")
+                yield {column: part[column] for column in columns}
+
+    return Source(file.name, list(kind.names), chunks)
+
+
+def parquet_source(file: Path) -> Source:
+    """Return the source of a Parquet file."""
+    with extra("parquet"):
+        import pyarrow.parquet as pq
+
+    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
+        with pq.ParquetFile(file) as opened:
+            for batch in opened.iter_batches(batch_size=CHUNK, columns=columns):
+                yield {name: from_arrow(batch.column(name)) for name in columns}
+
+    with pq.ParquetFile(file) as opened:
+        return Source(file.name, list(opened.schema_arrow.names), chunks)
+
+
+def csv_source(file: Path) -> Source:
+    """Return the source of a CSV file whose first line names the columns.
+
+    Names of episodes are text, as they are in the file. The other columns are numbers, flags or text as the first block
+    of the file suggests. Where a later block does not fit, all that follows is text.
+    """
+    with extra("parquet"):
+        import pyarrow as pa
+        from pyarrow import csv
+
+    def blocks(columns: list[str], kinds: dict[str, Any]) -> Any:
+        convert = csv.ConvertOptions(include_columns=columns, column_types=kinds, null_values=list(MISSING))
+        return csv.open_csv(file, read_options=csv.ReadOptions(block_size=CSV_BYTES), convert_options=convert)
+
+    with blocks([], {}) as opened:
+        found = opened.schema
+    suggested = {}
+    for name, kind in zip(found.names, found.types, strict=True):
+        numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
+        suggested[name] = pa.float64() if numeric else pa.bool_() if pa.types.is_boolean(kind) else pa.string()
+
+    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
+        seen = 0
+        text = dict.fromkeys(columns, pa.string())
+        try:
+            kinds = {name: pa.string() if name == names else suggested[name] for name in columns}
+            with blocks(columns, kinds) as opened:
+                for batch in opened:
+                    yield {name: from_arrow(batch.column(name)) for name in columns}
+                    seen += batch.num_rows
+        except pa.ArrowInvalid as error:
+            if "conversion error" not in str(error):
+                raise
+            with blocks(columns, text) as opened:
+                for batch in opened:
+                    rest = batch.slice(min(seen, batch.num_rows))
+                    seen -= batch.num_rows - rest.num_rows
+                    if rest.num_rows:
+                        yield {name: from_arrow(rest.column(name)) for name in columns}
+
+    return Source(file.name, list(found.names), chunks)
+
+
+FILES = {
+    ".parquet": parquet_source,
+    ".pq": parquet_source,
+    ".csv": csv_source,
+    ".npz": npz_source,
+    ".npy": npy_source,
+}
+
+
+def from_arrow(column: Any) -> Any:
+    """Return an Arrow column as a NumPy array: lists of one length as rows; a missing number is NaN, else None."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return from_arrow(column.dictionary_decode())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        width = pc.list_value_length(column).unique().to_pylist() if not column.null_count else []
+        flat = from_arrow(column.flatten()) if len(width) == 1 and width[0] else None
+        if flat is not None and flat.ndim == 1:
+            return flat.reshape(len(column), width[0])
+        return objects(column.to_pylist())
+    if column.null_count and not pa.types.is_floating(kind):
+        return objects(column.to_pylist())
+    return column.to_numpy(zero_copy_only=False)
