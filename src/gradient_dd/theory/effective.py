@@ -33,10 +33,9 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import must, number, whole_number
-from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import Task, random_mdp
 from gradient_dd.theory.dynamics import groups
-from gradient_dd.theory.stability import in_row_space, rate
+from gradient_dd.theory.stability import in_row_space
 
 SIZES: dict[str, Any] = {"n_states": 3, "n_actions": 2, "n_features": 2, "discount": 0.99}  # of `diverging_mdps`
 
@@ -117,12 +116,6 @@ def interpolation(task: Task, kappa_alphas: Iterable[float], zeta: float = 1.0) 
         effective=np.array([flow_rate(reduced, averaged_matrix(reduced, value), zeta) for value in values]),
         td=float(np.linalg.eigvals(A).real.min()),
     )
-
-
-def stability_over_kappa_alpha(task: Task, alpha: float, kappas: Iterable[float]) -> Array:
-    """Return the exact rate of Gradient-DD's mean along trajectories at every κ; negative where it diverges."""
-    rule = LEARNERS["gradient_dd"]
-    return np.array([rate(task, rule.setting(alpha=alpha, kappa=kappa), "trajectory") for kappa in kappas])
 
 
 def diverging_mdps(count: int) -> list[Task]:

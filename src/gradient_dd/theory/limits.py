@@ -20,9 +20,8 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import BadRequestError, must
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
-from gradient_dd.theory.largest_stable import largest_stable
 from gradient_dd.theory.mean_square import SquareOperator
-from gradient_dd.theory.stability import SMALL, in_row_space, rate_of_alpha
+from gradient_dd.theory.stability import SMALL, in_row_space, largest_stable, rate_of_alpha
 
 MOST_UNKNOWNS = 5_000  # of the second moments: one alpha takes up to a second there
 LEAST, MOST = 1e-6, 1e6  # where the search for a limit ends, in units of one over the largest drift

@@ -21,14 +21,13 @@ A.2 claims that Gradient-DD "makes use of the natural gradient of the objective 
 """
 
 from math import asin, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must, number
+from gradient_dd.errors import number
 from gradient_dd.tasks import exact
-from gradient_dd.tasks.exact import Moments
 from gradient_dd.theory.trust_region import Problem, constrained_step, moments_of
 
 
@@ -48,15 +47,6 @@ def settled_direction(problem: Problem, w: Array, alpha: float, kappa: float) ->
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     C = moments_of(problem).C
     return np.asarray(np.linalg.solve(np.eye(len(C)) + alpha * kappa * C, plain_direction(problem, w)))
-
-
-def change_features(problem: Problem, T: Any) -> Moments:
-    """A, b, C after x → Tᵀx with an invertible T (p, p): TᵀA T, Tᵀb, TᵀC T. The weights T⁻¹w have the values of w."""
-    A, b, C = moments_of(problem)
-    T = np.asarray(T, dtype=float)
-    if T.shape != A.shape or np.linalg.matrix_rank(T) < len(T):
-        raise must("'T'", f"be an invertible matrix of shape {A.shape}", T)
-    return Moments(T.T @ A @ T, T.T @ b, T.T @ C @ T)
 
 
 def angle(problem: Problem, first: Array, second: Array) -> float:

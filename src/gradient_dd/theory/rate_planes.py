@@ -22,9 +22,8 @@ from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.effective import averaged_matrix, flow_rate
-from gradient_dd.theory.largest_stable import bisected
 from gradient_dd.theory.mean_square import SquareOperator
-from gradient_dd.theory.stability import SMALL, contraction, in_row_space
+from gradient_dd.theory.stability import SMALL, bisected, contraction, in_row_space
 
 PARAMETERS = ("kappa", "zeta")
 PRECISION = 1e-3  # relative, of an edge of the mean

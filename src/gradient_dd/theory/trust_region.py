@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, must, number
+from gradient_dd.arrays import Array, check_memory
+from gradient_dd.errors import Words, must, number, show, whole_number
 from gradient_dd.tasks import Task, exact
 from gradient_dd.tasks.exact import Moments
 
@@ -158,3 +158,16 @@ def contraction_factors(problem: Problem, kappa: float) -> Array:
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     eigenvalues = generalised_eigenvalues(problem)
     return np.divide(kappa, kappa + eigenvalues, out=np.ones_like(eigenvalues), where=eigenvalues > 0)
+
+
+def prox_run(task: Task, kappa: float, steps: int) -> Array:
+    """Return w_0 … w_steps of the exact proximal step w_{n+1} = w(κ) about v = w_n, shape (steps + 1, p).
+
+    This is what the paper's Figure 1 draws: the best w in a region around the last one. The price is O(p³) a step.
+    """
+    path = [np.array(task.initial_weights, dtype=float)]
+    steps = whole_number("'steps'", steps, at_least=0)
+    check_memory(f"The weights of {show(steps)} steps", 8 * task.n_features * steps, "Make fewer.")
+    for _ in range(steps):
+        path.append(penalised_step(task, path[-1], kappa))
+    return np.array(path)
