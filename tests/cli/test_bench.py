@@ -11,7 +11,7 @@ from gradient_dd import Learner, bench
 from gradient_dd.bench import paper
 from gradient_dd.bench.c_baseline import LEARNERS_IN_C, c_call, library
 from gradient_dd.bench.plain_baseline import plain_call
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 from gradient_dd.engine import reference
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import LEARNERS

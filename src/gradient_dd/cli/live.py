@@ -14,7 +14,6 @@ from gradient_dd.engine import lanes
 from gradient_dd.errors import extra, one_line
 from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
-from gradient_dd.studies.sweep import StoppedError
 from gradient_dd.studies.units import Progress as SweepProgress
 
 with extra("cli"):
@@ -38,7 +37,8 @@ def watched(out: str | Path, workers: int | None, dask: str | None) -> Iterator[
         for line in view.summary():
             click.echo(line, err=True)
     except KeyboardInterrupt:
-        raise StoppedError(f"Stopped. What was committed is kept in {out}; run the same command to resume.") from None
+        kept = f"What was committed is kept in {out}; run the same command to resume."
+        raise KeyboardInterrupt(f"Stopped. {kept}") from None
 
 
 def print_notice(sentence: str) -> None:

@@ -47,7 +47,7 @@ class Assumption(NamedTuple):
 
 
 def expected_recursion(task: Task, setting: Setting) -> Recursion:
-    """Return G, H and g, the means over i.i.d. transitions of a task. Without κ the mean step is GTD2's, α (g − G ρ)."""
+    """Return G, H and g, the means over i.i.d. transitions of a task. With κ = 0 the mean step is α (g − G ρ)."""
     check_learner(setting)
     zeta, C = setting.values["zeta"], task.moments.C
     mean = MeanOperator(task, LEARNERS["gtd2"].setting(alpha=1.0, zeta=zeta, rho_mode=setting.rho_mode), "iid")

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.tables import as_json, json_text
+from gradient_dd.cli.tables import as_json, json_text, text_of
 from gradient_dd.errors import Words, must
 
 
@@ -32,26 +32,22 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
     Hundreds of settings are tried on the task itself, on runs that are kept for this purpose. It takes some seconds.
     The measure is 'area' by default, and 'last100' for a log.
     """
-    from gradient_dd.cli.analysis import Request, analyse_log, analyse_task
-    from gradient_dd.cli.analysis_page import facts_page
     from gradient_dd.cli.flags import assignment
     from gradient_dd.studies import load_rule, parse_schedule
     from gradient_dd.tasks import build
+    from gradient_dd.theory.analysis import AnalysisRequest, analyse_log, analyse_task
+    from gradient_dd.theory.analysis_page import page_lines
 
     def on_progress(doing: str, share: float) -> None:
         click.echo(f"{share:4.0%}  {doing}", err=True)
 
     if (task is None) == (log_file is None):
         raise must("'analyse'", "be given a task or a log", Words("neither" if task is None else "both"))
-    names = {name: flags[name] for name in ("episodes", "steps", "measure", "sampling", "learners", "shadows")}
-    request = Request(
-        **names,
-        schedule=parse_schedule(flags["schedule"]),
-        rules=tuple(map(load_rule, flags["rules"])),
-        on_progress=on_progress,
-    )
-    if log_file is not None:
-        facts = analyse_log(log_file, request)
+    flags["schedule"] = parse_schedule(flags["schedule"])
+    flags["rules"] = tuple(map(load_rule, flags["rules"]))
+    request = AnalysisRequest(**flags, on_progress=on_progress)
+    if task is None:
+        found = analyse_log(str(log_file), request)
     else:
-        facts = analyse_task(build(str(task), **dict(map(assignment, parameters))), request)
-    click.echo(json_text(facts) if as_json else facts_page(facts))
+        found = analyse_task(build(task, **dict(map(assignment, parameters))), request)
+    click.echo(json_text(found.facts()) if as_json else text_of(page_lines(found)))

@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from gradient_dd.cli.options import RUNS, dask_address, new_results_file, own_rules, worker_count
-from gradient_dd.cli.printable import printable
-from gradient_dd.cli.tables import as_json
+from gradient_dd.cli.tables import as_json, printable
 
 
 @click.command()

@@ -27,20 +27,20 @@ NOT_TRIED = "not among the learners to try"
 DIVERGED = "diverged with every setting that was tried"
 
 
-class Estimate(NamedTuple):
+class PredictedError(NamedTuple):
     """An error predicted from pilot runs: their mean, its standard error, and how many runs there were."""
 
     mean: float
     doubt: float
     runs: int
 
-    def times(self, factor: float) -> "Estimate":
+    def times(self, factor: float) -> "PredictedError":
         """Return an estimate so many times as large."""
-        return Estimate(self.mean * factor, self.doubt * factor, self.runs)
+        return PredictedError(self.mean * factor, self.doubt * factor, self.runs)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TunedLearner:
     """The best setting found for a learner, and its errors.
 
     setting        the learner with its parameters
@@ -50,8 +50,8 @@ class Candidate:
     """
 
     setting: Setting
-    area: Estimate
-    last100: Estimate
+    area: PredictedError
+    last100: PredictedError
     refined: bool
     curve: Array
 
@@ -69,18 +69,27 @@ class Advice:
     pilot_horizon  what the pilot ran: a part of it where it is very long. Then `best` is extrapolated
     """
 
-    best: Candidate | None
-    candidates: list[Candidate]
+    best: TunedLearner | None
+    candidates: list[TunedLearner]
     left_out: dict[str, str]
     measure: str
     initial_error: float
     horizon: Horizon
     pilot_horizon: Horizon
 
+    def error_of(self, one: TunedLearner) -> PredictedError:
+        """Return the error that was to be small."""
+        return one.area if self.measure == "area" else one.last100
+
     @property
     def beats_standing_still(self) -> bool:
         """Whether the advice has a smaller predicted error than the initial weights."""
-        return self.best is not None and getattr(self.best, self.measure).mean < self.initial_error
+        return self.best is not None and self.error_of(self.best).mean < self.initial_error
+
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether the pilot ran a part of the horizon only."""
+        return self.pilot_horizon.points != self.horizon.points
 
 
 def advise(
@@ -138,19 +147,21 @@ def coarser(horizon: Horizon) -> Horizon:
     return Horizon(steps=horizon.steps // every * every, every=every)
 
 
-def candidate(pilot: Pilot, row: Row) -> Candidate:
+def candidate(pilot: Pilot, row: Row) -> TunedLearner:
     """Return a row of the search with its setting."""
     setting = pilot.spaces[row.point.learner].setting(row.point)
-    return Candidate(setting, estimate(row.area), estimate(row.last100), row.stage in ("refine", "judge"), row.curve)
+    return TunedLearner(setting, estimate(row.area), estimate(row.last100), row.stage in ("refine", "judge"), row.curve)
 
 
-def estimate(errors: Array) -> Estimate:
+def estimate(errors: Array) -> PredictedError:
     """Return the mean of errors over runs, and its standard error; with one run that is not known."""
     runs = len(errors)
-    return Estimate(float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else float("nan"), runs)
+    return PredictedError(
+        float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else float("nan"), runs
+    )
 
 
-def changed(chosen: Candidate, by: Changes) -> Candidate:
+def changed(chosen: TunedLearner, by: Changes) -> TunedLearner:
     """Return a candidate for a longer run."""
     old = chosen.setting
     values = {**old.values, "alpha": old.values["alpha"] * by.alpha}

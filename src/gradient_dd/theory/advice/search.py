@@ -37,7 +37,7 @@ STEEP = 2.0  # the error beside a point is much larger if it is larger by this f
 LITTLE = 1.15  # and stepping back costs little if it multiplies the error by no more than this
 
 
-class Progress(NamedTuple):
+class SearchProgress(NamedTuple):
     """What is done next, about how many seconds of a core that takes, and the share of all stages that lie behind."""
 
     doing: str
@@ -45,7 +45,7 @@ class Progress(NamedTuple):
     share: float
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[SearchProgress], None]
 
 
 class Row(NamedTuple):
@@ -169,7 +169,7 @@ class Search:
 
     def report(self, doing: str, core_seconds: float) -> None:
         """Tell what is done next."""
-        self.on_progress(Progress(doing, core_seconds, min(self.stages_done / self.stages, 1.0)))
+        self.on_progress(SearchProgress(doing, core_seconds, min(self.stages_done / self.stages, 1.0)))
         self.stages_done += 1
 
     def affordable_runs(self, stage: str, settings: int, share: int) -> int:

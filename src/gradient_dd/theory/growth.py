@@ -1,9 +1,13 @@
-"""What shadows say of the settings that `gradient-dd analyse` considers: measured exponents beside exact limits."""
+"""Measured growth: how quickly shadows of a learner grow, copies of it without rewards, from random starts.
+
+A shadow of a learner that is linear forgets its start as quickly as the learner does, or diverges with it. So the
+growth of shadows in a step says what nearly every run does, where `limits` says what means and mean squares do.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,36 +20,49 @@ from gradient_dd.theory.sample_maps import SampleMaps
 if TYPE_CHECKING:
     from gradient_dd.engine.shadows import Exponents
 
-Facts = dict[str, Any]
 STEPS, STARTS, SEED = 20_000, 2, 20_261
-MULTIPLES = 1.25 ** np.arange(-20, 31)  # of alpha, among which the measured limit is looked for: 0.012 to 807
+MULTIPLES = 1.25 ** np.arange(-20, 31)  # of alpha, among which the measured limit is searched: 0.012 to 807
 
 
-def task_shadows(task: Task, settings: Sequence[Setting], sampling: str) -> list[Facts | None]:
-    """Return what shadows say of every setting on a task."""
+class Growth(NamedTuple):
+    """How quickly the shadows of a setting grow: the exponent of a step, its 95 % interval, and what follows.
+
+    says             "grows", "shrinks" or "too slow to tell"
+    no_growth_up_to  the largest alpha below which shadows do not grow; inf where none was found that grows
+    """
+
+    growth: float
+    low: float
+    high: float
+    says: str
+    no_growth_up_to: float
+    steps: int = STEPS
+
+
+def task_growth(task: Task, settings: Sequence[Setting], sampling: str) -> list[Growth | None]:
+    """Return the measured growth of every setting on a task."""
     from gradient_dd.engine.shadows import exponents  # here, so that importing this file loads no compiler
 
     def measure(several: list[Setting]) -> "Exponents":
         return exponents(task, several, steps=STEPS, starts=STARTS, sampling=sampling, seed=SEED)
 
-    return [shadow_facts(setting, measure) for setting in settings]
+    return [growth_of(setting, measure) for setting in settings]
 
 
-def log_shadows(log: Log, settings: Sequence[Setting]) -> list[Facts | None]:
-    """Return what shadows say of every setting on transitions of a log, drawn at random."""
+def log_growth(log: Log, settings: Sequence[Setting]) -> list[Growth | None]:
+    """Return the measured growth of every setting on transitions of a log, drawn at random."""
     from gradient_dd.engine.log_shadows import log_exponents  # here, so that importing this file loads no compiler
 
-    drawn = np.random.default_rng(SEED).integers(len(log.reward), size=STEPS)
-    part = log.part(drawn)
+    part = log.part(np.random.default_rng(SEED).integers(len(log.reward), size=STEPS))
 
     def measure(several: list[Setting]) -> "Exponents":
         return log_exponents(part.x, part.discount, part.x_next, part.rho, several, starts=STARTS, seed=SEED)
 
-    return [shadow_facts(setting, measure) for setting in settings]
+    return [growth_of(setting, measure) for setting in settings]
 
 
-def shadow_facts(setting: Setting, measure: Callable[[list[Setting]], "Exponents"]) -> Facts | None:
-    """Return the exponent at the setting's alpha, and up to which alpha shadows do not grow; None if not linear."""
+def growth_of(setting: Setting, measure: Callable[[list[Setting]], "Exponents"]) -> Growth | None:
+    """Return the growth at the setting's alpha, and up to which alpha there is none; None if the step is not linear."""
     if not is_linear(setting):
         return None
     alphas = setting.values["alpha"] * MULTIPLES
@@ -54,14 +71,7 @@ def shadow_facts(setting: Setting, measure: Callable[[list[Setting]], "Exponents
     growing = np.flatnonzero([says(*one) == "grows" for one in zip(found.mean, found.low, found.high, strict=True)])
     limit = inf if not growing.size else float(alphas[growing[0] - 1]) if growing[0] else 0.0
     mean, low, high = (float(array[at]) for array in (found.mean, found.low, found.high))
-    return {
-        "growth": mean,
-        "low": low,
-        "high": high,
-        "says": says(mean, low, high),
-        "no growth up to": limit,
-        "steps": STEPS,
-    }
+    return Growth(mean, low, high, says(mean, low, high), limit)
 
 
 def says(growth: float, low: float, high: float) -> str:
