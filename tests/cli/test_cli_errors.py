@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,19 @@ from pathlib import Path
 import pytest
 
 from gradient_dd import cli
+from gradient_dd.cli import options
+from gradient_dd.errors import BadRequestError
 
 COMMAND = str(Path(sys.executable).parent / "gradient-dd")
+
+
+@pytest.fixture
+def own_ctrl_c():
+    """Give pytest its Ctrl-C back after `main` was called in this process."""
+    handler, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    yield
+    signal.signal(signal.SIGINT, handler)
+    sys.unraisablehook = hook
 
 
 def call(*arguments, **environment):
@@ -41,6 +53,31 @@ def test_a_mistake_changes_nothing_and_gets_one_sentence(arguments, sentence, tm
     assert result.stderr.decode().strip().splitlines()[-1].startswith(sentence)
     assert not result.stdout
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["reproduce", "reproduce family", "reproduce shadows", "plot walk", "sweep"])
+def test_a_folder_of_other_things_is_left_alone(command, tmp_path):
+    (tmp_path / "letter.txt").write_text("dear")
+    words = [*command.split(), "--out", str(tmp_path)]
+    words += ["--task", "random_walk", "--learner", "td", "--episodes", "3"] if command == "sweep" else []
+    result = call(*words)
+    rule = "be a new or an empty folder, or one with earlier results"
+    assert f"Error: '--out' must {rule}. Got '{tmp_path}'. Name another one.\n" in result.stderr.decode()
+    assert result.returncode == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_folder_may_be_new_or_empty_or_ours(tmp_path):
+    assert options.checked_folder("'--out'", tmp_path / "new") == tmp_path / "new"
+    for held in (".hidden", *options.OURS, "letter.txt"):
+        (tmp_path / held).touch()
+        assert options.checked_folder("'--out'", tmp_path) == tmp_path
+    for name in options.OURS:
+        (tmp_path / name).unlink()
+    with pytest.raises(BadRequestError):
+        options.checked_folder("'--out'", tmp_path)
+    with pytest.raises(BadRequestError):
+        options.folder_at("/")
 
 
 def test_a_large_task_is_shown_without_what_would_take_hours():
@@ -98,6 +135,7 @@ def test_closed_streams_are_no_error(closed):
     ],
     ids=lambda value: type(value).__name__,
 )
+@pytest.mark.usefixtures("own_ctrl_c")
 def test_an_unexpected_error_is_one_sentence(error, sentence, monkeypatch, capsys):
     def fail():
         raise error
@@ -113,9 +151,89 @@ def test_an_unexpected_error_is_one_sentence(error, sentence, monkeypatch, capsy
     assert "\x1b" not in written
 
 
+@pytest.mark.usefixtures("own_ctrl_c")
 def test_the_traceback_of_an_unexpected_error_can_be_seen(monkeypatch):
     monkeypatch.setattr("gradient_dd.cli.listing.learner_lines", lambda: 1 / 0)
     monkeypatch.setattr(sys, "argv", ["gradient-dd", "list", "learners"])
     monkeypatch.setenv("GRADIENT_DD_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         cli.main()
+
+
+# Ctrl-C
+
+INTERRUPT = """
+import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+from gradient_dd.cli import main
+
+def ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
+
+class Dropping:  # an exception in a destructor is dropped
+    def __del__(self):
+        ctrl_c()
+        while True:
+            pass
+
+class Import:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            sys.meta_path.remove(self)
+            act()
+
+{when}
+sys.argv = ["gradient-dd", *{words}]
+main()
+"""
+AT_IMPORT = "module, act = {!r}, {}; sys.meta_path.insert(0, Import())"
+WALK = ["--task", "random_walk:n_states=3", "--learner", "td", "--alpha", "0.1", "--episodes", "5", "--runs", "1"]
+AT_END = "import click; echo = click.echo; click.echo = lambda *a, **k: (echo(*a, **k), sys.stdout.flush(), ctrl_c())"
+
+
+def interrupted(when, *words):
+    """Run a command that gets Ctrl-C at some moment; return what it left."""
+    code = INTERRUPT.format(when=when, words=words)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("act", ["ctrl_c", "Dropping"])
+@pytest.mark.parametrize(
+    "module", ["click", "gradient_dd.cli.commands.show", "numpy", "numpy.linalg", "scipy.sparse", "gradient_dd.tasks"]
+)
+def test_ctrl_c_ends_every_import_with_a_sentence(module, act):
+    result = interrupted(AT_IMPORT.format(module, act), "show", "baird")
+    assert (result.returncode, result.stderr.strip(), result.stdout) == (1, "Stopped.", "")
+
+
+def test_ctrl_c_after_the_last_word_changes_nothing():
+    result = interrupted("import atexit; atexit.register(ctrl_c)", "list", "learners")
+    assert (result.returncode, result.stderr) == (0, "")
+    stopped = interrupted(f"import atexit; atexit.register(ctrl_c); {AT_END}", "list", "learners")
+    assert (stopped.returncode, stopped.stderr.strip()) == (1, "Stopped.")
+
+
+def test_ctrl_c_while_an_error_is_printed_changes_nothing():
+    hit = "out = sys.stderr.write; sys.stderr.write = lambda text: (out(text), ctrl_c())[0]"
+    result = interrupted(hit, "show", "xyzzy")
+    assert result.returncode == 2
+    assert result.stderr.startswith("Error: Unknown learner or task 'xyzzy'.")
+    assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c_in_a_sweep_says_what_is_kept(tmp_path):
+    hit = AT_IMPORT.format("gradient_dd.engine.lanes", "lambda: threading.Timer(0.0, ctrl_c).start()")
+    during = "from gradient_dd.studies import sweep; sweep.run = lambda *a, **k: ctrl_c()"
+    for when, kept in ((during, True), (hit, False)):
+        result = interrupted(when, "sweep", *WALK, "--out", str(tmp_path / "a.db"))
+        assert result.returncode == 1
+        sentence = f"What was committed is kept in {tmp_path / 'a.db'}; run the same command to resume."
+        last = result.stderr.splitlines()[-1]
+        assert last == f"Stopped. {sentence}" if kept else last.startswith("Stopped.")
+        assert "Traceback" not in result.stderr
+
+
+def test_a_job_in_the_background_keeps_ignoring_ctrl_c():
+    ignored = "signal.signal(signal.SIGINT, signal.SIG_IGN); " + AT_IMPORT.format("numpy", "ctrl_c")
+    result = interrupted(ignored, "list", "learners")
+    assert (result.returncode, result.stderr) == (0, "")

@@ -7,6 +7,7 @@ import _thread
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from io import TextIOWrapper
@@ -18,6 +19,7 @@ from gradient_dd.errors import BadRequestError, GradientDDError, extra, one_line
 if TYPE_CHECKING:
     import click
 
+SOON = 0.02  # seconds after which a Ctrl-C that was lost is repeated
 DEBUG = "GRADIENT_DD_DEBUG"  # the environment variable that lets tracebacks through
 
 
@@ -75,7 +77,7 @@ def catch_ctrl_c() -> list[int]:
 
     def raise_again(dropped: "sys.UnraisableHookArgs") -> None:
         if isinstance(dropped.exc_value, KeyboardInterrupt):
-            _thread.interrupt_main()
+            threading.Timer(SOON, _thread.interrupt_main).start()
         else:
             sys.__unraisablehook__(dropped)
 
