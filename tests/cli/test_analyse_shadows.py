@@ -16,8 +16,7 @@ from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import ALPHA, Rule
 from gradient_dd.theory.advice.advise import TunedLearner, estimate
 from gradient_dd.theory.analysis_page import growth_row
-from gradient_dd.theory.growth import is_linear, log_growth, says, task_growth
-from gradient_dd.theory.limits import Limits
+from gradient_dd.theory.limits import Limits, is_linear, log_growth, says, task_growth
 from gradient_dd.theory.log import log_of
 
 

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 from gradient_dd import exact, tasks
 from gradient_dd.learners import LEARNERS
 from gradient_dd.testing import expected_move
-from gradient_dd.theory.natural import (
+from gradient_dd.theory.trust_region import (
     angle,
+    mu_of_kappa,
     natural_direction,
     natural_relation,
+    penalised_step,
     plain_direction,
     settled_direction,
 )
-from gradient_dd.theory.trust_region import mu_of_kappa, penalised_step
 
 seeds = st.integers(0, 10**6)
 

@@ -20,14 +20,6 @@ from gradient_dd.theory.effective import (
 from gradient_dd.theory.limits import Limits, exact_limits
 from gradient_dd.theory.log import Log, log_of, read_log
 from gradient_dd.theory.mean_square import SquareOperator, largest_safe_alpha, mean_square_radius
-from gradient_dd.theory.natural import (
-    NaturalRelation,
-    angle,
-    natural_direction,
-    natural_relation,
-    plain_direction,
-    settled_direction,
-)
 from gradient_dd.theory.recursion import (
     Assumption,
     Recursion,
@@ -49,14 +41,20 @@ from gradient_dd.theory.stability import (
 )
 from gradient_dd.theory.trust_region import (
     KKT,
+    NaturalRelation,
+    angle,
     constrained_step,
     contraction_factors,
     generalised_eigenvalues,
     kappa_of_mu,
     kkt,
     mu_of_kappa,
+    natural_direction,
+    natural_relation,
     penalised_step,
+    plain_direction,
     prox_run,
+    settled_direction,
 )
 
 __all__ = [

@@ -17,8 +17,7 @@ from gradient_dd.tasks import Task
 from gradient_dd.theory.advice.advise import TRIED, Advice, TunedLearner, advise
 from gradient_dd.theory.advice.from_log import LogDoubt, advise_from_log
 from gradient_dd.theory.advice.search import BUDGET, SearchProgress
-from gradient_dd.theory.growth import Growth, log_growth, task_growth
-from gradient_dd.theory.limits import Limits, exact_limits
+from gradient_dd.theory.limits import Growth, Limits, exact_limits, log_growth, task_growth
 from gradient_dd.theory.log import Log, read_log
 from gradient_dd.theory.recursion import Assumption, check_assumptions
 from gradient_dd.theory.stability import SMALL

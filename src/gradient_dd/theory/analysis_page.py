@@ -6,8 +6,7 @@ from gradient_dd.learners import Setting
 from gradient_dd.theory.advice.advise import NOT_TRIED, PredictedError, TunedLearner
 from gradient_dd.theory.advice.from_log import LogDoubt
 from gradient_dd.theory.analysis import Analysis, Facts, curve_facts, length
-from gradient_dd.theory.growth import Growth
-from gradient_dd.theory.limits import Limits
+from gradient_dd.theory.limits import Growth, Limits
 from gradient_dd.theory.recursion import Assumption
 
 Row = tuple[str, ...]

@@ -121,6 +121,14 @@ class SquareOperator:
             raise must("The operator of the second moments", rule, got, "Take fewer states or features.")
 
 
+def powers_of_alpha(
+    still: sp.csc_matrix, once: sp.csc_matrix, twice: sp.csc_matrix
+) -> tuple[sp.csc_matrix, sp.csc_matrix]:
+    """Return what alpha and alpha² multiply in a quadratic T − I, given at alpha 0, 1 and 2."""
+    square = (twice - 2 * once + still) / 2
+    return once - still - square, square
+
+
 def mean_square_radius(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
     """Return the spectral radius of T in the row space of X; above 1 the variance of the weights grows."""
     return 1 - SquareOperator(in_row_space(task), setting, sampling).rate()

@@ -19,7 +19,9 @@ from gradient_dd.errors import Words, must
 @click.option("--learner", "learners", multiple=True, metavar="NAME", help="Try this learner, not the usual five.")
 @click.option("--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="Try a rule of your own as well.")
 @click.option("--shadows", is_flag=True, help="Measure with copies without rewards whether each learner diverges.")
-@click.option("--log", "log_file", type=click.Path(), help="Transitions in a .npz or .csv file, instead of a task.")
+@click.option(
+    "--log", "log_file", type=click.Path(), help="Transitions in a file, e.g. .npz or .csv, instead of a task."
+)
 @as_json
 def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None, as_json: bool, **flags: Any) -> None:
     """Tell which learner and which step size to take on TASK, for as long as you will learn.
