@@ -2,27 +2,16 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from gradient_dd import cli
 from gradient_dd.cli import options
 from gradient_dd.errors import BadRequestError
 
 COMMAND = str(Path(sys.executable).parent / "gradient-dd")
-
-
-@pytest.fixture
-def own_ctrl_c():
-    """Give pytest its Ctrl-C back after `main` was called in this process."""
-    handler, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
-    yield
-    signal.signal(signal.SIGINT, handler)
-    sys.unraisablehook = hook
 
 
 def call(*arguments, **environment):
@@ -46,24 +35,24 @@ def call(*arguments, **environment):
         (["analyse", "--log", "/"], "Error: A log must be the path of a file. Got '/'."),
     ],
 )
-def test_a_mistake_changes_nothing_and_gets_one_sentence(arguments, sentence, tmp_path, monkeypatch):
+def test_a_mistake_changes_nothing_and_gets_one_sentence(arguments, sentence, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    result = call(*arguments, GRADIENT_DD_MEMORY="1e9")
-    assert result.returncode == 2
-    assert result.stderr.decode().strip().splitlines()[-1].startswith(sentence)
-    assert not result.stdout
+    monkeypatch.setenv("GRADIENT_DD_MEMORY", "1e9")
+    result = command(*arguments)
+    assert result.code == 2
+    assert result.err.strip().splitlines()[-1].startswith(sentence)
+    assert not result.out
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", ["reproduce", "reproduce family", "reproduce shadows", "plot walk", "sweep"])
-def test_a_folder_of_other_things_is_left_alone(command, tmp_path):
+@pytest.mark.parametrize("words", ["reproduce", "reproduce family", "reproduce shadows", "plot walk", "sweep"])
+def test_a_folder_of_other_things_is_left_alone(words, tmp_path, command):
     (tmp_path / "letter.txt").write_text("dear")
-    words = [*command.split(), "--out", str(tmp_path)]
-    words += ["--task", "random_walk", "--learner", "td", "--episodes", "3"] if command == "sweep" else []
-    result = call(*words)
+    study = ["--task", "random_walk", "--learner", "td", "--episodes", "3"] if words == "sweep" else []
+    result = command(*words.split(), "--out", tmp_path, *study)
     rule = "be a new or an empty folder, or one with earlier results"
-    assert f"Error: '--out' must {rule}. Got '{tmp_path}'. Name another one.\n" in result.stderr.decode()
-    assert result.returncode == 2
+    assert result.err.endswith(f"Error: '--out' must {rule}. Got '{tmp_path}'. Name another one.\n")
+    assert result.code == 2
     assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]
 
 
@@ -80,8 +69,9 @@ def test_a_folder_may_be_new_or_empty_or_ours(tmp_path):
         options.folder_at("/")
 
 
-def test_a_large_task_is_shown_without_what_would_take_hours():
-    facts = json.loads(call("show", "random_walk", "n_states=30000", "--json", GRADIENT_DD_MEMORY="1e9").stdout)
+def test_a_large_task_is_shown_without_what_would_take_hours(command, monkeypatch):
+    monkeypatch.setenv("GRADIENT_DD_MEMORY", "1e9")
+    facts = json.loads(command("show", "random_walk", "n_states=30000", "--json").out)
     assert facts["matrices"] == "not computed beyond 2,000 features"
     assert len(facts["true values"]) == 30_000
 
@@ -135,29 +125,30 @@ def test_closed_streams_are_no_error(closed):
     ],
     ids=lambda value: type(value).__name__,
 )
-@pytest.mark.usefixtures("own_ctrl_c")
-def test_an_unexpected_error_is_one_sentence(error, sentence, monkeypatch, capsys):
+def test_an_unexpected_error_is_one_sentence(error, sentence, monkeypatch, command):
     def fail():
         raise error
 
     monkeypatch.setattr("gradient_dd.cli.listing.learner_lines", fail)
-    monkeypatch.setattr(sys, "argv", ["gradient-dd", "list", "learners"])
-    with pytest.raises(SystemExit) as left:
-        cli.main()
-    assert left.value.code == 1
-    written = capsys.readouterr().err
-    assert written.startswith(sentence)
-    assert written.count("\n") == 1
-    assert "\x1b" not in written
+    done = command("list", "learners")
+    assert done.code == 1
+    assert done.err.startswith(sentence)
+    assert done.err.count("\n") == 1
+    assert "\x1b" not in done.err
 
 
-@pytest.mark.usefixtures("own_ctrl_c")
-def test_the_traceback_of_an_unexpected_error_can_be_seen(monkeypatch):
+def test_the_traceback_of_an_unexpected_error_can_be_seen(monkeypatch, command):
     monkeypatch.setattr("gradient_dd.cli.listing.learner_lines", lambda: 1 / 0)
-    monkeypatch.setattr(sys, "argv", ["gradient-dd", "list", "learners"])
     monkeypatch.setenv("GRADIENT_DD_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
-        cli.main()
+        command("list", "learners")
+
+
+def test_an_error_of_ours_that_is_no_bad_request_has_exit_code_1(command, tmp_path):
+    (tmp_path / "a.db").write_text("no store")
+    done = command("status", "--out", tmp_path / "a.db")
+    assert done.code == 1
+    assert done.err.startswith("Error: ")
 
 
 # Ctrl-C
