@@ -430,7 +430,7 @@ def test_hopeless_lines_are_left_and_two_lines_of_a_learner_are_kept():
 )
 def test_a_step_back_is_made_from_an_edge_where_it_costs_little(above, below, back):
     point = Point("td", "R", (0,))
-    stage = stage_of({point: 1.0, point.moved(0, OCTAVE // 2): above, point.moved(0, -OCTAVE // 2): below})
+    stage = stage_of({point: 3.0, point.moved(0, OCTAVE // 2): 3 * above, point.moved(0, -OCTAVE // 2): 3 * below})
     assert stage.stepped_back(point) == (point.moved(0, -OCTAVE // 2) if back else point)
 
 

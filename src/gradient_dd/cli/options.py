@@ -18,7 +18,7 @@ dask_address = click.option("--dask", metavar="ADDRESS", help="A Dask cluster, e
 
 
 def found_file(context: click.Context, parameter: click.Parameter, value: str | None) -> Path:
-    """Return the results file to read: the one named, or in the folder named, or the first default that exists."""
+    """Return the results file to read: `value`, the file in the folder `value`, or the first default that exists."""
     if value is not None:
         return file_at(value)
     places = [Path(FILE), *(Path(folder) / FILE for folder in FOLDERS)]
@@ -26,14 +26,14 @@ def found_file(context: click.Context, parameter: click.Parameter, value: str | 
 
 
 def file_at(value: str) -> Path:
-    """Return the results file that a path means: the path, or the file in the folder that it is."""
+    """Return the results file that a path means: the path itself, or results.db in it if the path is a folder."""
     if not value:
         raise must("The results file", "have a name", value)
     return Path(value) / FILE if os.path.isdir(value) else Path(value)  # noqa: PTH112  (Path.is_dir raises for long names)
 
 
 def folder_at(value: str) -> Path:
-    """Return the folder that a path means, there or not; raise where it holds what is not ours."""
+    """Return the folder that a path means, there or not; raise where the folder holds what is not ours."""
     if not value or os.path.isfile(value):  # noqa: PTH113  (Path.is_file raises for long names)
         raise must("'--out'", "be a folder", Words("a file") if value else value)
     return checked_folder("'--out'", Path(value))
@@ -51,7 +51,7 @@ def checked_folder(name: str, folder: Path) -> Path:
 
 
 def found_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> Path:
-    """Return the folder of results to read: the one named, or the first default that exists."""
+    """Return the folder of results to read: `value`, or the first default that exists."""
     if value is not None:
         return folder_at(value)
     return next((Path(folder) for folder in FOLDERS if (Path(folder) / FILE).is_file()), Path(FOLDERS[0]))
@@ -77,7 +77,7 @@ own_rules = click.option(
 
 
 def written_file(context: click.Context, parameter: click.Parameter, value: Any) -> Path:
-    """Return the results file to write: the one named, or the one in the folder named."""
+    """Return the results file to write: `value`, or the file in the folder `value`."""
     file = file_at(value)
     if file != Path(value):
         checked_folder("'--out'", file.parent)

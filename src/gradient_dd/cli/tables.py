@@ -25,7 +25,7 @@ def text_of(lines: Iterable[str | tuple[Iterable[tuple[str, ...]], tuple[str, ..
 
 
 def printable(text: str) -> str:
-    """Return a text with every character written out that is not seen: escapes, backspaces, marks of direction."""
+    """Return a text with its invisible characters written out: escapes, backspaces, marks of direction."""
     return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)
 
 

@@ -93,7 +93,7 @@ class Analysis:
     of_log: bool = False
 
     def facts(self) -> Facts:
-        """Return all of it as plain data."""
+        """Return the analysis as plain data."""
         advice, rows = self.advice, []
         for place, (one, limits) in enumerate(zip(advice.candidates, self.limits, strict=True)):
             growth = {} if self.growth is None else {"shadow": growth_facts(self.growth[place])}
@@ -150,7 +150,7 @@ def analyse_task(task: Task, request: AnalysisRequest) -> Analysis:
 
 
 def analyse_log(path: str | Path, request: AnalysisRequest) -> Analysis:
-    """Return advice for a log, and how far it can be trusted."""
+    """Return advice for a log, and how far the advice can be trusted."""
     for name in ("episodes", "sampling"):
         if getattr(request, name) is not None:
             rule = "be left out with a log, which is replayed in random order"
@@ -188,7 +188,7 @@ def measured(request: AnalysisRequest, measure: Callable[[], list[Growth | None]
 
 
 def assumptions(task: Task, schedule: Schedule, sampling: str) -> list[Assumption] | None:
-    """Return the theorem's assumptions for Gradient-DD with kappa 1; None where the task is too large to do it soon."""
+    """Return the theorem's assumptions for Gradient-DD with kappa 1; None where the task is too large."""
     if 3 * task.n_states * task.n_features > SMALL:
         return None
     return check_assumptions(task, LEARNERS["gradient_dd"].setting(), schedule, sampling)

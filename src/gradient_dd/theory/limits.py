@@ -112,7 +112,7 @@ def safe_limit(
 
 
 def limit(is_stable: Callable[[float], bool], alpha: float, scale: float, deadline: float = inf) -> float | None:
-    """Return the largest stable step size to a relative 1 %, searched from alpha upwards, or from below it.
+    """Return the largest stable step size to a relative 1 %, searched upwards from alpha or, if need be, from below.
 
     0 where none is stable, inf where all are, None where time is over.
     """
@@ -193,7 +193,7 @@ def says(growth: float, low: float, high: float) -> str:
 
 
 def is_linear(setting: Setting) -> bool:
-    """Return whether a step is linear in the weights, rewards apart: else a copy without rewards is no difference."""
+    """Return whether a step is linear in the weights, rewards apart; else shadows do not grow as learners do."""
     try:
         found = SampleMaps(random_mdp(2, 2, 2), setting).coefficients()
     except BadRequestError:

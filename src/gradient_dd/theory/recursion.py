@@ -83,7 +83,7 @@ def check_assumptions(
 
 
 def step_sizes(task: Task, setting: Setting, schedule: Schedule) -> Assumption:
-    """(A0). The sums are judged by how a schedule decays: like n⁻ᵉ with ½ < e ≤ 1, measured far out."""
+    """Judge (A0). The sums are judged by how a schedule decays: like n⁻ᵉ with ½ < e ≤ 1, measured far out."""
     alphas = setting.values["alpha"] * np.array([schedule.factor(n) for n in range(1, NEAR + 1)])
     decay = decay_of(task, schedule)
     faults = []
@@ -113,7 +113,7 @@ def decay_of(task: Task, schedule: Schedule) -> float:
 
 
 def independence(sampling: str) -> Assumption:
-    """(A1)."""
+    """Judge (A1)."""
     holds = sampling == "iid"
     return Assumption(
         "A1",
@@ -130,7 +130,7 @@ def independence(sampling: str) -> Assumption:
 
 
 def regularity(task: Task) -> Assumption:
-    """(A2), with the ratio: A = E[ρ x (x − γx')ᵀ]."""
+    """Judge (A2), with the ratio: A = E[ρ x (x − γx')ᵀ]."""
     p = task.n_features
     ranks = {name: int(np.linalg.matrix_rank(getattr(task.moments, name))) for name in ("A", "C")}
     holds = min(ranks.values()) == p
@@ -146,7 +146,7 @@ def regularity(task: Task) -> Assumption:
 
 
 def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: str) -> Assumption:
-    """(A3), judged by the mean alone: it is a statement on the process that no table decides."""
+    """Judge (A3) by the mean alone: the assumption is on the process, and no table decides it."""
     if decay_of(task, schedule) > 0:
         slowest = float(recursion_eigenvalues(task, setting).real.min())
         holds = slowest > 0
@@ -160,7 +160,7 @@ def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: st
 
 
 def finite_kappa(task: Task, setting: Setting) -> Assumption:
-    """(A4). Its proof needs ‖x‖² ≤ 1/κ besides, which the paper takes for granted as ‖x‖ ≤ 1/κ."""
+    """Judge (A4). Its proof needs ‖x‖² ≤ 1/κ besides, which the paper takes for granted as ‖x‖ ≤ 1/κ."""
     kappa = setting.values.get("kappa", 0.0)  # GTD2 has none
     largest = float((task.features**2).sum(axis=1).max())
     enough = kappa * largest <= 1

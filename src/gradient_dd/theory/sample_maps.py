@@ -78,7 +78,7 @@ class SampleMaps:
         self.directions = (self._placed(w=along[0]), self._placed(w=along[1]), self._placed(eta=x))
 
     def part(self, name: str) -> slice:
-        """Return where a part of z stands in it; nowhere if the rule does not have it."""
+        """Return the slice of z that holds a part; an empty slice if the rule does not have the part."""
         if name not in self.parts:
             return slice(0, 0)
         begin = self.parts.index(name) * self.task.n_features

@@ -81,7 +81,7 @@ class Ridge(NamedTuple):
     target: Array
 
     def solution(self, kappa: float) -> Array:
-        """z(κ), shape (r,): σ g / (σ² + κ) in every mode, and 0 where σ is 0."""
+        """Return z(κ), shape (r,): σ g / (σ² + κ) in every mode, and 0 where σ is 0."""
         weight = self.singular**2 + kappa
         return np.divide(self.singular * self.target, weight, out=np.zeros_like(weight), where=self.singular > 0)
 
@@ -104,21 +104,21 @@ def ridge(problem: Problem, v: Array) -> Ridge:
 
 
 def penalised_step(problem: Problem, v: Array, kappa: float) -> Array:
-    """w(κ) = (AᵀC⁻¹A + κC)⁻¹ (AᵀC⁻¹b + κC v), shape (p,): the minimiser of J(w) + κ‖w − v‖²_C."""
+    """Return w(κ) = (AᵀC⁻¹A + κC)⁻¹ (AᵀC⁻¹b + κC v), shape (p,): the minimiser of J(w) + κ‖w − v‖²_C."""
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     modes = ridge(problem, v)
     return v + modes.basis @ modes.solution(kappa)
 
 
 def mu_of_kappa(problem: Problem, v: Array, kappa: float) -> float:
-    """μ(κ) = ‖w(κ) − v‖²_C: the radius, squared, of the trust region that a penalty κ amounts to at v."""
+    """Return μ(κ) = ‖w(κ) − v‖²_C: the squared radius of the trust region that a penalty κ amounts to at v."""
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     z = ridge(problem, v).solution(kappa)
     return float(z @ z)
 
 
 def kappa_of_mu(problem: Problem, v: Array, mu: float) -> float:
-    """The κ with μ(κ) = μ: the multiplier of the constraint; 0 where the constraint does not bind, μ ≥ μ(0)."""
+    """Return the κ with μ(κ) = μ: the multiplier of the constraint; 0 where the constraint does not bind, μ ≥ μ(0)."""
     mu = number("'mu'", "be a positive number", mu, low=0.0, positive=True)
     modes = ridge(problem, v)
 
@@ -134,7 +134,7 @@ def kappa_of_mu(problem: Problem, v: Array, mu: float) -> float:
 
 
 def constrained_step(problem: Problem, v: Array, mu: float) -> Array:
-    """The optimum of min J(w) subject to ‖w − v‖²_C ≤ μ, shape (p,). [Q-TDD-2]"""
+    """Return the optimum of min J(w) subject to ‖w − v‖²_C ≤ μ, shape (p,). [Q-TDD-2]"""
     return penalised_step(problem, v, kappa_of_mu(problem, v, mu))
 
 
@@ -169,12 +169,12 @@ def kkt(problem: Problem, v: Array, w: Array, mu: float, kappa: float) -> KKT:
 
 
 def generalised_eigenvalues(problem: Problem) -> Array:
-    """λ of AᵀC⁻¹A u = λ C u, shape (r,), r being the rank of C; largest first."""
+    """Return λ of AᵀC⁻¹A u = λ C u, shape (r,), r being the rank of C; largest first."""
     return ridge(problem, np.zeros(len(moments_of(problem).b))).singular ** 2
 
 
 def contraction_factors(problem: Problem, kappa: float) -> Array:
-    """κ / (κ + λ), shape (r,), the smallest first: what one proximal step leaves of w − w* in every mode.
+    """Return κ / (κ + λ), shape (r,), the smallest first: what one proximal step leaves of w − w* in every mode.
 
     All are below 1 whatever κ, so the proximal step is stable without condition; where λ is 0, nothing is learnt
     and the factor is 1.
@@ -201,17 +201,17 @@ def prox_run(task: Task, kappa: float, steps: int) -> Array:
 
 
 def plain_direction(problem: Problem, w: Array) -> Array:
-    """AᵀC⁻¹(b − A w), shape (p,): the mean step of GTD2 with η at rest, [ng]."""
+    """Return AᵀC⁻¹(b − A w), shape (p,): the mean step of GTD2 with η at rest, [ng]."""
     return -0.5 * exact.mspbe_gradient(w, *moments_of(problem))
 
 
 def natural_direction(problem: Problem, w: Array) -> Array:
-    """C⁻¹AᵀC⁻¹(b − A w), shape (p,): the mean step of natural GTD2 and natural TDC with η at rest."""
+    """Return C⁻¹AᵀC⁻¹(b − A w), shape (p,): the mean step of natural GTD2 and natural TDC with η at rest."""
     return exact.inverse(moments_of(problem).C) @ plain_direction(problem, w)
 
 
 def settled_direction(problem: Problem, w: Array, alpha: float, kappa: float) -> Array:
-    """(I + ακC)⁻¹AᵀC⁻¹(b − A w), shape (p,): what Gradient-DD's mean step settles to when w drifts slowly."""
+    """Return (I + ακC)⁻¹AᵀC⁻¹(b − A w), shape (p,): Gradient-DD's mean step once w drifts slowly."""
     alpha = number("'alpha'", "be a positive number", alpha, low=0.0, positive=True)
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     C = moments_of(problem).C
@@ -219,7 +219,7 @@ def settled_direction(problem: Problem, w: Array, alpha: float, kappa: float) ->
 
 
 def angle(problem: Problem, first: Array, second: Array) -> float:
-    """The angle, in radians, between the changes of the values that two changes of w make, in the norm of D."""
+    """Return the angle, in radians, between the changes of the values that two changes of w make, in the norm of D."""
     C = moments_of(problem).C
     gap = first / sqrt(first @ C @ first) - second / sqrt(second @ C @ second)
     return 2 * asin(min(sqrt(gap @ C @ gap) / 2, 1.0))

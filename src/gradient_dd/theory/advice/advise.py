@@ -35,7 +35,7 @@ class PredictedError(NamedTuple):
     runs: int
 
     def times(self, factor: float) -> "PredictedError":
-        """Return an estimate so many times as large."""
+        """Return the error multiplied by a factor."""
         return PredictedError(self.mean * factor, self.doubt * factor, self.runs)
 
 
@@ -45,7 +45,7 @@ class TunedLearner:
 
     setting        the learner with its parameters
     area, last100  predicted errors: over all points of a run, and at its end
-    refined        False where the first look at it showed a much larger error than the best, so no more was done
+    refined        False where the scout showed an error so much larger than the best that no more was tried
     curve          (runs, bins) errors along the pilot runs
     """
 
@@ -61,12 +61,12 @@ class Advice:
     """What to take, and what it rests on.
 
     best           the advice; None where everything diverged
-    candidates     one for each learner with a finite error, the best first
-    left_out       why a learner has none, by its name
+    candidates     the tuned learners with a finite error, the best first
+    left_out       why a learner is not among the candidates, by its name
     measure        "area" or "last100", what was to be small
     initial_error  the error of the initial weights: that of not learning
     horizon        what the advice is for
-    pilot_horizon  what the pilot ran: a part of it where it is very long. Then `best` is extrapolated
+    pilot_horizon  what the pilot ran: a part of `horizon` where that is very long. Then `best` is extrapolated
     """
 
     best: TunedLearner | None
@@ -78,7 +78,7 @@ class Advice:
     pilot_horizon: Horizon
 
     def error_of(self, one: TunedLearner) -> PredictedError:
-        """Return the error that was to be small."""
+        """Return the predicted error in the measure of the advice."""
         return one.area if self.measure == "area" else one.last100
 
     @property
@@ -140,7 +140,7 @@ def advise_with(pilot: Pilot, measure: str, budget: float, on_progress: OnProgre
 
 
 def coarser(horizon: Horizon) -> Horizon:
-    """Return a horizon with an error every so many steps, not at each of them; it may lose its last few steps."""
+    """Return a horizon with an error every few steps instead of at each step; its last few steps may be lost."""
     if horizon.steps is None or horizon.points <= POINTS:
         return horizon
     every = horizon.steps // POINTS
@@ -154,7 +154,7 @@ def candidate(pilot: Pilot, row: Row) -> TunedLearner:
 
 
 def estimate(errors: Array) -> PredictedError:
-    """Return the mean of errors over runs, and its standard error; with one run that is not known."""
+    """Return the mean of errors over runs with its standard error, which is NaN where there is one run."""
     runs = len(errors)
     return PredictedError(
         float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else float("nan"), runs
@@ -162,7 +162,7 @@ def estimate(errors: Array) -> PredictedError:
 
 
 def changed(chosen: TunedLearner, by: Changes) -> TunedLearner:
-    """Return a candidate for a longer run."""
+    """Return a tuned learner for a longer run."""
     old = chosen.setting
     values = {**old.values, "alpha": old.values["alpha"] * by.alpha}
     return replace(
@@ -174,7 +174,7 @@ def changed(chosen: TunedLearner, by: Changes) -> TunedLearner:
 
 
 def left_out(pilot: Pilot, search: Search) -> dict[str, str]:
-    """Return why a learner has no row, by its name."""
+    """Return why a learner is not among the candidates, by its name."""
     return {name: NOT_TRIED for name in LEARNERS if name not in pilot.spaces} | {
         name: DIVERGED for name in pilot.spaces if name not in search.rows
     }
