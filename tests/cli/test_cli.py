@@ -86,6 +86,8 @@ def test_facts_of_a_task_are_those_of_its_tables():
     assert baird["ratios"] == "target / behaviour"
     assert describe_task(tasks.baird(7, ratios="paper"))["ratios"].startswith("given by the task itself")
     assert walk["discount"] == [1.0]
+    own = describe_task(tasks.from_tables(np.ones((1, 1, 1)), np.ones((1, 1, 1)), 0.9, np.ones((1, 1))))
+    assert (own["summary"], own["file"]) == ("a task of your own", "")
     assert condition(np.diag([4.0, 0.5, 0.0])) == 8.0
     assert condition(np.zeros((2, 2))) == float("inf")
 

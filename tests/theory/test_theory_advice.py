@@ -396,7 +396,7 @@ def test_advice_refuses_what_it_cannot_run():
     for words, sentence in (
         ({"task": tasks.baird(3), "horizon": Horizon(episodes=5)}, "must be given in 'steps'"),
         ({"schedule": 3}, "schedule"),
-        ({"sampling": "some"}, "'sampling' must be"),
+        ({"sampling": "some"}, "'sampling' must be 'trajectory' or 'iid'. Got 'some'."),
         ({"learners": ["tdd"]}, "Unknown learner 'tdd'"),
     ):
         with pytest.raises(BadRequestError, match=sentence):

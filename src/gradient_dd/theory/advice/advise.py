@@ -9,7 +9,6 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.trajectories import SAMPLINGS
 from gradient_dd.errors import must, one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
@@ -109,7 +108,6 @@ def advise(
     """
     horizon.check(task)
     check_schedule(schedule)
-    one_of("'sampling'", sampling, SAMPLINGS)
     rules = list(dict.fromkeys(map(find, learners)))
     squares = np.asarray(task.sparse_features.multiply(task.sparse_features).sum(axis=1)).ravel()
     mean_square, off_policy = float(task.visits @ squares), bool(np.ptp(task.transitions.rho) > 0)
