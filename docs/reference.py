@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import gradient_dd
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 from gradient_dd.evaluation import FINDINGS
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.tasks import TASKS

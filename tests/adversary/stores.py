@@ -12,7 +12,7 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results

@@ -11,7 +11,7 @@ from gradient_dd import tasks, theory
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import constant
 from gradient_dd.learners import LEARNERS
-from tests.adversary.odd import anything, changed
+from tests.adversary.odd import changed
 from tests.adversary.rule import Attack, Case, described
 
 TASKS = (tasks.random_walk(3), tasks.baird(3), tasks.random_mdp(3, 2, 2), tasks.random_mdp(3, 2, 3, episodic=True))
@@ -29,21 +29,15 @@ def good_words(rng: Random) -> dict[str, Any]:
         "setting": LEARNERS[rng.choice(LINEAR)].setting(alpha=rng.choice([0.1, 1e-9, 1e9])),
         "learner": rng.choice(list(LEARNERS)),
         "sampling": rng.choice(["trajectory", "iid"]),
-        "T": np.eye(p),
         "A_eff": np.eye(p),
-        **dict.fromkeys(("first", "second", "v", "w", "x", "x_next"), vector),
+        **dict.fromkeys(("first", "second", "v", "w"), vector),
         "mu": 0.5,
         "kappa": 1.0,
         "alpha": 0.1,
         "zeta": 1.0,
         "kappa_alpha": 0.1,
-        "ridge": 1.0,
         "steps": 5,
-        "kappas": [0.1, 1.0],
         "kappa_alphas": [0.1, 1.0],
-        "reward": 1.0,
-        "discount": 0.9,
-        "rho": 1.0,
         "n_features": p,
         "count": 1,
     }
@@ -56,7 +50,6 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
             "spectral_radius": ("task", "setting", "sampling"),
             "rate": ("task", "setting", "sampling"),
             "mean_square_radius": ("task", "setting", "sampling"),
-            "one_step_map": ("task", "setting"),
             "expected_run": ("task", "setting", "steps", "sampling"),
             "largest_stable_alpha": ("task", "learner", "sampling", "zeta"),
             "best_alpha": ("task", "learner", "sampling"),
@@ -66,14 +59,11 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
             "effective_matrix": ("task", "alpha", "kappa"),
             "flow_rate": ("task", "A_eff", "zeta"),
             "interpolation": ("task", "kappa_alphas", "zeta"),
-            "stability_over_kappa_alpha": ("task", "alpha", "kappas"),
             "expected_recursion": ("task", "setting"),
             "recursion_eigenvalues": ("task", "setting"),
             "rest_point": ("task", "setting"),
-            "sample_recursion": ("setting", "x", "reward", "discount", "x_next", "rho"),
             "check_assumptions": ("task", "setting"),
             "angle": ("problem", "first", "second"),
-            "change_features": ("problem", "T"),
             "constrained_step": ("problem", "v", "mu"),
             "penalised_step": ("problem", "v", "kappa"),
             "contraction_factors": ("problem", "kappa"),
@@ -98,24 +88,11 @@ def attack_theory(rng: Random, folder: Path) -> Case:
     function, arguments = FUNCTIONS[name]
     known = good_words(rng)
     p = known["n_features"]
-    words = changed(rng, {argument: known[argument] for argument in arguments}, {"T": (p, p), "A_eff": (p, p)})
+    words = changed(rng, {argument: known[argument] for argument in arguments}, {"A_eff": (p, p)})
     for long in ("steps", "count"):
         if isinstance(words.get(long), int | np.integer) and 5 < words[long] < 2**63:
             words[long] = 2  # a long run is no mistake
     return Case(f"{name}({described(words)})", lambda: function(**words))
-
-
-def attack_prox(rng: Random, folder: Path) -> Case:
-    """An odd proximal learner, or an odd transition for one."""
-    words = changed(rng, {"n_features": 2, "kappa": 1.0, "ridge": 1.0, "initial_w": 0.0})
-    x = rng.choice([np.ones(2), anything(rng, (2,))])
-
-    def call() -> Any:
-        agent = theory.Prox(**words)
-        agent.update(x, 1.0, 0.0, None)
-        return agent.w
-
-    return Case(f"Prox({described(words)}).update({described({'x': x})})", call)
 
 
 def attack_advice(rng: Random, folder: Path) -> Case:
@@ -131,4 +108,4 @@ def attack_advice(rng: Random, folder: Path) -> Case:
     return Case(f"advise_from_log({described(words)})", lambda: theory.advise_from_log(**words))
 
 
-ATTACKS: dict[str, Attack] = {"theory": attack_theory, "prox": attack_prox, "advice": attack_advice}
+ATTACKS: dict[str, Attack] = {"theory": attack_theory, "advice": attack_advice}

@@ -7,15 +7,16 @@ import pytest
 from click.testing import CliRunner
 
 from gradient_dd import tasks
-from gradient_dd.cli.analysis_page import shadow_lines
-from gradient_dd.cli.group import cli
-from gradient_dd.cli.measured import is_linear, log_shadows, says, task_shadows
+from gradient_dd.cli.commands import cli
 from gradient_dd.engine.log_shadows import RewardlessRows, log_exponents
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.shadows import BLOCK
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import ALPHA, Rule
+from gradient_dd.theory.advice.advise import TunedLearner, estimate
+from gradient_dd.theory.analysis_page import growth_row
+from gradient_dd.theory.limits import Limits, is_linear, log_growth, says, task_growth
 from gradient_dd.theory.log import log_of
 
 
@@ -76,10 +77,10 @@ def test_what_an_exponent_says():
 def test_shadows_of_a_task_find_the_limit_of_one_state():
     """One state, one feature: TD multiplies the shadow by 1 − α(1 − γ), which grows beyond α = 2/(1 − γ) = 20."""
     task = tasks.from_tables(np.ones((1, 1, 1)), np.ones((1, 1, 1)), 0.9, np.ones((1, 1)))
-    td = task_shadows(task, [LEARNERS["td"].setting(alpha=1.0)], "trajectory")[0]
-    assert td["growth"] == pytest.approx(np.log(0.9))
-    assert td["says"] == "shrinks"
-    assert 20 / 1.25 <= td["no growth up to"] <= 20
+    td = task_growth(task, [LEARNERS["td"].setting(alpha=1.0)], "trajectory")[0]
+    assert td.growth == pytest.approx(np.log(0.9))
+    assert td.says == "shrinks"
+    assert 20 / 1.25 <= td.no_growth_up_to <= 20
 
 
 def test_a_rule_that_is_not_linear_is_not_measured(log):
@@ -89,9 +90,9 @@ def test_a_rule_that_is_not_linear_is_not_measured(log):
     clipped = Rule("clipped", "Clipped TD", step, ("w_x",), (ALPHA,), "Ours.", __name__).setting(alpha=0.1)
     assert is_linear(LEARNERS["gradient_dd"].setting())
     assert not is_linear(clipped)
-    assert log_shadows(log, [clipped]) == [None]
-    facts = {"learner": "clipped", "alpha": 0.1, "stable": None, "safe": None, "shadow": None}
-    assert "not measured" in shadow_lines([facts])[0]
+    assert log_growth(log, [clipped]) == [None]
+    one = TunedLearner(clipped, estimate(np.ones(2)), estimate(np.ones(2)), True, np.ones((2, 1)))
+    assert growth_row(one, Limits(None, None, None), None)[2] == "not measured: not linear in w and η"
 
 
 def test_the_command_prints_shadows_beside_the_exact_limits():

@@ -4,15 +4,15 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from gradient_dd import tasks
-from gradient_dd.cli.analysis import Request, analyse_log, analyse_task
-from gradient_dd.cli.analysis_page import facts_page
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
+from gradient_dd.cli.tables import text_of
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.schedules import constant, tapered
@@ -24,6 +24,9 @@ from gradient_dd.tasks.exact import mspbe
 from gradient_dd.theory.advice import advise, advise_from_log
 from gradient_dd.theory.advice.log_pilot import LogPilot
 from gradient_dd.theory.advice.space import spaces_of
+from gradient_dd.theory.analysis import AnalysisRequest, analyse_log, analyse_task
+from gradient_dd.theory.analysis_page import page_lines
+from gradient_dd.theory.limits import Limits
 from gradient_dd.theory.log import log_of, read_log
 
 pytestmark = pytest.mark.xdist_group("kernels of the walk")  # two kernels serve nearly all of this file
@@ -106,9 +109,9 @@ def test_where_the_initial_weights_are_best_the_advice_says_so():
     advice = advise(solved, EPISODES, learners=["td"], budget=QUICK)
     assert not advice.beats_standing_still
     assert advice.best.area.mean < 1e-3  # and it hardly moves
-    facts = analyse_task(solved, Request(episodes=50, learners=("td",)))
-    assert facts["advice"]["beats standing still"] is False
-    assert "Nothing that was tried has a smaller error than the initial weights" in facts_page(facts)
+    found = analyse_task(solved, AnalysisRequest(episodes=50, learners=("td",)))
+    assert found.facts()["advice"]["beats standing still"] is False
+    assert "Nothing that was tried has a smaller error than the initial weights" in text_of(page_lines(found))
 
 
 def test_no_error_cannot_be_beaten_and_no_advice_beats_nothing():
@@ -233,33 +236,27 @@ def test_the_command_prints_advice_as_json_and_reports_progress():
 
 
 def test_the_page_says_what_was_found_and_what_its_signs_mean():
-    facts = analyse_task(tasks.random_walk(3), Request(episodes=60, steps=None, measure="last100"))
-    best = facts["advice"]
-    page = facts_page(facts)
-    assert f"Take {best['learner']} with alpha {best['alpha']:.3g}" in page
-    assert f"initial weights  {facts['initial error']:.4g}" in page
-    untried = ", ".join(facts["left out"])
+    found = analyse_task(tasks.random_walk(3), AnalysisRequest(episodes=60, measure="last100"))
+    advice, best = found.advice, found.advice.best
+    page = text_of(page_lines(found))
+    assert f"Take {best.setting.rule.name} with alpha {best.setting.values['alpha']:.3g}" in page
+    assert f"initial weights  {advice.initial_error:.4g}" in page
+    untried = ", ".join(advice.left_out)
     assert f"{untried}: not among the learners to try. Add --learner NAME to try one." in page
     assert "(A1) fails" in page
     assert "stable, safe: below this alpha" in page
     assert "The pilot ran" not in page
     assert "This alpha is above" not in page
-    facts["candidates"][0] |= {"safe": None, "refined": False}
-    facts["candidates"][1] |= {"safe": 0.0, "stable": float("inf")}
-    best["extrapolated from"] = "7 episodes"
-    page = facts_page(facts)
-    for words in (
-        "?: not computed",
-        "*: far behind",
-        "never",
-        "any",
-        "The pilot ran 7 episodes",
-    ):
+    tried = [replace(advice.candidates[0], refined=False), *advice.candidates[1:]]
+    limits = [Limits(1.0, None, 0.1), Limits(inf, 0.0, 0.1), *found.limits[2:]]
+    cut = replace(advice, candidates=tried, horizon=Horizon(episodes=6000))
+    page = text_of(page_lines(replace(found, advice=cut, limits=limits)))
+    said = "The pilot ran 60 episodes. For 6,000 episodes alpha and the predicted error are extrapolated."
+    for words in ("?: not computed", "*: far behind", "never", "any", said):
         assert words in page
-    for row in facts["candidates"]:
-        row["safe"] = best["alpha"] / 2
-    assert "This alpha is above" in facts_page(facts)
-    assert "so there is no advice" in facts_page(facts | {"advice": None})
+    risky = [one._replace(safe=best.setting.values["alpha"] / 2) for one in found.limits]
+    assert "This alpha is above" in text_of(page_lines(replace(found, limits=risky)))
+    assert "so there is no advice" in text_of(page_lines(replace(found, advice=replace(advice, best=None))))
 
 
 def test_a_rule_of_the_user_s_own_is_analysed_and_shown(rule_file):
@@ -285,7 +282,7 @@ def test_logs_from_files_and_the_command_line(tmp_path):
     np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=",".join(names), comments="")
     logs = [read_log(tmp_path / f"log.{ending}") for ending in ("npz", "csv")]
     assert np.allclose(logs[0].moments.A, logs[1].moments.A)
-    facts = analyse_log(tmp_path / "log.npz", Request(steps=100, learners=("td",)))
+    facts = analyse_log(tmp_path / "log.npz", AnalysisRequest(steps=100, learners=("td",))).facts()
     assert facts["advice"]["learner"] == "td"
     assert facts["measure"] == "last100"
     page = shown("--log", str(tmp_path / "log.csv"), "--steps", "100", "--learner", "td").output
@@ -294,7 +291,7 @@ def test_logs_from_files_and_the_command_line(tmp_path):
 
 
 def test_theory_loads_no_compiler_until_something_is_run():
-    program = "import sys, gradient_dd.theory, gradient_dd.cli.analysis; sys.exit('numba' in sys.modules)"
+    program = "import sys, gradient_dd.theory.analysis_page; sys.exit('numba' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 

@@ -10,7 +10,7 @@ from benchmarks import stream, traced
 from gradient_dd import Learner, bench
 from gradient_dd.bench import paper
 from gradient_dd.bench.baselines import LEARNERS_IN_C, c_call, library, plain_call
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 from gradient_dd.engine import reference
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import LEARNERS

@@ -1,82 +1,159 @@
-"""The command line, as a user meets it: in a process of its own."""
+"""The command line: what commands print of learners, tasks, results and kernels, and the sentence for each mistake."""
 
 import json
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from gradient_dd import __version__
+from gradient_dd import __version__, tasks
 from gradient_dd.cli.commands import COMMANDS
+from gradient_dd.cli.listing import block, condition, describe_learner, describe_task
+from gradient_dd.cli.tables import finite, json_text, printable, table, text_of
 from gradient_dd.learners import LEARNERS
+from gradient_dd.studies import load_rule
 from gradient_dd.tasks import TASKS
 
-COMMAND = [str(Path(sys.executable).parent / "gradient-dd")]
+ROOT = Path(__file__).parents[2]
+SCRIPT = str(Path(sys.executable).parent / "gradient-dd")
 
 
-def call(*arguments):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("program", [[SCRIPT], [sys.executable, "-m", "gradient_dd.cli"]], ids=["script", "module"])
+def test_the_program_starts_both_ways(program):
+    shown = subprocess.run([*program, "--version"], capture_output=True, text=True, check=True)
+    assert shown.stdout == f"gradient-dd, version {__version__}\n"
 
 
-def test_help_and_version():
-    assert "show gradient_dd" in call("--help").stdout
-    assert call("--version").stdout == f"gradient-dd, version {__version__}\n"
-    for command in COMMANDS:
-        assert call(command.name, "--help").returncode == 0
+def test_help_and_version(command):
+    assert "show gradient_dd" in command("--help").out
+    assert command("-h") == command("--help")
+    assert command("--version").out == f"gradient-dd, version {__version__}\n"
+    for one in COMMANDS:
+        assert command(one.name, "--help").code == 0
 
 
-def test_list_names_everything():
-    output = call("list").stdout
+def test_list_names_everything(command):
+    output = command("list").out
     assert all(name in output for name in (*LEARNERS, *TASKS))
-    listed = json.loads(call("list", "tasks", "--json").stdout)
+    assert [line for line in output.splitlines() if not line.startswith(" ")] == ["learners:", "tasks:", "figures:"]
+    learners = command("list", "learners").out.splitlines()
+    width = max(map(len, LEARNERS))
+    assert learners[1:] == [f"  {name:{width}}  {rule.summary}" for name, rule in LEARNERS.items()]
+    listed = json.loads(command("list", "tasks", "--json").out)
+    parameters = ", ".join(f"{one.name}={one.default!r}" for one in signature(tasks.random_walk).parameters.values())
     assert list(listed) == ["tasks"]
     assert list(listed["tasks"]) == list(TASKS)
+    assert listed["tasks"]["random_walk"].endswith(f" ({parameters})")
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_show_a_learner(name):
-    facts = json.loads(call("show", name, "--json").stdout)
+def test_show_a_learner(name, command):
+    facts = json.loads(command("show", name, "--json").out)
     rule = LEARNERS[name]
     assert facts["equation"] == rule.equation.splitlines()
     assert list(facts["parameters"]) == list(rule.defaults)
     assert facts["file"] == f"gradient_dd/learners/{name}.py"
+    assert facts["cost of a step"] == ("O(p²)" if rule.natural else "O(non-zeros)")
+    assert isinstance(facts["rho_mode"], dict) == rule.has_rho_mode
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_show_a_task(name):
-    facts = json.loads(call("show", name, "--json").stdout)
+def test_show_a_task(name, command):
+    facts = json.loads(command("show", name, "--json").out)
     assert sum(facts["visits d"]) == pytest.approx(1)
     assert facts["file"] == f"gradient_dd/tasks/{name}.py"
-    text = call("show", name).stdout
+    text = command("show", name).out
     assert "condition number of A" in text
+    assert "\nmatrices: " not in text
 
 
-def test_show_a_task_of_another_size():
-    facts = json.loads(call("show", "random_walk", "n_states=40", "features=linear", "--json").stdout)
+def test_show_a_task_of_another_size(command):
+    facts = json.loads(command("show", "random_walk", "n_states=40", "features=linear", "--json").out)
     assert facts["expected length of an episode"] == pytest.approx(420)
     assert facts["features"] == "11, rank 11"
-    assert json.loads(call("show", "random_mdp", "episodic=true", "discount=0.5", "--json").stdout)["states"]
+    assert json.loads(command("show", "random_mdp", "episodic=true", "discount=0.5", "--json").out)["states"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["show", "gradient-dd"], "Error: Unknown learner or task 'gradient-dd'. Did you mean 'gradient_dd'?"),
-        (["show", "xyzzy"], "Error: Unknown learner or task 'xyzzy'. Known: td, gtd, "),
-        (["show", "baird", "n_states=2"], "Error: 'n_states' must be a whole number, 3 or more. Got 2."),
-        (["show", "baird", "n_states"], "Error: A parameter must be written NAME=VALUE. Got 'n_states'."),
-        (["show", "baird", "size=3"], "Error: Unknown parameter of baird: 'size'."),
-        (["show", "baird", "name=3"], "Error: Unknown parameter of baird: 'name'."),
-        (["show", "td", "alpha=3"], "Error: A learner must be shown by its name alone. Got 'alpha=3'."),
-        (["reproduce", "wak"], "Error: Unknown figure 'wak'. Did you mean 'walk'?"),
-        (["list", "things"], "'things' is not one of"),
-        (["lisst"], "No such command 'lisst'"),
-    ],
-)
-def test_a_mistake_gets_one_sentence_and_exit_code_2(arguments, sentence):
-    result = call(*arguments)
-    assert result.returncode == 2
-    assert sentence in result.stderr
-    assert "Traceback" not in result.stderr
-    assert not result.stdout
+def test_facts_of_a_task_are_those_of_its_tables():
+    walk, baird = describe_task(tasks.random_walk(5)), describe_task(tasks.baird(7))
+    assert (walk["states"], walk["actions"], walk["policies"]) == ("5 and 2 terminal", 2, "on-policy")
+    assert (baird["policies"], baird["expected length of an episode"]) == ("off-policy", "episodes never end")
+    assert (baird["rank of A"], baird["features"]) == (7, "8, rank 7")
+    assert baird["smallest real part of the eigenvalues of A"] < 0 < walk["smallest real part of the eigenvalues of A"]
+    assert baird["ratios"] == "target / behaviour"
+    assert describe_task(tasks.baird(7, ratios="paper"))["ratios"].startswith("given by the task itself")
+    assert walk["discount"] == [1.0]
+    own = describe_task(tasks.from_tables(np.ones((1, 1, 1)), np.ones((1, 1, 1)), 0.9, np.ones((1, 1))))
+    assert (own["summary"], own["file"]) == ("a task of your own", "")
+    assert condition(np.diag([4.0, 0.5, 0.0])) == 8.0
+    assert condition(np.zeros((2, 2))) == float("inf")
+
+
+def test_facts_as_text():
+    assert block("a", {"b": "c"}) == "a:\n  b: c"
+    assert block("a", ["b", "c"]) == "a:\n  b\n  c"
+    assert block("a", [1.0, 0.123456]) == "a: 1 0.1235"
+    assert block("a", [float(i) for i in range(12)]) == "a: 0 1 2 3 4 5 6 7 8 9 10 11"
+    assert block("a", [float(i) for i in range(13)]) == "a: 0 1 2 3 4 5 … 8 9 10 11 12"
+    assert block("a", 1 / 3) == "a: 0.333333"
+    assert block("a", 7) == "a: 7"
+
+
+def test_facts_of_a_learner_name_the_file_of_its_rule(tmp_path):
+    td = LEARNERS["td"]
+    alpha = td.parameters[0]
+    assert describe_learner(td)["parameters"]["alpha"] == f"{alpha.meaning}; {alpha.legal}, default {alpha.default:g}"
+    (tmp_path / "mine.py").write_text((ROOT / "examples" / "my_rule.py").read_text())
+    assert describe_learner(load_rule(f"{tmp_path / 'mine.py'}:TDC_DD"))["file"] == str(tmp_path / "mine.py")
+
+
+def test_text_in_columns_and_data():
+    assert table([("a", "bb"), ("ccc", "d")], ("x", "y")) == "x    y\na    bb\nccc  d"
+    assert text_of(["one", ([("a",)], ("x",)), ""]) == "one\nx\na\n"
+    assert printable("a\x1b[1m\nβ\u202e") == "a\\x1b[1m\nβ\\u202e"
+    assert finite({"a": [float("nan"), (1.0, float("inf"))], "b": "nan"}) == {"a": [None, [1.0, None]], "b": "nan"}
+    assert json.loads(json_text({"a": float("-inf")})) == {"a": None}
+
+
+MISTAKES = [
+    (["show", "gradient-dd"], "Error: Unknown learner or task 'gradient-dd'. Did you mean 'gradient_dd'?"),
+    (["show", "xyzzy"], "Error: Unknown learner or task 'xyzzy'. Known: td, gtd, "),
+    (["show", "baird", "n_states=2"], "Error: 'n_states' must be a whole number, 3 or more. Got 2."),
+    (["show", "baird", "n_states"], "Error: A parameter must be written NAME=VALUE. Got 'n_states'."),
+    (["show", "baird", "=3"], "Error: A parameter must be written NAME=VALUE. Got '=3'."),
+    (["show", "baird", "size=3"], "Error: Unknown parameter of baird: 'size'."),
+    (["show", "baird", "name=3"], "Error: Unknown parameter of baird: 'name'."),
+    (["show", "td", "alpha=3"], "Error: A learner must be shown by its name alone. Got 'alpha=3'."),
+    (["reproduce", "wak"], "Error: Unknown figure 'wak'. Did you mean 'walk'?"),
+    (["bench", "--task", "wlak"], "Error: Unknown task of the benchmark 'wlak'."),
+    (["list", "things"], "'things' is not one of"),
+    (["lisst"], "No such command 'lisst'"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), MISTAKES, ids=[" ".join(words) for words, _ in MISTAKES])
+def test_a_mistake_gets_one_sentence_and_exit_code_2(words, sentence, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = command(*words)
+    assert done.code == 2
+    assert sentence in done.err
+    assert "Traceback" not in done.err
+    assert not done.out
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_of_kernels_is_shown_and_cleared(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADIENT_DD_CACHE", str(tmp_path))
+    facts = json.loads(command("cache", "--json").out)
+    assert (facts["folder"], facts["kernels"], facts["bytes"]) == (str(tmp_path), 0, 0)
+    assert "removed" not in facts
+    assert command("cache").out.startswith(
+        f"0 kernels, 0.0 MB of at most {facts['limit'] / 1e6:.0f} MB, in {tmp_path}."
+    )
+    assert command("cache", "--clear").out == f"0 kernels removed from {tmp_path}.\n"
+    assert json.loads(command("cache", "--clear", "--json").out)["removed"] == 0
+    monkeypatch.setenv("GRADIENT_DD_CACHE", "off")
+    assert command("cache").out == "No kernels are kept: GRADIENT_DD_CACHE is off.\n"

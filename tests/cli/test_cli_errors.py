@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gradient_dd import cli
+from gradient_dd.cli import options
+from gradient_dd.errors import BadRequestError
 
 COMMAND = str(Path(sys.executable).parent / "gradient-dd")
 
@@ -34,17 +35,43 @@ def call(*arguments, **environment):
         (["analyse", "--log", "/"], "Error: A log must be the path of a file. Got '/'."),
     ],
 )
-def test_a_mistake_changes_nothing_and_gets_one_sentence(arguments, sentence, tmp_path, monkeypatch):
+def test_a_mistake_changes_nothing_and_gets_one_sentence(arguments, sentence, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
-    result = call(*arguments, GRADIENT_DD_MEMORY="1e9")
-    assert result.returncode == 2
-    assert result.stderr.decode().strip().splitlines()[-1].startswith(sentence)
-    assert not result.stdout
+    monkeypatch.setenv("GRADIENT_DD_MEMORY", "1e9")
+    result = command(*arguments)
+    assert result.code == 2
+    assert result.err.strip().splitlines()[-1].startswith(sentence)
+    assert not result.out
     assert not list(tmp_path.iterdir())
 
 
-def test_a_large_task_is_shown_without_what_would_take_hours():
-    facts = json.loads(call("show", "random_walk", "n_states=30000", "--json", GRADIENT_DD_MEMORY="1e9").stdout)
+@pytest.mark.parametrize("words", ["reproduce", "reproduce family", "reproduce shadows", "plot walk", "sweep"])
+def test_a_folder_of_other_things_is_left_alone(words, tmp_path, command):
+    (tmp_path / "letter.txt").write_text("dear")
+    study = ["--task", "random_walk", "--learner", "td", "--episodes", "3"] if words == "sweep" else []
+    result = command(*words.split(), "--out", tmp_path, *study)
+    rule = "be a new or an empty folder, or one with earlier results"
+    assert result.err.endswith(f"Error: '--out' must {rule}. Got '{tmp_path}'. Name another one.\n")
+    assert result.code == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_folder_may_be_new_or_empty_or_ours(tmp_path):
+    assert options.checked_folder("'--out'", tmp_path / "new") == tmp_path / "new"
+    for held in (".hidden", *options.OURS, "letter.txt"):
+        (tmp_path / held).touch()
+        assert options.checked_folder("'--out'", tmp_path) == tmp_path
+    for name in options.OURS:
+        (tmp_path / name).unlink()
+    with pytest.raises(BadRequestError):
+        options.checked_folder("'--out'", tmp_path)
+    with pytest.raises(BadRequestError):
+        options.folder_at("/")
+
+
+def test_a_large_task_is_shown_without_what_would_take_hours(command, monkeypatch):
+    monkeypatch.setenv("GRADIENT_DD_MEMORY", "1e9")
+    facts = json.loads(command("show", "random_walk", "n_states=30000", "--json").out)
     assert facts["matrices"] == "not computed beyond 2,000 features"
     assert len(facts["true values"]) == 30_000
 
@@ -98,24 +125,106 @@ def test_closed_streams_are_no_error(closed):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_an_unexpected_error_is_one_sentence(error, sentence, monkeypatch, capsys):
+def test_an_unexpected_error_is_one_sentence(error, sentence, monkeypatch, command):
     def fail():
         raise error
 
     monkeypatch.setattr("gradient_dd.cli.listing.learner_lines", fail)
-    monkeypatch.setattr(sys, "argv", ["gradient-dd", "list", "learners"])
-    with pytest.raises(SystemExit) as left:
-        cli.main()
-    assert left.value.code == 1
-    written = capsys.readouterr().err
-    assert written.startswith(sentence)
-    assert written.count("\n") == 1
-    assert "\x1b" not in written
+    done = command("list", "learners")
+    assert done.code == 1
+    assert done.err.startswith(sentence)
+    assert done.err.count("\n") == 1
+    assert "\x1b" not in done.err
 
 
-def test_the_traceback_of_an_unexpected_error_can_be_seen(monkeypatch):
+def test_the_traceback_of_an_unexpected_error_can_be_seen(monkeypatch, command):
     monkeypatch.setattr("gradient_dd.cli.listing.learner_lines", lambda: 1 / 0)
-    monkeypatch.setattr(sys, "argv", ["gradient-dd", "list", "learners"])
     monkeypatch.setenv("GRADIENT_DD_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
-        cli.main()
+        command("list", "learners")
+
+
+def test_an_error_of_ours_that_is_no_bad_request_has_exit_code_1(command, tmp_path):
+    (tmp_path / "a.db").write_text("no store")
+    done = command("status", "--out", tmp_path / "a.db")
+    assert done.code == 1
+    assert done.err.startswith("Error: ")
+
+
+# Ctrl-C
+
+INTERRUPT = """
+import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+from gradient_dd.cli import main
+
+def ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
+
+class Dropping:  # an exception in a destructor is dropped
+    def __del__(self):
+        ctrl_c()
+        while True:
+            pass
+
+class Import:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            sys.meta_path.remove(self)
+            act()
+
+{when}
+sys.argv = ["gradient-dd", *{words}]
+main()
+"""
+AT_IMPORT = "module, act = {!r}, {}; sys.meta_path.insert(0, Import())"
+WALK = ["--task", "random_walk:n_states=3", "--learner", "td", "--alpha", "0.1", "--episodes", "5", "--runs", "1"]
+AT_END = "import click; echo = click.echo; click.echo = lambda *a, **k: (echo(*a, **k), sys.stdout.flush(), ctrl_c())"
+
+
+def interrupted(when, *words):
+    """Run a command that gets Ctrl-C at some moment; return what it left."""
+    code = INTERRUPT.format(when=when, words=words)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("act", ["ctrl_c", "Dropping"])
+@pytest.mark.parametrize(
+    "module", ["click", "gradient_dd.cli.commands.show", "numpy", "numpy.linalg", "scipy.sparse", "gradient_dd.tasks"]
+)
+def test_ctrl_c_ends_every_import_with_a_sentence(module, act):
+    result = interrupted(AT_IMPORT.format(module, act), "show", "baird")
+    assert (result.returncode, result.stderr.strip(), result.stdout) == (1, "Stopped.", "")
+
+
+def test_ctrl_c_after_the_last_word_changes_nothing():
+    result = interrupted("import atexit; atexit.register(ctrl_c)", "list", "learners")
+    assert (result.returncode, result.stderr) == (0, "")
+    stopped = interrupted(f"import atexit; atexit.register(ctrl_c); {AT_END}", "list", "learners")
+    assert (stopped.returncode, stopped.stderr.strip()) == (1, "Stopped.")
+
+
+def test_ctrl_c_while_an_error_is_printed_changes_nothing():
+    hit = "out = sys.stderr.write; sys.stderr.write = lambda text: (out(text), ctrl_c())[0]"
+    result = interrupted(hit, "show", "xyzzy")
+    assert result.returncode == 2
+    assert result.stderr.startswith("Error: Unknown learner or task 'xyzzy'.")
+    assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c_in_a_sweep_says_what_is_kept(tmp_path):
+    hit = AT_IMPORT.format("gradient_dd.engine.lanes", "lambda: threading.Timer(0.0, ctrl_c).start()")
+    during = "from gradient_dd.studies import sweep; sweep.run = lambda *a, **k: ctrl_c()"
+    for when, kept in ((during, True), (hit, False)):
+        result = interrupted(when, "sweep", *WALK, "--out", str(tmp_path / "a.db"))
+        assert result.returncode == 1
+        sentence = f"What was committed is kept in {tmp_path / 'a.db'}; run the same command to resume."
+        last = result.stderr.splitlines()[-1]
+        assert last == f"Stopped. {sentence}" if kept else last.startswith("Stopped.")
+        assert "Traceback" not in result.stderr
+
+
+def test_a_job_in_the_background_keeps_ignoring_ctrl_c():
+    ignored = "signal.signal(signal.SIGINT, signal.SIG_IGN); " + AT_IMPORT.format("numpy", "ctrl_c")
+    result = interrupted(ignored, "list", "learners")
+    assert (result.returncode, result.stderr) == (0, "")

@@ -64,7 +64,7 @@ def first(text, **how):
     print(text, "numpy" in sys.modules, "numba" in sys.modules)
     raise SystemExit
 click.echo = first
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 cli(["reproduce", "walk"], standalone_mode=False)
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

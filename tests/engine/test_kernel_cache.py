@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from gradient_dd import tasks
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 from gradient_dd.engine import kernel_folder
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernels import keep

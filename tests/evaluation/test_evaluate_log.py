@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import gradient_dd as gdd
 from gradient_dd import BadRequestError
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.stream.log.columns import find_columns
 from gradient_dd.stream.log.rows import RowReader

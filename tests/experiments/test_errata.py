@@ -20,8 +20,7 @@ from gradient_dd.experiments.paper.studies import BAIRD_ZETAS, BOYAN_ALPHAS, STU
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.learner import Learner
 from gradient_dd.testing import expected_move
-from gradient_dd.theory.prox import prox_run
-from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, kkt, mu_of_kappa
+from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, kkt, mu_of_kappa, prox_run
 
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs/errata.md"

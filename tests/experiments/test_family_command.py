@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 from gradient_dd.errors import GradientDDError
 from gradient_dd.experiments.family.grids import SETTINGS
 from gradient_dd.experiments.family.problems import Problem, Scale

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from gradient_dd import tasks
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 from gradient_dd.engine import ladder
 from gradient_dd.engine.choosing import Chosen
 from gradient_dd.experiments.shadows import cases as shadows_cases

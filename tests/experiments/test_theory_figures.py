@@ -7,12 +7,11 @@ from gradient_dd import LEARNERS, BadRequestError, tasks
 from gradient_dd.experiments.paper.drawings import baird_frozen_mode, draw_drawing, expected_runs, stability_maps
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.theory import expected_run, rate
-from gradient_dd.theory.bias import steady_state_bias
 from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.effective import averaged_matrix, diverging_mdps, flow_rate
 from gradient_dd.theory.mean_square import largest_safe_alpha
 from gradient_dd.theory.rate_planes import RatePlane, SquarePlane, flow_edge
-from gradient_dd.theory.stability import largest_stable_alpha
+from gradient_dd.theory.stability import largest_stable_alpha, steady_state_bias
 
 GRADIENT_DD = LEARNERS["gradient_dd"]
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from gradient_dd import Learner
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "gradient_dd"

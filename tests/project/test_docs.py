@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gradient_dd.cli.commands import COMMANDS
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import COMMANDS, cli
 from gradient_dd.experiments.paper.claims import CLAIMS
 from gradient_dd.experiments.paper.figures import FIGURES
 from gradient_dd.experiments.paper.studies import STUDIES

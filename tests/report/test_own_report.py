@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 from gradient_dd.errors import BadRequestError
 from gradient_dd.report.own_study import report_folder, report_stored
 from gradient_dd.studies.store import Store

@@ -24,11 +24,10 @@ SETTING = LEARNERS["gradient_dd"].setting(alpha=0.1)
         (lambda: theory.natural_direction(WALK, 3), "'w' must be a vector. Got shape ()."),
         (lambda: theory.natural_direction(WALK, [10**400]), "'w' must be numbers."),
         (lambda: theory.natural_direction(WALK, [0.0, 1.0]), "The shape of 'w' must be (3,). Got (2,)."),
-        (lambda: theory.change_features(WALK, np.ones((3, 2))), "The shape of 'T' must be (3, 3). Got (3, 2)."),
+        (lambda: theory.flow_rate(WALK, np.ones((3, 2))), "The shape of 'A_eff' must be (3, 3). Got (3, 2)."),
         (lambda: theory.interpolation(WALK, 3.0), "'kappa_alphas' must be a vector. Got shape ()."),
         (lambda: theory.expected_run(WALK, SETTING, 10**30), "'steps' must be a whole number from 0 to 10"),
         (lambda: theory.prox_run(WALK, 1.0, 10**14), "The weights of 100000000000000 steps must take at most "),
-        (lambda: theory.Prox(10**6, 1.0), "A Prox of 1000000 features must take at most "),
     ],
 )
 def test_an_odd_argument_gets_one_sentence(call, sentence):

@@ -18,7 +18,6 @@ from gradient_dd.theory import (
     best_alpha,
     expected_run,
     largest_stable_alpha,
-    one_step_map,
     rate,
     spectral_radius,
     stability,
@@ -82,6 +81,12 @@ def likelihood(task):
     return task.behaviour[task.outcomes.state, task.outcomes.action] * task.outcomes.probability
 
 
+def mean_step(task, setting):
+    """Return M and c of the i.i.d. mean step E[z'] = M E[z] + c."""
+    operator = MeanOperator(task, setting, "iid")
+    return operator.matrix().toarray(), operator.offset(np.ones(1))[0]
+
+
 def enumerated(task, setting, steps, schedule=constant):
     """Return E[w] after so many steps, (p,), by following every trajectory there is."""
     likely, row, next_row = likelihood(task), task.transitions.row, task.transitions.next_row
@@ -105,10 +110,13 @@ def test_the_sample_map_of_every_outcome_is_the_learner_s_step(setting, seed):
     task, rng = small_task(seed), np.random.default_rng(seed)
     maps, weights = SampleMaps(task, setting), fresh_weights(task, setting)
     weights.w, weights.eta, weights.w_prev = rng.standard_normal((3, task.n_features))
-    for o in range(len(task.outcomes.state)):
-        M, c = maps.dense(o, factor=0.7)
+    slopes, constants, _ = maps.coefficients(0.7)
+    before = flat(maps.parts, weights)
+    for o, change in enumerate(maps.changes(0.7)):
+        along = np.vstack([rows[[o]].toarray() for rows in maps.directions])
+        c = along.T @ (constants[:, o] + slopes[:, 0, o] * task.transitions.reward[o])
         made = flat(maps.parts, stepped(task, setting, weights, o, factor=0.7))
-        assert np.allclose(M @ flat(maps.parts, weights) + c, made, rtol=0, atol=1e-12)
+        assert np.allclose(maps.carried @ before + change @ before + c, made, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -120,7 +128,7 @@ def test_the_mean_step_is_the_mean_of_the_learner_s_steps(setting, seed):
     parts = SampleMaps(task, setting).parts
     q = task.visits[task.transitions.row] * likelihood(task)
     mean = sum(q[o] * flat(parts, stepped(task, setting, weights, o)) for o in range(len(q)))
-    M, c = one_step_map(task, setting)
+    M, c = mean_step(task, setting)
     assert np.abs(M @ flat(parts, weights) + c - mean).max() < 1e-10
 
 
@@ -137,7 +145,7 @@ def test_along_a_trajectory_the_mean_is_not_that_of_independent_draws():
     """Were the correlation of successive steps left out, the test above would fail."""
     task, setting = small_task(5), LEARNERS["gradient_dd"].setting(alpha=0.2)
     start = MeanOperator(task, setting).start()
-    M, c = one_step_map(task, setting)
+    M, c = mean_step(task, setting)
     z = start.mean.sum(axis=0)
     for _ in range(3):
         z = M @ z + c
@@ -188,7 +196,7 @@ def test_a_rule_that_is_not_affine_is_refused():
     for step, moves in ((clipped, ("w_x",)), (fading, ("w_x", "eta_x", "eta_eta"))):
         rule = Rule("mine", "mine", step, moves, (ALPHA, ZETA), "A test.", module=__name__)
         with pytest.raises(BadRequestError, match="The step of the rule 'mine' must be affine in delta"):
-            one_step_map(small_task(0), rule.setting())
+            MeanOperator(small_task(0), rule.setting(), "iid").matrix()
 
 
 def test_bad_requests_are_one_sentence():

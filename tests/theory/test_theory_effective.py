@@ -11,11 +11,15 @@ from gradient_dd.theory import (
     flow_rate,
     interpolation,
     rate,
-    stability_over_kappa_alpha,
 )
-from gradient_dd.theory.sampled_rates import measured_rate, rate_row, slowest_mode
+from trials.sampled_rates import measured_rate, rate_row, slowest_mode
 
 GRADIENT_DD = LEARNERS["gradient_dd"]
+
+
+def rates_of(task, alpha, kappas):
+    """Return the exact rate of Gradient-DD's mean along trajectories at every κ."""
+    return np.array([rate(task, GRADIENT_DD.setting(alpha=alpha, kappa=kappa)) for kappa in kappas])
 
 
 def columns(task):
@@ -58,7 +62,7 @@ def test_both_matrices_agree_to_leading_order():
 @pytest.mark.parametrize("kappa_alpha", [0.02, 0.1])
 def test_the_exact_rate_is_that_of_the_averaged_flow_as_alpha_vanishes(kappa_alpha, episodic):
     task, alpha = tasks.random_mdp(n_states=5, n_features=3, seed=1, episodic=episodic), 1e-6
-    exact = stability_over_kappa_alpha(task, alpha, [kappa_alpha / alpha])[0] / alpha
+    exact = rates_of(task, alpha, [kappa_alpha / alpha])[0] / alpha
     flow = flow_rate(task, averaged_matrix(task, kappa_alpha))
     assert exact == pytest.approx(flow, rel=1e-3)
     assert abs(flow / flow_rate(task, task.moments.A) - 1) > 0.01
@@ -79,7 +83,7 @@ def test_off_policy_safety_is_lost_where_td_diverges():
         found = interpolation(task, [kappa_alpha])
         assert found.td < 0 < found.gtd2
         assert found.effective[0] < 0
-        rates = stability_over_kappa_alpha(task, alpha, [0, kappa_alpha / alpha])
+        rates = rates_of(task, alpha, [0, kappa_alpha / alpha])
         assert rates[1] < 0 < rates[0]
         assert rate(task, GRADIENT_DD.setting(alpha=alpha, kappa=kappa_alpha / alpha), "iid") > 0
 
@@ -91,7 +95,7 @@ def test_on_baird_s_counterexample_safety_stays_and_speed_is_lost():
     assert found.td < 0
     assert (found.effective > 0).all()
     assert (np.diff(found.effective) < 0).all()
-    exact = stability_over_kappa_alpha(task, alpha, kappa_alphas / alpha) / alpha
+    exact = rates_of(task, alpha, kappa_alphas / alpha) / alpha
     assert np.allclose(exact, found.effective, rtol=0.01, atol=0)
 
 

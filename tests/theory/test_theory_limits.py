@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from gradient_dd import tasks
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.learners.rule import ALPHA
-from gradient_dd.theory.largest_stable import bisected, largest_stable
 from gradient_dd.theory.limits import ScaledSquare, exact_limits, limit
 from gradient_dd.theory.mean_square import SquareOperator, largest_safe_alpha
-from gradient_dd.theory.stability import in_row_space, largest_stable_alpha, rate
+from gradient_dd.theory.stability import bisected, in_row_space, largest_stable, largest_stable_alpha, rate
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1.0001, 100), st.floats(1e-4, 0.1))

@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from gradient_dd import exact, tasks
-from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError
 from gradient_dd.experiments.paper.exact_statements import bootstrapped_boyan
-from gradient_dd.theory.prox import Prox, prox_run
 from gradient_dd.theory.trust_region import (
     constrained_step,
     contraction_factors,
@@ -20,6 +18,7 @@ from gradient_dd.theory.trust_region import (
     kkt,
     mu_of_kappa,
     penalised_step,
+    prox_run,
 )
 
 KAPPAS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
@@ -175,61 +174,9 @@ def test_a_proximal_run_is_stable_where_gradient_dd_is_not():
     assert np.abs(np.linalg.eigvals(companion)).max() > 100
 
 
-def feed(agent, task, steps, sparse=False):
-    """Feed a learner the first steps of a task's stream."""
-    rows = task.row_features.toarray()
-    row, next_row, reward, discount, rho, _ = task.transitions
-    for o in Stream(task).take(steps):
-        x, x_next = rows[row[o]], rows[next_row[o]]
-        if sparse:
-            x, x_next = ((np.flatnonzero(x), x[x != 0]), (np.flatnonzero(x_next), x_next[x_next != 0]))
-        agent.update(x, reward[o], discount[o], None if discount[o] == 0 else x_next, rho[o])
-    return agent
-
-
-@pytest.mark.parametrize("task", [tasks.random_walk(5), tasks.random_mdp(seed=3, episodic=True)], ids=str)
-def test_prox_on_a_stream_approaches_the_fixed_point(task):
-    """It follows the solution of its own means, whose error falls as 1/√n: by 6.3 from 200 to 8000 steps, about."""
-    agents = [feed(Prox(task.n_features, kappa=1.0), task, steps) for steps in (200, 8000)]
-    first, last = (np.abs(task.features @ (agent.w - task.fixed_point)).max() for agent in agents)
-    assert last < first / 4
-    A, b, _ = agents[-1].moments
-    assert np.abs(task.features @ (agents[-1].w - np.linalg.solve(A, b))).max() < 2e-3
-    for mean, moment in zip(agents[-1].moments, task.moments, strict=True):
-        assert np.allclose(mean, moment, atol=0.1 * np.abs(moment).max())
-
-
-def test_prox_is_the_printed_step_on_its_means():
-    task = tasks.random_mdp(seed=3)
-    agent = feed(Prox(task.n_features, kappa=0.7, ridge=0.1), task, 50)
-    before = agent.w.copy()
-    x, x_next, reward, discount, rho = *np.random.default_rng(1).standard_normal((2, task.n_features)), 0.4, 0.9, 1.5
-    delta = agent.update(x, reward, discount, x_next, rho)
-    assert delta == pytest.approx(reward + discount * x_next @ before - x @ before)
-    A, b, C = agent.moments
-    S = A.T @ np.linalg.inv(C)
-    assert agent.w == pytest.approx(np.linalg.solve(S @ A + 0.7 * C, S @ b + 0.7 * C @ before), rel=1e-8)
-
-
-def test_prox_takes_sparse_features_as_dense_and_predicts():
-    task = tasks.boyan_chain(4)
-    dense, sparse = (feed(Prox(4, kappa=1.0), task, 300, sparse=kind) for kind in (False, True))
-    assert np.array_equal(dense.w, sparse.w)
-    assert dense.predict(task.features) == pytest.approx(task.features @ dense.w)
-    assert dense.predict(([0], [2.0])) == pytest.approx(2 * dense.w[0])
-    assert repr(dense) == "<Prox kappa=1, 4 features, 300 updates>"
-    with pytest.raises(ValueError, match="read-only"):
-        dense.w[0] = 1.0
-
-
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: Prox(2, kappa=0), "'kappa' of Prox must be a positive number. Got 0."),
-        (lambda: Prox(2, kappa=1, ridge=-1), "'ridge' of Prox must be a positive number. Got -1."),
-        (lambda: Prox(2, kappa=1).update([1, 2, 3], 0, 0, None), r"The shape of 'x' must be \(2,\). Got \(3,\)."),
-        (lambda: Prox(2, kappa=1).update([1, 2], 0, 2, None), r"'discount' must be in \[0, 1\]. Got 2."),
-        (lambda: Prox(2, kappa=1).update([1e200, 0], 0, 0, None), "must be finite. Got an overflow."),
         (lambda: prox_run(tasks.random_walk(3), 1.0, -1), "'steps' must be a whole number, 0 or more. Got -1."),
         (
             lambda: penalised_step(tasks.random_walk(3), np.zeros(3), -1),
@@ -244,15 +191,3 @@ def test_prox_takes_sparse_features_as_dense_and_predicts():
 def test_mistakes_are_told(call, sentence):
     with pytest.raises(BadRequestError, match=sentence):
         call()
-
-
-def test_a_refused_update_changes_nothing():
-    agent = Prox(2, kappa=1.0)
-    agent.update([1, 0], 1.0, 0.0, None)
-    w, moments = agent.w.copy(), agent.moments
-    for bad in ([1e200, 0], [np.nan, 0]):
-        with pytest.raises(BadRequestError):
-            agent.update(bad, 1.0, 0.0, None)
-    assert np.array_equal(agent.w, w)
-    assert agent.moments is moments
-    assert agent.updates == 1

@@ -1,13 +1,17 @@
 """The command line. A command parses its words, calls one function of one room, and prints what comes back.
 
-Each command is a file of `commands/`; `group.py` collects them. This file needs no extra, so that `gradient-dd` can say
-which one is missing.
+Each command is a file of `commands/`. This file needs no extra, so that `gradient-dd` can say which one is missing.
 """
 
+import _thread
 import os
+import signal
 import sys
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from io import TextIOWrapper
+from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from gradient_dd.errors import BadRequestError, GradientDDError, extra, one_line
@@ -15,33 +19,39 @@ from gradient_dd.errors import BadRequestError, GradientDDError, extra, one_line
 if TYPE_CHECKING:
     import click
 
+SOON = 0.02  # seconds after which a Ctrl-C that was lost is repeated
 DEBUG = "GRADIENT_DD_DEBUG"  # the environment variable that lets tracebacks through
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 1 the work failed, 2 a bad request.
+    """Run the command line. Exit codes: 0 done, 1 the work failed or was stopped, 2 a bad request.
 
     Whatever goes wrong is one sentence on stderr; GRADIENT_DD_DEBUG=1 shows the traceback of an unexpected error.
     """
-    if "numpy" not in sys.modules:  # it is read once, when NumPy loads
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we have threads of our own
-    print_what_can_be_printed()
+    stopped = catch_ctrl_c()
     try:
+        if "numpy" not in sys.modules:  # the variable is read once, when NumPy loads
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we have threads of our own
+        print_what_can_be_printed()
         with extra("cli"):
-            from gradient_dd.cli.group import cli
+            from gradient_dd.cli.commands import cli
         run(cli)
-    except BadRequestError as error:
-        stop(f"Error: {error}", 2)
-    except GradientDDError as error:
-        stop(f"Error: {error}", 1)
+    except KeyboardInterrupt as error:
+        stop(str(error) or "Stopped.", 1)
     except Exception as error:
+        if stopped:  # an import that Ctrl-C ends may raise anything
+            stop("Stopped.", 1)
+        if isinstance(error, GradientDDError):
+            stop(f"Error: {error}", 2 if isinstance(error, BadRequestError) else 1)
         if os.environ.get(DEBUG):
             raise
         stop(f"Error: {unexpected(error)}", 1)
+    finally:
+        handle_ctrl_c(lambda *_: os._exit(1) if stopped else None)  # all has been printed
 
 
 def run(command: "click.Command") -> None:
-    """Run a command with the words that the program was called with."""
+    """Run a command with the words that the program was called with; Ctrl-C raises KeyboardInterrupt."""
     import click
 
     try:
@@ -50,8 +60,36 @@ def run(command: "click.Command") -> None:
         with suppress(OSError):
             error.show()
         stop("", 2)
-    except (click.Abort, KeyboardInterrupt):
-        stop("Stopped.", 1)
+    except click.Abort as error:  # in place of a KeyboardInterrupt, whose sentence is kept
+        raise KeyboardInterrupt(*(error.__cause__.args if error.__cause__ else ())) from None
+
+
+def catch_ctrl_c() -> list[int]:
+    """Let Ctrl-C raise KeyboardInterrupt until the main thread ends; return a list that gets an entry then.
+
+    Python drops an exception that is raised in a destructor or a callback. A KeyboardInterrupt is then raised again.
+    """
+    stopped: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        stopped.append(number)
+        raise KeyboardInterrupt
+
+    def raise_again(dropped: "sys.UnraisableHookArgs") -> None:
+        if isinstance(dropped.exc_value, KeyboardInterrupt):
+            threading.Timer(SOON, _thread.interrupt_main).start()
+        else:
+            sys.__unraisablehook__(dropped)
+
+    handle_ctrl_c(interrupt)
+    sys.unraisablehook = raise_again
+    return stopped
+
+
+def handle_ctrl_c(handler: Callable[[int, FrameType | None], object]) -> None:
+    """Let Ctrl-C call a function, unless the process was started with Ctrl-C ignored, as a job in the background is."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, handler)
 
 
 def print_what_can_be_printed() -> None:
@@ -63,6 +101,7 @@ def print_what_can_be_printed() -> None:
 
 def stop(sentence: str, code: int) -> NoReturn:
     """Print a sentence to stderr, if that is possible, and end the program."""
+    handle_ctrl_c(lambda *_: None)  # nothing is to come between the sentence and the end
     with suppress(OSError):
         if sentence and sys.stderr is not None:
             print(sentence, file=sys.stderr)

@@ -51,7 +51,7 @@ def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
 
 
 def study_from_file(path: str, flags: dict[str, Any], rules: dict[str, Rule]) -> tuple[Study, list[str]]:
-    """Return the study of a file, with what the flags say in place of what it says, and a sentence for each change."""
+    """Return the study of a file, changed by what the flags say, and a sentence for each change."""
     for name, flag in GRID_FLAGS.items():
         if flags[name]:
             got = flags[name] if isinstance(flags[name], str) else " ".join(flags[name])
@@ -94,7 +94,7 @@ def assignment(text: str) -> tuple[str, Any]:
 
 
 def values_of(name: str, text: str) -> list[float]:
-    """Return the numbers of "0.1,0.3" or of "1e-3..1:13", which is 13 of them evenly in the logarithm."""
+    """Return the numbers of "0.1,0.3" or of "1e-3..1:13", which is 13 numbers evenly in the logarithm."""
     numbers: list[float] = []
     try:
         for part in text.split(","):

@@ -87,7 +87,7 @@ def matrix_facts(task: Task) -> Facts:
 
 
 def condition(matrix: np.ndarray) -> float:
-    """Return largest over smallest singular value, leaving out those that are zero."""
+    """Return the largest over the smallest singular value, zeros left out."""
     values = np.linalg.svd(matrix, compute_uv=False)
     values = values[values > 1e-13 * values[0]]
     return float(values[0] / values[-1]) if len(values) else float("inf")

@@ -14,7 +14,6 @@ from gradient_dd.engine import lanes
 from gradient_dd.errors import extra, one_line
 from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
-from gradient_dd.studies.sweep import StoppedError
 from gradient_dd.studies.units import Progress as SweepProgress
 
 with extra("cli"):
@@ -29,7 +28,7 @@ FRESH = "-fresh"  # how the studies that run selected settings on fresh runs are
 def watched(out: str | Path, workers: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
     """Yield the keywords for a sweep that runs here or on a cluster, shows how far it is, and prints its notices.
 
-    On Ctrl-C it says what is kept in `out`.
+    On Ctrl-C the KeyboardInterrupt says what is kept in `out`.
     """
     click.echo(f"Results go to {out}. What is not compiled yet is compiled first …", err=True)
     try:
@@ -38,7 +37,8 @@ def watched(out: str | Path, workers: int | None, dask: str | None) -> Iterator[
         for line in view.summary():
             click.echo(line, err=True)
     except KeyboardInterrupt:
-        raise StoppedError(f"Stopped. What was committed is kept in {out}; run the same command to resume.") from None
+        kept = f"What was committed is kept in {out}; run the same command to resume."
+        raise KeyboardInterrupt(f"Stopped. {kept}") from None
 
 
 def print_notice(sentence: str) -> None:
@@ -47,18 +47,18 @@ def print_notice(sentence: str) -> None:
 
 
 def count_kernels() -> int:
-    """Return how many kernels this process has asked for; all but the last one or two are there."""
+    """Return how many kernels this process has asked for; all but the last two or so are compiled."""
     return len(lanes.COMPILING)
 
 
 def name_of(study: Study) -> str:
-    """Return the name of a study as a reader knows it."""
+    """Return the name of a study; of a study on fresh runs, what it runs."""
     plain = one_line(study.name.removesuffix(FRESH))
     return f"{plain}, selected settings on fresh runs" if study.name.endswith(FRESH) else plain
 
 
 class LiveView:
-    """Bars on stderr, or plain lines; call it with every progress of a sweep."""
+    """A view of a sweep on stderr: bars, or plain lines. The view is called with every progress of the sweep."""
 
     def __init__(self) -> None:
         console = Console(stderr=True)  # without colours where NO_COLOR is set
@@ -73,12 +73,12 @@ class LiveView:
         self.known: dict[Any, TaskID] = {}
         self.seen: dict[int, SweepProgress] = {}
         self.closed = threading.Event()
-        self.teller = threading.Thread(target=self._tell, daemon=True)
+        self.printer = threading.Thread(target=self._print_lines, daemon=True)
 
     def __enter__(self) -> "LiveView":
         self.bars.start()
         if not self.is_terminal:
-            self.teller.start()
+            self.printer.start()
         return self
 
     def __exit__(
@@ -87,7 +87,7 @@ class LiveView:
         self.closed.set()
         self.bars.stop()
 
-    def _tell(self) -> None:
+    def _print_lines(self) -> None:
         """Print a plain line every few seconds until the view is closed."""
         while not self.closed.wait(EVERY):
             click.echo(self.line(), err=True)
@@ -104,7 +104,7 @@ class LiveView:
         return f"Working; compiled or taken from disk so far: {count_kernels()} kernels …{complete}"
 
     def summary(self) -> list[str]:
-        """Return a line on what was run of each study; none for one that was complete before."""
+        """Return a line on what was run of each study; none for a study that was complete before."""
         return [
             f"{name_of(one.study)}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
             + (f", {one.diverged} settings × runs diverged" if one.diverged else "")

@@ -10,6 +10,7 @@ from gradient_dd.errors import Words, must
 
 FILE = "results.db"
 RUNS = 10  # of a sweep that does not say how many
+OURS = (FILE, "report.html", "figures", "trial.rows")  # one of these is in every folder that a command has written to
 FOLDERS = ("results", "results-quick")  # where `reproduce` leaves its results by default
 
 worker_count = click.option("--workers", type=int, help="Threads; default one a core.")
@@ -17,7 +18,7 @@ dask_address = click.option("--dask", metavar="ADDRESS", help="A Dask cluster, e
 
 
 def found_file(context: click.Context, parameter: click.Parameter, value: str | None) -> Path:
-    """Return the results file to read: the one named, or in the folder named, or the first default that exists."""
+    """Return the results file to read: `value`, the file in the folder `value`, or the first default that exists."""
     if value is not None:
         return file_at(value)
     places = [Path(FILE), *(Path(folder) / FILE for folder in FOLDERS)]
@@ -25,21 +26,32 @@ def found_file(context: click.Context, parameter: click.Parameter, value: str | 
 
 
 def file_at(value: str) -> Path:
-    """Return the results file that a path means: the path, or the file in the folder that it is."""
+    """Return the results file that a path means: the path itself, or results.db in it if the path is a folder."""
     if not value:
         raise must("The results file", "have a name", value)
     return Path(value) / FILE if os.path.isdir(value) else Path(value)  # noqa: PTH112  (Path.is_dir raises for long names)
 
 
 def folder_at(value: str) -> Path:
-    """Return the folder that a path means, there or not."""
+    """Return the folder that a path means, there or not; raise where the folder holds what is not ours."""
     if not value or os.path.isfile(value):  # noqa: PTH113  (Path.is_file raises for long names)
         raise must("'--out'", "be a folder", Words("a file") if value else value)
-    return Path(value)
+    return checked_folder("'--out'", Path(value))
+
+
+def checked_folder(name: str, folder: Path) -> Path:
+    """Return a folder that may be written to: new, empty, or with results of ours in it. Raise for any other folder."""
+    try:
+        held = [file.name for file in folder.iterdir() if not file.name.startswith(".")]
+    except OSError:  # there is none, or what makes files in it says what is wrong
+        return folder
+    if held and not set(OURS) & set(held):
+        raise must(name, "be a new or an empty folder, or one with earlier results", str(folder), "Name another one.")
+    return folder
 
 
 def found_folder(context: click.Context, parameter: click.Parameter, value: str | None) -> Path:
-    """Return the folder of results to read: the one named, or the first default that exists."""
+    """Return the folder of results to read: `value`, or the first default that exists."""
     if value is not None:
         return folder_at(value)
     return next((Path(folder) for folder in FOLDERS if (Path(folder) / FILE).is_file()), Path(FOLDERS[0]))
@@ -65,8 +77,11 @@ own_rules = click.option(
 
 
 def written_file(context: click.Context, parameter: click.Parameter, value: Any) -> Path:
-    """Return the results file to write: the one named, or the one in the folder named."""
-    return file_at(value)
+    """Return the results file to write: `value`, or the file in the folder `value`."""
+    file = file_at(value)
+    if file != Path(value):
+        checked_folder("'--out'", file.parent)
+    return file
 
 
 new_results_file = click.option(

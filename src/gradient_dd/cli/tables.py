@@ -1,4 +1,4 @@
-"""Text in columns, and data as JSON: the two forms in which commands print."""
+"""Text in columns, and data as JSON: the two forms in which commands print. Nothing printed commands a terminal."""
 
 import json
 import sys
@@ -17,6 +17,16 @@ def table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...]) -> str:
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     text = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
     return "\n".join(text)
+
+
+def text_of(lines: Iterable[str | tuple[Iterable[tuple[str, ...]], tuple[str, ...]]]) -> str:
+    """Return lines as one text; a line that is not a string is the rows and the head of a table."""
+    return "\n".join(line if isinstance(line, str) else table(*line) for line in lines)
+
+
+def printable(text: str) -> str:
+    """Return a text with its invisible characters written out: escapes, backspaces, marks of direction."""
+    return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def json_text(value: Any) -> str:

@@ -21,8 +21,8 @@ from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import Moments
 from gradient_dd.theory.log import Log
 
-VECTORS = ("v", "w", "first", "second", "x", "x_next", "now", "before")
-MATRICES = ("T", "A_eff")
+VECTORS = ("v", "w", "first", "second")
+MATRICES = ("A_eff",)
 KINDS: dict[str, tuple[type, str]] = {
     "task": (Task, "a Task, e.g. tasks.random_walk(20)"),
     "setting": (Setting, "a setting, e.g. LEARNERS['td'].setting(alpha=0.1)"),
@@ -30,8 +30,8 @@ KINDS: dict[str, tuple[type, str]] = {
     "log": (Log, "a Log, made by log_of or read_log"),
 }
 COUNTS = {"steps": 0, "count": 1}  # and the least of each
-SCALARS = ("budget", "alpha", "kappa", "zeta", "mu", "kappa_alpha", "reward", "discount", "rho", "factor")
-SEVERAL = ("kappas", "kappa_alphas")
+SCALARS = ("budget", "alpha", "kappa", "zeta", "mu", "kappa_alpha")
+SEVERAL = ("kappa_alphas",)
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -105,9 +105,7 @@ class MeanOperator:
         """Return the part of the matrix that the moves make, without what is carried over."""
         slopes, _, shrink = self.maps.coefficients(factor)
         between = sp.block_array([[sp.diags(slope) for slope in move] for move in slopes], format="csr")
-        eta = np.zeros(self.maps.size)
-        eta[self.maps.part("eta")] = 1.0
-        shrinking = sp.kron(self._after @ sp.diags(shrink) @ self._drawn, sp.diags(eta))
+        shrinking = sp.kron(self._after @ sp.diags(shrink) @ self._drawn, self.maps.only_eta)
         return sp.csr_matrix(self._directions @ between @ self._functionals + shrinking)
 
 
@@ -145,15 +143,6 @@ def spread(rows: sp.csr_matrix, after: sp.csr_matrix) -> sp.csr_matrix:
     value = chosen.data * np.repeat(entry.data, length)
     shape = (after.shape[0] * rows.shape[1], rows.shape[0])
     return sp.csr_matrix((value, (place, np.repeat(entry.col, length))), shape=shape)
-
-
-def one_step_map(task: Task, setting: Setting) -> tuple[Array, Array]:
-    """Return M (size, size) and c (size,) of the i.i.d. mean step E[z'] = M E[z] + c, z = (η, w, w_prev).
-
-    Parts of z that the rule does not have are left out: M of TD is (p, p).
-    """
-    operator = MeanOperator(task, setting, "iid")
-    return operator.matrix().toarray(), operator.offset(np.ones(1))[0]
 
 
 class ExpectedRun(NamedTuple):

@@ -33,10 +33,9 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import must, number, whole_number
-from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import Task, random_mdp
 from gradient_dd.theory.dynamics import groups
-from gradient_dd.theory.stability import in_row_space, rate
+from gradient_dd.theory.stability import in_row_space
 
 SIZES: dict[str, Any] = {"n_states": 3, "n_actions": 2, "n_features": 2, "discount": 0.99}  # of `diverging_mdps`
 
@@ -71,7 +70,7 @@ def effective_matrix(task: Task, alpha: float, kappa: float) -> Array:
 def averaged_matrix(task: Task, kappa_alpha: float) -> Array:
     """Return A_eff (p, p) to all orders in κα, for a step size that goes to zero while κα stays.
 
-    Δ has to settle for it, which it does wherever κα‖x‖² < 1.
+    The changes Δ must settle, as they do wherever κα‖x‖² < 1.
     """
     kappa_alpha = number("'kappa_alpha'", "be a number that is zero or more", kappa_alpha, low=0.0)
     V, X = moves_by_next_state(task), task.features
@@ -119,16 +118,10 @@ def interpolation(task: Task, kappa_alphas: Iterable[float], zeta: float = 1.0) 
     )
 
 
-def stability_over_kappa_alpha(task: Task, alpha: float, kappas: Iterable[float]) -> Array:
-    """Return the exact rate of Gradient-DD's mean along trajectories at every κ; negative where it diverges."""
-    rule = LEARNERS["gradient_dd"]
-    return np.array([rate(task, rule.setting(alpha=alpha, kappa=kappa), "trajectory") for kappa in kappas])
-
-
 def diverging_mdps(count: int) -> list[Task]:
     """Return the first `count` random MDPs of 3 states and 2 features on which TD diverges: Re λ(A) < 0 for some λ.
 
-    About 3 % of them are such; the first has seed 8.
+    About 3 % of the seeds give such a task; the first is 8.
     """
     made = (random_mdp(seed=seed, **SIZES) for seed in counting())
     diverging = (task for task in made if np.linalg.eigvals(task.moments.A).real.min() < 0)

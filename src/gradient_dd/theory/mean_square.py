@@ -31,9 +31,8 @@ from gradient_dd.errors import Words, must, one_of
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import groups
-from gradient_dd.theory.largest_stable import largest_stable
 from gradient_dd.theory.sample_maps import SampleMaps
-from gradient_dd.theory.stability import SPAN, contraction, in_row_space, rate_of_alpha
+from gradient_dd.theory.stability import SPAN, contraction, in_row_space, largest_stable, rate_of_alpha
 
 MOST_ENTRIES = 8_000_000  # of T: a radius takes 4 s there, a scan about a minute
 COARSE = 2.0  # between the step sizes of a scan
@@ -105,35 +104,29 @@ class SquareOperator:
     def _halved(self, block: sp.spmatrix) -> sp.csr_matrix:
         return sp.csr_matrix(self._take @ block @ self._give)
 
-    def _changes(self, factor: float) -> list[sp.csr_matrix]:
-        """Return M_o − I' of every outcome, (size, size) each."""
-        slopes, _, shrink = self.maps.coefficients(factor)
-        eta = np.zeros(self.maps.size)
-        eta[self.maps.part("eta")] = 1.0
-        changes = []
-        for o in range(len(shrink)):
-            along, of = (
-                sp.vstack([rows[[o]] for rows in matrices], "csr")
-                for matrices in (self.maps.directions, self.maps.functionals)
-            )
-            changes.append(sp.csr_matrix(along.T @ sp.csr_matrix(slopes[..., o]) @ of + shrink[o] * sp.diags(eta)))
-        return changes
-
     def _moves(self, factor: float) -> list[sp.csr_matrix]:
         """Return M_o ⊗ M_o − I' ⊗ I' of every outcome: D ⊗ I' + I' ⊗ D + D ⊗ D, D being M_o − I'."""
         carried = self.maps.carried
-        return [sp.kron(D, carried) + sp.kron(carried, D) + sp.kron(D, D) for D in self._changes(factor)]
+        return [sp.kron(D, carried) + sp.kron(carried, D) + sp.kron(D, D) for D in self.maps.changes(factor)]
 
     def _check_size(self) -> None:
         """Raise where T is so large that a scan of step sizes would take more than about a minute."""
         entries = float(self.unknowns)
         if entries <= MOST_ENTRIES:
-            each = np.array([(D.nnz + self.maps.size) ** 2 / 2 for D in self._changes(1.0)])
+            each = np.array([(D.nnz + self.maps.size) ** 2 / 2 for D in self.maps.changes(1.0)])
             entries = min(float(self._after.getnnz(axis=0) @ each), entries**2)
         if entries > MOST_ENTRIES:
             got = Words(f"about {entries:.1e} for {self.maps.setting.rule.name} on {self.maps.task}")
             rule = f"have at most {MOST_ENTRIES:.0e} entries"
             raise must("The operator of the second moments", rule, got, "Take fewer states or features.")
+
+
+def powers_of_alpha(
+    still: sp.csc_matrix, once: sp.csc_matrix, twice: sp.csc_matrix
+) -> tuple[sp.csc_matrix, sp.csc_matrix]:
+    """Return what alpha and alpha² multiply in a quadratic T − I, given at alpha 0, 1 and 2."""
+    square = (twice - 2 * once + still) / 2
+    return once - still - square, square
 
 
 def mean_square_radius(task: Task, setting: Setting, sampling: str = "trajectory") -> float:

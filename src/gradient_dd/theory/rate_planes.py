@@ -22,9 +22,8 @@ from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.effective import averaged_matrix, flow_rate
-from gradient_dd.theory.largest_stable import bisected
-from gradient_dd.theory.mean_square import SquareOperator
-from gradient_dd.theory.stability import SMALL, contraction, in_row_space
+from gradient_dd.theory.mean_square import SquareOperator, powers_of_alpha
+from gradient_dd.theory.stability import SMALL, bisected, contraction, in_row_space
 
 PARAMETERS = ("kappa", "zeta")
 PRECISION = 1e-3  # relative, of an edge of the mean
@@ -76,7 +75,8 @@ class SquarePlane(SquareOperator):
         super().__init__(reduced, setting(parameter, 1.0, others), sampling)
         at = [SquareOperator(reduced, setting(parameter, v, others), sampling) for v in (1.0, 2.0, 3.0)]
         self._still = at[0].generator(0.0)
-        linear, square = zip(*(self._powers(one.generator(1.0), one.generator(2.0)) for one in at), strict=True)
+        powers = (powers_of_alpha(self._still, one.generator(1.0), one.generator(2.0)) for one in at)
+        linear, square = zip(*powers, strict=True)
         bend = (square[2] - 2 * square[1] + square[0]) / 2
         slope = square[1] - square[0] - 3 * bend
         self._linear = 2 * linear[0] - linear[1], linear[1] - linear[0]
@@ -93,11 +93,6 @@ class SquarePlane(SquareOperator):
         """Return where the mean square becomes unstable between two step sizes; 0 where it is at the first one."""
         self.value = value
         return bisected(self.is_stable, low, high, precision=0.02) if self.is_stable(low) else 0.0
-
-    def _powers(self, one: sp.csc_matrix, two: sp.csc_matrix) -> tuple[sp.csc_matrix, sp.csc_matrix]:
-        """Return what alpha and alpha² multiply, from the generators at 1 and at 2."""
-        square = (two - 2 * one + self._still) / 2
-        return one - self._still - square, square
 
 
 def flow_edge(task: Task) -> float:

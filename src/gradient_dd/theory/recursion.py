@@ -18,10 +18,10 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import SAMPLINGS
 from gradient_dd.errors import must, one_of
-from gradient_dd.learners import Setting
+from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import inverse
-from gradient_dd.theory.dynamics import groups
+from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.stability import Complex, in_row_space, spectral_radius
 
 FAR = 2.0**40  # where the decay of a schedule is measured
@@ -29,7 +29,7 @@ NEAR = 1000  # how many of the first factors are checked one by one
 
 
 class Recursion(NamedTuple):
-    """G (2p, 2p), H (2p, 2p) and g (2p,): of one transition, or expected."""
+    """G (2p, 2p), H (2p, 2p) and g (2p,), expected."""
 
     G: Array
     H: Array
@@ -46,43 +46,13 @@ class Assumption(NamedTuple):
     consequence: str
 
 
-def sample_recursion(
-    setting: Setting, x: Array, reward: float, discount: float, x_next: Array, rho: float = 1.0
-) -> Recursion:
-    """Return G_n, H_n and g_{n+1} of one transition."""
-    columns = (np.array([value]) for value in (1.0, reward, discount, rho))
-    return average_recursion(setting, x[None, :], x_next[None, :], *columns)
-
-
 def expected_recursion(task: Task, setting: Setting) -> Recursion:
-    """Return G, H and g: the means over i.i.d. transitions of a task."""
-    row, next_row, reward, discount, rho, _ = task.transitions
-    features = task.row_features.toarray()
-    weight = groups(task, "iid")[2].toarray()[0]
-    return average_recursion(setting, features[row], features[next_row], weight, reward, discount, rho)
-
-
-def average_recursion(
-    setting: Setting, x: Array, x_next: Array, weight: Array, reward: Array, discount: Array, rho: Array
-) -> Recursion:
-    """Return the weighted sum of G_n, H_n and g_{n+1} over transitions: x, x_next (n, p), all others (n,)."""
+    """Return G, H and g, the means over i.i.d. transitions of a task. With κ = 0 the mean step is α (g − G ρ)."""
     check_learner(setting)
-    zeta = setting.values["zeta"]
-    on_x = rho if setting.rho_mode == "R" else np.ones_like(rho)
-    bootstrapped = (rho * discount)[:, None] * x_next
-    C = (weight * x.T) @ x
-    A = (weight * x.T) @ (rho[:, None] * x - bootstrapped)
-    down = (weight * (on_x[:, None] * x - bootstrapped).T) @ x
+    zeta, C = setting.values["zeta"], task.moments.C
+    mean = MeanOperator(task, LEARNERS["gtd2"].setting(alpha=1.0, zeta=zeta, rho_mode=setting.rho_mode), "iid")
     zero = np.zeros_like(C)
-    G = np.block([[zeta * C, zeta * A], [-down, zero]])
-    return Recursion(G, np.block([[zero, zero], [zero, C]]), np.append(zeta * x.T @ (weight * rho * reward), zero[0]))
-
-
-def combined_step(recursion: Recursion, setting: Setting, now: Array, before: Array, factor: float = 1.0) -> Array:
-    """Return ρ_{n+1} (2p,) from ρ_n = `now` and ρ_{n−1} = `before`: the step the learner makes."""
-    G, H, g = recursion
-    alpha = setting.values["alpha"] * factor
-    return now - kappa_of(setting) * alpha * H @ (now - before) + alpha * (g - G @ now)
+    return Recursion(-mean.moves().toarray(), np.block([[zero, zero], [zero, C]]), mean.offset(np.ones(1))[0])
 
 
 def rest_point(task: Task, setting: Setting) -> Array:
@@ -113,7 +83,7 @@ def check_assumptions(
 
 
 def step_sizes(task: Task, setting: Setting, schedule: Schedule) -> Assumption:
-    """(A0). The sums are judged by how a schedule decays: like n⁻ᵉ with ½ < e ≤ 1, measured far out."""
+    """Judge (A0). The sums are judged by how a schedule decays: like n⁻ᵉ with ½ < e ≤ 1, measured far out."""
     alphas = setting.values["alpha"] * np.array([schedule.factor(n) for n in range(1, NEAR + 1)])
     decay = decay_of(task, schedule)
     faults = []
@@ -143,7 +113,7 @@ def decay_of(task: Task, schedule: Schedule) -> float:
 
 
 def independence(sampling: str) -> Assumption:
-    """(A1)."""
+    """Judge (A1)."""
     holds = sampling == "iid"
     return Assumption(
         "A1",
@@ -160,7 +130,7 @@ def independence(sampling: str) -> Assumption:
 
 
 def regularity(task: Task) -> Assumption:
-    """(A2), with the ratio: A = E[ρ x (x − γx')ᵀ]."""
+    """Judge (A2), with the ratio: A = E[ρ x (x − γx')ᵀ]."""
     p = task.n_features
     ranks = {name: int(np.linalg.matrix_rank(getattr(task.moments, name))) for name in ("A", "C")}
     holds = min(ranks.values()) == p
@@ -176,7 +146,7 @@ def regularity(task: Task) -> Assumption:
 
 
 def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: str) -> Assumption:
-    """(A3), judged by the mean alone: it is a statement on the process that no table decides."""
+    """Judge (A3) by the mean alone: the assumption is on the process, and no table decides it."""
     if decay_of(task, schedule) > 0:
         slowest = float(recursion_eigenvalues(task, setting).real.min())
         holds = slowest > 0
@@ -190,8 +160,8 @@ def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: st
 
 
 def finite_kappa(task: Task, setting: Setting) -> Assumption:
-    """(A4). Its proof needs ‖x‖² ≤ 1/κ besides, which the paper takes for granted as ‖x‖ ≤ 1/κ."""
-    kappa = kappa_of(setting)
+    """Judge (A4). Its proof needs ‖x‖² ≤ 1/κ besides, which the paper takes for granted as ‖x‖ ≤ 1/κ."""
+    kappa = setting.values.get("kappa", 0.0)  # GTD2 has none
     largest = float((task.features**2).sum(axis=1).max())
     enough = kappa * largest <= 1
     return Assumption(
@@ -201,11 +171,6 @@ def finite_kappa(task: Task, setting: Setting) -> Assumption:
         f"κ = {kappa:g}; the proof also wants κ ‖x‖² ≤ 1, and its largest is {kappa * largest:.3g}",
         "the proof's bound on H_n holds" if enough else "the proof's bound on H_n holds only once κ α_n ‖x‖² < 1",
     )
-
-
-def kappa_of(setting: Setting) -> float:
-    """Return κ: 0 for GTD2."""
-    return setting.values.get("kappa", 0.0)
 
 
 def check_learner(setting: Setting) -> None:

@@ -78,7 +78,7 @@ class SampleMaps:
         self.directions = (self._placed(w=along[0]), self._placed(w=along[1]), self._placed(eta=x))
 
     def part(self, name: str) -> slice:
-        """Return where a part of z stands in it; nowhere if the rule does not have it."""
+        """Return the slice of z that holds a part; an empty slice if the rule does not have the part."""
         if name not in self.parts:
             return slice(0, 0)
         begin = self.parts.index(name) * self.task.n_features
@@ -108,18 +108,24 @@ class SampleMaps:
         by_outcome = np.moveaxis(probed[which.ravel()], 0, -1)  # (moves and shrink, constant and signals, outcomes)
         return Coefficients(by_outcome[:-1, 1:], by_outcome[:-1, 0], by_outcome[-1, 0])
 
-    def dense(self, outcome: int, factor: float = 1.0) -> tuple[Array, Array]:
-        """Return M_o (size, size) and c_o (size,) of one outcome."""
-        slopes, constants, shrink = (array[..., outcome] for array in self.coefficients(factor))
-        L, U = (
-            np.vstack([matrix[[outcome]].toarray() for matrix in matrices])
-            for matrices in (self.functionals, self.directions)
-        )
-        M = self.carried.toarray() + U.T @ slopes @ L
-        diagonal = np.arange(self.size)[self.part("eta")]
-        M[diagonal, diagonal] += shrink
-        reward = self.task.transitions.reward[outcome]
-        return M, U.T @ (constants + slopes[:, 0] * reward)
+    def changes(self, factor: float = 1.0) -> list[sp.csr_matrix]:
+        """Return M_o − I' of every outcome, (size, size) each, alpha being multiplied by `factor`."""
+        slopes, _, shrink = self.coefficients(factor)
+        found = []
+        for o in range(len(shrink)):
+            along, of = (
+                sp.vstack([rows[[o]] for rows in matrices], "csr") for matrices in (self.directions, self.functionals)
+            )
+            moves = along.T @ sp.csr_matrix(slopes[..., o]) @ of
+            found.append(sp.csr_matrix(moves + shrink[o] * self.only_eta))
+        return found
+
+    @cached_property
+    def only_eta(self) -> sp.dia_matrix:
+        """(size, size) I_η: the identity on η, zero elsewhere."""
+        diagonal = np.zeros(self.size)
+        diagonal[self.part("eta")] = 1.0
+        return sp.diags(diagonal)
 
     def _metric(self, rows: sp.csr_matrix) -> sp.csr_matrix:
         """Return C⁺ times each row for a natural rule, else the rows themselves."""

@@ -19,20 +19,20 @@ A rate may be 1e-8 and less, so it is never 1 minus something: the eigenvalues g
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from math import inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, splu
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, splu, spsolve
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import must
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import MeanOperator
-from gradient_dd.theory.largest_stable import largest_stable
 
 Complex = NDArray[np.complex128]
 
@@ -99,6 +99,21 @@ def stability_table(
     return rows
 
 
+def steady_state_bias(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
+    """Return the RMSVE of E[w] at rest, which the mean reaches only where it is stable.
+
+    The means by state rest where m = T m + offset, p being the visits. With independent draws E[w] is then w* for every
+    learner here. Along trajectories weights and state stay correlated, which leaves a bias of the order of alpha in
+    E[w]. No number of runs averages that bias away; a smaller step size does.
+    """
+    reduced = in_row_space(task)
+    operator = MeanOperator(reduced, setting, sampling)
+    groups, size = operator.shape
+    visits = np.ones(1) if sampling == "iid" else reduced.visits
+    still = spsolve(sp.csc_matrix(-operator.generator()), operator.offset(visits).ravel())
+    return reduced.rmsve(still.reshape(groups, size)[:, operator.maps.part("w")].sum(axis=0))
+
+
 def rate_of_alpha(
     task: Task, learner: str | Rule, sampling: str, parameters: dict[str, Any]
 ) -> tuple[Callable[[float], float], float]:
@@ -115,6 +130,30 @@ def first_crossing(rate_at: Callable[[float], float], scale: float) -> float:
     """Return where the rate first becomes zero or less, scanning alpha upwards."""
     low, high = (scale * end for end in SPAN)
     return largest_stable(lambda alpha: rate_at(alpha) > 0, low, high, 10 ** (1 / PER_DECADE), PRECISION)
+
+
+def largest_stable(is_stable: Callable[[float], bool], low: float, high: float, step: float, precision: float) -> float:
+    """Return the largest stable number between `low` and `high`, scanned by factors of `step`.
+
+    0 where `low` is unstable, inf where `high` is still stable. A window of instability narrower than the scan's steps
+    can be missed.
+    """
+    if not is_stable(low):
+        return 0.0
+    stable = low
+    while is_stable(stable * step):
+        stable *= step
+        if stable > high:
+            return inf
+    return bisected(is_stable, stable, stable * step, precision)
+
+
+def bisected(is_stable: Callable[[float], bool], stable: float, unstable: float, precision: float) -> float:
+    """Return the largest number found stable between a stable and an unstable one."""
+    while unstable / stable > 1 + precision:
+        middle = sqrt(stable * unstable)
+        stable, unstable = (middle, unstable) if is_stable(middle) else (stable, middle)
+    return float(stable)
 
 
 def fastest_alpha(rate_at: Callable[[float], float], largest: float, scale: float) -> BestAlpha:

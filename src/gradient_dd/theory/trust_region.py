@@ -1,4 +1,6 @@
-"""The trust region: the problem that Gradient-DD's objective stands for, solved exactly. [Q-TDD], [Q-TDD-2], A.1
+"""The trust region and the natural gradient: what the paper's appendix says of Gradient-DD's objective, exactly.
+
+A.1, the trust region [Q-TDD], [Q-TDD-2].
 
     penalised      w(κ) = argmin_w J(w) + κ ‖w − v‖²_C         J = MSPBE,  ‖u‖²_C = uᵀC u = ‖V_u‖²_D
                         = (AᵀC⁻¹A + κC)⁻¹ (AᵀC⁻¹b + κC v)
@@ -16,15 +18,37 @@ of T span its range alone: w keeps the part of v that the values do not see. Whe
 nearest to v in the norm of C.
 
 Gradient-DD itself solves none of these: it makes one gradient step on J + κ‖· − w_{n−1}‖²_C from w_n.
+
+A.2, the natural gradient of the MSPBE.
+
+    plain      −½ ∇J(w)     = AᵀC⁻¹(b − A w)
+    natural    −½ C⁻¹∇J(w)  = C⁻¹AᵀC⁻¹(b − A w)           the metric is C = XᵀDX: ‖u‖²_C = ‖V_u‖²_D
+
+The natural direction is steepest descent when steps are measured by the change of the values, so it does not depend on
+how the features are written: under x → Tᵀx, w → T⁻¹w it gives the same change of V. The plain one does.
+
+A.2 claims that Gradient-DD "makes use of the natural gradient of the objective around w_{n−1}". Of this
+
+  - right: the *constrained problem* [Q-TDD-2], as its region shrinks, moves from w_{n−1} along the natural direction
+    at w_{n−1}: κ (w(κ) − w_{n−1}) → natural as κ → ∞. The limit is μ → 0; with μ fixed and ε → 0, as printed, the
+    constraint is void.
+  - not right: the *algorithm* [SQ-GDD] does not solve that problem. Its mean step under (A1), with η at rest, is
+    α (AᵀC⁻¹(b − A w_n) − κ C (w_n − w_{n−1})): the plain gradient at w_n, and C where the natural gradient has C⁻¹.
+    It depends on how the features are written.
+  - what remains: once successive steps Δ are nearly equal, the same equation gives
+    Δ = α (I + ακC)⁻¹AᵀC⁻¹(b − A w), which turns from plain to natural as ακC grows. But a mode of C with eigenvalue c
+    has a root near −ακc, so stability asks for ακc < 1, about, and the eigenvalues of (I + ακC)⁻¹ then differ by
+    less than a factor of 2, where those of C⁻¹ differ as C's do.
 """
 
+from math import asin, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 
-from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, must, number
+from gradient_dd.arrays import Array, check_memory
+from gradient_dd.errors import Words, must, number, show, whole_number
 from gradient_dd.tasks import Task, exact
 from gradient_dd.tasks.exact import Moments
 
@@ -57,7 +81,7 @@ class Ridge(NamedTuple):
     target: Array
 
     def solution(self, kappa: float) -> Array:
-        """z(κ), shape (r,): σ g / (σ² + κ) in every mode, and 0 where σ is 0."""
+        """Return z(κ), shape (r,): σ g / (σ² + κ) in every mode, and 0 where σ is 0."""
         weight = self.singular**2 + kappa
         return np.divide(self.singular * self.target, weight, out=np.zeros_like(weight), where=self.singular > 0)
 
@@ -80,21 +104,21 @@ def ridge(problem: Problem, v: Array) -> Ridge:
 
 
 def penalised_step(problem: Problem, v: Array, kappa: float) -> Array:
-    """w(κ) = (AᵀC⁻¹A + κC)⁻¹ (AᵀC⁻¹b + κC v), shape (p,): the minimiser of J(w) + κ‖w − v‖²_C."""
+    """Return w(κ) = (AᵀC⁻¹A + κC)⁻¹ (AᵀC⁻¹b + κC v), shape (p,): the minimiser of J(w) + κ‖w − v‖²_C."""
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     modes = ridge(problem, v)
     return v + modes.basis @ modes.solution(kappa)
 
 
 def mu_of_kappa(problem: Problem, v: Array, kappa: float) -> float:
-    """μ(κ) = ‖w(κ) − v‖²_C: the radius, squared, of the trust region that a penalty κ amounts to at v."""
+    """Return μ(κ) = ‖w(κ) − v‖²_C: the squared radius of the trust region that a penalty κ amounts to at v."""
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     z = ridge(problem, v).solution(kappa)
     return float(z @ z)
 
 
 def kappa_of_mu(problem: Problem, v: Array, mu: float) -> float:
-    """The κ with μ(κ) = μ: the multiplier of the constraint; 0 where the constraint does not bind, μ ≥ μ(0)."""
+    """Return the κ with μ(κ) = μ: the multiplier of the constraint; 0 where the constraint does not bind, μ ≥ μ(0)."""
     mu = number("'mu'", "be a positive number", mu, low=0.0, positive=True)
     modes = ridge(problem, v)
 
@@ -110,7 +134,7 @@ def kappa_of_mu(problem: Problem, v: Array, mu: float) -> float:
 
 
 def constrained_step(problem: Problem, v: Array, mu: float) -> Array:
-    """The optimum of min J(w) subject to ‖w − v‖²_C ≤ μ, shape (p,). [Q-TDD-2]"""
+    """Return the optimum of min J(w) subject to ‖w − v‖²_C ≤ μ, shape (p,). [Q-TDD-2]"""
     return penalised_step(problem, v, kappa_of_mu(problem, v, mu))
 
 
@@ -145,12 +169,12 @@ def kkt(problem: Problem, v: Array, w: Array, mu: float, kappa: float) -> KKT:
 
 
 def generalised_eigenvalues(problem: Problem) -> Array:
-    """λ of AᵀC⁻¹A u = λ C u, shape (r,), r being the rank of C; largest first."""
+    """Return λ of AᵀC⁻¹A u = λ C u, shape (r,), r being the rank of C; largest first."""
     return ridge(problem, np.zeros(len(moments_of(problem).b))).singular ** 2
 
 
 def contraction_factors(problem: Problem, kappa: float) -> Array:
-    """κ / (κ + λ), shape (r,), the smallest first: what one proximal step leaves of w − w* in every mode.
+    """Return κ / (κ + λ), shape (r,), the smallest first: what one proximal step leaves of w − w* in every mode.
 
     All are below 1 whatever κ, so the proximal step is stable without condition; where λ is 0, nothing is learnt
     and the factor is 1.
@@ -158,3 +182,67 @@ def contraction_factors(problem: Problem, kappa: float) -> Array:
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     eigenvalues = generalised_eigenvalues(problem)
     return np.divide(kappa, kappa + eigenvalues, out=np.ones_like(eigenvalues), where=eigenvalues > 0)
+
+
+def prox_run(task: Task, kappa: float, steps: int) -> Array:
+    """Return w_0 … w_steps of the exact proximal step w_{n+1} = w(κ) about v = w_n, shape (steps + 1, p).
+
+    This is what the paper's Figure 1 draws: the best w in a region around the last one. The price is O(p³) a step.
+    """
+    path = [np.array(task.initial_weights, dtype=float)]
+    steps = whole_number("'steps'", steps, at_least=0)
+    check_memory(f"The weights of {show(steps)} steps", 8 * task.n_features * steps, "Make fewer.")
+    for _ in range(steps):
+        path.append(penalised_step(task, path[-1], kappa))
+    return np.array(path)
+
+
+# The natural gradient
+
+
+def plain_direction(problem: Problem, w: Array) -> Array:
+    """Return AᵀC⁻¹(b − A w), shape (p,): the mean step of GTD2 with η at rest, [ng]."""
+    return -0.5 * exact.mspbe_gradient(w, *moments_of(problem))
+
+
+def natural_direction(problem: Problem, w: Array) -> Array:
+    """Return C⁻¹AᵀC⁻¹(b − A w), shape (p,): the mean step of natural GTD2 and natural TDC with η at rest."""
+    return exact.inverse(moments_of(problem).C) @ plain_direction(problem, w)
+
+
+def settled_direction(problem: Problem, w: Array, alpha: float, kappa: float) -> Array:
+    """Return (I + ακC)⁻¹AᵀC⁻¹(b − A w), shape (p,): Gradient-DD's mean step once w drifts slowly."""
+    alpha = number("'alpha'", "be a positive number", alpha, low=0.0, positive=True)
+    kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
+    C = moments_of(problem).C
+    return np.asarray(np.linalg.solve(np.eye(len(C)) + alpha * kappa * C, plain_direction(problem, w)))
+
+
+def angle(problem: Problem, first: Array, second: Array) -> float:
+    """Return the angle, in radians, between the changes of the values that two changes of w make, in the norm of D."""
+    C = moments_of(problem).C
+    gap = first / sqrt(first @ C @ first) - second / sqrt(second @ C @ second)
+    return 2 * asin(min(sqrt(gap @ C @ gap) / 2, 1.0))
+
+
+class NaturalRelation(NamedTuple):
+    """How far from the natural direction at v, as an angle in radians of the change of the values.
+
+    trust_region   the constrained optimum's step from v; goes to 0 with μ: the appendix is right
+    first_step     Gradient-DD's mean step from w_n = w_{n−1} = v, η at rest: the plain gradient's angle, whatever κ
+    settled        Gradient-DD's mean step once successive steps are nearly equal: between the plain gradient's and 0
+    """
+
+    trust_region: float
+    first_step: float
+    settled: float
+
+
+def natural_relation(problem: Problem, v: Array, mu: float, alpha: float, kappa: float) -> NaturalRelation:
+    """Return the angles that decide the claim of A.2 at v, for a region of size μ and a setting of Gradient-DD."""
+    natural = natural_direction(problem, v)
+    return NaturalRelation(
+        trust_region=angle(problem, constrained_step(problem, v, mu) - v, natural),
+        first_step=angle(problem, -0.5 * exact.j_gdd_gradient(v, v, kappa, *moments_of(problem)), natural),
+        settled=angle(problem, settled_direction(problem, v, alpha, kappa), natural),
+    )

@@ -1,5 +1,11 @@
-"""The commands, one file each, in the order in which `--help` lists them."""
+"""The commands, one file each, in the order in which `--help` lists them.
 
+Heavy modules are imported inside the commands, so that `--help` answers at once.
+"""
+
+import click
+
+from gradient_dd import __version__
 from gradient_dd.cli.commands.analyse import analyse
 from gradient_dd.cli.commands.bench import bench
 from gradient_dd.cli.commands.cache import cache
@@ -13,3 +19,24 @@ from gradient_dd.cli.commands.sweep import sweep
 from gradient_dd.cli.commands.verify import verify
 
 COMMANDS = (list_command, show, analyse, evaluate, sweep, status, verify, export, reproduce, report, plot, bench, cache)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="gradient-dd")
+def cli() -> None:
+    """Gradient-DD and the TD family: linear off-policy value prediction.
+
+    \b
+    Try:
+      gradient-dd list                          what there is
+      gradient-dd show gradient_dd              a learner: equation, parameters, reference, file
+      gradient-dd show baird n_states=20        a task: sizes, values, visits, condition numbers
+      gradient-dd sweep --task baird --learner gradient_dd --alpha 1e-3..0.1:9 --steps 10000
+      gradient-dd analyse baird                 which learner and which step size to take
+      gradient-dd evaluate log.parquet --discount 0.99      the value of a policy, from a log
+      gradient-dd reproduce                     the paper: figures, tables, verdicts
+    """
+
+
+for command in COMMANDS:
+    cli.add_command(command)

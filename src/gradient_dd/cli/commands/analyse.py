@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from gradient_dd.cli.log_options import log_options, refuse_log_options, take_log_options
-from gradient_dd.cli.tables import as_json, json_text
+from gradient_dd.cli.tables import as_json, json_text, text_of
 from gradient_dd.errors import Words, must
 
 
@@ -35,11 +35,11 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
     The measure is 'area' by default, and 'last100' for a log. Columns of a log are found by their names, or named with
     --column; 'gradient-dd evaluate --help' lists their roles.
     """
-    from gradient_dd.cli.analysis import Request, analyse_log, analyse_task
-    from gradient_dd.cli.analysis_page import facts_page
     from gradient_dd.cli.flags import assignment
     from gradient_dd.studies import load_rule, parse_schedule
     from gradient_dd.tasks import build
+    from gradient_dd.theory.analysis import AnalysisRequest, analyse_log, analyse_task
+    from gradient_dd.theory.analysis_page import page_lines
 
     def on_progress(doing: str, share: float) -> None:
         click.echo(f"{share:4.0%}  {doing}", err=True)
@@ -48,15 +48,12 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
         raise must("'analyse'", "be given a task or a log", Words("neither" if task is None else "both"))
     if log_file is None:
         refuse_log_options(flags)
-    names = {name: flags[name] for name in ("episodes", "steps", "measure", "sampling", "learners", "shadows")}
-    request = Request(
-        **names,
-        schedule=parse_schedule(flags["schedule"]),
-        rules=tuple(map(load_rule, flags["rules"])),
-        on_progress=on_progress,
-    )
-    if log_file is not None:
-        facts = analyse_log(log_file, request, **take_log_options(flags))
+    reading = take_log_options(flags)
+    flags["schedule"] = parse_schedule(flags["schedule"])
+    flags["rules"] = tuple(map(load_rule, flags["rules"]))
+    request = AnalysisRequest(**flags, on_progress=on_progress)
+    if task is None:
+        found = analyse_log(str(log_file), request, **reading)
     else:
-        facts = analyse_task(build(str(task), **dict(map(assignment, parameters))), request)
-    click.echo(json_text(facts) if as_json else facts_page(facts))
+        found = analyse_task(build(task, **dict(map(assignment, parameters))), request)
+    click.echo(json_text(found.facts()) if as_json else text_of(page_lines(found)))

@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.options import RUNS, dask_address, new_results_file, own_rules, worker_count
-from gradient_dd.cli.printable import printable
-from gradient_dd.cli.tables import as_json
+from gradient_dd.cli.options import RUNS, checked_folder, dask_address, new_results_file, own_rules, worker_count
+from gradient_dd.cli.tables import as_json, printable
 
 
 @click.command()
@@ -65,12 +64,14 @@ def sweep(
     click.echo(printable(str(study)), err=True)
     if dry_run:
         return
-    with watched(out, workers, dask) as how:
-        results = run(study, out, **how)
     if report:
         from gradient_dd.report.own_study import report_folder, write_report
 
-        click.echo(f"The report: {write_report(results, report_folder(out))}", err=True)
+        folder = checked_folder("The folder of the report", report_folder(out))
+    with watched(out, workers, dask) as how:
+        results = run(study, out, **how)
+    if report:
+        click.echo(f"The report: {write_report(results, folder)}", err=True)
     if as_json:
         click.echo(results.frame().to_json(orient="records"))
         return

@@ -7,19 +7,7 @@ extrapolation  to runs that are too long to be tried
 advise         all of it, for a task;  from_log  for a log
 """
 
-from gradient_dd.theory.advice.advise import MEASURES, TRIED, Advice, Candidate, Estimate, advise
-from gradient_dd.theory.advice.from_log import LogDoubt, advise_from_log
-from gradient_dd.theory.advice.search import BUDGET, Progress
+from gradient_dd.theory.advice.advise import MEASURES, Advice, advise
+from gradient_dd.theory.advice.from_log import advise_from_log
 
-__all__ = [
-    "BUDGET",
-    "MEASURES",
-    "TRIED",
-    "Advice",
-    "Candidate",
-    "Estimate",
-    "LogDoubt",
-    "Progress",
-    "advise",
-    "advise_from_log",
-]
+__all__ = ["MEASURES", "Advice", "advise", "advise_from_log"]

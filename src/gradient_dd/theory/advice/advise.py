@@ -9,7 +9,6 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.trajectories import SAMPLINGS
 from gradient_dd.errors import must, one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
@@ -27,31 +26,31 @@ NOT_TRIED = "not among the learners to try"
 DIVERGED = "diverged with every setting that was tried"
 
 
-class Estimate(NamedTuple):
+class PredictedError(NamedTuple):
     """An error predicted from pilot runs: their mean, its standard error, and how many runs there were."""
 
     mean: float
     doubt: float
     runs: int
 
-    def times(self, factor: float) -> "Estimate":
-        """Return an estimate so many times as large."""
-        return Estimate(self.mean * factor, self.doubt * factor, self.runs)
+    def times(self, factor: float) -> "PredictedError":
+        """Return the error multiplied by a factor."""
+        return PredictedError(self.mean * factor, self.doubt * factor, self.runs)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TunedLearner:
     """The best setting found for a learner, and its errors.
 
     setting        the learner with its parameters
     area, last100  predicted errors: over all points of a run, and at its end
-    refined        False where the first look at it showed a much larger error than the best, so no more was done
+    refined        False where the scout showed an error so much larger than the best that no more was tried
     curve          (runs, bins) errors along the pilot runs
     """
 
     setting: Setting
-    area: Estimate
-    last100: Estimate
+    area: PredictedError
+    last100: PredictedError
     refined: bool
     curve: Array
 
@@ -61,26 +60,35 @@ class Advice:
     """What to take, and what it rests on.
 
     best           the advice; None where everything diverged
-    candidates     one for each learner with a finite error, the best first
-    left_out       why a learner has none, by its name
+    candidates     the tuned learners with a finite error, the best first
+    left_out       why a learner is not among the candidates, by its name
     measure        "area" or "last100", what was to be small
     initial_error  the error of the initial weights: that of not learning
     horizon        what the advice is for
-    pilot_horizon  what the pilot ran: a part of it where it is very long. Then `best` is extrapolated
+    pilot_horizon  what the pilot ran: a part of `horizon` where that is very long. Then `best` is extrapolated
     """
 
-    best: Candidate | None
-    candidates: list[Candidate]
+    best: TunedLearner | None
+    candidates: list[TunedLearner]
     left_out: dict[str, str]
     measure: str
     initial_error: float
     horizon: Horizon
     pilot_horizon: Horizon
 
+    def error_of(self, one: TunedLearner) -> PredictedError:
+        """Return the predicted error in the measure of the advice."""
+        return one.area if self.measure == "area" else one.last100
+
     @property
     def beats_standing_still(self) -> bool:
         """Whether the advice has a smaller predicted error than the initial weights."""
-        return self.best is not None and getattr(self.best, self.measure).mean < self.initial_error
+        return self.best is not None and self.error_of(self.best).mean < self.initial_error
+
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether the pilot ran a part of the horizon only."""
+        return self.pilot_horizon.points != self.horizon.points
 
 
 def advise(
@@ -100,7 +108,6 @@ def advise(
     """
     horizon.check(task)
     check_schedule(schedule)
-    one_of("'sampling'", sampling, SAMPLINGS)
     rules = list(dict.fromkeys(map(find, learners)))
     squares = np.asarray(task.sparse_features.multiply(task.sparse_features).sum(axis=1)).ravel()
     mean_square, off_policy = float(task.visits @ squares), bool(np.ptp(task.transitions.rho) > 0)
@@ -131,27 +138,29 @@ def advise_with(pilot: Pilot, measure: str, budget: float, on_progress: OnProgre
 
 
 def coarser(horizon: Horizon) -> Horizon:
-    """Return a horizon with an error every so many steps, not at each of them; it may lose its last few steps."""
+    """Return a horizon with an error every few steps instead of at each step; its last few steps may be lost."""
     if horizon.steps is None or horizon.points <= POINTS:
         return horizon
     every = horizon.steps // POINTS
     return Horizon(steps=horizon.steps // every * every, every=every)
 
 
-def candidate(pilot: Pilot, row: Row) -> Candidate:
+def candidate(pilot: Pilot, row: Row) -> TunedLearner:
     """Return a row of the search with its setting."""
     setting = pilot.spaces[row.point.learner].setting(row.point)
-    return Candidate(setting, estimate(row.area), estimate(row.last100), row.stage in ("refine", "judge"), row.curve)
+    return TunedLearner(setting, estimate(row.area), estimate(row.last100), row.stage in ("refine", "judge"), row.curve)
 
 
-def estimate(errors: Array) -> Estimate:
-    """Return the mean of errors over runs, and its standard error; with one run that is not known."""
+def estimate(errors: Array) -> PredictedError:
+    """Return the mean of errors over runs with its standard error, which is NaN where there is one run."""
     runs = len(errors)
-    return Estimate(float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else float("nan"), runs)
+    return PredictedError(
+        float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else float("nan"), runs
+    )
 
 
-def changed(chosen: Candidate, by: Changes) -> Candidate:
-    """Return a candidate for a longer run."""
+def changed(chosen: TunedLearner, by: Changes) -> TunedLearner:
+    """Return a tuned learner for a longer run."""
     old = chosen.setting
     values = {**old.values, "alpha": old.values["alpha"] * by.alpha}
     return replace(
@@ -163,7 +172,7 @@ def changed(chosen: Candidate, by: Changes) -> Candidate:
 
 
 def left_out(pilot: Pilot, search: Search) -> dict[str, str]:
-    """Return why a learner has no row, by its name."""
+    """Return why a learner is not among the candidates, by its name."""
     return {name: NOT_TRIED for name in LEARNERS if name not in pilot.spaces} | {
         name: DIVERGED for name in pilot.spaces if name not in search.rows
     }

@@ -22,7 +22,7 @@ LEAST = 0.1  # octaves: where a taper leaves less than that to learn, nothing ch
 
 
 class Changes(NamedTuple):
-    """What a longer run multiplies the best alpha with, and its two errors; all at most 1."""
+    """Factors, at most 1, of the best alpha and of its two errors when a run becomes longer."""
 
     alpha: float
     area: float
@@ -30,7 +30,7 @@ class Changes(NamedTuple):
 
 
 def changes(pilot: Pilot, point: Point, measure: str, horizon: Horizon) -> Changes:
-    """Return what to multiply alpha and the errors of a point with, for a horizon beyond that of the pilot."""
+    """Return the factors of alpha and of the errors of a point on a horizon beyond that of the pilot."""
     line = [point.moved(0, place) for place in AROUND]
     found = [pilot.run(line, RUNS, share) for share in (PART, 1)]
     logs = {name: [np.log2(getattr(scores, name).mean(axis=0)) for scores in found] for name in ("area", "last100")}
@@ -45,9 +45,9 @@ def changes(pilot: Pilot, point: Point, measure: str, horizon: Horizon) -> Chang
 
 
 def prolonged(change: float, part: float, whole: float, beyond: float) -> float:
-    """Return the factor of a number from `whole` to `beyond` that changed by so many octaves from `part` to `whole`.
+    """Return the factor of a number from length `whole` to `beyond`, given its change from `part` to `whole`.
 
-    Lengths are in octaves. The number goes like a power of the length, from −1 to 0.
+    Lengths and the change are in octaves. The number goes like a power of the length, from −1 to 0.
     """
     power = np.clip(change / max(whole - part, LEAST), -1.0, 0.0)
     return float(2.0 ** (power * (beyond - whole)))

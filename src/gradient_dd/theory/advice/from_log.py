@@ -12,7 +12,7 @@ from gradient_dd.errors import Words, must
 from gradient_dd.learners import Rule, find
 from gradient_dd.studies.intervals import resample_counts
 from gradient_dd.tasks.exact import Moments, fixed_point
-from gradient_dd.theory.advice.advise import TRIED, Advice, Candidate, advise_with, coarser
+from gradient_dd.theory.advice.advise import TRIED, Advice, TunedLearner, advise_with, coarser
 from gradient_dd.theory.advice.log_pilot import LogPilot, blocks_of
 from gradient_dd.theory.advice.pilot import SEED
 from gradient_dd.theory.advice.search import BUDGET, OnProgress
@@ -73,7 +73,7 @@ def advise_from_log(
     return advice, doubt(reduced, pilot, next(one for one in advice.candidates if one.setting.rule == rule))
 
 
-def doubt(log: Log, pilot: LogPilot, best: Candidate) -> LogDoubt:
+def doubt(log: Log, pilot: LogPilot, best: TunedLearner) -> LogDoubt:
     """Return how the advice fares on bootstrap samples of blocks: of the held-out half, and for TD of the whole log."""
     _, ends = pilot.replay([best.setting], pilot.horizon, pilot.order(pilot.horizon, REPLAYS))
     still, rng = np.zeros(log.n_features), np.random.default_rng(SEED)

@@ -37,15 +37,15 @@ STEEP = 2.0  # the error beside a point is much larger if it is larger by this f
 LITTLE = 1.15  # and stepping back costs little if it multiplies the error by no more than this
 
 
-class Progress(NamedTuple):
-    """What is done next, about how many seconds of a core that takes, and the share of all stages that lie behind."""
+class SearchProgress(NamedTuple):
+    """What is done next, about how many seconds of a core that takes, and the share of all stages that is done."""
 
     doing: str
     core_seconds: float
     share: float
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[SearchProgress], None]
 
 
 class Row(NamedTuple):
@@ -91,7 +91,7 @@ class Stage(NamedTuple):
         return [point for point in lines if self.is_near(point, lines[0]) or rank(lines, point) < LINES]
 
     def to_refine(self) -> list[Point]:
-        """Return the best point of the best lines of each learner, without hopeless ones."""
+        """Return the best point of the best lines of each learner, hopeless lines left out."""
         lines = self.best_of_lines()
         return [point for point in lines if self.is_near(point, lines[0]) and rank(lines, point) < LINES]
 
@@ -100,7 +100,7 @@ class Stage(NamedTuple):
         return self.means[point] <= HOPELESS * self.means[best]
 
     def stepped_back(self, point: Point) -> Point:
-        """Return a point, or the one beside it with a smaller alpha, where that is prudent."""
+        """Return the point or, where that is prudent, its neighbour with a smaller alpha."""
         here, above, below = (self.means[point.moved(0, step)] for step in (0, BESIDE, -BESIDE))
         prudent = above > STEEP * here and below <= LITTLE * here
         return point.moved(0, -BESIDE) if prudent or not isfinite(here) else point
@@ -126,7 +126,7 @@ class Search:
         return self.judge([row for row in refined if self.error(row) <= CLOSE * least])
 
     def scout(self) -> list[Point]:
-        """Return the points to refine, after a look at all coarse ones."""
+        """Return the points to refine, after running all coarse points."""
         coarse = [point for space in self.pilot.spaces.values() for point in space.coarse()]
         if self.pilot.core_seconds(len(coarse)) <= SHARES["scout"] * self.budget:
             return self.run("scout", coarse).to_refine()
@@ -136,7 +136,7 @@ class Search:
         return self.run("full", (point.moved(0, OCTAVE * k) for point in lines for k in octaves)).to_refine()
 
     def judge(self, finalists: list[Row]) -> Row:
-        """Return the best of these on their own and on fresh runs; of those that are alike, the simplest."""
+        """Return the best finalist on its runs so far and on fresh runs; of finalists that are alike, the simplest."""
         beside = (row.point.moved(0, step) for row in finalists for step in (0, BESIDE, -BESIDE))
         stage = self.run("judge", beside)
         errors = {}
@@ -168,8 +168,8 @@ class Search:
         return stage
 
     def report(self, doing: str, core_seconds: float) -> None:
-        """Tell what is done next."""
-        self.on_progress(Progress(doing, core_seconds, min(self.stages_done / self.stages, 1.0)))
+        """Report what is done next."""
+        self.on_progress(SearchProgress(doing, core_seconds, min(self.stages_done / self.stages, 1.0)))
         self.stages_done += 1
 
     def affordable_runs(self, stage: str, settings: int, share: int) -> int:
@@ -183,7 +183,7 @@ class Search:
         return np.asarray(getattr(row, self.measure))
 
     def error(self, row: Row) -> float:
-        """Return the mean of those."""
+        """Return the mean error of a row in the measure of the search."""
         return float(self.errors(row).mean())
 
 
@@ -193,7 +193,7 @@ def rank(lines: list[Point], point: Point) -> int:
 
 
 def neighbours(point: Point, along_alpha: int, along_others: int) -> Iterator[Point]:
-    """Yield a point and those one step away, along one axis, or along another one and alpha in opposite directions.
+    """Yield a point and its neighbours along one axis, or along two: alpha and, in the opposite direction, another.
 
     The products of alpha with the other parameters matter, ζα and κα, so a valley runs along these diagonals.
     """

@@ -49,7 +49,7 @@ class Point(NamedTuple):
 
     @property
     def line(self) -> "Point":
-        """The name of the line this point is on: all points that differ from it in alpha alone share it."""
+        """The point with alpha at place 0, which stands for all points that differ in alpha alone."""
         return self._replace(places=(0, *self.places[1:]))
 
     def moved(self, axis: int, places: int) -> "Point":
@@ -97,7 +97,7 @@ class Space(NamedTuple):
 def spaces_of(rules: Iterable[Rule], mean_square: float, steps: float, off_policy: bool) -> dict[str, Space]:
     """Return the space of each learner by its name.
 
-    `mean_square` is that of x, and sets the scale of alpha; where ρ stands is searched if it makes a difference.
+    `mean_square` is the mean of ‖x‖² and sets the scale of alpha. Where ρ stands is searched only if `off_policy`.
     """
     octaves = min(ceil(log2(STILL * steps)), MOST_OCTAVES)
     alpha = Axis("alpha", LARGEST_ALPHA / mean_square, tuple(range(0, -octaves * OCTAVE, -OCTAVE)))

@@ -14,8 +14,8 @@ from gradient_dd.report.canvas import Sheet, plain_numbers, styled
 from gradient_dd.report.figure import BLACK, ORANGE, RAMP
 from gradient_dd.theory import rate
 from gradient_dd.theory.effective import effective_matrix, flow_rate, interpolation
-from gradient_dd.theory.largest_stable import bisected
 from gradient_dd.theory.rate_planes import PRECISION, RatePlane
+from gradient_dd.theory.stability import bisected
 
 ALPHAS = {0.03: RAMP[0], 0.3: RAMP[2], 0.6: RAMP[4]}
 EXACT = np.linspace(0, 1, 22) ** 1.5  # κα, as a share of the largest shown

@@ -156,7 +156,7 @@ def rate_row(n_states: int, setting: Setting) -> RateRow:
 
 
 def main() -> None:
-    """Print the table, row by row: `python -m gradient_dd.theory.sampled_rates`, about a minute."""
+    """Print the table, row by row: `python -m trials.sampled_rates`, about a minute."""
     print("| m | learner | α | first order, i.i.d. | first order, trajectory | exact | measured | its error | gap |")
     print("|---|---|---|---|---|---|---|---|---|")
     for m in SIZES:
