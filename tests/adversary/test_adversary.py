@@ -52,7 +52,7 @@ def raise_ours(sentence):
 
 
 def test_a_hang_is_seen(monkeypatch):
-    monkeypatch.setattr("adversary.rule.SECONDS", 0.05)
+    monkeypatch.setattr("tests.adversary.rule.SECONDS", 0.05)
 
     def forever():
         while True:

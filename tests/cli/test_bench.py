@@ -49,10 +49,9 @@ def test_the_plain_loop_does_the_same_work(name, case):
 
 @pytest.mark.xdist_group("kernels of td")
 def test_the_output_has_the_promised_form(monkeypatch):
-    for name, value in (("STEPS", 2000), ("REPEATS", 1), ("PLAIN_STEPS", 50), ("JAX_STEPS", 50)):
+    for name, value in (("STEPS", 2000), ("REPEATS", 1), ("PLAIN_STEPS", 50)):
         monkeypatch.setattr(bench, name, value)
     monkeypatch.setattr(bench, "LEARNERS", {"td": LEARNERS["td"]})
-    monkeypatch.setattr(bench, "has_jax", lambda: False)
     result = CliRunner().invoke(cli, ["bench", "--task", "random_walk", "--json"])
     output = json.loads(result.stdout)
     assert set(output) == {"engine", "baselines", "sampling", "machine"}
@@ -60,7 +59,7 @@ def test_the_output_has_the_promised_form(monkeypatch):
     assert {"learner", "task", "lanes", "ns_per_update"} <= set(row)
     assert row["lanes"] == 64
     assert row["ns_per_update"] > 0
-    assert {row["kind"] for row in output["baselines"]} <= {"C", "C, same bits", "numpy", "jax"}
+    assert {row["kind"] for row in output["baselines"]} <= {"C", "C, same bits", "numpy"}
     shown = CliRunner().invoke(cli, ["bench", "--task", "random_walk"]).stdout
     assert "random_walk(n_states=40)" in shown
 

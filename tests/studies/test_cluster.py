@@ -92,7 +92,7 @@ def test_the_page_calls_what_there_is():
 LOST = """
 import os, signal, socket, subprocess, sys, time
 from dataclasses import replace
-from test_sweep import STUDY
+from tests.studies.test_sweep import STUDY
 from gradient_dd.studies.cluster import dask_executor
 from gradient_dd.studies.store import Store
 from gradient_dd.studies.sweep import run
@@ -140,7 +140,7 @@ if __name__ == "__main__":
 def test_a_scheduler_that_is_killed_ends_the_sweep_with_one_sentence(tmp_path):
     script = tmp_path / "lost.py"
     script.write_text(LOST)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     call = [sys.executable, str(script), str(tmp_path)]
     result = subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=200)
     sentence, soon, kept = result.stdout.splitlines()

@@ -216,7 +216,7 @@ def test_shared_units_are_of_bounded_size(tmp_path, monkeypatch, whole):
 KILLED = """
 import os, random, signal, sys, time
 from dataclasses import replace
-from test_sweep import STUDY, content, units
+from tests.studies.test_sweep import STUDY, content, units
 from gradient_dd.studies.sweep import run
 
 study = replace(STUDY, runs=60, episodes=6000)
@@ -260,7 +260,7 @@ assert midway >= 3
 def test_kill_9_at_twenty_moments_loses_nothing_committed(tmp_path):
     script = tmp_path / "killed.py"
     script.write_text(KILLED)
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests"), "PYTHONWARNINGS": "ignore"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
     call = [sys.executable, str(script), str(tmp_path)]
     result = subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=300)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -307,7 +307,7 @@ DASK = """
 import os, signal, sys, time
 from pathlib import Path
 from dataclasses import replace
-from test_sweep import ROOT, STUDY, content
+from tests.studies.test_sweep import ROOT, STUDY, content
 from gradient_dd.studies.cluster import dask_executor
 from gradient_dd.engine.schedules import Schedule
 from gradient_dd.studies import grid, load_rule
@@ -341,7 +341,7 @@ def test_dask_gives_the_same_store_even_if_a_worker_is_killed(tmp_path):
     """Two worker processes, a rule and a schedule of the user's own, one worker killed in the middle."""
     script = tmp_path / "on_dask.py"
     script.write_text(DASK)
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     call = [sys.executable, str(script), str(tmp_path)]
     result = subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=300)
     assert result.returncode == 0, result.stderr

@@ -39,7 +39,7 @@ def write_page(content: PageContent, folder: Path) -> Path:
     contest, scale = content.contest, content.scale
     pictures = {name: inline_svg(folder / "figures" / f"{name}.svg", name) for name in content.figures}
     page = render(
-        "family",
+        "experiments.family",
         "page.html",
         {},
         note=scale.note,

@@ -45,7 +45,7 @@ def write_page(content: PageContent, folder: Path) -> Path:
     """Write folder/report.html and return its path."""
     verdicts = content.verdicts
     page = render(
-        "paper",
+        "experiments.paper",
         "page.html",
         content.results,
         content.studies,

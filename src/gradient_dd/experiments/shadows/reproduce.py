@@ -57,7 +57,7 @@ def page_text(trial: dict[str, Any], verdicts: list[Verdict], figures: Path, tas
     """Return the page."""
     drawings = {name: (words, (figures / f"{name}.svg").read_text(encoding="utf-8")) for name, words in FIGURES.items()}
     return render(
-        "shadows_report",
+        "experiments.shadows",
         "page.html",
         {},
         tasks=tasks,
