@@ -103,16 +103,16 @@ def in_form(form: str, columns: Columns, folder: Path) -> Any:
 
 def attack_log_forms(rng: Random, folder: Path) -> Case:
     """One log in every form: all give the same answer, or all refuse it."""
-    columns, changes, refused = sound_log(rng), [], False
+    columns, changes, refused = sound_log(rng), list[str](), list[str]()
     for name in rng.sample(list(columns), k=rng.choice([0, 1, 1, 2])):
         kind = rng.choice(list(PLAIN_CHANGES))
         columns[name] = PLAIN_CHANGES[kind](rng, columns[name])
         changes.append(f"{name} {kind}")
-        refused |= kind in MUST_BE_REFUSED.get(name, ())
+        refused += [changes[-1]] if kind in MUST_BE_REFUSED.get(name, ()) else []
     if rng.random() < 0.1:
         changes.append(f"without {(gone := rng.choice(list(columns)))}")
         columns.pop(gone)
-        refused = False
+        refused.clear()
 
     def call() -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -125,7 +125,7 @@ def attack_log_forms(rng: Random, folder: Path) -> Case:
 
     def complaint(found: dict[str, Any]) -> str:
         if len(set(found.values())) == 1:
-            return f"took {changes[0]}" if refused and found["csv"] != "refused" else ""
+            return f"took {refused[0]}" if refused and found["csv"] != "refused" else ""
         kinds: dict[Any, list[str]] = {}
         for form, answer in found.items():
             kinds.setdefault(answer, []).append(form)
