@@ -5,16 +5,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help setup test lint types layers pytest docs mutants reproduce adversary torture clean
+.PHONY: help setup test test-all lint types layers pytest docs mutants reproduce adversary torture clean
 help:
 	@echo "make reproduce   check the paper (sets up .venv first)"
 	@echo "make test        lint, types, layers, docs and tests (sets up .venv first)"
+	@echo "make test-all    the same, with the slow tests and with every rule where make test takes one of each kind"
 	@echo "make docs        build the site into site/, links checked, warnings as errors"
 	@echo "make mutants     plant errors in the source and count how many the tests catch"
 	@echo "make adversary   25,000 odd inputs with a fresh seed: our own error in one sentence, or success"
-	@echo "make torture     200 killed sweeps and 500 flipped bytes: nothing lost, no wrong number read"
+	@echo "make torture     200 killed programs and 500 flipped bytes: nothing lost, no wrong number read"
 	@echo "make setup       only make .venv with the package and its development tools"
 	@echo "make clean       remove .venv and caches; results are kept"
+	@echo
+	@echo "What backs the numbers of the docs, after make setup, as .venv/bin/python -m NAME:"
+	@$(PYTHON) tools/programs.py
 
 setup: $(STAMP)
 
@@ -43,6 +47,9 @@ docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test: lint types layers docs pytest
+
+test-all: lint types layers docs
+	GRADIENT_DD_ALL_RULES=1 $(BIN)/pytest -m "slow or not slow"
 
 mutants: setup
 	$(BIN)/python tools/mutants.py

@@ -1,4 +1,7 @@
-"""How the lane engine scales: with features, lanes, the age of the weights, and threads; and its memory."""
+"""How the lane engine scales: with features, lanes, the age of the weights, and threads; and its memory.
+
+python -m benchmarks.scaling
+"""
 
 import resource
 from collections.abc import Callable, Iterator
@@ -32,6 +35,7 @@ from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.studies.sweep import run
 from gradient_dd.tasks import Task
+from tools.programs import parser_of, print_table
 
 CHAINS = (100, 1_000, 10_000, 100_000)
 SHUFFLES = (20, 50, 100, 200, 400, 800)
@@ -206,3 +210,16 @@ def scaling_tables() -> Iterator[tuple[str, Row, list[Row]]]:
     yield "four settings of each of five learners, in blocks of their own and in one", head, list(by_few_settings())
     head = ("task", "slowest", "old / fresh weights", "diverged lanes")
     yield "age of the weights, the paper's settings", head, list(by_age())
+
+
+def main(words: list[str] | None = None) -> None:
+    """Print every table as soon as it is measured."""
+    parser_of(__doc__).parse_args(words)
+    for title, head, rows in scaling_tables():
+        print(title)
+        print_table(head, rows)
+        print()
+
+
+if __name__ == "__main__":
+    main()

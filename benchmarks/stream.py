@@ -1,4 +1,6 @@
-"""`python -m benchmarks.stream`: transitions of a user's own with a million features, against C and other libraries.
+"""Transitions of a user's own with a million features, against C and other libraries.
+
+    python -m benchmarks.stream
 
 A row is one transition of a shuffled log. Gradient-DD learns from it here and in C. scikit-learn, river and Vowpal
 Wabbit have no TD learner: theirs is one step of linear regression on x alone, which is half of the reading.
@@ -19,6 +21,7 @@ from gradient_dd.arrays import Array, Integers
 from gradient_dd.bench import best_times, on_one_core
 from gradient_dd.bench.baselines import compiled
 from gradient_dd.stream import Learner
+from tools.programs import parser_of, print_table
 
 FEATURES = 10**6
 CASES = {8: 500_000, 1: 4_000_000}  # non-zeros of a row, and how many rows are timed
@@ -121,7 +124,7 @@ def update_each(agent: Learner, log: Log) -> None:
         agent.update((i, v), reward, discount, (i_next, v_next), rho)
 
 
-def measured(k: int, p: int = FEATURES) -> Iterator[tuple[str, float | str]]:
+def measured(k: int, p: int) -> Iterator[tuple[str, float | str]]:
     """Yield what was measured on rows of k features, and its nanoseconds a row or why there are none."""
     log = shuffled_log(CASES[k], k, p)
     few = Log._make(column[:SINGLE] for column in log)
@@ -145,27 +148,24 @@ def measured(k: int, p: int = FEATURES) -> Iterator[tuple[str, float | str]]:
     yield from missing.items()
 
 
-def run_stream_bench(on_case: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Measure all on one core and return a row for each; `on_case` is called with what comes next."""
-    found = []
+def rows() -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the printed table: every case, ours and the others."""
+    for k in CASES:
+        found = dict(measured(k, FEATURES))
+        in_c = found["C"]
+        for name, ns in found.items():
+            if isinstance(ns, str):
+                yield str(k), name, ns, "", ""
+            else:
+                yield str(k), name, f"{ns:,.1f}", f"{1e3 / ns:.3g}", "" if isinstance(in_c, str) else f"{ns / in_c:.2f}"
+
+
+def main(words: list[str] | None = None) -> None:
+    """Print the table."""
+    parser_of(__doc__).parse_args(words)
     with on_one_core():
-        for k in CASES:
-            on_case(f"rows of {k} features out of {FEATURES:,}")
-            for name, ns in measured(k):
-                row = {"nonzeros": k, "features": FEATURES, "what": name}
-                found.append(row | ({"skipped": ns} if isinstance(ns, str) else {"ns_per_update": ns}))
-    return found
+        print_table(HEAD, rows())
 
 
-def stream_table(found: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Return the rows of the printed table."""
-    in_c = {row["nonzeros"]: row["ns_per_update"] for row in found if row["what"] == "C" and "skipped" not in row}
-    rows: list[tuple[str, ...]] = []
-    for row in found:
-        k, what = row["nonzeros"], row["what"]
-        if "skipped" in row:
-            rows.append((str(k), what, row["skipped"], "", ""))
-            continue
-        ns = row["ns_per_update"]
-        rows.append((str(k), what, f"{ns:,.1f}", f"{1e3 / ns:.3g}", f"{ns / in_c[k]:.2f}" if k in in_c else ""))
-    return rows
+if __name__ == "__main__":
+    main()

@@ -10,13 +10,15 @@ import numpy as np
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.lanes import StreamLanes
 from gradient_dd.stream.learner import Learner
+from tools.programs import parser_of
 
 LANES, ROWS, ALONE = 64, 20_000, 2_000
 SHAPES = {"8 features, dense": (8, 0), "10,000 features, 8 of them at a time": (10_000, 8)}
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Print the costs."""
+    parser_of(__doc__).parse_args(words)
     rng = np.random.default_rng(0)
     for words, (p, k) in SHAPES.items():
         if k:  # one feature in each of k parts, so that none stands twice in a row

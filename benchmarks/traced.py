@@ -1,18 +1,21 @@
-"""`python -m benchmarks.traced`: learners with a trace, against C of the same layout, JAX and a plain NumPy loop.
+"""Learners with a trace, against C of the same layout, JAX and a plain NumPy loop.
+
+    python -m benchmarks.traced
 
 The plain loop runs one setting at a time, as public benchmarks of these learners do. No errors are taken. Times are
 nanoseconds of CPU time per update of one lane, the best of several interleaved calls; compare them within one run only.
 """
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from time import process_time
 from typing import Any
 
 import numpy as np
 
-from benchmarks.jax_baseline import has_jax
+from benchmarks.jax import has_jax
 from gradient_dd import tasks
 from gradient_dd.arrays import Array
 from gradient_dd.bench import best_times, on_one_core, whole_call
@@ -24,6 +27,7 @@ from gradient_dd.engine.schedules import constant
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import Task
+from tools.programs import parser_of, print_table
 
 LANES, STEPS, PLAIN_STEPS, JAX_STEPS, REPEATS, LAM = 64, 2**16, 2_000, 10_000, 11, 0.9
 NAMES = ("td", "tdc", "gtd2")
@@ -118,40 +122,40 @@ def jax_call(task: Task, name: str, column: Any) -> Callable[[], Any]:
     return lambda: run((row, next_row, reward, discount, rho)).block_until_ready()
 
 
-def run_traced_bench(on_case: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Measure everything on one core; `on_case` is called with the name of each case before it is measured."""
-    rows = []
+def nanoseconds(task: Task, name: str) -> dict[str, float]:
+    """Return the time of an update of one lane: ours, and that of C, NumPy and JAX where they are there."""
+    column = Stream(task).take(STEPS + 1)
+    calls = {"ours": engine_call(fresh_block(task, name), column)}
+    if (in_c := c_call(task, name, column)) is not None:
+        calls["C"] = in_c[0]
+    best = {kind: seconds / (STEPS * LANES) for kind, seconds in best_times(calls, REPEATS).items()}
+    plain = plain_call(task, name, column[:PLAIN_STEPS], 1e-3)
+    best["NumPy"] = best_times({"": plain}, 3)[""] / PLAIN_STEPS
+    if has_jax():
+        program = jax_call(task, name, column[:JAX_STEPS])
+        program()  # compiles
+        best["JAX"] = best_times({"": program}, 3, process_time)[""] / (JAX_STEPS * LANES)  # all threads of JAX
+    return {kind: seconds * 1e9 for kind, seconds in best.items()}
+
+
+def rows() -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the printed table."""
+    for task, name in product(CASES, NAMES):
+        ns = nanoseconds(task, name)
+
+        def over(top: str, below: str, ns: dict[str, float] = ns) -> str:
+            return f"{ns[top] / ns[below]:.2f}" if top in ns and below in ns else "–"
+
+        times = f"{ns['ours']:.2f}", f"{ns['C']:.2f}" if "C" in ns else "–"
+        yield str(task), name, *times, over("ours", "C"), over("NumPy", "ours"), over("JAX", "ours")
+
+
+def main(words: list[str] | None = None) -> None:
+    """Print the table."""
+    parser_of(__doc__).parse_args(words)
     with on_one_core():
-        for task in CASES:
-            column = Stream(task).take(STEPS + 1)
-            for name in NAMES:
-                on_case(f"{task}: {name}")
-                calls = {"ours": engine_call(fresh_block(task, name), column)}
-                if (in_c := c_call(task, name, column)) is not None:
-                    calls["C"] = in_c[0]
-                best = {kind: seconds / (STEPS * LANES) for kind, seconds in best_times(calls, REPEATS).items()}
-                plain = plain_call(task, name, column[:PLAIN_STEPS], 1e-3)
-                best["NumPy"] = best_times({"": plain}, 3)[""] / PLAIN_STEPS
-                if has_jax():
-                    program = jax_call(task, name, column[:JAX_STEPS])
-                    program()
-                    seconds = best_times({"": program}, 3, process_time)[""]  # JAX computes in threads of its own
-                    best["JAX"] = seconds / (JAX_STEPS * LANES)
-                found = {f"{kind}_ns": seconds * 1e9 for kind, seconds in best.items()}
-                rows.append({"task": str(task), "learner": name, "lam": LAM, "lanes": LANES} | found)
-    return rows
+        print_table(HEAD, rows())
 
 
-def traced_table(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Return the rows as `bench --traces` prints them."""
-
-    def over(row: dict[str, Any], top: str, below: str) -> str:
-        return f"{row[top] / row[below]:.2f}" if top in row and below in row else "–"
-
-    return [
-        (
-            *(row["task"], row["learner"], f"{row['ours_ns']:.2f}", f"{row['C_ns']:.2f}" if "C_ns" in row else "–"),
-            *(over(row, "ours_ns", "C_ns"), over(row, "NumPy_ns", "ours_ns"), over(row, "JAX_ns", "ours_ns")),
-        )
-        for row in rows
-    ]
+if __name__ == "__main__":
+    main()

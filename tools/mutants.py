@@ -1,54 +1,47 @@
-"""Plant small errors in the source, one at a time, and count how many the tests catch.
+"""Plant small errors in the source, one at a time, and count how many the tests catch, room by room.
 
-    python tools/mutants.py --count 200 --seed 1            a sample over all targets
+    python tools/mutants.py --count 400 --seed 1            a sample, as many from each room
+    python tools/mutants.py --room evaluation --count 60    a sample of one room
     python tools/mutants.py --only studies/intervals.py    every mutant of one file
 
 A mutant is one change of the syntax tree: a comparison, an operator, a number, a condition, a statement left out. The
-tests of its file are run on a copy of the source that has the change. A mutant that survives is either a test that is
-missing, or equivalent: it does the same as the original. Those that were looked at and found equivalent are listed in
-tools/equivalent_mutants.txt and do not count.
+tests that watch its file are run on a copy of the source that has the change: those that import the file first, then
+those of its room. A mutant that survives is either a test that is missing, or equivalent: it does the same as the
+original. Those that were looked at and found equivalent are listed in tools/equivalent_mutants.txt and do not count.
+
+Each worker is one process that has imported NumPy, Numba and pytest; it makes a child for each mutant, so that a test
+begins at once. Kernels come from the folder that all tests share, except for mutants of the engine.
 """
 
 import argparse
 import ast
 import os
 import random
+import re
+import resource
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
+from collections import defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
-from time import perf_counter
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "src" / "gradient_dd"
+SOURCE, TESTS = ROOT / "src" / "gradient_dd", ROOT / "tests"
 EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
-SECONDS = 300  # a mutant whose tests take longer counts as caught: it hangs
-
-# Which tests watch which files. The first pattern that fits counts; tests run in this order, quick ones first.
-TARGETS = {
-    "learners/*.py": ["test_learners.py", "test_contracts.py", "test_own_contracts.py", "test_reference.py"],
-    "engine/reference.py": ["test_reference.py", "test_learners.py"],
-    "engine/horizon.py": ["test_horizon.py", "test_lanes.py"],
-    "engine/schedules.py": ["test_reference.py", "test_horizon.py"],
-    "engine/trajectories.py": ["test_trajectories.py"],
-    "engine/metric.py": ["test_reference.py"],
-    "engine/lanes.py": ["test_lanes.py", "test_horizon.py"],
-    "engine/kernels/*.py": ["test_trajectories.py", "test_lanes.py", "test_horizon.py"],
-    "online/*.py": ["test_learner.py", "test_learner_memory.py"],
-    "studies/intervals.py": ["test_intervals.py"],
-    "studies/*.py": ["test_study.py", "test_store.py", "test_intervals.py", "test_sweep.py"],
-    "experiments/paper/claims/*.py": ["test_claims.py", "test_reproduce.py"],
-    "tasks/exact.py": ["test_exact.py", "test_tasks.py"],
-    "theory/advice.py": ["test_analysis.py"],
-    "theory/*.py": [
-        "test_theory_trust_region.py", "test_theory_natural.py", "test_theory_recursion.py", "test_theory_effective.py",
-        "test_theory_dynamics.py", "test_theory_mean_square.py", "test_errata.py", "test_analysis.py",
-    ],
-}  # fmt: skip
+SECONDS = 60  # of a core, that the tests of a mutant may take
+PATIENCE = 5 * SECONDS  # of the wall, after which they are ended in any case
+WARM = ("numpy", "scipy.linalg", "scipy.sparse", "numba", "pandas", "pyarrow", "gymnasium", "click", "hypothesis")
+SLOW_SIGNS = ("subprocess", "(made", "kernels of", "BROWSER", "reproduction")  # a file of tests with these comes last
+OTHER_ROOMS = {"bench": "cli"}  # rooms whose tests stand in the folder of another one
+EVERYWHERE = "project"  # the folder of tests for files that stand in no room
 
 COMPARISONS: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -148,54 +141,212 @@ def mutants_of(path: Path) -> list[Mutant]:
     return found
 
 
-def tests_of(file: str) -> list[str]:
-    """Return the tests that watch a file."""
-    for pattern, tests in TARGETS.items():
-        if Path(file).match(pattern):
-            return [str(ROOT / "tests" / test) for test in tests if (ROOT / "tests" / test).exists()]
-    return []
+# Which tests watch a file -----------------------------------------------------------------------------------------
 
 
-def is_caught(mutant: Mutant) -> bool:
-    """Run the tests of a mutant's file on a copy of the source with the change; return whether one fails."""
+def room_of(file: str) -> str:
+    """Return the room of a source file, e.g. "studies"; files beside the rooms are in one called "beside"."""
+    return Path(file).parts[0] if len(Path(file).parts) > 1 else "beside"
+
+
+@cache
+def texts_of_tests() -> dict[Path, str]:
+    """Return every file of tests and its text, quick ones first."""
+    found = {file: file.read_text(encoding="utf-8") for file in sorted(TESTS.rglob("test_*.py"))}
+    found = {file: text for file, text in found.items() if file.parent.name != "adversary"}
+    return dict(sorted(found.items(), key=lambda one: sum(sign in one[1] for sign in SLOW_SIGNS)))
+
+
+def watchers(file: str) -> list[Path]:
+    """Return the tests that watch a source file: those that import it, then the others of its room."""
+    path, room = Path(file), room_of(file)
+    module = ".".join(("gradient_dd", *path.with_suffix("").parts)).removesuffix(".__init__")
+    parent, _, name = module.rpartition(".")
+    imports = re.compile(rf"{re.escape(module)}\b|from {re.escape(parent)} import [^\n]*\b{name}\b")
+    texts = texts_of_tests()
+    direct = [test for test, text in texts.items() if imports.search(text)]
+    home = TESTS / (EVERYWHERE if room == "beside" else OTHER_ROOMS.get(room, room))
+    same_room = [test for test in texts if test.is_relative_to(home)]
+    named = [test for test in same_room if test.stem.removeprefix("test_") in (path.stem, path.parent.name)]
+    direct.sort(key=lambda test: not test.is_relative_to(home))  # those of its own room first; the sort is stable
+    return list(dict.fromkeys([*named, *direct, *same_room]))
+
+
+# Running them -----------------------------------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """How the tests of a mutant ended: with a test that failed first, without one, or not in time."""
+
+    failed: str = ""
+    timed_out: bool = False
+
+
+def run_tests(source: Path, tests: list[str]) -> Outcome:
+    """Run tests on a copy of the source in a child of this process; return how they ended."""
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "output"
+        child = os.fork()
+        if child == 0:
+            with suppress(BaseException):
+                pytest_in_this_process(source, tests, Path(folder), output)
+            os._exit(1)
+        status = ended(child, begin + PATIENCE)
+        if status is None:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return Outcome(timed_out=True)
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL):
+            return Outcome(timed_out=True)
+        printed = output.read_text(encoding="utf-8", errors="replace")
+    if os.waitstatus_to_exitcode(status) == 0:
+        return Outcome()
+    named = re.search(r"^(?:FAILED|ERROR) (\S+)", printed, re.MULTILINE)
+    return Outcome(named[1] if named else "the start of the tests")
+
+
+def pytest_in_this_process(source: Path, tests: list[str], folder: Path, output: Path) -> None:
+    """Run tests on a copy of the source and end this process with the exit code of pytest."""
+    os.setsid()  # what the tests start ends with them
+    os.dup2(os.open(output, os.O_CREAT | os.O_WRONLY), 1)
+    os.dup2(1, 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
+    os.chdir(ROOT)
+    os.environ.update(PYTHONPATH=str(source), PYTHONDONTWRITEBYTECODE="1")
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [str(source), str(ROOT)]
+    import pytest
+
+    words = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--durations=0", "--tb=no", f"--basetemp={folder}/tmp"]
+    os._exit(int(pytest.main([*words, *tests])))
+
+
+def ended(child: int, deadline: float) -> int | None:
+    """Wait for a child; return its status, or None if it has not ended in time."""
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(0.02)
+    return None
+
+
+def work(worker: int, jobs: "list[tuple[str, str, list[str]]]", answers: "object") -> None:
+    """Run mutants, (name of the file, its source, its tests), and put (worker, place in the jobs, outcome) for each."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for name in WARM:
+        with suppress(ImportError):
+            import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "src"
         shutil.copytree(SOURCE.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        (copy / "gradient_dd" / mutant.file).write_text(mutant.source, encoding="utf-8")
-        call = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests_of(mutant.file)]
-        environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-        try:
-            done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, timeout=SECONDS, check=False)
-        except subprocess.TimeoutExpired:
-            return True
-    return done.returncode != 0
+        for place, (file, source, tests) in enumerate(jobs):
+            target = copy / "gradient_dd" / file
+            whole = target.read_text(encoding="utf-8")
+            target.write_text(source or whole, encoding="utf-8")
+            outcome = run_tests(copy, tests)
+            target.write_text(whole, encoding="utf-8")
+            answers.put((worker, place, outcome))  # type: ignore[attr-defined]
+
+
+def outcomes(jobs: list[tuple[str, str, list[str]]], workers: int) -> Iterator[tuple[int, Outcome]]:
+    """Yield (number of the job, outcome) as they come from several workers."""
+    context = get_context("fork")
+    answers, shares = context.Queue(), [range(worker, len(jobs), workers) for worker in range(workers)]
+    processes = [
+        context.Process(target=work, args=(worker, [jobs[number] for number in share], answers))
+        for worker, share in enumerate(shares)
+    ]
+    for process in processes:
+        process.start()
+    for _ in jobs:
+        worker, place, outcome = answers.get(timeout=2 * PATIENCE)
+        yield shares[worker][place], outcome
+    for process in processes:
+        process.join()
+
+
+# The sample and the score -----------------------------------------------------------------------------------------
+
+
+def sampled(every: list[Mutant], count: int, seed: int) -> list[Mutant]:
+    """Return a sample with as many mutants from each room, as far as a room has them; in a random order."""
+    rng, rooms = random.Random(seed), defaultdict(list)
+    for mutant in every:
+        rooms[room_of(mutant.file)].append(mutant)
+    for mutants in rooms.values():
+        rng.shuffle(mutants)
+    turns = [
+        mutants[turn]
+        for turn in range(max(map(len, rooms.values())))
+        for mutants in rooms.values()
+        if turn < len(mutants)
+    ]
+    chosen = turns[:count]
+    rng.shuffle(chosen)
+    return chosen
 
 
 def main() -> None:
-    """Try a sample of mutants and print the survivors and the score."""
+    """Try a sample of mutants and print the survivors and the score of every room."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100, help="how many mutants, drawn evenly from all files")
+    parser.add_argument("--count", type=int, default=400, help="how many mutants, as many from each room")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--room", help="mutants of one room only")
     parser.add_argument("--only", metavar="FILE", help="all mutants of one file, e.g. studies/intervals.py")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
-    files = [path for path in sorted(SOURCE.rglob("*.py")) if tests_of(path.relative_to(SOURCE).as_posix())]
-    if given.only:
-        files = [SOURCE / given.only]
+    files = [SOURCE / given.only] if given.only else sorted(SOURCE.rglob("*.py"))
     known = set(EQUIVALENT.read_text(encoding="utf-8").splitlines()) if EQUIVALENT.exists() else set()
     every = [mutant for path in files for mutant in mutants_of(path) if mutant.name not in known]
-    chosen = every if given.only else random.Random(given.seed).sample(every, min(given.count, len(every)))
-    print(f"{len(chosen)} of {len(every)} mutants of {len(files)} files", flush=True)
-    begin, survivors = perf_counter(), []
-    with ThreadPoolExecutor(given.workers) as pool:
-        for number, (mutant, caught) in enumerate(zip(chosen, pool.map(is_caught, chosen), strict=True), 1):
-            if not caught:
-                survivors.append(mutant)
-                print(f"survived  line {mutant.line} of {mutant.name}", flush=True)
-            if number % 20 == 0:
-                print(f"{number} tried, {len(survivors)} survived, {perf_counter() - begin:.0f} s", flush=True)
-    score = 1 - len(survivors) / len(chosen)
-    print(f"caught {len(chosen) - len(survivors)} of {len(chosen)}: {score:.0%}")
+    every = [mutant for mutant in every if given.room in (None, room_of(mutant.file))]
+    if not every:
+        raise SystemExit("There is nothing to change there.")
+    chosen = every if given.only else sampled(every, given.count, given.seed)
+    print(f"{len(chosen)} of {len(every):,} mutants of {len(files)} files, seed {given.seed}", flush=True)
+    begin = time.monotonic()
+    caught, killers = judged(chosen, given.workers)
+    spurious = failing_without_a_change(sorted(killers), given.workers)
+    print("\nroom          caught   of")
+    for room in sorted({room_of(mutant.file) for mutant in chosen}):
+        here = [one for one, mutant in zip(caught, chosen, strict=True) if room_of(mutant.file) == room]
+        print(f"{room:12} {sum(here):7} {len(here):4}  {sum(here) / len(here):.0%}")
+    print(f"{'all':12} {sum(caught):7} {len(caught):4}  {sum(caught) / len(caught):.0%}")
+    print(f"{time.monotonic() - begin:.0f} s")
+    if spurious:
+        raise SystemExit(f"These tests fail without any change, so the score says nothing: {', '.join(spurious)}")
+
+
+def judged(chosen: list[Mutant], workers: int) -> tuple[list[bool], set[str]]:
+    """Return whether each mutant was caught, and the tests that caught some; prints survivors as they come."""
+    jobs = [(one.file, one.source, list(map(str, watchers(one.file)))) for one in chosen]
+    caught, killers, late = [False] * len(chosen), set[str](), list[int]()
+    for done, (number, outcome) in enumerate(outcomes(jobs, workers), 1):
+        mutant = chosen[number]
+        if outcome.timed_out:
+            late.append(number)
+        elif outcome.failed:
+            caught[number] = True
+            killers.add(outcome.failed)
+        else:
+            print(f"survived  line {mutant.line} of {mutant.name}", flush=True)
+        if done % 20 == 0:
+            print(f"{done} tried, {sum(caught)} caught", flush=True)
+    for number in late:  # one whose tests end in time without the change has made them hang
+        caught[number] = not run_tests(SOURCE.parent, jobs[number][2]).timed_out
+        words = "hangs" if caught[number] else "survived, as far as its tests went in time:"
+        print(f"{words}  line {chosen[number].line} of {chosen[number].name}", flush=True)
+    return caught, killers
+
+
+def failing_without_a_change(tests: list[str], workers: int) -> list[str]:
+    """Return those of some tests that fail on the source as it is."""
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for test in tests:
+        by_file[test.partition("::")[0]].append(test)
+    jobs = [("__init__.py", "", some) for some in by_file.values() if "::" in some[0]]
+    return [outcome.failed for _, outcome in outcomes(jobs, workers) if outcome.failed]
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ made with the seeds of these MDPs.
 """
 
 import os
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from gradient_dd.learners import Setting
 from gradient_dd.studies.study import Study
 from gradient_dd.tasks import Task, baird, boyan_chain, random_mdp, random_walk
 from gradient_dd.theory.advice import MEASURES, advise
+from tools.programs import parser_of
 
 SEED = 2_718_281  # of the runs that judge
 MDPS = range(9000, 9050)
@@ -126,13 +126,15 @@ def judge(case: Case) -> Iterator[Judged]:
         yield Judged(case.name, measure, setting, error, settings[best], float(means[best]), still, *seconds)
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Print the table, row by row, and then its worst rows."""
-    rows = []
+    parser = parser_of(__doc__)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="only the cases whose names begin so")
+    chosen, rows = tuple(parser.parse_args(words).cases), []
     os.environ[VARIABLE] = "off"  # no kernels from disk
     print(f"{HEAD}\n{'|---' * HEAD.count(' |')}|", flush=True)
     for case in cases():
-        if len(sys.argv) == 1 or case.name.startswith(tuple(sys.argv[1:])):
+        if not chosen or case.name.startswith(chosen):
             for row in judge(case):
                 rows.append(row)
                 print(row, flush=True)

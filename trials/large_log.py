@@ -1,14 +1,14 @@
 """A log of ten million rows: memory, seconds, the share of reading, and whether the interval holds the truth.
 
-    python -m trials.large_log [ROWS [FOLDER]]
+    python -m trials.large_log
 
 The file is made first, by a process of its own, so that the memory printed is that of the evaluation.
 """
 
 import resource
-import subprocess
-import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import extra
 from gradient_dd.evaluation import evaluate_log
 from tests.evaluation.known_logs import realisable
+from tools.programs import parser_of
 
 PART = 1_000_000  # rows written at a time
 TASK = realisable(1)  # eight states, a feature for each
@@ -42,16 +43,15 @@ def write(file: Path, rows: int) -> None:
         writer.close()
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Make the file and evaluate it."""
-    words = sys.argv[1:]
-    rows = int(words[0]) if words else 10_000_000
-    if len(words) == 2:
-        write(Path(words[1]), rows)
-        return
+    parser = parser_of(__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the log")
+    rows = parser.parse_args(words).rows
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "log.parquet"
-        subprocess.run([sys.executable, "-m", __spec__.name, str(rows), str(file)], check=True)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            pool.submit(write, file, rows).result()
         size = file.stat().st_size / 1e6
         found = evaluate_log(file)
     truth = float(TASK.start[~TASK.terminal] @ TASK.true_values)

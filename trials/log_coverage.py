@@ -1,15 +1,14 @@
 """How often do the intervals hold the truth? Logs of tasks whose values are known, evaluated one after the other.
 
-python -m trials.log_coverage [LOGS [ROWS]]
+python -m trials.log_coverage
 """
-
-import sys
 
 import numpy as np
 
 from gradient_dd.evaluation import evaluate_stream
 from gradient_dd.tasks import random_walk
 from tests.evaluation.known_logs import log_of, realisable
+from tools.programs import parser_of
 
 
 def trial(logs: int, rows: int) -> dict[str, float]:
@@ -29,10 +28,13 @@ def trial(logs: int, rows: int) -> dict[str, float]:
     return {name: float(np.mean(one)) for name, one in names.items()}
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Print the shares."""
-    words = sys.argv[1:]
-    logs, rows = int(words[0]) if words else 200, int(words[1]) if len(words) > 1 else 3000
+    parser = parser_of(__doc__)
+    parser.add_argument("--logs", type=int, default=200, help="how many logs")
+    parser.add_argument("--rows", type=int, default=3000, help="rows of a log")
+    chosen = parser.parse_args(words)
+    logs, rows = chosen.logs, chosen.rows
     print(f"{logs} logs of {rows:,} rows, 95 % intervals")
     for name, share in trial(logs, rows).items():
         print(f"  {name:18}{share:.1%}")

@@ -12,7 +12,6 @@ every rung of the ladder alone. The first cause that applies is given:
     too slow   a rung alone would do, and the error fell, too late
 """
 
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ from gradient_dd.experiments.shadows import trial
 from gradient_dd.experiments.shadows.cases import Case, aimed_at_the_fixed_point
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
+from tools.programs import parser_of
 
 BOUND, RISEN = 1.5, 1.1
 FRESH = range(trial.TUNED + trial.SHOWN, trial.TUNED + trial.SHOWN + 10)
@@ -114,11 +114,11 @@ def rung_settings(alpha: float | None, scale: float) -> list[Setting]:
     return made
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Print every task beyond the bound with its cause, and how many there are of each."""
-    parser = ArgumentParser(description="Why the learner that chooses is worse than 1.5 × the best rival.")
+    parser = parser_of(__doc__)
     parser.add_argument("rows", type=Path, help="the .rows file of a trial with constant step sizes")
-    rows = trial.read_rows(parser.parse_args().rows)
+    rows = trial.read_rows(parser.parse_args(words).rows)
     cases = {case.name: case for name in ("whole", "greedy") for case in trial.suite(name)}
     found = [cause for row in rows for cause in causes(row, cases[row["task"]])]
     for name in trial.CHOOSERS:

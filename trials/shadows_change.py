@@ -1,4 +1,6 @@
-"""A stream that changes half-way: what the learner that chooses does.  python -m trials.shadows_change
+"""A stream that changes half-way: what the learner that chooses does.
+
+    python -m trials.shadows_change
 
 In the first kind the target policy changes from the behaviour policy to one under which TD diverges; in the second the
 rewards change their sign. Errors are ‖X(w − w*)‖_D, w* being the fixed point of the half, just before the change and at
@@ -17,6 +19,7 @@ from gradient_dd.errors import DivergedError
 from gradient_dd.stream.learner import Learner
 from gradient_dd.stream.shadows import ShadowLearner
 from gradient_dd.tasks import Task, random_mdp, random_walk
+from tools.programs import parser_of
 
 STEPS, RUNS = 20_000, 2
 UNSTABLE = (392, 505)  # seeds of random MDPs of 3 states with an eigenvalue of A below −0.03
@@ -69,8 +72,13 @@ def changing_tasks() -> list[tuple[str, Task, Task]]:
     return pairs
 
 
-def main(steps: int = STEPS, runs: int = RUNS) -> None:
+def main(words: list[str] | None = None) -> None:
     """Print the errors of all learners on all changing streams."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--steps", type=int, default=STEPS, help="length of a stream")
+    parser.add_argument("--runs", type=int, default=RUNS, help="streams of every kind")
+    chosen = parser.parse_args(words)
+    steps, runs = chosen.steps, chosen.runs
     for kind, before, after in changing_tasks():
         start = distance(before, before.initial_weights), distance(after, after.initial_weights)
         print(f"{kind} change on {after}: at w = 0 the errors are {start[0]:.3g} and {start[1]:.3g}", flush=True)

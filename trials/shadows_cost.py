@@ -1,4 +1,6 @@
-"""What shadows cost: CPU time of an update with 0, 1, 3 and 11 of them.  python -m trials.shadows_cost
+"""What shadows cost: CPU time of an update with 0, 1, 3 and 11 of them.
+
+    python -m trials.shadows_cost
 
 In the lane engine a shadow is one more lane; beside a `Learner` it is another `Learner` that gets no reward. Ratios are
 to the plain learner, measured in the same call, the least of several repeats.
@@ -16,6 +18,7 @@ from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.learner import Learner
 from gradient_dd.stream.shadows import ShadowLearner
 from gradient_dd.tasks import Task, boyan_chain, random_mdp
+from tools.programs import parser_of
 
 COUNTS = (0, 1, 3, 11)
 
@@ -67,8 +70,9 @@ def costs(task: Task, steps: int = 2000, lane_steps: int = 200_000) -> dict[str,
     }
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Print times and ratios on two tasks."""
+    parser_of(__doc__).parse_args(words)
     for task in (boyan_chain(20), random_mdp(20, 3, 8, seed=1)):
         print(f"{task}: microseconds an update, and the ratio to the plain learner")
         found = costs(task)

@@ -1,4 +1,6 @@
-"""Do the signs of measured exponents tell which runs diverge?  python -m trials.shadows_signs
+"""Do the signs of measured exponents tell which runs diverge?
+
+    python -m trials.shadows_signs
 
 Exponents are measured on one stream; what the learners do is looked at on other streams. A run has *grown* if the mean
 of its last 100 errors is more than ten times the largest of its first error and the size of the true values. A shadow
@@ -21,6 +23,7 @@ from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task, baird, boyan_chain, random_mdp, random_walk
 from gradient_dd.theory.mean_square import mean_square_radius
 from gradient_dd.theory.stability import in_row_space, spectral_radius
+from tools.programs import parser_of
 
 STEPS, RUNS, LONGER = 20_000, 4, 10
 ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # over the mean of ‖x‖²
@@ -88,8 +91,9 @@ def trial_tasks() -> list[Task]:
     return tasks + [task for task in made if np.linalg.eigvals(task.moments.A).real.min() < 0][:8]
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Print the table of agreement, and every pair on which most runs did something else."""
+    parser_of(__doc__).parse_args(words)
     pairs = [pair for task in trial_tasks() for pair in pairs_of(task)]
     table = Counter(
         (pair.says, "all" if pair.grown == RUNS else "none" if pair.grown == 0 else "some") for pair in pairs

@@ -4,7 +4,6 @@ python -m trials.shadows_tables shadows_trial.rows --csv shadows-trial.csv
 """
 
 import csv
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.experiments.shadows import trial
+from tools.programs import parser_of
 
 REGIMES = ("all tasks", "TD stable", "TD unstable")
 FACTORS = (4, 2, 1, -1, -2, -4)  # steps of the grid by which α is wrong; one is a factor of 2
@@ -99,12 +99,12 @@ def write_csv(rows: list[dict[str, Any]], path: Path) -> None:
             )
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Print all tables; write the ratios of every task if a file is named."""
-    parser = ArgumentParser(description="Tables of a trial of the learner that chooses.")
-    parser.add_argument("rows", type=Path)
-    parser.add_argument("--csv", type=Path)
-    chosen = parser.parse_args()
+    parser = parser_of(__doc__)
+    parser.add_argument("rows", type=Path, help="the .rows file of a trial")
+    parser.add_argument("--csv", type=Path, help="where to write the ratio of every learner on every task")
+    chosen = parser.parse_args(words)
     rows = trial.read_rows(chosen.rows)
     tables = trial.tables(rows)
     for table in (regime_table(tables), group_table(tables), tail_table(rows), wrong_alpha_table(rows)):

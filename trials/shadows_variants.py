@@ -3,8 +3,8 @@
     python -m trials.shadows_variants
 
 Each variant is a fresh copy of the compiled form with other constants or another `choose`. The tasks are those of
-`shadows_forms`; the measure and the tuning are those of `shadows_trial`, on fewer runs. Ratios are to the learner as it
-is.
+`experiments/shadows/forms.py`; the measure and the tuning are those of `experiments/shadows/trial.py`, on fewer runs.
+Ratios are to the learner as it is.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +23,7 @@ from gradient_dd.engine.kernels import shadows as kernel
 from gradient_dd.experiments.shadows import trial
 from gradient_dd.experiments.shadows.cases import Case, aimed_at_the_fixed_point, td_is_stable
 from gradient_dd.experiments.shadows.forms import FIRST, forms_cases
+from tools.programs import parser_of
 
 TUNED, TOTAL = 2, 5
 FAR_AWAY = 1e100  # factor on the predicted error² of a rung that is not a neighbour of the choice
@@ -153,8 +154,9 @@ def measures(case: Case, alphas: Array, vectors: int, steps: int = trial.STEPS) 
     return float(areas[TUNED:, best].mean()), float(areas[TUNED:, -1].mean())
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Print the geometric means of the ratios to the learner as it is, over all tasks and where TD is unstable."""
+    parser_of(__doc__).parse_args(words)
     cases = forms_cases()
     unstable = np.array([not td_is_stable(case.task) for case in cases])
     plain = None

@@ -1,4 +1,4 @@
-"""`python -m adversary`: thousands of odd inputs with a fresh seed, in a process that may crash without ending the run.
+"""`python -m tests.adversary`: thousands of odd inputs with a fresh seed, in processes that may crash.
 
 Prints the seed, how the inputs ended, and for each defect its smallest input. Exit code 1 if there is any.
 """
@@ -13,11 +13,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from random import SystemRandom
 from typing import Any
 
 LIMIT = 3 * 2**30  # bytes of data a process may have; more is a crash
 LARGEST = 10**9  # bytes that a process may need at its peak
+PIECE = 500  # inputs of one process
 PATIENCE = 60  # seconds without an answer after which a process is ended
 
 
@@ -46,36 +48,38 @@ def lines_of(process: "subprocess.Popen[str]") -> Iterator[str]:
     process.kill()
 
 
-def answers_of(seed: int, count: int) -> Iterator[dict[str, Any]]:
+def answers_of(seed: int, numbers: range) -> Iterator[dict[str, Any]]:
     """Yield an answer for each input; one that ends its process is answered for, and the next process goes on."""
-    number = 0
-    while number < count:
-        words = [sys.executable, "-m", "adversary", "--seed", str(seed), "--worker", str(number), str(count)]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+    number = numbers.start
+    while number < numbers.stop:
+        words = ["-m", "tests.adversary", "--seed", str(seed), "--worker", str(number), str(numbers.stop)]
+        with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True, bufsize=1) as process:
             for line in lines_of(process):
                 yield json.loads(line)
                 number += 1
-        if number < count:
+        if number < numbers.stop:
             from tests.adversary.plan import attack_of
 
             kind, name = f"ended its process with {process.returncode}", attack_of(seed, number)
-            yield {
-                "outcome": "broken",
-                "peak": 0,
-                "attack": name,
-                "number": number,
-                "kind": kind,
-                "words": "?",
-                "detail": "",
-            }
+            found = {"attack": name, "number": number, "kind": kind, "words": "?", "detail": ""}
+            yield {"outcome": "broken", "peak": 0} | found
             number += 1
+
+
+def all_answers(seed: int, count: int, workers: int) -> Iterator[dict[str, Any]]:
+    """Yield the answers to all inputs, from several processes at a time; each works through pieces of the inputs."""
+    pieces = [range(begin, min(begin + PIECE, count)) for begin in range(0, count, PIECE)]
+    with ThreadPoolExecutor(workers) as pool:
+        for answers in pool.map(lambda piece: list(answers_of(seed, piece)), pieces):
+            yield from answers
 
 
 def main() -> int:
     """Run the inputs and report."""
-    parser = argparse.ArgumentParser(prog="python -m adversary")
-    parser.add_argument("--count", type=int, default=25_000)
-    parser.add_argument("--seed", type=int, default=None)
+    parser = argparse.ArgumentParser(prog="python -m tests.adversary", description=__doc__)
+    parser.add_argument("--count", type=int, default=25_000, help="how many inputs")
+    parser.add_argument("--seed", type=int, help="of the inputs; default a fresh one")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--only", type=int, help="run one input, and show its traceback if it has one")
     parser.add_argument("--worker", type=int, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -91,7 +95,7 @@ def main() -> int:
     print(f"seed {seed}, {options.count:,} inputs", flush=True)
     begin, ended, peak = time.perf_counter(), Counter[str](), 0
     defects: dict[tuple[str, str], dict[str, Any]] = {}
-    for answer in answers_of(seed, options.count):
+    for answer in all_answers(seed, options.count, options.workers):
         ended[answer["outcome"]] += 1
         peak = max(peak, answer["peak"])
         if answer["outcome"] == "broken":

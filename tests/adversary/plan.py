@@ -7,16 +7,32 @@ from random import Random
 from shutil import rmtree
 from tempfile import mkdtemp
 
-from tests.adversary import api, command_line, files, stores, theory
+from tests.adversary import (
+    checkpoints,
+    command_line,
+    environments,
+    files,
+    kernel_folders,
+    laboratory,
+    logs,
+    stores,
+    streams,
+    theory,
+)
 from tests.adversary.rule import MEMORY, Attack, Finding, generator, judge
 
-ATTACKS: dict[str, Attack] = api.ATTACKS | theory.ATTACKS | files.ATTACKS | stores.ATTACKS | command_line.ATTACKS
+SURFACES = (
+    *(laboratory, theory, streams, logs, environments, checkpoints, files, stores, command_line, kernel_folders),
+)
+ATTACKS: dict[str, Attack] = {name: attack for surface in SURFACES for name, attack in surface.ATTACKS.items()}
 WEIGHTS = {  # 2 for those not named
-    **dict.fromkeys(("update", "from_tables"), 6),
+    **dict.fromkeys(("log_forms", "log_file"), 8),
+    **dict.fromkeys(("update", "from_tables", "log_columns"), 6),
     **dict.fromkeys(("theory", "update_many", "predict", "learner", "random_tables", "task", "study"), 4),
+    **dict.fromkeys(("environment_answers", "log_arguments", "minari", "stream_lanes", "crafted_file"), 4),
     **dict.fromkeys(("command_line", "toml", "schedule"), 3),
     **dict.fromkeys(("lanes", "damaged_store", "edited_store", "store_that_is_none", "rule_file", "prox"), 1),
-    "advice": 0.2,
+    **dict.fromkeys(("advice", "kernel_folder"), 0.3),
 }
 
 

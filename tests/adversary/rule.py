@@ -47,6 +47,11 @@ class Case:
 Attack = Callable[[Random, Path], Case]
 
 
+def not_finite(*arrays: Any) -> str:
+    """Return a complaint if a result is not finite."""
+    return "" if all(np.isfinite(one).all() for one in arrays) else "returned numbers that are not finite"
+
+
 @dataclass(frozen=True)
 class Finding:
     """An input that broke the rule; `kind` says how, and equal kinds are one defect. `detail` is what was said."""

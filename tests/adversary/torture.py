@@ -1,9 +1,11 @@
-"""`python -m adversary.torture`: sweeps killed at random moments, and results files with a flipped byte.
+"""`python -m tests.adversary.torture`: programs killed at random moments, and files with a flipped byte.
 
-    kill   what was committed is kept, whole, and the finished file has the same numbers as one that was never killed
-    flip   `export --per-run`, `export`, `Results.errors`, `curves` and `frame` give the true numbers, or our error
+    flip   a results file, a checkpoint and a saved learner give the true numbers, or our error
+    kill   a sweep, an evaluation, `reproduce family` and `reproduce shadows`: what was committed is kept, whole, and
+           the finished work has the same numbers as work that was never killed
+    dask   a sweep on a Dask cluster whose only worker is killed goes on with another one, and has the same numbers
 
-Prints the seed and the counts. Exit code 1 if a number was lost or a wrong one read.
+Prints the seed, the counts and the time. Exit code 1 if a number was lost or a wrong one read.
 """
 
 import argparse
@@ -11,126 +13,188 @@ import os
 import signal
 import sys
 import time
+from ast import literal_eval
 from collections import Counter
-from contextlib import redirect_stdout
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from random import Random, SystemRandom
+from tempfile import NamedTemporaryFile
+from traceback import print_exc
+from typing import Any, NamedTuple
 
-import numpy as np
+import gradient_dd as gdd
+from gradient_dd import GradientDDError
+from tests.adversary.checkpoints import going_on, saved_learner
+from tests.adversary.killed_programs import PROGRAMS, Program, worker_killed
+from tests.adversary.stores import READERS, scratch, whole_store
 
-from gradient_dd.errors import GradientDDError
-from gradient_dd.studies.results import Results
-from gradient_dd.studies.sweep import run
-from tests.adversary.stores import READERS, STUDY, scratch, whole_store
+KILLS = {"sweep": 120, "evaluation": 50, "reproduce family": 20, "reproduce shadows": 10}  # 200 in all
 
-LONG = replace(STUDY, runs=60, episodes=3000)
-Units = dict[tuple[str, int], bytes]  # the numbers of each unit, a task and a run
-
-
-def units_of(file: Path) -> Units:
-    """Return what a file holds of the long study; a unit that is not done is left out, half a one is marked as such."""
-    results, units = Results(LONG, file), Units()
-    for name in results.tasks:
-        try:
-            settings, last = results.errors(name)
-            numbers = [last, results.errors(name, "area")[1], results.curves(name, settings)]
-        except GradientDDError:
-            return {}  # no file yet, or nothing in it
-        for number in range(LONG.runs):
-            parts = [array[:, number] for array in numbers]
-            lacking = {bool(one) for array in parts for one in np.isnan(array).ravel()}
-            if lacking != {True}:
-                units[name, number] = b"half" if True in lacking else b"".join(array.tobytes() for array in parts)
-    return units
+SECONDS = 30  # that reading a damaged file may take
 
 
-def timed(file: Path) -> float:
-    """Run the long study, and return how long it took."""
-    begin = time.perf_counter()
-    run(LONG, file, workers=2)
-    return time.perf_counter() - begin
+# Flips ------------------------------------------------------------------------------------------------------------
 
 
-def kill_sweeps(kills: int, rng: Random) -> list[str]:
-    """Kill sweeps at random moments, each on what the one before left; return what was lost or is wrong."""
-    folder = scratch()
-    run(replace(LONG, runs=1), folder / "warm.db", workers=2)  # compiles
-    length, idle = timed(folder / "true.db"), timed(folder / "true.db")
-    truth, file = units_of(folder / "true.db"), folder / "killed.db"
-    wrong, midway, kept = [], 0, 0
-    for number in range(kills):
-        child = os.fork()
-        if child == 0:
-            run(LONG, file, workers=2)
-            os._exit(0)
-        time.sleep(rng.uniform(0, idle + length / 6))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        now = units_of(file)
-        if len(now) < kept or not now.items() <= truth.items():
-            wrong.append(f"kill {number}: {kept} units before, {len(now)} now, or other numbers")
-        midway += kept < len(now) < len(truth)
-        kept = len(now)
-        if kept == len(truth):  # begin again
-            wrong += complete(file, truth)
-            kept = 0
-    wrong += complete(file, truth)
-    print(f"{kills} kills, {midway} of them in the middle of work, {len(wrong)} losses")
-    return wrong
+class Flipped(NamedTuple):
+    """A kind of file: its bytes, the ways to read it, its share of all flips, and whether a process must read it."""
+
+    content: Callable[[], bytes]
+    readers: dict[str, Callable[[Path], Any]]
+    share: float
+    apart: bool = False  # an evaluation has threads, which a process that was forked does not
 
 
-def complete(file: Path, truth: Units) -> list[str]:
-    """Finish a killed sweep, compare all its numbers, and take the file away."""
-    run(LONG, file, workers=2)
-    wrong = [] if units_of(file) == truth else ["the finished file differs from one that was never killed"]
-    for path in file.parent.glob(f"{file.name}*"):
-        path.unlink()
-    return wrong
+def two_rounds() -> bytes:
+    """Return the checkpoint of an evaluation that was stopped after two rounds of three."""
+    file = scratch() / "whole-checkpoint"
+    going_on(file, steps=60)
+    return file.read_bytes()
 
 
-def flip_bytes(flips: int, rng: Random) -> list[str]:
-    """Flip one bit of a results file at a time and read it in every way; return the wrong readings."""
-    whole, truth = whole_store()
-    file, wrong, ended = scratch() / "flipped.db", [], Counter[str]()
-    for _ in range(flips):
-        place, bit = rng.randrange(len(whole)), rng.randrange(8)
-        file.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
-        seen = set()
-        for name, read in READERS.items():
-            try:
-                with redirect_stdout(StringIO()):
-                    equal = read(file) == truth[name]
-                seen.add("equal" if equal else "wrong")
-                wrong += [] if equal else [f"bit {bit} of byte {place}: {name} read other numbers"]
-            except GradientDDError:
-                seen.add("refused")
-            except Exception as error:
-                seen.add("wrong")
-                wrong.append(f"bit {bit} of byte {place}: {name} raised {type(error).__name__}: {error}")
-        ended["wrong" if "wrong" in seen else "refused" if "refused" in seen else "harmless"] += 1
+def saved_weights(file: Path) -> list[bytes]:
+    """Return the weights of a saved learner."""
+    agent = gdd.Learner.load(file)
+    return [agent.w.tobytes(), agent.eta.tobytes()]
+
+
+FLIPPED = {
+    "results file": Flipped(lambda: whole_store()[0], READERS, 0.5),
+    "checkpoint": Flipped(two_rounds, {"evaluate": going_on}, 0.3, apart=True),
+    "learner": Flipped(lambda: saved_learner("Learner"), {"Learner.load": saved_weights}, 0.2),
+}
+
+
+def readings(kind: str, content: bytes) -> dict[str, Any]:
+    """Return what every way of reading a file of some content gives; a refusal is None, another error its words."""
+    file, found = scratch() / "flipped", dict[str, Any]()
+    for name, read in FLIPPED[kind].readers.items():
         for path in file.parent.glob(f"{file.name}*"):
             path.unlink()
+        file.write_bytes(content)
+        try:
+            with redirect_stdout(StringIO()):
+                found[name] = repr(read(file))
+        except GradientDDError:
+            found[name] = None
+        except Exception as error:
+            found[name] = f"raised {type(error).__name__}: {error}"
+    return found
+
+
+def flip_bytes(kind: str, flips: int, rng: Random) -> list[str]:
+    """Flip one bit of a file at a time and read it in every way; return the wrong readings."""
+    begin, wrong, ended = time.perf_counter(), list[str](), Counter[str]()
+    call = in_a_child if FLIPPED[kind].apart else lambda call, *arguments: call(*arguments)
+    whole = call(FLIPPED[kind].content)
+    truth = call(readings, kind, whole)
+    for _ in range(flips):
+        place, bit = rng.randrange(len(whole)), rng.randrange(8)
+        content = whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :]
+        found = call(readings, kind, content)
+        bad = [name for name in truth if found.get(name, "") not in (None, truth[name])]
+        wrong += [f"{kind}, bit {bit} of byte {place}: {name} {found.get(name, found)}"[:200] for name in bad]
+        ended["wrong" if bad else "refused" if None in found.values() else "harmless"] += 1
     counts = f"{ended['refused']} refused, {ended['harmless']} harmless, {ended['wrong']} wrong"
-    print(f"{flips} flips in {len(whole):,} bytes: {counts}")
+    seconds = time.perf_counter() - begin
+    print(f"{flips} flips in the {len(whole):,} bytes of a {kind}: {counts}, {seconds:.0f} s", flush=True)
     return wrong
+
+
+def in_a_child(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a call returns in a process of its own, which a damaged file may end, or after half a minute."""
+    with NamedTemporaryFile() as answer:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(SECONDS)
+            try:
+                Path(answer.name).write_text(repr(call(*arguments)), encoding="utf-8")
+            except BaseException:
+                print_exc()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        text = Path(answer.name).read_text(encoding="utf-8")
+    return literal_eval(text) if text else {"": f"ended its process with {os.waitstatus_to_exitcode(status)}"}
+
+
+# Kills ------------------------------------------------------------------------------------------------------------
+
+
+def kill_program(name: str, kills: int, rng: Random) -> list[str]:
+    """Kill a program at random moments, each time on what the one before left; return what was lost or is wrong."""
+    program, folder = PROGRAMS[name], scratch() / name.replace(" ", "-")
+    folder.mkdir()
+    run_to_the_end(program, folder / "warm")  # compiles
+    begin = time.perf_counter()
+    run_to_the_end(program, folder / "true")
+    length = time.perf_counter() - begin
+    truth, place = program.held(folder / "true"), folder / "killed-0"
+    wrong, midway, finished, kept = list[str](), 0, 0, 0
+    for number in range(kills):
+        child = start(program, place)
+        time.sleep(rng.uniform(0, length * program.share))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        now = program.held(place)
+        if len(now) < kept or not now.items() <= truth.items():
+            wrong.append(f"{name}, kill {number}: {kept} numbers before, {len(now)} now, or other ones")
+        midway += kept < len(now) < len(truth)
+        kept = len(now)
+        if kept == len(truth) or number == kills - 1:
+            run_to_the_end(program, place)
+            wrong += [] if program.held(place) == truth else [f"{name}: finished with other numbers after {number + 1}"]
+            finished, kept = finished + 1, 0
+            place = folder / f"killed-{finished}"
+    words = f"{midway} of them with some of the numbers there, finished {finished} times"
+    print(f"{kills} kills of {name}: {words}, {len(wrong)} losses, {time.perf_counter() - begin:.0f} s", flush=True)
+    return wrong if truth else [f"{name}: a run that was never killed left no numbers"]
+
+
+def start(program: Program, place: Path) -> int:
+    """Start a program in a process of its own; what it prints is dropped."""
+    child = os.fork()
+    if child == 0:
+        try:
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                program.run(place)
+        except BaseException:
+            print_exc()
+        os._exit(0)
+    return child
+
+
+def run_to_the_end(program: Program, place: Path) -> None:
+    """Run a program in a process of its own and wait for its end."""
+    os.waitpid(start(program, place), 0)
 
 
 def main() -> int:
     """Kill and flip, and report."""
-    parser = argparse.ArgumentParser(prog="python -m adversary.torture")
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--flips", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=None)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.adversary.torture", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=sum(KILLS.values()), help="how many, over all programs")
+    parser.add_argument("--flips", type=int, default=500, help="how many, over all kinds of files")
+    parser.add_argument("--only", choices=[*FLIPPED, *KILLS, "dask"], help="one kind alone")
+    parser.add_argument("--seed", type=int, help="default a fresh one")
     options = parser.parse_args()
     seed = SystemRandom().randrange(10**9) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
-    rng = Random(seed)
-    wrong = flip_bytes(options.flips, rng)
-    wrong += kill_sweeps(options.kills, rng) if options.kills else []
+    rng, begin, wrong = Random(seed), time.perf_counter(), list[str]()
+    for name, flipped in FLIPPED.items():
+        if options.only in (None, name):
+            wrong += flip_bytes(name, round(options.flips * flipped.share), rng)
+    for name, count in KILLS.items():
+        kills = round(count * options.kills / sum(KILLS.values()))
+        if options.only in (None, name) and kills:
+            wrong += kill_program(name, kills, rng)
+    if options.only in (None, "dask"):
+        wrong += worker_killed(scratch() / "dask")
     for line in wrong[:20]:
         print(f"  {line}")
+    print(f"{len(wrong)} lost or wrong, in {time.perf_counter() - begin:.0f} s")
     return 1 if wrong else 0
 
 

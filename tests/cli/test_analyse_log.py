@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from gradient_dd.cli.group import cli
+from gradient_dd.cli.commands import cli
 from gradient_dd.errors import BadRequestError
 from gradient_dd.theory import log_of, read_log
 

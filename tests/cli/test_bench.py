@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import stream, traced
-from gradient_dd import Learner, bench
+from gradient_dd import bench
 from gradient_dd.bench import paper
 from gradient_dd.bench.baselines import LEARNERS_IN_C, c_call, library, plain_call
 from gradient_dd.cli.commands import cli
 from gradient_dd.engine import reference
-from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 
@@ -114,55 +112,3 @@ def test_shared_studies_are_what_a_sweep_runs():
         (str(chain), 10, 3, range(2)),
         (str(walk), 20, 1, range(1)),
     ]
-
-
-@pytest.mark.parametrize("k", [8, 1])
-def test_the_c_of_a_stream_does_the_same_work(k):
-    log = stream.shuffled_log(3000, k, 50)
-    call = stream.c_call(log, 50)
-    if call is None:
-        pytest.skip("no C compiler on this machine")
-    agent = Learner("gradient_dd", 50, alpha=stream.ALPHA)
-    agent.update_many(*log.arguments)
-    assert np.allclose(call(), agent.w, rtol=1e-9, atol=1e-12)
-    assert np.abs(agent.w).max() > 1e-3
-
-
-def test_the_stream_table_names_what_is_missing(monkeypatch):
-    def none_here(log, p):
-        raise ImportError
-
-    monkeypatch.setattr(stream, "CASES", {8: 200})
-    monkeypatch.setattr(stream, "SINGLE", 20)
-    monkeypatch.setattr(stream, "REPEATS", 1)
-    monkeypatch.setattr(stream, "FEATURES", 100)
-    monkeypatch.setattr(stream, "OTHERS", {"another learn": ("another", none_here, True)})
-    result = CliRunner().invoke(cli, ["bench", "--stream"])
-    assert result.exit_code == 0
-    assert "another is not installed" in result.stdout
-    found = json.loads(CliRunner().invoke(cli, ["bench", "--stream", "--json"]).stdout)
-    assert {"update_many", "update"} <= {row["what"] for row in found if row.get("ns_per_update", 0) > 0}
-
-
-@pytest.mark.parametrize("name", traced.NAMES)
-@pytest.mark.parametrize("task", traced.CASES, ids=str)
-def test_the_baselines_with_a_trace_do_the_same_work(task, name):
-    column = Stream(task).take(401)
-    block = traced.fresh_block(task, name)
-    traced.engine_call(block, column)()
-    ours = block.lanes.w.reshape(-1, traced.LANES)[: task.n_features]
-    plain = traced.plain_call(task, name, column[:-1], float(traced.ALPHAS[20]))()
-    assert np.allclose(ours[:, 20], plain, rtol=1e-10)
-    if (in_c := traced.c_call(task, name, column)) is not None:
-        in_c[0]()
-        assert np.allclose(in_c[1][: task.n_features], ours, rtol=1e-10)
-
-
-def test_the_bench_of_traces_prints_a_row_for_each_case(monkeypatch):
-    for name, value in (("STEPS", 64), ("PLAIN_STEPS", 20), ("REPEATS", 1), ("NAMES", ("td",)), ("has_jax", bool)):
-        monkeypatch.setattr(traced, name, value)
-    monkeypatch.setattr(traced, "CASES", traced.CASES[:1])
-    shown = CliRunner().invoke(cli, ["bench", "--traces"], catch_exceptions=False).stdout
-    assert "collision(seed=1)" in shown
-    found = json.loads(CliRunner().invoke(cli, ["bench", "--traces", "--json"], catch_exceptions=False).stdout)
-    assert found["rows"][0]["ours_ns"] > 0

@@ -1,6 +1,6 @@
 """Is "auto" as good as the best setting in hindsight? Error of the values after one log, against a grid of learners.
 
-    python -m trials.auto_trial [MDPS [ROWS [RUNS]]]
+    python -m trials.auto_choice
 
 The grid has five learners, 12 step sizes and, where a learner has one, three ratios ζ: constant step sizes, one pass,
 the last weights. Its best setting is chosen for each task by the true error, averaged over some logs, which no user
@@ -8,7 +8,6 @@ knows, and then scored on other logs. "auto" sees these other logs and no true v
 drawn anew for every log.
 """
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.stream.lanes import StreamLanes
 from gradient_dd.tasks import Task, baird
 from tests.evaluation.known_logs import log_of, suite
+from tools.programs import parser_of
 
 GRID = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
 ALPHAS = np.geomspace(1e-3, 2.0, 12)
@@ -56,10 +56,14 @@ def print_baird(rows: int) -> None:
         print(f"baird {n_states:<8}{words}", flush=True)
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Print the error of "auto" over that of the best setting of the grid, task by task and in all."""
-    words = [int(word) for word in sys.argv[1:]]
-    mdps, rows, runs = [*words, *(50, 5000, 4)[len(words) :]]
+    parser = parser_of(__doc__)
+    parser.add_argument("--mdps", type=int, default=50, help="random tasks beside the three known ones")
+    parser.add_argument("--rows", type=int, default=5000, help="rows of a log")
+    parser.add_argument("--runs", type=int, default=4, help="logs to tune on, and as many to score on")
+    chosen = parser.parse_args(words)
+    mdps, rows, runs = chosen.mdps, chosen.rows, chosen.runs
     print_baird(rows)
     ratios, worse, linear = [], 0, []
     for name, task_of in suite(mdps).items():

@@ -1,6 +1,5 @@
-"""Attacks on the Python interface: Learner, tasks, rules, schedules, studies and both engines."""
+"""Attacks on the laboratory: tasks, rules, schedules, studies and both engines."""
 
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,15 +11,13 @@ from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.schedules import Schedule, constant, tapered
-from gradient_dd.errors import DivergedError, show
+from gradient_dd.errors import show
 from gradient_dd.learners import LEARNERS, Parameter, Rule
-from gradient_dd.stream.features import from_data
-from gradient_dd.stream.learner import Learner
 from gradient_dd.studies import Study, grid, parse_schedule
 from gradient_dd.studies import task as task_spec
 from gradient_dd.tasks import TASKS, Task, from_tables
-from tests.adversary.odd import anything, array, changed, scalar, sparse
-from tests.adversary.rule import Attack, Case, described
+from tests.adversary.odd import anything, changed, scalar, sparse
+from tests.adversary.rule import Attack, Case, described, not_finite
 
 CHAIN = np.array([[[0, 1, 0], [0, 0.5, 0.5]], [[0.5, 0, 0.5], [0, 0, 1.0]], [[0, 0, 1.0], [0, 0, 1.0]]])
 TABLES: dict[str, Any] = {
@@ -45,72 +42,6 @@ TABLE_SHAPES = {
     "discount": (3,),
 }
 WALK, BAIRD = tasks.random_walk(3), tasks.baird(3)
-
-
-def memory_of(agent: Learner) -> Any:
-    """Return all that a learner knows."""
-    metric = None if agent._metric is None else agent._metric.inverse.tobytes()
-    return agent.w.tobytes(), agent.eta.tobytes(), agent._change.tobytes(), metric, agent.updates, agent.episodes
-
-
-def not_finite(*arrays: Any) -> str:
-    """Return a complaint if a result is not finite."""
-    return "" if all(np.isfinite(one).all() for one in arrays) else "returned numbers that are not finite"
-
-
-def attack_update(rng: Random, folder: Path) -> Case:
-    """An odd transition for a learner that has seen a few."""
-    agent = Learner(rng.choice(list(LEARNERS)), 3, alpha=rng.choice([0.1, 1.0, 10.0]))
-    good = {"x": np.array([1.0, 0, 2]), "reward": 1.0, "discount": 0.9, "x_next": np.array([0.0, 1, 0]), "rho": 1.0}
-    good |= {"pi": 0.5, "mu": 0.5}
-    for _ in range(rng.randrange(4)):
-        agent.update(**good)
-    words = changed(rng, good | {"ended": None})
-    if rng.random() < 0.2:
-        words["x"] = anything(rng), anything(rng)
-    call = lambda: agent.update(**words)  # noqa: E731
-    complaint = lambda delta: not_finite(delta, agent.w, agent.eta)  # noqa: E731
-    return Case(f"{agent!r}.update({described(words)})", call, lambda: memory_of(agent), complaint)
-
-
-def attack_update_many(rng: Random, folder: Path) -> Case:
-    """Odd transitions, many at once; one that diverges comes after those that were learnt."""
-    agent = Learner(rng.choice(("td", "natural_tdc")), 3, alpha=rng.choice([0.1, 10.0]))
-    shapes = {"x": (4, 3), "x_next": (4, 3), "reward": (4,), "discount": (4,), "rho": (4,)}
-    words = changed(rng, {name: np.ones(shape) for name, shape in shapes.items()}, shapes)
-    if rng.random() < 0.2:
-        words |= {"x": sparse(rng, (4, 3)), "x_next": rng.choice([None, sparse(rng, (4, 3))])}
-    if rng.random() < 0.2:
-        words |= {name: (anything(rng, (4, 2)), array(rng, (4, 2))) for name in ("x", "x_next")}
-
-    def call() -> Any:
-        with suppress(DivergedError):
-            agent.update_many(**words)
-        return agent.w, agent.eta
-
-    text = f"{agent!r}.update_many({described(words)})"
-    return Case(text, call, lambda: memory_of(agent), lambda result: not_finite(*result))
-
-
-def attack_predict(rng: Random, folder: Path) -> Case:
-    """Odd features to predict for."""
-    agent = Learner("td", 3, initial_w=rng.choice([1.0, 1e150]))
-    x = rng.choice([anything, lambda rng: sparse(rng, (2, 3)), lambda rng: (anything(rng), anything(rng))])(rng)
-    return Case(f"predict({described({'x': x})})", lambda: agent.predict(x), lambda: memory_of(agent), not_finite)
-
-
-def attack_learner(rng: Random, folder: Path) -> Case:
-    """An odd learner, and one update of it where it can be made."""
-    name = rng.choice(list(LEARNERS))
-    words = changed(rng, {"learner": name, "n_features": 3, "initial_w": 0.0, "schedule": constant, "rho_mode": "R"})
-    words |= changed(rng, dict.fromkeys(LEARNERS[name].defaults, 1.0))
-
-    def call() -> Any:
-        agent = Learner(**words)
-        agent.update(np.ones(agent.n_features), 1.0, 0.0, None, pi=0.5, mu=0.5)
-        return agent.w
-
-    return Case(f"Learner({described(words)})", call, complaint=not_finite)
 
 
 def attack_rule(rng: Random, folder: Path) -> Case:
@@ -331,46 +262,6 @@ def attack_tables_of_gymnasium(rng: Random, folder: Path) -> Case:
     words = changed(rng, {"discount": 0.9, "start": 0})
     text = f"from_gymnasium({described({'P': table})}, {described(words)})"
     return Case(text, lambda: derive(tasks.from_gymnasium(env, **words)), complaint=derived_complaint)
-
-
-FEATURE_WORDS: dict[str, dict[str, Any]] = {
-    "tiles": {"low": [0.0, 0.0], "high": [1.0, 2.0], "tiles": 3, "tilings": 2, "wrap": False, "size": None},
-    "fourier": {"low": [0.0, 0.0], "high": [1.0, 2.0], "order": 2, "outside": "refuse"},
-    "radial": {"low": [0.0, 0.0], "high": [1.0, 2.0], "per_dimension": 3, "width": 1.0, "normalised": True},
-    "polynomial": {"low": [0.0, 0.0], "high": [1.0, 2.0], "degree": 2, "outside": "clip"},
-    "one_hot": {"sizes": [2, 3]},
-    "columns": {"shift": [0.0, 0.0], "scale": [1.0, 2.0], "intercept": True, "largest": 5.0},
-}
-
-
-def attack_features(rng: Random, folder: Path) -> Case:
-    """An odd feature map, or odd observations for a sound one."""
-    kind = rng.choice(list(FEATURE_WORDS))
-    words = changed(rng, {"kind": kind} | FEATURE_WORDS[kind], dict.fromkeys(("low", "high", "shift", "scale"), (2,)))
-    seen = rng.choice([np.ones((2, 2)), anything(rng, (2, 2))])
-
-    def call() -> Any:
-        made = from_data(words)
-        rows = made.rows(seen)
-        return rows.values, made(np.ones(2)), from_data(made.as_data()).rows(seen).values, repr(made)
-
-    def complaint(result: Any) -> str:
-        return not_finite(result[0]) or (
-            "" if np.array_equal(result[0], result[2]) else "is another map when read back"
-        )
-
-    return Case(f"from_data({described(words)}).rows({described({'X': seen})})", call, complaint=complaint)
-
-
-def attack_array(rng: Random, folder: Path) -> Case:
-    """Any array where a log of transitions is meant."""
-    from gradient_dd.theory.log import log_of
-
-    shapes = {"x": (4, 2), "x_next": (4, 2), "reward": (4,), "discount": (4,), "rho": (4,)}
-    words = changed(rng, {name: np.ones(shape) for name, shape in shapes.items()}, shapes)
-    if rng.random() < 0.3:
-        words["x"] = array(rng, (4, 2))
-    return Case(f"log_of({described(words)})", lambda: log_of(**words).moments, complaint=lambda m: not_finite(*m))
 
 
 ATTACKS: dict[str, Attack] = {
