@@ -21,9 +21,11 @@ from gradient_dd.engine.records import LaneResults
 from gradient_dd.errors import GradientDDError, whole_number
 from gradient_dd.studies import Study
 from gradient_dd.studies.provenance import provenance
+from gradient_dd.studies.records import Work
 from gradient_dd.studies.results import Results
-from gradient_dd.studies.store import Store, Work
-from gradient_dd.studies.units import OnNotice, OnProgress, Share, Shared, Unit, grouped, missing_units, prepare
+from gradient_dd.studies.status import repair
+from gradient_dd.studies.store import Store, named
+from gradient_dd.studies.units import OnNotice, OnProgress, Share, Shared, Unit, grouped, missing_units
 
 
 class StoppedError(GradientDDError):
@@ -79,9 +81,11 @@ def run_all(
     count = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     stop = threading.Event()
     with Store(out, write=True) as store:
-        prepare(store, on_notice)
-        given: set[tuple[int, int]] = set()
-        lacking = [missing_units(study, store, given, on_progress, on_notice) for study in studies]
+        removed = repair(store, [task for study in studies for task in study.built_tasks])
+        if removed:
+            on_notice(f"{store.path} had damage to {named(removed)}. It was removed, and its sweep runs it again.")
+        scheduled: set[tuple[str, int]] = set()
+        lacking = [missing_units(study, store, scheduled, on_progress, on_notice) for study in studies]
         groups = grouped(studies, lacking)
         if executor is not None:
             run_units(chain.from_iterable(groups), executor, 2 * count, run_unit, store, on_progress)
@@ -153,7 +157,7 @@ def run_units(
             for future in finished:
                 unit, shares = waiting.pop(future)
                 results, work = future.result()
-                store.add_unit(str(unit.task), unit.run, unit.rows, results, work, facts)
+                store.add_unit(unit.task, unit.run, unit.keys, results, work, facts)
                 for share in shares:
                     count_unit(share, unit, results, work.seconds)
                     on_progress(share.state)
@@ -166,8 +170,8 @@ def run_units(
 
 def count_unit(share: Share, unit: Unit, results: LaneResults, seconds: float) -> None:
     """Add what a unit has done for a study to its progress; seconds are divided by the number of settings."""
-    state, lanes = share.state, len(unit.rows[share.lanes])
+    state, lanes = share.state, len(unit.keys[share.lanes])
     state.done[str(unit.task)] += lanes
     state.updates += float(results.steps[0]) * lanes
     state.diverged += int(np.count_nonzero(results.diverged_step[0, share.lanes]))
-    state.core_seconds += seconds * lanes / len(unit.rows)
+    state.core_seconds += seconds * lanes / len(unit.keys)
