@@ -104,10 +104,10 @@ def close_after_writing(db: sqlite3.Connection) -> None:
 
 
 def is_empty(db: sqlite3.Connection, file: Path) -> bool:
-    """Return whether a database has no tables yet; raise if it is another program's, or of another version."""
-    queries = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
-    (application,), (version,), (tables,) = (db.execute(query).fetchone() for query in queries)
-    if tables == 0 and application == 0:
+    """Return whether a database has no tables yet; raise if its tables are not those of a results file."""
+    (application,), (version,) = (db.execute(f"PRAGMA {of}").fetchone() for of in ("application_id", "user_version"))
+    definitions = {definition for (definition,) in db.execute("SELECT sql FROM sqlite_master")}
+    if application == 0 and not definitions:
         return True
     if application != APPLICATION:
         raise StoreError(
@@ -120,6 +120,8 @@ def is_empty(db: sqlite3.Connection, file: Path) -> bool:
             f"{str(file)!r} must be a results file of version {VERSION}. Got version {version}. "
             f"{earlier if version < VERSION else newer}"
         )
+    if not definitions.issuperset(filter(None, map(str.strip, SCHEMA.split(";")))):
+        raise sqlite3.DatabaseError("malformed")
     return False
 
 
@@ -139,7 +141,7 @@ def explained(message: str) -> str:
     full = "must be on a disk with room. Got a full one: what was committed is kept; make room and run it again."
     signs = {
         "disk is full": full,
-        **dict.fromkeys(("malformed", "no such", "no column named", "no query solution", "constraint"), DAMAGED),
+        **dict.fromkeys(("malformed", "decode", "no such", "constraint"), DAMAGED),
         "not a database": "must be a results file. Got another kind of file: nothing was changed.",
         "unable to open": "must be in a folder that exists and can be written. Got one that does not, or cannot.",
         "readonly": "must be writable. Got a file or folder that is read-only.",

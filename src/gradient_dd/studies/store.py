@@ -262,7 +262,7 @@ class Store:
                 size = len(blob) // len(unit.keys)
                 points = [blob[lane * size : (lane + 1) * size] for lane in lanes]
         except (sqlite3.Error, TypeError):
-            points = [b""] * len(lanes)
+            points = [b""] * len(lanes)  # the cell does not hold bytes
         wrong = [
             Damage("unit", unit.id, unit.facts["task"], unit.run, "curve", (unit.keys[lane],))
             for lane, one in zip(lanes, points, strict=True)
