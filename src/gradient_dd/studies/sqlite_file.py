@@ -6,11 +6,13 @@ these two files. The sweep leaves a file that needs no log, so that it can be re
 
 import os
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from errno import ENAMETOOLONG
 from pathlib import Path
+from typing import Any, Self
 
-from gradient_dd.errors import GradientDDError, show
+from gradient_dd.errors import GradientDDError, must, show
 
 APPLICATION = 0x67644444  # "gdDD"
 VERSION = 4
@@ -147,9 +149,114 @@ def explained(message: str) -> str:
         "readonly": "must be writable. Got a file or folder that is read-only.",
         "locked": "must be free. Got one that another program is reading or writing: try again when it is done.",
     }
-    return next(
-        (text for sign, text in signs.items() if sign in message), f"could not be used. SQLite says: {message}."
-    )
+    other = f"could not be used. SQLite says: {message}."
+    return next((text for sign, text in signs.items() if sign in message), other)
+
+
+class ResultsFile:
+    """An open results file: any number may read it, one sweep may write to it. Use it as a context, or close it."""
+
+    def __init__(self, path: str | Path, write: bool = False) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise must("The results file", "be the path of a file", path)
+        self.path = Path(path)
+        self._check_path(write)
+        self._lock = Lock(self.path) if write else None
+        try:
+            with self._translated():
+                self.db = open_to_write(self.path) if write else open_to_read(self.path)
+            self.db.text_factory = marked_text
+            self._opened = self.path.stat()
+        except BaseException:
+            if self._lock is not None:
+                self._lock.release()
+            raise
+
+    def _check_path(self, write: bool) -> None:
+        """Raise unless a file can be at the path."""
+        try:
+            found, folder = self.path.is_file(), self.path.is_dir()
+            self.path.resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise StoreError(f"{show(str(self.path))} must be the name of a file. Got an error: {reason}.") from None
+        if folder:
+            raise StoreError(f"{str(self.path)!r} must be a results file. Got a folder.")
+        if not write and not found:
+            raise StoreError(f"{str(self.path)!r} must be a results file. Got no such file.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._lock is None:
+            self.db.close()
+            return
+        close_after_writing(self.db)
+        self._lock.release()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write all or nothing."""
+        self._check_still_there()
+        with self._translated():
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.db.execute("COMMIT")
+            except BaseException:
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
+
+    def _check_still_there(self) -> None:
+        """Raise if the path leads to another file now, or to none: what is written would be lost."""
+        try:
+            same = os.path.samestat(self.path.stat(), self._opened)
+        except OSError:
+            same = False
+        if not same:
+            raise StoreError(
+                f"{str(self.path)!r} must stay where it is while a sweep writes to it. Got a file that was removed or "
+                "replaced: the sweep has stopped. Put it back, or run the same command to start another."
+            )
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all queries inside see the store at one moment, whatever a sweep writes meanwhile."""
+        if self.db.in_transaction:
+            yield
+            return
+        with self._translated():
+            self.db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self.db.execute("COMMIT")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn an error of SQLite into one sentence."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(f"{str(self.path)!r} {explained(str(error))}") from None
+        except UnicodeDecodeError:  # SQLite complains of a damaged text, and Python cannot read the complaint
+            raise StoreError(f"{str(self.path)!r} {explained('malformed')}") from None
+
+    def rows(self, query: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        with self._translated():
+            return self.db.execute(query, tuple(parameters)).fetchall()
+
+
+def marked_text(raw: bytes) -> str:
+    """Return a text with marks in place of bytes that are not text."""
+    return raw.decode(errors="replace")
 
 
 class Lock:

@@ -5,16 +5,13 @@ on the same file is refused. What is read is compared with its checksums, and da
 """
 
 import json
-import os
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from gradient_dd.engine.records import LaneResults
-from gradient_dd.errors import must, one_line, show
+from gradient_dd.errors import one_line
 from gradient_dd.fingerprint import plain
 from gradient_dd.studies.records import (
     HEAD,
@@ -29,14 +26,7 @@ from gradient_dd.studies.records import (
     task_in,
     unit_in,
 )
-from gradient_dd.studies.sqlite_file import (
-    Lock,
-    StoreError,
-    close_after_writing,
-    explained,
-    open_to_read,
-    open_to_write,
-)
+from gradient_dd.studies.sqlite_file import ResultsFile, StoreError
 from gradient_dd.studies.study import Study
 from gradient_dd.tasks import Task
 
@@ -51,100 +41,8 @@ class DamagedStoreError(StoreError):
     """What was asked for is damaged."""
 
 
-class Store:
-    """One results file. Use it as a context, or close it."""
-
-    def __init__(self, path: str | Path, write: bool = False) -> None:
-        if not isinstance(path, str | os.PathLike):
-            raise must("The results file", "be the path of a file", path)
-        self.path = Path(path)
-        self._check_path(write)
-        self._lock = Lock(self.path) if write else None
-        try:
-            with self._translated():
-                self.db = open_to_write(self.path) if write else open_to_read(self.path)
-            self.db.text_factory = marked_text
-            self._opened = self.path.stat()
-        except BaseException:
-            if self._lock is not None:
-                self._lock.release()
-            raise
-
-    def _check_path(self, write: bool) -> None:
-        """Raise unless a file can be at the path."""
-        try:
-            found, folder = self.path.is_file(), self.path.is_dir()
-            self.path.resolve()
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise StoreError(f"{show(str(self.path))} must be the name of a file. Got an error: {reason}.") from None
-        if folder:
-            raise StoreError(f"{str(self.path)!r} must be a results file. Got a folder.")
-        if not write and not found:
-            raise StoreError(f"{str(self.path)!r} must be a results file. Got no such file.")
-
-    def __enter__(self) -> "Store":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._lock is None:
-            self.db.close()
-            return
-        close_after_writing(self.db)
-        self._lock.release()
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Write all or nothing."""
-        self._check_still_there()
-        with self._translated():
-            self.db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.db.execute("COMMIT")
-            except BaseException:
-                if self.db.in_transaction:
-                    self.db.execute("ROLLBACK")
-                raise
-
-    def _check_still_there(self) -> None:
-        """Raise if the path leads to another file now, or to none: what is written would be lost."""
-        try:
-            same = os.path.samestat(self.path.stat(), self._opened)
-        except OSError:
-            same = False
-        if not same:
-            raise StoreError(
-                f"{str(self.path)!r} must stay where it is while a sweep writes to it. Got a file that was removed or "
-                "replaced: the sweep has stopped. Put it back, or run the same command to start another."
-            )
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Let all queries inside see the store at one moment, whatever a sweep writes meanwhile."""
-        if self.db.in_transaction:
-            yield
-            return
-        with self._translated():
-            self.db.execute("BEGIN")
-            try:
-                yield
-            finally:
-                self.db.execute("COMMIT")
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """Turn an error of SQLite into one sentence."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise StoreError(f"{str(self.path)!r} {explained(str(error))}") from None
-        except UnicodeDecodeError:  # SQLite complains of a damaged text, and Python cannot read the complaint
-            raise StoreError(f"{str(self.path)!r} {explained('malformed')}") from None
+class Store(ResultsFile):
+    """One results file: what is written to it, and what is read from it and compared with its checksums."""
 
     # Writing ------------------------------------------------------------------------------------------------------
 
@@ -229,11 +127,6 @@ class Store:
         self.db.execute("INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     # Reading. What is damaged is added to the list `damaged`; without such a list, it raises -------------------------
-
-    def rows(self, query: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
-        with self._translated():
-            return self.db.execute(query, tuple(parameters)).fetchall()
 
     def units(
         self, tasks: Iterable[Task] | None = None, runs: range = range(0), damaged: list[Damage] | None = None
@@ -329,11 +222,6 @@ def named(damaged: Iterable[Damage]) -> str:
     words = [f"{one_line(one.task)}, {'every run' if one.run is None else f'run {one.run}'}" for one in damaged]
     words = list(dict.fromkeys(words))
     return "; ".join(words[:SOME]) + (f" and {len(words) - SOME:,} more" if len(words) > SOME else "")
-
-
-def marked_text(raw: bytes) -> str:
-    """Return a text with marks in place of bytes that are not text."""
-    return raw.decode(errors="replace")
 
 
 def now() -> str:
