@@ -112,7 +112,7 @@ def task_in(facts: Any) -> str:
 
 
 def gathered(units: Iterable[StoredUnit], place: Mapping[str, int]) -> tuple[Integers, Integers, Any]:
-    """Return the results of units: the place of each one's setting, its run and its numbers, each (results,).
+    """Return the places of settings, the runs and the numbers of all results of units, each (results,).
 
     `place` is where the caller keeps each setting, by its key. Settings without a place are left out.
     """

@@ -121,7 +121,7 @@ def places(settings: Sequence[Setting], wanted: Callable[[Setting], bool]) -> li
 def tuned(settings: Sequence[Setting], errors: Array, wanted: Callable[[Setting], bool]) -> int:
     """Return the place of the best of the wanted settings; errors: (settings, runs).
 
-    It has the smallest mean error. A setting that diverged in any run is chosen only where all of them did.
+    The best setting has the smallest mean error. A setting that diverged in any run is chosen only where all did.
     """
     ours = places(settings, wanted)
     if not ours:
@@ -130,7 +130,7 @@ def tuned(settings: Sequence[Setting], errors: Array, wanted: Callable[[Setting]
 
 
 def learner_of(setting: Setting) -> tuple[str, str]:
-    """Return the learner and the placement of its ratio: what a setting is tuned within."""
+    """Return the learner of a setting and the placement of its ratio; settings are tuned within such a group."""
     return setting.rule.name, setting.rho_mode
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,15 +96,9 @@ class Verification:
         return not self.structure and not self.damaged
 
     def as_data(self) -> dict[str, Any]:
-        """Return the same as plain data."""
-        return {
-            "file": str(self.file),
-            "units": self.units,
-            "results": self.results,
-            "structure": self.structure,
-            "damaged": [{"task": task, "run": run, "what": what} for task, run, what in self.damaged],
-            "whole": self.is_whole,
-        }
+        """Return the verification as plain data."""
+        damaged = [{"task": task, "run": run, "what": what} for task, run, what in self.damaged]
+        return asdict(self) | {"file": str(self.file), "damaged": damaged, "whole": self.is_whole}
 
 
 def verify(path: str | Path) -> Verification:

@@ -153,13 +153,14 @@ class Store(ResultsFile):
         try:
             with self.db.blobopen("unit", "curves", unit.id, readonly=True) as blob:
                 size = len(blob) // len(unit.keys)
-                points = [blob[lane * size : (lane + 1) * size] for lane in lanes]
-        except (sqlite3.Error, TypeError):
+                points = [bytes(blob[lane * size : (lane + 1) * size]) for lane in lanes]
+        except sqlite3.Error:
             points = [b""] * len(lanes)  # the cell does not hold bytes
+        checks = unit.numbers["curve"].tolist()
         wrong = [
             Damage("unit", unit.id, unit.facts["task"], unit.run, "curve", (unit.keys[lane],))
             for lane, one in zip(lanes, points, strict=True)
-            if checksum((unit.keys[lane], unit.run), one) != unit.numbers["curve"][lane]
+            if checksum((unit.keys[lane], unit.run), one) != checks[lane]
         ]
         self.note(wrong, damaged)
         return points

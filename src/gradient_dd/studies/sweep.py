@@ -33,13 +33,13 @@ class StoppedError(GradientDDError):
 
 
 def check_stop(stop: threading.Event | None) -> None:
-    """Raise if the sweep is to stop."""
+    """Raise StoppedError if `stop` is set."""
     if stop is not None and stop.is_set():
         raise StoppedError("stopped")
 
 
 def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResults, Work]:
-    """Run a unit; return its results and what they took. Looks at `stop` several times a second."""
+    """Run a unit, and return its results and what they took; `stop` is checked several times a second."""
     check = partial(check_stop, stop)
     run = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run, check)
     begin = perf_counter()
@@ -101,7 +101,7 @@ def run_all(
 
 @contextmanager
 def quick_switches() -> Iterator[None]:
-    """Let threads take turns at Python every 0.2 ms, so that kernels do not wait 5 ms for one that compiles."""
+    """Let threads take turns at Python every 0.2 ms, so that kernels do not wait 5 ms for a thread that compiles."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(2e-4)
     try:
@@ -113,7 +113,7 @@ def quick_switches() -> Iterator[None]:
 def compiled_ahead(
     groups: list[Iterator[Shared] | list[Shared]], compiler: Executor, stop: threading.Event
 ) -> Iterator[Shared]:
-    """Return the units of all groups; while the first run, the kernels of the others are being compiled."""
+    """Return the units of all groups; the kernels of later groups are compiled while the first group runs."""
     heads: list[Unit] = []  # units with all kernels between them
     units: list[Iterable[Shared]] = []
     for group in groups:

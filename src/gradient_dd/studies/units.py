@@ -40,7 +40,7 @@ class Unit:
 
 @dataclass
 class Progress:
-    """How far a sweep is: cells are settings × runs, of each task and in all."""
+    """How far a study is; its cells are settings × runs, counted for each task."""
 
     study: Study
     total: dict[str, int]
@@ -64,7 +64,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Share:
-    """What a unit does for one study: the progress of the study, and which of the unit's settings are its."""
+    """What a unit does for one study: the progress of the study, and its settings among those of the unit."""
 
     state: Progress
     lanes: slice
@@ -131,7 +131,7 @@ def runs_by_key(units: Iterable[StoredUnit]) -> dict[str, set[int]]:
 
 
 def grouped(studies: Sequence[Study], lacking: Sequence[Iterator[Shared]]) -> list[Iterator[Shared] | list[Shared]]:
-    """Return the units of all studies, those of studies that run in the same way together."""
+    """Return the units of all studies in groups; studies that run in the same way share a group, and units."""
     groups: dict[Any, list[Iterator[Shared]]] = {}
     for study, units in zip(studies, lacking, strict=True):
         groups.setdefault((study.horizon, study.schedule, study.sampling, study.seed), []).append(units)
@@ -139,7 +139,7 @@ def grouped(studies: Sequence[Study], lacking: Sequence[Iterator[Shared]]) -> li
 
 
 def shared_units(several: Iterable[Iterator[Shared]]) -> list[Shared]:
-    """Return the units of several studies; those of one task and run are one."""
+    """Return the units of several studies; units of the same task and run are joined."""
     found: dict[tuple[str, int], list[Shared]] = {}
     for one in chain.from_iterable(several):
         unit, _ = one
