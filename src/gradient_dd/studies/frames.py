@@ -4,7 +4,7 @@ Every parameter that a rule declares is a column. Those that every table of this
 order; the others follow in the order in which the settings were stored.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from gradient_dd.arrays import Integers
 from gradient_dd.errors import Words, extra, must
-from gradient_dd.studies.records import Damage, StoredSetting, StoredUnit, gathered
+from gradient_dd.studies.records import EVERY_RUN, StoredSetting, StoredUnit, gathered, lost_settings
 from gradient_dd.studies.statistics import has_exploded
 from gradient_dd.studies.store import Store
 from gradient_dd.tasks import Task
@@ -62,7 +62,7 @@ def other_columns(frame: "pd.DataFrame") -> list[str]:
 
 
 def summary_frame(
-    store: Store, keys: Collection[str] | None = None, tasks: Iterable[Task] | None = None, runs: range = range(0)
+    store: Store, keys: set[str] | None = None, tasks: Iterable[Task] | None = None, runs: range = EVERY_RUN
 ) -> "pd.DataFrame":
     """Return one row for each setting of a store: its parameters, runs done, means, standard errors, divergence.
 
@@ -82,18 +82,15 @@ def summary_frame(
 
 
 def results_of(
-    store: Store, settings: list[StoredSetting], units: list[StoredUnit], keys: Collection[str] | None = None
+    store: Store, settings: list[StoredSetting], units: list[StoredUnit], keys: set[str] | None = None
 ) -> tuple[Integers, Integers, Any]:
     """Return the settings' rows, the runs and the numbers of all results, in that order; each (results,).
 
     Raise if units have results of a setting that is missing; `keys` are the settings that matter, None stands for all.
     """
     place = {setting.key: setting.id for setting in settings}
-    lost = []
-    for unit in units:
-        if any(key not in place and (keys is None or key in keys) for key in unit.keys):
-            lost.append(Damage("unit", unit.id, unit.facts["task"], unit.run, "missing setting"))
-    store.note(lost)
+    lost = lost_settings(units, place)
+    store.report_damage([one for one in lost if keys is None or not keys.isdisjoint(one.keys)])
     rows, runs, numbers = gathered(units, place)
     order = np.lexsort((runs, rows))
     return rows[order], runs[order], numbers[order]

@@ -6,7 +6,7 @@ numbers has the checksum of its curve.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ NUMBERS = np.dtype(
     [("last100", "<f8"), ("area", "<f8"), ("diverged_step", "<i8"), ("diverged_episode", "<i8"), ("curve", "<i8")]
 )  # of a setting in a unit; the last one is the checksum of the curve
 HEAD = "id, task_key, run, facts, settings"  # the columns of a unit before its numbers
+EVERY_RUN = range(2**63 - 1)
 
 
 class Work(NamedTuple):
@@ -109,6 +110,16 @@ def task_in(facts: Any) -> str:
         return str(json.loads(facts)["task"])
     except (KeyError, TypeError, ValueError):
         return "?"
+
+
+def lost_settings(units: Iterable[StoredUnit], keys: Container[str]) -> list[Damage]:
+    """Return the damage to units that have results of settings whose keys are not among `keys`."""
+    damaged = []
+    for unit in units:
+        lost = tuple(key for key in unit.keys if key not in keys)
+        if lost:
+            damaged.append(Damage("unit", unit.id, unit.facts["task"], unit.run, "missing setting", lost))
+    return damaged
 
 
 def gathered(units: Iterable[StoredUnit], place: Mapping[str, int]) -> tuple[Integers, Integers, Any]:

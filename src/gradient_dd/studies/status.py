@@ -10,7 +10,7 @@ import numpy as np
 
 from gradient_dd.arrays import Integers
 from gradient_dd.errors import one_line
-from gradient_dd.studies.records import Damage, StoredSetting, StoredUnit, gathered
+from gradient_dd.studies.records import Damage, StoredSetting, StoredUnit, gathered, lost_settings
 from gradient_dd.studies.store import Store
 from gradient_dd.tasks import Task
 
@@ -128,10 +128,8 @@ def inspect_all(store: Store, tasks: Collection[Task] | None = None) -> tuple[li
         units = store.units(damaged=damaged)
         store.studies(damaged)
         ours = None if tasks is None else {task.key for task in tasks}
+        damaged += lost_settings(units, known)
         for unit in units:
-            lost = tuple(key for key in unit.keys if key not in known)
-            if lost:
-                damaged.append(Damage("unit", unit.id, unit.facts["task"], unit.run, "missing setting", lost))
             if ours is None or unit.task_key in ours:
                 store.curves(unit, range(len(unit.keys)), damaged)
     return units, damaged

@@ -14,6 +14,7 @@ from gradient_dd.engine.records import LaneResults
 from gradient_dd.errors import one_line
 from gradient_dd.fingerprint import plain
 from gradient_dd.studies.records import (
+    EVERY_RUN,
     HEAD,
     Damage,
     StoredSetting,
@@ -129,7 +130,7 @@ class Store(ResultsFile):
     # Reading. What is damaged is added to the list `damaged`; without such a list, it raises -------------------------
 
     def units(
-        self, tasks: Iterable[Task] | None = None, runs: range = range(0), damaged: list[Damage] | None = None
+        self, tasks: Iterable[Task] | None = None, runs: range = EVERY_RUN, damaged: list[Damage] | None = None
     ) -> list[StoredUnit]:
         """Return the units of these tasks and runs, or all units, in the order in which they were written."""
         query, wanted = f"SELECT {HEAD}, numbers, checksum FROM unit", {task.key for task in tasks or ()}
@@ -144,7 +145,7 @@ class Store(ResultsFile):
         lost = ids.difference(row[0] for row in rows)
         wrong = [one for one in found if isinstance(one, Damage)]
         wrong += [Damage("unit", row, "a unit that is missing", None, "missing unit") for row in sorted(lost)]
-        self.note(wrong, damaged)
+        self.report_damage(wrong, damaged)
         units = [one for one in found if isinstance(one, StoredUnit)]
         return units if tasks is None else [one for one in units if one.task_key in wanted and one.run in runs]
 
@@ -162,7 +163,7 @@ class Store(ResultsFile):
             for lane, one in zip(lanes, points, strict=True)
             if checksum((unit.keys[lane], unit.run), one) != checks[lane]
         ]
-        self.note(wrong, damaged)
+        self.report_damage(wrong, damaged)
         return points
 
     def settings(self, keys: Collection[str] | None = None, damaged: list[Damage] | None = None) -> list[StoredSetting]:
@@ -173,7 +174,7 @@ class Store(ResultsFile):
                 whole.append(StoredSetting(row, key, json.loads(facts)))
             else:
                 wrong.append(Damage("setting", row, task_in(facts), None, "setting", (key,)))
-        self.note(wrong, damaged)
+        self.report_damage(wrong, damaged)
         return whole
 
     def _setting_rows(self, keys: Collection[str] | None) -> list[tuple[Any, ...]]:
@@ -190,7 +191,8 @@ class Store(ResultsFile):
         rows = self.rows("SELECT * FROM study ORDER BY id")
         whole = [json.loads(facts) for row, facts, check in rows if checksum((row, facts)) == check]
         known = {one["id"] for one in whole}
-        self.note([Damage("study", row[0], "a study", None, "study") for row in rows if row[0] not in known], damaged)
+        wrong = [Damage("study", row, "a study", None, "study") for row, *_ in rows if row not in known]
+        self.report_damage(wrong, damaged)
         return whole
 
     def count_other_definitions(self, descriptions: Iterable[str], keys: Iterable[str]) -> int:
@@ -207,7 +209,7 @@ class Store(ResultsFile):
             found += self.rows(f"{query} ({', '.join('?' * len(some))})", some)
         return found
 
-    def note(self, wrong: list[Damage], damaged: list[Damage] | None = None) -> None:
+    def report_damage(self, wrong: list[Damage], damaged: list[Damage] | None = None) -> None:
         """Add what is wrong to a list of damage; without a list, raise if anything is."""
         if damaged is not None:
             damaged += wrong
