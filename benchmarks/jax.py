@@ -14,13 +14,9 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD:benchmarks/jax_baseline.py
-from gradient_dd.engine.kernels.errors import padded
-=======
 from gradient_dd.bench import CASES, LANES, STEPS, alphas, best_times, fresh_block, on_one_core, piece, whole_call
-from gradient_dd.bench.c_baseline import LEARNERS_IN_C
-from gradient_dd.engine.kernels.error_form import padded
->>>>>>> h-tests:benchmarks/jax.py
+from gradient_dd.bench.baselines import LEARNERS_IN_C
+from gradient_dd.engine.kernels.errors import padded
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import Task
 from tools.programs import parser_of, print_table

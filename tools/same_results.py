@@ -4,20 +4,20 @@ After a change to the engine, `gradient-dd reproduce --runs 2 --episodes 200 --o
 the same numbers wherever both have them. Which settings are run afresh may differ, where another one is selected.
 """
 
-import sqlite3
 import sys
 
-QUERY = """
-    SELECT key, result.run, last100, area, diverged_step, diverged_episode, points
-    FROM result JOIN setting ON result.setting = setting.id
-    JOIN curve ON curve.setting = result.setting AND curve.run = result.run
-"""
+from gradient_dd.studies.store import Store
 
 
-def results_of(path: str) -> dict[tuple[str, int], tuple]:
-    """Return all numbers of a file by the key of the setting and the run."""
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as file:
-        return {(key, run): tuple(numbers) for key, run, *numbers in file.execute(QUERY)}
+def results_of(path: str) -> dict[tuple[str, int], bytes]:
+    """Return all numbers of a file, as bytes, by the key of the setting and the run."""
+    found = {}
+    with Store(path) as store, store.snapshot():
+        for unit in store.units():
+            curves = store.curves(unit, range(len(unit.keys)))
+            for key, numbers, points in zip(unit.keys, unit.numbers, curves, strict=True):
+                found[key, unit.run] = numbers.tobytes() + points
+    return found
 
 
 def main(before: str, after: str) -> int:

@@ -16,7 +16,8 @@ from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES, STU
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.intervals import Interval
-from gradient_dd.studies.store import Store, Work
+from gradient_dd.studies.records import Work
+from gradient_dd.studies.store import Store
 from tests.experiments.made_up_worlds import FRESH, MadeUp, first, right, world_evidence, wrong
 
 SAMPLED = [claim for claim in CLAIMS if claim.studies and claim.name != "same-cost"]  # its numbers are times
@@ -363,12 +364,13 @@ def test_the_cost_is_read_from_the_units_of_the_study(tmp_path, dd, verdict):
     study = Study("walk", (task("random_walk", n_states=3),), (grid("td", alpha=0.1),), episodes=5, runs=3)
     (walk,) = study.built_tasks
     with Store(tmp_path / "a.db", write=True) as store:
-        rows = store.add_settings((key, facts) for key, _, facts in study.lanes(walk))
+        lanes = [(key, facts) for key, _, facts in study.lanes(walk)]
+        store.add_settings(lanes)
         one, zeros = np.ones((1, 1)), np.zeros((1, 1), int)
         results = LaneResults(one, one, np.ones((1, 1, 5)), zeros, zeros, np.array([9]))
         for run, cost in ((0, dd), (1, dd), (2, dd), (3, 100.0)):  # run 3 is not of the study
             work = Work(1.0, {"gtd2": (1e-9 * 10, 10), "gradient_dd": (1e-9 * 10 * cost, 10)})
-            store.add_unit(str(walk), run, list(rows.values()), results, work, {})
+            store.add_unit(walk, run, [key for key, _ in lanes], results, work, {})
     evidence = {"walk": Evidence(SimpleNamespace(tasks={str(walk): walk}, study=study, path=tmp_path / "a.db"))}
     (judgement,) = judged(costs_as_much("walk")(evidence), None)
     assert judgement.verdict == verdict

@@ -90,7 +90,7 @@ def test_the_table_has_every_setting_and_the_reference_engine_s_numbers(made):
 def test_verdicts_come_from_fresh_runs(made):
     folder, *_ = made
     with Store(folder / "results.db") as store:
-        runs = {number for (number,) in store.rows("SELECT DISTINCT run FROM result")}
+        runs = {unit.run for unit in store.units()}
         before = store.rows("SELECT count(*) FROM unit")
     assert runs == set(range(9))  # twice as many fresh ones
     reproduce(("walk-constant",), folder, SMALL)

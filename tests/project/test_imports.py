@@ -175,7 +175,7 @@ Store('r.db', write=True).close()
 Results({STUDY}, 'r.db').frame()
 """
 CLUSTER = "from gradient_dd.studies.cluster import dask_executor; dask_executor('local').__enter__()"
-PARQUET = "from gradient_dd.studies.export import write_frame; write_frame(None, 'table.parquet')"
+PARQUET = "from gradient_dd.studies.frames import write_frame; write_frame(None, 'table.parquet')"
 LOG = "import pathlib; pathlib.Path('log.csv').touch(); from gradient_dd.theory import read_log; read_log('log.csv')"
 
 

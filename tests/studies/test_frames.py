@@ -6,18 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.learners import Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.report.interactive import study_data
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.export import write_frame
-from gradient_dd.studies.frames import run_frame, summary_frame
+from gradient_dd.studies.frames import run_frame, summary_frame, write_frame
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
-from gradient_dd.studies.stored_tasks import first_errors, task_of
 from gradient_dd.studies.sweep import run
-from gradient_dd.tasks import TASKS, boyan_chain, build, random_walk
+from gradient_dd.tasks import random_walk
 
 
 def clipped_step(alpha, rho, delta, clip, runs):
@@ -84,31 +81,15 @@ def test_a_run_far_beyond_the_first_error_is_counted_as_exploded_even_if_it_is_f
     assert exported.columns.tolist()[-1] == "exploded_runs", "what others read by place stays where it was"
 
 
-SOME = [*STUDIES["baird-starts"].built_tasks[::10], boyan_chain(5), random_walk(7), *map(build, TASKS)]
-SOME = [one for one in SOME if one.name != "five_state_walk"]
-
-
-@pytest.mark.parametrize("one", SOME, ids=str)
-def test_the_task_of_a_setting_is_found_again_from_its_row(one):
-    facts = next(
-        facts for _, _, facts in replace(STUDY, tasks=(one,), sampling="iid", episodes=None, steps=9).lanes(one)
-    )
-    said = facts["task"], facts["size"], facts["reading"]
-    assert task_of(*said).key == one.key
-    assert first_errors([said])[said] == one.rmsve(one.initial_weights)
-
-
-UNTOLD = [
-    ("mine", 3, "default"),
-    ("random_walk", 10**9, "default"),
-    ("baird", 7, "ratios=odd"),
-    ("five_state_walk", 5, "default"),
-]
-
-
-@pytest.mark.parametrize("said", UNTOLD)
-def test_the_first_error_of_another_task_is_not_guessed(said):
-    assert np.isnan(first_errors([said])[said])
+def test_an_export_counts_explosions_on_a_task_of_the_user_s_own(tmp_path):
+    """The error of the first weights is stored with the setting, so any task will do."""
+    walk = random_walk(5)
+    own = replace(walk, name="mine", parameters={}, initial_weights=walk.initial_weights + 3)
+    found = run(replace(STUDY, tasks=(own,), grids=(grid("td", alpha=(0.1, 50.0)),)), tmp_path / "own.db")
+    with Store(found.path) as store:
+        assert summary_frame(store)["exploded_runs"].tolist() == found.frame()["exploded_runs"].tolist() == [0, 3]
+        facts = store.settings()[0].facts
+    assert facts["first_error"] == own.rmsve(own.initial_weights)
 
 
 def test_every_declared_parameter_is_a_column_of_the_table_of_runs(results):

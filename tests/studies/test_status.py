@@ -15,11 +15,11 @@ from gradient_dd.cli.tables import printable
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.export import write_frame
-from gradient_dd.studies.ranges import as_ranges, ranges_of
+from gradient_dd.studies.frames import write_frame
+from gradient_dd.studies.records import Work
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.status import store_status
-from gradient_dd.studies.store import Store, Work
+from gradient_dd.studies.store import Store
 from gradient_dd.studies.sweep import run
 
 COMMAND = str(Path(sys.executable).parent / "gradient-dd")
@@ -34,6 +34,15 @@ STUDY = Study(
 pytestmark = pytest.mark.xdist_group("kernels of td")
 
 
+WORK = Work(0.1, {})
+
+
+def made_of(errors):
+    """Return results of one run with given errors."""
+    table, zeros = np.array([errors]), np.zeros((1, len(errors)), int)
+    return LaneResults(table, table, np.ones((1, len(errors), 20)), zeros, zeros, np.array([1]))
+
+
 @pytest.fixture
 def path(tmp_path):
     run(STUDY, tmp_path / "a.db")
@@ -46,9 +55,9 @@ def call(*arguments):
 
 
 def test_status_has_every_study_and_how_much_of_it_is_done(path):
-    with Store(path, write=True) as store:  # as if it had been stopped
-        store.db.execute("DELETE FROM result WHERE setting = 3 AND run = 2")
-        store.db.execute("DELETE FROM curve WHERE setting = 3 AND run = 2")
+    with Store(path, write=True) as store, store.transaction():  # as if it had been stopped
+        (last,) = (unit for unit in store.units() if unit.run == 2 and "n_states=5" in unit.facts["task"])
+        store.drop_lanes(last, last.keys[:1])
     with Store(path) as store:
         first, second = store_status(store)["studies"]
     assert (first["name"], first["length"], first["runs"]) == (STUDY.name, "20 episodes", 3)
@@ -72,18 +81,26 @@ def test_status_counts_what_is_whole_and_says_what_is_not(path):
     ]
     assert facts["damaged"] == 0
     with Store(path, write=True) as store:
-        store.db.execute("UPDATE result SET diverged_step = 3 WHERE setting = 1 AND run = 0")
+        store.db.execute("UPDATE unit SET checksum = 3 WHERE run = 0 AND facts LIKE '%n_states=3)%'")
     with Store(path) as store:
         facts = store_status(store)
-    assert (facts["damaged"], facts["tasks"][0]["results"], facts["tasks"][0]["diverged"]) == (1, 9, 0)
-    assert "1 results are damaged and not counted" in call("status", "--out", path).stdout
+    assert (facts["damaged"], facts["tasks"][0]["results"], facts["tasks"][0]["diverged"]) == (1, 8, 0)
+    assert "1 damaged parts are not counted: see gradient-dd verify" in call("status", "--out", path).stdout
 
 
 def test_no_text_of_a_file_commands_the_terminal(path):
+    odd = "\x9b31m\u202e"
     with Store(path, write=True) as store:
-        store.db.execute("UPDATE setting SET reading = ?, task = ?", (ESCAPE, "\x9b31m\u202e"))
-    for arguments in (["status"], ["verify", path]):
-        result = call(*arguments, *(["--out", path] if arguments == ["status"] else []))
+        for row, facts in store.rows("SELECT id, facts FROM unit"):
+            changed = json.dumps(json.loads(facts) | {"task": odd}, ensure_ascii=False)
+            store.db.execute("UPDATE unit SET facts = ? WHERE id = ?", (changed, row))
+        lanes = [(key, facts | {"reading": ESCAPE, "task": odd}) for key, _, facts in STUDY.lanes(STUDY.built_tasks[0])]
+        store.add_settings(lanes)
+        store.add_unit(
+            replace(STUDY.built_tasks[0], name=odd), 9, [key for key, _ in lanes], made_of([1.0, 2.0]), WORK, {}
+        )
+    for arguments in (["status", "--out", path], ["verify", path]):
+        result = call(*arguments)
         shown = result.stdout + result.stderr
         assert "\\x9b31m" in shown
         assert not {character for character in shown if not character.isprintable()} - {"\n"}
@@ -93,12 +110,6 @@ def test_no_text_of_a_file_commands_the_terminal(path):
 def test_printable_writes_out_what_is_not_seen():
     assert printable("a\x1b[31mb\nc\t\u202e\x9b\ud800") == "a\\x1b[31mb\nc\\t\\u202e\\x9b\\ud800"
     assert printable("ζ = 1, κ → ∞") == "ζ = 1, κ → ∞"
-
-
-@pytest.mark.parametrize("rows", [[], [1], [1, 2, 3, 7, 9, 10], [5, 4, 4]])
-def test_rows_as_ranges_and_back(rows):
-    back = [row for first, last in ranges_of(as_ranges(rows)) for row in range(first, last + 1)]
-    assert back == sorted(set(rows))
 
 
 # Export ---------------------------------------------------------------------------------------------------------------
@@ -137,12 +148,10 @@ def made_up(path, errors, study):
     (walk,) = study.built_tasks
     lanes = list(study.lanes(walk))
     with Store(path, write=True) as store:
-        rows = store.add_settings((key, facts) for key, _, facts in lanes)
+        store.add_settings((key, facts) for key, _, facts in lanes)
         for number in range(study.runs):
             values = [errors[s.values["alpha"], s.values["kappa"]][number] for _, s, _ in lanes]
-            table, zeros = np.array([values]), np.zeros((1, len(lanes)), int)
-            found = LaneResults(table, table, np.ones((1, len(lanes), 20)), zeros, zeros, np.array([1]))
-            store.add_unit(str(walk), number, [rows[key] for key, *_ in lanes], found, Work(0.1, {}), {})
+            store.add_unit(walk, number, [key for key, *_ in lanes], made_of(values), WORK, {})
 
 
 def test_the_best_setting_is_chosen_as_everywhere_and_shows_what_varies(tmp_path):

@@ -12,12 +12,11 @@ import pytest
 
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.frames import run_frame
-from gradient_dd.studies.lock import Lock, is_still_there
 from gradient_dd.studies.results import Results
-from gradient_dd.studies.sqlite_file import StoreError
+from gradient_dd.studies.sqlite_file import Lock, StoreError, is_still_there
+from gradient_dd.studies.status import verify
 from gradient_dd.studies.store import Store
 from gradient_dd.studies.sweep import run
-from gradient_dd.studies.verification import verify
 
 STUDY = Study("s", (task("random_walk", n_states=3),), (grid("td", alpha=(0.1, 0.2)),), episodes=20, runs=4)
 NAME = "random_walk(n_states=3)"
@@ -41,11 +40,11 @@ def files(folder):
 
 
 def in_wal_mode(path):
-    """Leave a file as an earlier version left it: with the need for a log, and the log beside it."""
+    """Leave a file with a log beside it: with the need for a log, and the log beside it."""
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA journal_mode = WAL")
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-        db.execute("SELECT count(*) FROM result").fetchone()
+        db.execute("SELECT count(*) FROM unit").fetchone()
 
 
 def test_a_sweep_and_a_reader_leave_the_results_file_alone(copy):
@@ -59,7 +58,7 @@ def test_a_sweep_and_a_reader_leave_the_results_file_alone(copy):
     assert files(copy.parent) == ["a.db"]
 
 
-def test_a_reader_removes_the_log_of_an_earlier_version(copy):
+def test_a_reader_removes_a_log_that_was_left(copy):
     in_wal_mode(copy)
     assert files(copy.parent) == ["a.db", "a.db-shm", "a.db-wal"]
     verify(copy)
@@ -75,7 +74,7 @@ def test_a_reader_who_is_still_looking_keeps_nobody_from_finishing(copy):
     assert files(copy.parent) == ["a.db"]
 
 
-@pytest.fixture(params=["as a sweep leaves it", "as an earlier version left it", "in need of a log that is not there"])
+@pytest.fixture(params=["as a sweep leaves it", "with a log beside it", "in need of a log that is not there"])
 def read_only(request, copy, tmp_path):
     """Yield a results file on a read-only file system, or in a read-only folder where none can be mounted."""
     folder = tmp_path / "disk"
@@ -150,8 +149,7 @@ def test_a_lock_that_its_holder_removes_is_not_taken(tmp_path):
 
 RACE = """
 import sys, time
-from gradient_dd.studies.lock import Lock
-from gradient_dd.studies.sqlite_file import StoreError
+from gradient_dd.studies.sqlite_file import Lock, StoreError
 from pathlib import Path
 until, counter, won = time.monotonic() + 3, Path(sys.argv[1] + ".count"), 0
 while time.monotonic() < until:

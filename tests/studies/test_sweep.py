@@ -24,6 +24,7 @@ from gradient_dd.studies.store import Store
 from gradient_dd.studies.sweep import run, run_all
 
 ROOT = Path(__file__).parents[2]
+SEARCHED = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])  # for modules, by a process of its own
 COMMAND = str(Path(sys.executable).parent / "gradient-dd")
 STUDY = Study(
     "s",
@@ -38,15 +39,17 @@ pytestmark = pytest.mark.xdist_group("kernels of td")
 
 def content(path):
     """Return every result of a store, by what it is of."""
+    found = []
     with Store(path) as store:
-        columns = "key, run, last100, area, points, diverged_step, diverged_episode"
-        both = "result JOIN curve USING (setting, run) JOIN setting ON setting = id"
-        return store.rows(f"SELECT {columns} FROM {both} ORDER BY key, run")
+        for unit in store.units():
+            curves = store.curves(unit, range(len(unit.keys)))
+            found += zip(unit.keys, [unit.run] * len(curves), unit.numbers.tolist(), curves, strict=True)
+    return sorted(found)
 
 
 def units(path):
     with Store(path) as store:
-        return store.rows("SELECT task, run, settings FROM unit ORDER BY id")
+        return [(unit.facts["task"], unit.run, len(unit.keys)) for unit in store.units()]
 
 
 @pytest.fixture
@@ -260,7 +263,7 @@ assert midway >= 3
 def test_kill_9_at_twenty_moments_loses_nothing_committed(tmp_path):
     script = tmp_path / "killed.py"
     script.write_text(KILLED)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    environment = os.environ | {"PYTHONPATH": SEARCHED, "PYTHONWARNINGS": "ignore"}
     call = [sys.executable, str(script), str(tmp_path)]
     result = subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=300)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -341,7 +344,7 @@ def test_dask_gives_the_same_store_even_if_a_worker_is_killed(tmp_path):
     """Two worker processes, a rule and a schedule of the user's own, one worker killed in the middle."""
     script = tmp_path / "on_dask.py"
     script.write_text(DASK)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": SEARCHED}
     call = [sys.executable, str(script), str(tmp_path)]
     result = subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=300)
     assert result.returncode == 0, result.stderr

@@ -13,8 +13,7 @@ from gradient_dd.report.panels import bin_middles
 from gradient_dd.report.study_figure import title_of
 from gradient_dd.studies import intervals
 from gradient_dd.studies.frames import COMMON_PARAMETERS, MEASURES
-from gradient_dd.studies.results import Results
-from gradient_dd.studies.selection import tuned
+from gradient_dd.studies.results import Results, tuned
 
 POINTS = 50  # of a learning curve
 

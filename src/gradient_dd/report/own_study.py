@@ -1,5 +1,6 @@
 """The report of any study: which learner was best where, figures, divergence, tables, provenance."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,14 @@ from gradient_dd.learners import Rule
 from gradient_dd.report.figure import BLACK, BLUE, GREEN, NAMES, ORANGE, PURPLE, RED, SKY, YELLOW, Figure, Line
 from gradient_dd.report.page import Shown, figure_facts, render, setting_text
 from gradient_dd.report.panels import panels_of
-from gradient_dd.report.stored_study import stored_results
 from gradient_dd.report.study_figure import draw, scale, title_of
-from gradient_dd.studies import Study, intervals
-from gradient_dd.studies.results import Results
-from gradient_dd.studies.selection import places, tuned
+from gradient_dd.studies import Study, intervals, study_from
+from gradient_dd.studies.results import Results, places, tuned
+from gradient_dd.studies.store import Store
 
 COLOURS = {"td": BLACK, "tdrc": SKY, "gtd2": ORANGE, "tdc": GREEN, "gradient_dd": RED}
 OTHERS = (PURPLE, BLUE, YELLOW)
+CONDITIONS = ("schedule", "episodes", "steps", "every", "sampling", "seed")
 MEASURES = {"last100": "the last 100 errors", "area": "all errors"}
 
 
@@ -53,6 +54,34 @@ def write_report(results: Results, folder: Path) -> Path:
 def report_stored(results: Path, folder: Path, rules: dict[str, Rule]) -> Path:
     """Write the report of what a results file holds; `rules` are the user's own, by name."""
     return write_report(stored_results(results, rules), folder)
+
+
+def stored_results(path: Path, rules: dict[str, Rule]) -> Results:
+    """Return the results of the study that was started last in a file: all settings stored under its conditions.
+
+    `rules` are the user's own, by name. Runs that not every setting has are left out.
+    """
+    with Store(path) as store, store.snapshot():
+        studies, settings, units = store.studies(), store.settings(), store.units()
+    if not studies:
+        raise must(f"{str(path)!r}", "hold results", Words("none"), "Run gradient-dd sweep.")
+    runs = Counter(key for unit in units for key in unit.keys)
+    done = [setting for setting in settings if setting.key in runs]
+    if not done:
+        raise must(f"{str(path)!r}", "hold results", Words("none yet"), "Run gradient-dd sweep again; it resumes.")
+    conditions = {name: done[-1].facts[name] for name in CONDITIONS}
+    ours = [one for one in done if conditions.items() <= one.facts.items()]
+    learners: dict[str, dict[str, Any]] = {}
+    for facts in (one.facts for one in ours):
+        table = {"learner": facts["learner"], "rho_mode": facts["rho_mode"], **facts["values"]}
+        learners[str(table)] = table
+    data = {name: value for name, value in conditions.items() if value is not None} | {
+        "name": studies[-1]["name"],
+        "tasks": [{"name": one["name"], **one["parameters"]} for one in studies[-1]["tasks"]],
+        "learners": list(learners.values()),
+        "runs": min(runs[one.key] for one in ours),
+    }
+    return Results(study_from(data, rules), path)
 
 
 def report_folder(results: Path) -> Path:

@@ -11,8 +11,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Figure, Line
 from gradient_dd.studies import intervals
-from gradient_dd.studies.results import Results
-from gradient_dd.studies.selection import places, tuned
+from gradient_dd.studies.results import Results, places, tuned
 from gradient_dd.tasks import Task
 
 

@@ -73,14 +73,14 @@ def dask_executor(address: str) -> Iterator[Executor]:
 
 
 def silence_dask() -> None:
-    """Let Dask print no tracebacks of its own: what goes wrong reaches us as an exception."""
+    """Let Dask print no tracebacks of its own: its errors reach us as exceptions."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def check_address(address: str) -> None:
-    """Raise unless something listens at an address; a connection of our own says so at once."""
+    """Raise unless something listens at an address; connecting to it shows that sooner than Dask does."""
     found = ADDRESS.fullmatch(address)
     if found is None or not 0 < int(found["port"]) < 2**16:
         raise must("'--dask'", "be an address like tcp://HOST:8786, or 'local'", address)

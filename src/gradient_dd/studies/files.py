@@ -35,12 +35,12 @@ KEYS = ("name", "episodes", "steps", "every", "runs", "first_run", "seed", "samp
 
 
 def read_study(path: str | Path, rules: dict[str, Rule] | None = None) -> Study:
-    """Return the study of a TOML file; `rules` are further learners that it may name."""
+    """Return the study of a TOML file; `rules` are further learners that the file may name."""
     return study_from(study_data(path), rules)
 
 
 def study_data(path: str | Path) -> dict[str, Any]:
-    """Return what a TOML file says of a study, as plain data; its name is the file's if it has none."""
+    """Return what a TOML file says of a study, as plain data; a study without a name gets that of the file."""
     path = file_path("A study file", path)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -71,7 +71,7 @@ def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> St
 
 
 def named(kind: str, table: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return a table that has its name, or raise."""
+    """Return `table` if it has the entry `key`, else raise."""
     if key not in table:
         raise must(f"A {kind} of a study", f"have {key!r}", table)
     return table

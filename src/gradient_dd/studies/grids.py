@@ -59,7 +59,7 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """How many settings it has, equal ones counted as often as they are named."""
+        """How many settings the grid has, equal settings counted as often as they are named."""
         return prod(len(chosen) for _, chosen in self.values)
 
     def settings(self) -> Iterator[Setting]:
@@ -81,5 +81,5 @@ def is_several(value: Any) -> bool:
 
 
 def is_pair(value: Any) -> bool:
-    """Return whether a value is a name with something."""
+    """Return whether a value is a pair of a name and anything."""
     return isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str)

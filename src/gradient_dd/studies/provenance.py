@@ -11,7 +11,7 @@ from gradient_dd.studies.study import ENGINE_VERSION
 
 
 def provenance() -> dict[str, Any]:
-    """Return the facts of this process."""
+    """Return the versions, the processor and the commit of this process."""
     return {
         "gradient-dd": version("gradient-dd"),
         "engine": ENGINE_VERSION,
@@ -26,7 +26,7 @@ def provenance() -> dict[str, Any]:
 
 @cache
 def commit() -> str:
-    """Return the commit of the source, if it is a checkout; "+" after it means that files differ from it."""
+    """Return the commit of the source, "" without a checkout; a "+" at its end means that files differ from it."""
     here = Path(__file__).parent
     if not any((parent / ".git").exists() for parent in here.parents):
         return ""

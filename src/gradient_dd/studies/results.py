@@ -1,19 +1,17 @@
-"""Results: what a store holds, as arrays and frames. Reads only."""
+"""Results: what a store holds of a study, as arrays and frames, and which of its settings is the best."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import extra, must, one_of
+from gradient_dd.errors import Words, extra, must, one_of
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, intervals
-from gradient_dd.studies.checked import checked_curves, checked_results, lost_settings, undamaged
 from gradient_dd.studies.frames import MEASURES, column_of, summary_frame
-from gradient_dd.studies.inspection import ERRORS, Damage
-from gradient_dd.studies.selection import tuned
+from gradient_dd.studies.records import gathered
 from gradient_dd.studies.store import Store
 
 if TYPE_CHECKING:
@@ -30,61 +28,51 @@ class Results:
         self._keys: dict[str, tuple[list[str], list[Setting]]] = {}  # by task, once they were asked for
         self._complete: dict[str, dict[str, Array]] = {}  # by task and measure: what is complete cannot change
 
-    def _lanes(self, store: Store, task: str) -> tuple[list[Setting], list[int | None], dict[int, str]]:
-        """Return the settings of a task, their rows in the store, and the key of each row."""
+    def _lanes(self, task: str) -> tuple[list[str], list[Setting]]:
+        """Return the keys and the settings of a task."""
         if task not in self.tasks:
             raise must(f"The tasks of study {self.study.name!r}", f"include {task!r}", list(self.tasks))
         if task not in self._keys:
             lanes = [(key, setting) for key, setting, _ in self.study.lanes(self.tasks[task])]
             self._keys[task] = [key for key, _ in lanes], [setting for _, setting in lanes]
-        all_keys, settings = self._keys[task]
-        rows = store.setting_rows(all_keys)
-        keys = {row: key for key, row in rows.items()}
-        if len(rows) < len(all_keys):  # some are not run yet, or lost
-            undamaged(store, None, lost_settings(store))
-        return list(settings), [rows.get(key) for key in all_keys], keys
+        return self._keys[task]
 
     def errors(self, task: str, measure: str = "last100") -> tuple[list[Setting], Array]:
         """Return the settings of a task, and their errors (settings, runs); nan where a run is not done yet."""
         one_of("'measure'", measure, MEASURES)
-        if task in self._complete:
-            return list(self._keys[task][1]), self._complete[task][measure].copy()
-        with Store(self.path) as store, store.snapshot():
-            settings, rows, keys = self._lanes(store, task)
-            found = checked_results(store, ERRORS, keys, self.study.run_numbers)
-        place = {row: i for i, row in enumerate(rows) if row is not None}
-        at = [place[row] for row in found.setting.tolist()], found.run - self.study.first_run
-        tables = {name: np.full((len(rows), self.study.runs), np.nan) for name in MEASURES}
-        for table, errors in zip(tables.values(), found[2:], strict=True):
-            table[at] = errors
-        if not any(np.isnan(table).any() for table in tables.values()):
+        keys, settings = self._lanes(task)
+        if task not in self._complete:
+            with Store(self.path) as store:
+                units = store.units([self.tasks[task]], self.study.run_numbers)
+            place, run, numbers = gathered(units, {key: i for i, key in enumerate(keys)})
+            tables = {name: np.full((len(keys), self.study.runs), np.nan) for name in MEASURES}
+            for name, table in tables.items():
+                table[place, run - self.study.first_run] = numbers[name]
+            if any(np.isnan(table).any() for table in tables.values()):
+                return list(settings), tables[measure]
             self._complete[task] = tables
-        return settings, tables[measure].copy()
+        return list(settings), self._complete[task][measure].copy()
 
     def curves(self, task: str, settings: list[Setting]) -> Array:
         """Return the learning curves of chosen settings, (settings, runs, bins); nan where a run is not done yet."""
-        curves = np.full((len(settings), self.study.runs, self.study.horizon.bins), np.nan)
+        keys, known = self._lanes(task)
+        chosen = [keys[known.index(setting)] for setting in settings]
+        ours = list(dict.fromkeys(chosen))
+        curves = np.full((len(ours), self.study.runs, self.study.horizon.bins), np.nan)
         with Store(self.path) as store, store.snapshot():
-            known, rows, keys = self._lanes(store, task)
-            chosen = [rows[known.index(setting)] for setting in settings]
-            ours = {row: keys[row] for row in chosen if row is not None}
-            for setting, run, points in checked_curves(store, ours, self.study.run_numbers):
-                at = [i for i, row in enumerate(chosen) if row == setting]
-                if len(points) != curves.shape[2]:
-                    undamaged(store, None, [Damage(setting, run, "curve")])
-                curves[at, run - self.study.first_run] = points
-        return curves
+            for unit in store.units([self.tasks[task]], self.study.run_numbers):
+                found = [(ours.index(key), lane) for lane, key in enumerate(unit.keys) if key in ours]
+                if found:
+                    places, lanes = map(list, zip(*found, strict=True))
+                    points = np.frombuffer(b"".join(store.curves(unit, lanes)), "<f8")
+                    curves[places, unit.run - self.study.first_run] = points.reshape(len(lanes), -1)
+        return curves[[ours.index(key) for key in chosen]]
 
     def frame(self) -> "pd.DataFrame":
         """Return one row for each task and setting of the study; see `summary_frame`."""
-        first: dict[int, float] = {}  # by the setting's row in the store
+        keys = {key for task in self.tasks for key in self._lanes(task)[0]}
         with Store(self.path) as store:
-            keys: dict[int, str] = {}
-            for name, task in self.tasks.items():
-                found = self._lanes(store, name)[2]
-                keys |= found
-                first |= dict.fromkeys(found, task.rmsve(task.initial_weights))
-            frame = summary_frame(store, keys, self.study.run_numbers, first)
+            frame = summary_frame(store, keys, self.tasks.values(), self.study.run_numbers)
         exploded = frame.pop("exploded_runs").fillna(0).astype(int)
         frame.insert(frame.columns.get_loc("diverged_runs") + 1, "exploded_runs", exploded)
         return frame
@@ -96,13 +84,12 @@ class Results:
 
         parts = []
         for task in self.tasks:
-            settings, errors = self.errors(task, measure)
+            keys, (settings, errors) = self._lanes(task)[0], self.errors(task, measure)
             with Store(self.path) as store:
-                _, rows, keys = self._lanes(store, task)
                 for kind in dict.fromkeys(map(learner_of, settings)):
-                    best = rows[tuned(settings, errors, lambda setting, kind=kind: learner_of(setting) == kind)]  # type: ignore[misc]
-                    if best is not None:
-                        parts.append(summary_frame(store, {best: keys[best]}, self.study.run_numbers))
+                    best = tuned(settings, errors, lambda setting, kind=kind: learner_of(setting) == kind)  # type: ignore[misc]
+                    row = summary_frame(store, {keys[best]}, [self.tasks[task]], self.study.run_numbers)
+                    parts += [row] if len(row) else []  # the settings may not have been run yet
         frame = pd.concat(parts, ignore_index=True)
         first, shown = (
             ["task", "size", "reading", "learner"],
@@ -126,8 +113,24 @@ class Results:
         return intervals.paired_bootstrap(errors[settings.index(left)], errors[settings.index(right)], seed)
 
 
+def places(settings: Sequence[Setting], wanted: Callable[[Setting], bool]) -> list[int]:
+    """Return the places of the wanted settings."""
+    return [place for place, setting in enumerate(settings) if wanted(setting)]
+
+
+def tuned(settings: Sequence[Setting], errors: Array, wanted: Callable[[Setting], bool]) -> int:
+    """Return the place of the best of the wanted settings; errors: (settings, runs).
+
+    The best setting has the smallest mean error. A setting that diverged in any run is chosen only where all did.
+    """
+    ours = places(settings, wanted)
+    if not ours:
+        raise must("The settings to choose from", "include one that is wanted", Words("none"))
+    return ours[intervals.select(errors[ours])]
+
+
 def learner_of(setting: Setting) -> tuple[str, str]:
-    """Return the learner and the placement of its ratio: what a setting is tuned within."""
+    """Return the learner of a setting and the placement of its ratio; settings are tuned within such a group."""
     return setting.rule.name, setting.rho_mode
 
 

@@ -1,4 +1,4 @@
-"""Opening and closing a results file, so that nothing is left beside it and anyone may look on.
+"""The results file as a file: its tables, its opening and closing, the lock of the sweep that writes to it.
 
 A sweep writes with a write-ahead log (NAME-wal, NAME-shm), so that readers need not wait. Whoever closes last removes
 these two files. The sweep leaves a file that needs no log, so that it can be read on a read-only file system.
@@ -6,12 +6,30 @@ these two files. The sweep leaves a file that needs no log, so that it can be re
 
 import os
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from errno import ENAMETOOLONG
 from pathlib import Path
+from typing import Any, Self
 
-from gradient_dd.errors import GradientDDError
-from gradient_dd.studies.schema import APPLICATION, SCHEMA, VERSION
+from gradient_dd.errors import GradientDDError, must, show
 
+APPLICATION = 0x67644444  # "gdDD"
+VERSION = 4
+SCHEMA = """
+CREATE TABLE study (id INTEGER PRIMARY KEY, facts TEXT NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE setting (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, description TEXT NOT NULL, facts TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+);
+CREATE INDEX setting_description ON setting (description);
+CREATE TABLE unit (
+    id INTEGER PRIMARY KEY, task_key TEXT NOT NULL, run INTEGER NOT NULL, facts TEXT NOT NULL, settings TEXT NOT NULL,
+    numbers BLOB NOT NULL, checksum INTEGER NOT NULL, curves BLOB NOT NULL
+);
+CREATE INDEX unit_task ON unit (task_key, run);
+CREATE INDEX unit_run ON unit (run, task_key);
+"""  # docs/store.md explains every column
 DAMAGED = "must be whole. Got a damaged file: nothing was changed. Take it from a backup, or start another."
 
 
@@ -24,13 +42,12 @@ def connect(file: Path, options: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{file.resolve().as_uri()}?{options}", uri=True, timeout=20, isolation_level=None)
 
 
-def open_to_read(file: Path) -> tuple[sqlite3.Connection, int]:
-    """Return a connection that cannot change a results file, and the version of the file."""
-    interrupted = beside(file, "-journal").exists()  # a first write was cut off: SQLite takes it back when it may write
+def open_to_read(file: Path) -> sqlite3.Connection:
+    """Return a connection that cannot change a results file."""
+    interrupted = beside(file, "-journal").exists()  # a first write was cut off: SQLite undoes it when it may write
     db = connect(file, "mode=rw" if interrupted and can_write(file) else "mode=ro")
     try:
-        version = checked_version(db, file)
-        if version == 0:
+        if is_empty(db, file):
             raise StoreError(f"{str(file)!r} must be a results file of gradient-dd. Got an empty database.")
         (mode,) = db.execute("PRAGMA journal_mode").fetchone()
         if mode == "wal" and can_write(file):  # only a connection that may write removes the log
@@ -41,47 +58,43 @@ def open_to_read(file: Path) -> tuple[sqlite3.Connection, int]:
         log = beside(file, "-wal")
         if can_write(file) or (log.exists() and log.stat().st_size):
             raise
-        db = connect(file, "mode=ro&immutable=1")  # it expects a log, has none, and none can be made here
-        version = checked_version(db, file)
+        db = connect(file, "mode=ro&immutable=1")  # the file expects a log, has none, and none can be made here
+        is_empty(db, file)
     except BaseException:
         db.close()
         raise
     db.execute("PRAGMA query_only = ON")
-    return db, version
+    return db
 
 
-def open_to_write(file: Path) -> tuple[sqlite3.Connection, int, bool]:
-    """Return a connection that can change a results file, its version, and whether its indexes were sound.
+def open_to_write(file: Path) -> sqlite3.Connection:
+    """Return a connection that can change a results file; a file that does not exist is made.
 
-    A file that is not there is made. The structure of the file is checked first, in 1.5 seconds for each gigabyte:
-    nothing is built on a damaged one.
+    The structure of the file is checked first, in 1.5 seconds for each gigabyte: nothing is built on a damaged one.
+    Indexes that differ from their tables are made anew.
     """
     if file.exists() and not beside(file, "-journal").exists():
         with closing(connect(file, "mode=ro")) as db:  # another program's file is not even opened for writing
-            checked_version(db, file)
+            is_empty(db, file)
     db = connect(file, "mode=rwc")
     try:
-        version = checked_version(db, file)
-        if version == 0:
-            db.execute("PRAGMA page_size = 16384")  # a curve is 1.6 kB
+        if is_empty(db, file):
+            db.execute("PRAGMA page_size = 16384")  # a unit is a few pages, most often
             script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
             db.executescript(f"BEGIN IMMEDIATE;{SCHEMA}{script}COMMIT;")
-            version = VERSION
         is_sound = db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
         if not is_sound and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             raise sqlite3.DatabaseError("malformed")
-        db.execute(
-            "PRAGMA busy_timeout = 120000"
-        )  # whoever is reading now may finish; later readers are not waited for
+        db.execute("PRAGMA busy_timeout = 120000")  # those who read now may finish; later readers are not waited for
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA busy_timeout = 20000")
         db.execute("PRAGMA synchronous = FULL")
         if not is_sound:
-            db.execute("REINDEX")  # an index differs from its table, and things would not be found by it
+            db.execute("REINDEX")
     except BaseException:
         db.close()
         raise
-    return db, version, is_sound
+    return db
 
 
 def close_after_writing(db: sqlite3.Connection) -> None:
@@ -92,22 +105,26 @@ def close_after_writing(db: sqlite3.Connection) -> None:
     db.close()
 
 
-def checked_version(db: sqlite3.Connection, file: Path) -> int:
-    """Return the version of a results file, 0 of an empty database; raise if it is another kind of file."""
-    queries = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
-    (application,), (version,), (tables,) = (db.execute(query).fetchone() for query in queries)
-    if tables == 0 and application == 0:
-        return 0
+def is_empty(db: sqlite3.Connection, file: Path) -> bool:
+    """Return whether a database has no tables yet; raise if its tables are not those of a results file."""
+    (application,), (version,) = (db.execute(f"PRAGMA {of}").fetchone() for of in ("application_id", "user_version"))
+    definitions = {definition for (definition,) in db.execute("SELECT sql FROM sqlite_master")}
+    if application == 0 and not definitions:
+        return True
     if application != APPLICATION:
         raise StoreError(
             f"{str(file)!r} must be a results file of gradient-dd. Got another program's database: nothing was changed."
         )
-    if version > VERSION:
+    if version != VERSION:
+        earlier = "An earlier gradient-dd wrote it, and nothing was changed: run the same command into a new file."
+        newer = "A newer gradient-dd wrote it: please update."
         raise StoreError(
-            f"{str(file)!r} must be of version {VERSION} or older. Got {version}. "
-            "A newer gradient-dd wrote it: please update."
+            f"{str(file)!r} must be a results file of version {VERSION}. Got version {version}. "
+            f"{earlier if version < VERSION else newer}"
         )
-    return version
+    if not definitions.issuperset(filter(None, map(str.strip, SCHEMA.split(";")))):
+        raise sqlite3.DatabaseError("malformed")
+    return False
 
 
 def can_write(file: Path) -> bool:
@@ -122,21 +139,174 @@ def beside(file: Path, ending: str) -> Path:
 
 
 def explained(message: str) -> str:
-    """Return the rest of a sentence that begins with the file's name, for what SQLite says."""
-    for sign, text in (
-        (
-            "disk is full",
-            "must be on a disk with room. Got a full one: what was committed is kept; make room and run it again.",
-        ),
-        *(
-            (sign, DAMAGED)
-            for sign in ("malformed", "no such column", "no such table", "no column named", "constraint")
-        ),
-        ("not a database", "must be a results file. Got another kind of file: nothing was changed."),
-        ("unable to open", "must be in a folder that exists and can be written. Got one that does not, or cannot."),
-        ("readonly", "must be writable. Got a file or folder that is read-only."),
-        ("locked", "must be free. Got one that another program is reading or writing: try again when it is done."),
-    ):
-        if sign in message:
-            return text
-    return f"could not be used. SQLite says: {message}."
+    """Return the rest of a sentence that begins with the file's name, for a message of SQLite."""
+    full = "must be on a disk with room. Got a full one: what was committed is kept; make room and run it again."
+    signs = {
+        "disk is full": full,
+        **dict.fromkeys(("malformed", "decode", "no such", "constraint"), DAMAGED),
+        "not a database": "must be a results file. Got another kind of file: nothing was changed.",
+        "unable to open": "must be in a folder that exists and can be written. Got one that does not, or cannot.",
+        "readonly": "must be writable. Got a file or folder that is read-only.",
+        "locked": "must be free. Got one that another program is reading or writing: try again when it is done.",
+    }
+    other = f"could not be used. SQLite says: {message}."
+    return next((text for sign, text in signs.items() if sign in message), other)
+
+
+class ResultsFile:
+    """An open results file: any number may read it, one sweep may write to it. Use it as a context, or close it."""
+
+    def __init__(self, path: str | Path, write: bool = False) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise must("The results file", "be the path of a file", path)
+        self.path = Path(path)
+        self._check_path(write)
+        self._lock = Lock(self.path) if write else None
+        try:
+            with self._translated():
+                self.db = open_to_write(self.path) if write else open_to_read(self.path)
+            self.db.text_factory = marked_text
+            self._opened = self.path.stat()
+        except BaseException:
+            if self._lock is not None:
+                self._lock.release()
+            raise
+
+    def _check_path(self, write: bool) -> None:
+        """Raise unless a file can be at the path."""
+        try:
+            found, folder = self.path.is_file(), self.path.is_dir()
+            self.path.resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise StoreError(f"{show(str(self.path))} must be the name of a file. Got an error: {reason}.") from None
+        if folder:
+            raise StoreError(f"{str(self.path)!r} must be a results file. Got a folder.")
+        if not write and not found:
+            raise StoreError(f"{str(self.path)!r} must be a results file. Got no such file.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._lock is None:
+            self.db.close()
+            return
+        close_after_writing(self.db)
+        self._lock.release()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write all or nothing."""
+        self._check_still_there()
+        with self._translated():
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.db.execute("COMMIT")
+            except BaseException:
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
+
+    def _check_still_there(self) -> None:
+        """Raise if the path leads to another file now, or to none: what is written would be lost."""
+        try:
+            same = os.path.samestat(self.path.stat(), self._opened)
+        except OSError:
+            same = False
+        if not same:
+            raise StoreError(
+                f"{str(self.path)!r} must stay where it is while a sweep writes to it. Got a file that was removed or "
+                "replaced: the sweep has stopped. Put it back, or run the same command to start another."
+            )
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all queries inside see the store at one moment, whatever a sweep writes meanwhile."""
+        if self.db.in_transaction:
+            yield
+            return
+        with self._translated():
+            self.db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self.db.execute("COMMIT")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn an error of SQLite into one sentence."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(f"{str(self.path)!r} {explained(str(error))}") from None
+        except UnicodeDecodeError:  # SQLite complains of a damaged text, and Python cannot read the complaint
+            raise StoreError(f"{str(self.path)!r} {explained('malformed')}") from None
+
+    def rows(self, query: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        with self._translated():
+            return self.db.execute(query, tuple(parameters)).fetchall()
+
+
+def marked_text(raw: bytes) -> str:
+    """Return a text with marks in place of bytes that are not text."""
+    return raw.decode(errors="replace")
+
+
+class Lock:
+    """An open file NAME.lock that this process alone holds, until `release` removes it or the process ends."""
+
+    def __init__(self, file: Path) -> None:
+        self.place = beside(file, ".lock")
+        self._handle = self._held(file)
+
+    def _held(self, file: Path) -> int:
+        """Return the handle of the locked file; raise if another sweep holds it."""
+        while True:
+            try:
+                handle = os.open(self.place, os.O_CREAT | os.O_RDWR, 0o666)
+            except OSError as error:
+                if error.errno == ENAMETOOLONG:
+                    raise StoreError(f"{show(str(file))} must have a shorter name. Got one that is too long.") from None
+                raise StoreError(f"{str(file)!r} {explained('unable to open')}") from None
+            if not take(handle):
+                os.close(handle)
+                raise StoreError(
+                    f"{str(file)!r} must be free for a sweep. "
+                    "Got one that another sweep is writing to: wait for it, or use another file."
+                )
+            if is_still_there(self.place, handle):
+                return handle
+            os.close(handle)  # its last holder has removed it in the meantime: take a new one
+
+    def release(self) -> None:
+        """Remove the lock file, then close it: whoever opened the file before will see that it is gone."""
+        self.place.unlink(missing_ok=True)
+        os.close(self._handle)
+
+
+def take(handle: int) -> bool:
+    """Return whether an open file could be locked. Where the system has no such locks, SQLite's own must do."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def is_still_there(place: Path, handle: int) -> bool:
+    """Return whether a path still leads to the file that is open as `handle`."""
+    try:
+        return os.path.samestat(place.stat(), os.fstat(handle))
+    except OSError:
+        return False

@@ -1,82 +1,168 @@
-"""What a results file holds, in numbers."""
+"""What a results file holds, in numbers, and what of it is damaged."""
 
-import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.studies.inspection import DIVERGENCE, Rows, inspect_results
-from gradient_dd.studies.ranges import ranges_of
+from gradient_dd.arrays import Integers
+from gradient_dd.errors import one_line
+from gradient_dd.studies.records import Damage, StoredSetting, StoredUnit, gathered, lost_settings
 from gradient_dd.studies.store import Store
+from gradient_dd.tasks import Task
 
 
 def store_status(store: Store) -> dict[str, Any]:
     """Return what a store holds: its studies, and for each task its settings, runs and results."""
+    damaged: list[Damage] = []
     with store.snapshot():
-        rows, damaged = inspect_results(store, DIVERGENCE)
-        totals = "SELECT count(*), coalesce(sum(steps), 0), coalesce(sum(seconds), 0.0) FROM unit"
-        units, steps, seconds = store.rows(totals)[0]
-        return {
-            "studies": studies_of(store),
-            "tasks": tasks_of(store, rows),
-            "units": units,
-            "steps": steps,
-            "worker_seconds": seconds,
-            "damaged": len(damaged),
-        }
+        units, settings = store.units(damaged=damaged), store.settings(damaged=damaged)
+        studies = store.studies(damaged)
+    results = gathered(units, {setting.key: setting.id for setting in settings})
+    return {
+        "studies": study_rows(studies, *results[:2]),
+        "tasks": task_rows(settings, *results),
+        "units": len(units),
+        "steps": sum(unit.facts["steps"] for unit in units),
+        "worker_seconds": sum(unit.facts["seconds"] for unit in units),
+        "damaged": len(damaged),
+    }
 
 
-def studies_of(store: Store) -> list[dict[str, Any]]:
+def study_rows(studies: list[dict[str, Any]], rows: Integers, runs: Integers) -> list[dict[str, Any]]:
     """Return every study that was started: when last, how often, its length and runs, and how much of it is done.
 
-    An earlier version did not keep which settings belong to a study, so what is done of it is None.
+    `rows` and `runs` are the settings' rows and the runs of all results, each (results,).
     """
-    known = "first_run, runs, total, settings" if store.has_seals else "NULL, NULL, NULL, NULL"
-    studies: dict[tuple[str, str], dict[str, Any]] = {}
-    for name, text, at, first, runs, total, settings in store.rows(
-        f"SELECT name, text, at, {known} FROM study ORDER BY id"
-    ):
-        length = re.search(r"^  length +(.*), (\d+) runs$", str(text), re.MULTILINE)
-        started = studies.get((name, text), {"starts": 0})["starts"] + 1
-        studies[name, text] = {
-            "name": name,
-            "started": at,
-            "starts": started,
-            "length": length[1] if length else None,
-            "runs": int(length[2]) if length else None,
-            "done": None if total is None else count_done(store, settings, first, runs),
-            "total": total,
-            "text": text,
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for study in studies:
+        names = study["name"], study["text"]
+        chosen = (study["first_run"] <= runs) & (runs < study["first_run"] + study["runs"])
+        ours = rows[chosen]
+        found[names] = {
+            "name": study["name"],
+            "started": study["at"],
+            "starts": found.get(names, {"starts": 0})["starts"] + 1,
+            "length": f"{study['episodes']} episodes" if study["episodes"] else f"{study['steps']} steps",
+            "runs": study["runs"],
+            "done": sum(int(((first <= ours) & (ours <= last)).sum()) for first, last in study["settings"]),
+            "total": study["total"],
+            "text": study["text"],
         }
-    return list(studies.values())
+    return list(found.values())
 
 
-def count_done(store: Store, settings: str | None, first: int, runs: int) -> int:
-    """Return how many results there are of settings, given as ranges of rows, and of runs from the first on."""
-    query = "SELECT count(*) FROM result WHERE setting >= ? AND setting <= ? AND run >= ? AND run < ?"
-    counts = (store.rows(query, (*bounds, first, first + runs))[0][0] for bounds in ranges_of(settings or ""))
-    return sum(counts)
-
-
-def tasks_of(store: Store, rows: Rows) -> list[dict[str, Any]]:
+def task_rows(settings: list[StoredSetting], rows: Integers, runs: Integers, numbers: Any) -> list[dict[str, Any]]:
     """Return each task with results: how many settings, runs and results it has, and how many of these diverged."""
-    names = {row: task for row, *task in store.rows("SELECT id, task, size, reading FROM setting")}
-    settings, which = np.unique(rows.setting, return_inverse=True)
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    for place, setting in enumerate(settings.tolist()):
-        groups.setdefault(tuple(names.get(setting, ("?", 0, "?"))), []).append(place)
+    names = {one.id: tuple(one.facts[name] for name in ("task", "size", "reading")) for one in settings}
+    place = {name: i for i, name in enumerate(dict.fromkeys(names.values()))}
+    of_row = np.zeros(max(names, default=0) + 1, int)
+    of_row[list(names)] = [place[name] for name in names.values()]
+    of_result = of_row[rows]
     found = []
-    for (task, size, reading), places in groups.items():
-        ours = np.isin(which, places)
-        found.append(
-            {
-                "task": task,
-                "size": size,
-                "reading": reading,
-                "settings": len(places),
-                "runs": len(np.unique(rows.run[ours])),
-                "results": int(ours.sum()),
-                "diverged": int(np.count_nonzero(rows.first[ours])),
-            }
-        )
+    for (task, size, reading), i in place.items():
+        ours = of_result == i
+        counts = {
+            "settings": len(np.unique(rows[ours])),
+            "runs": len(np.unique(runs[ours])),
+            "results": int(ours.sum()),
+            "diverged": int(np.count_nonzero(numbers["diverged_step"][ours])),
+        }
+        if counts["results"]:
+            found.append({"task": task, "size": size, "reading": reading, **counts})
     return found
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked in a file, and what is damaged.
+
+    structure  what SQLite finds wrong with the file itself
+    damaged    (task, run, counts by kind) of each damaged unit; a run of None stands for every run
+    """
+
+    file: Path
+    units: int
+    results: int
+    structure: list[str]
+    damaged: list[tuple[str, Any, dict[str, int]]]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is damaged."""
+        return not self.structure and not self.damaged
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the verification as plain data."""
+        damaged = [{"task": task, "run": run, "what": what} for task, run, what in self.damaged]
+        return asdict(self) | {"file": str(self.file), "damaged": damaged, "whole": self.is_whole}
+
+
+def verify(path: str | Path) -> Verification:
+    """Check every study, setting, number and curve of a results file."""
+    with Store(path) as store, store.snapshot():
+        structure = [text for (text,) in store.rows("PRAGMA integrity_check(10)") if text != "ok"]
+        units, damaged = inspect_all(store)
+    kinds: dict[tuple[str, Any], Counter[str]] = {}
+    for one in damaged:
+        kinds.setdefault((one_line(one.task), one.run), Counter())[one.what] += 1
+    wrong = {one.id for one in damaged if one.table == "unit"}
+    whole = [unit for unit in units if unit.id not in wrong]
+    return Verification(
+        file=Path(path),
+        units=len(whole),
+        results=sum(len(unit.numbers) for unit in whole),
+        structure=structure,
+        damaged=[(*place, dict(what)) for place, what in kinds.items()],
+    )
+
+
+def inspect_all(store: Store, tasks: Collection[Task] | None = None) -> tuple[list[StoredUnit], list[Damage]]:
+    """Return the whole units of a store, and all that is damaged in it; curves only of these tasks, or of all."""
+    damaged: list[Damage] = []
+    with store.snapshot():
+        known = {setting.key for setting in store.settings(damaged=damaged)}.union(*(one.keys for one in damaged))
+        units = store.units(damaged=damaged)
+        store.studies(damaged)
+        ours = None if tasks is None else {task.key for task in tasks}
+        damaged += lost_settings(units, known)
+        for unit in units:
+            if ours is None or unit.task_key in ours:
+                store.curves(unit, range(len(unit.keys)), damaged)
+    return units, damaged
+
+
+def repair(store: Store, tasks: Collection[Task]) -> list[Damage]:
+    """Remove what is damaged before a sweep of these tasks, and return it; the sweep runs what is missing.
+
+    A damaged or missing setting that has results stays: its own sweep writes it again, and the results are whole.
+    """
+    units, damaged = inspect_all(store, tasks)
+    used = {key for unit in units for key in unit.keys}
+    removed = [one for one in damaged if "setting" not in one.what or not used.issuperset(one.keys)]
+    remove(store, units, removed)
+    return removed
+
+
+def drop(path: str | Path) -> None:
+    """Remove all that is damaged from a results file; the sweeps that made it will run it again."""
+    with Store(path, write=True) as store:
+        for _ in range(2):  # once a damaged setting is gone, its results are without one
+            remove(store, *inspect_all(store))
+
+
+def remove(store: Store, units: Iterable[StoredUnit], damaged: Iterable[Damage]) -> None:
+    """Remove damaged rows from a store; from a unit that is whole but for some settings, only these."""
+    partly: dict[int, set[str]] = {}
+    with store.transaction():
+        for one in damaged:
+            if one.table == "unit" and one.keys:
+                partly.setdefault(one.id, set()).update(one.keys)
+            else:
+                store.db.execute(f"DELETE FROM {one.table} WHERE id = ?", (one.id,))
+        for unit in units:
+            if unit.id in partly:
+                store.drop_lanes(unit, partly[unit.id])

@@ -1,293 +1,230 @@
 """The store: one SQLite file with every result, its study and where it came from.
 
 A unit is written in one transaction: all of its results or none. Readers may look while a sweep writes; a second sweep
-on the same file is refused. What is read is compared with its checksums in `checked`.
+on the same file is refused. What is read is compared with its checksums, and damage raises one sentence.
 """
 
 import json
-import os
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from gradient_dd.engine.horizon import LaneResults
-from gradient_dd.errors import must, show
-from gradient_dd.studies.lock import Lock
-from gradient_dd.studies.ranges import as_ranges, ranges_of
-from gradient_dd.studies.schema import SETTING_COLUMNS, UNIT_COLUMNS, VERSION
-from gradient_dd.studies.seals import INSERT as INSERT_SEAL
-from gradient_dd.studies.seals import unit_seal
-from gradient_dd.studies.setting_row import restored_key, setting_cells
-from gradient_dd.studies.sqlite_file import StoreError, close_after_writing, explained, open_to_read, open_to_write
-from gradient_dd.studies.upgrade import unit_checksum, upgrade
+from gradient_dd.errors import one_line
+from gradient_dd.fingerprint import plain
+from gradient_dd.studies.records import (
+    EVERY_RUN,
+    HEAD,
+    Damage,
+    StoredSetting,
+    StoredUnit,
+    Work,
+    as_ranges,
+    as_text,
+    checksum,
+    packed,
+    task_in,
+    unit_in,
+)
+from gradient_dd.studies.sqlite_file import ResultsFile, StoreError
+from gradient_dd.studies.study import Study
+from gradient_dd.tasks import Task
+
+LOOKUP = """
+    SELECT id FROM unit INDEXED BY unit_task WHERE task_key = ?1 AND run >= ?2 AND run < ?3
+    UNION SELECT id FROM unit INDEXED BY unit_run WHERE task_key = ?1 AND run >= ?2 AND run < ?3
+"""  # one index finds what damage hides from the other, and from the table
+SOME = 3  # damaged parts that a sentence names
 
 
-class Work(NamedTuple):
-    """What a unit took: seconds, and for each learner the seconds and updates of its kernels."""
-
-    seconds: float
-    costs: dict[str, tuple[float, int]]
+class DamagedStoreError(StoreError):
+    """What was asked for is damaged."""
 
 
-class Store:
-    """One results file. Use it as a context, or close it.
-
-    notices    sentences worth reading about its opening
-    is_sound   whether its indexes agreed with its tables when it was opened for writing; they do now
-    """
-
-    def __init__(self, path: str | Path, write: bool = False) -> None:
-        if not isinstance(path, str | os.PathLike):
-            raise must("The results file", "be the path of a file", path)
-        self.path = Path(path)
-        self.notices: list[str] = []
-        self.is_sound = True
-        self._check_path(write)
-        self._lock = Lock(self.path) if write else None
-        try:
-            with self._translated():
-                if write:
-                    self.db, self.version, self.is_sound = open_to_write(self.path)
-                else:
-                    self.db, self.version = open_to_read(self.path)
-                self.db.text_factory = marked_text
-            self._opened = self.path.stat()
-            if write and self.version < VERSION:
-                self._upgrade()
-        except BaseException:
-            if hasattr(self, "db"):
-                self.db.close()
-            if self._lock is not None:
-                self._lock.release()
-            raise
-
-    def _check_path(self, write: bool) -> None:
-        """Raise unless a file can be at the path."""
-        try:
-            found, folder = self.path.is_file(), self.path.is_dir()
-            self.path.resolve()
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise StoreError(f"{show(str(self.path))} must be the name of a file. Got an error: {reason}.") from None
-        if folder:
-            raise StoreError(f"{str(self.path)!r} must be a results file. Got a folder.")
-        if not write and not found:
-            raise StoreError(f"{str(self.path)!r} must be a results file. Got no such file.")
-
-    def _upgrade(self) -> None:
-        """Bring a file of an earlier version to this one."""
-        with self.transaction():
-            sealed = upgrade(self.db, self.version)
-        self.version = VERSION
-        self.notices.append(
-            f"{self.path} was written by an earlier version, without checksums. The {sealed:,} results that it holds "
-            "have got theirs now. Damage from before cannot be noticed."
-        )
-
-    def __enter__(self) -> "Store":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._lock is None:
-            self.db.close()
-            return
-        close_after_writing(self.db)
-        self._lock.release()
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Write all or nothing."""
-        self._check_still_there()
-        with self._translated():
-            self.db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.db.execute("COMMIT")
-            except BaseException:
-                if self.db.in_transaction:
-                    self.db.execute("ROLLBACK")
-                raise
-
-    def _check_still_there(self) -> None:
-        """Raise if the path leads to another file now, or to none: what is written would be lost."""
-        try:
-            same = os.path.samestat(self.path.stat(), self._opened)
-        except OSError:
-            same = False
-        if not same:
-            raise StoreError(
-                f"{str(self.path)!r} must stay where it is while a sweep writes to it. Got a file that was removed or "
-                "replaced: the sweep has stopped. Put it back, or run the same command to start another."
-            )
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Let all queries inside see the store at one moment, whatever a sweep writes meanwhile."""
-        if self.db.in_transaction:
-            yield
-            return
-        with self._translated():
-            self.db.execute("BEGIN")
-            try:
-                yield
-            finally:
-                self.db.execute("COMMIT")
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """Turn what SQLite says into one sentence."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise StoreError(f"{str(self.path)!r} {explained(str(error))}") from None
-        except UnicodeDecodeError:  # SQLite complains of a damaged text, and Python cannot read the complaint
-            raise StoreError(f"{str(self.path)!r} {explained('malformed')}") from None
+class Store(ResultsFile):
+    """One results file: what is written to it, and what is read from it and compared with its checksums."""
 
     # Writing ------------------------------------------------------------------------------------------------------
 
-    def add_study(self, name: str, text: str, runs: range, total: int) -> int:
-        """Note that a study was started, with these runs and `total` results in all; return its row."""
+    def add_study(self, study: Study) -> int:
+        """Note that a study was started, and return its row."""
+        tasks = study.built_tasks
+        facts: dict[str, Any] = {
+            "name": study.name,
+            "text": str(study),
+            "at": now(),
+            "tasks": [{"name": task.name, "parameters": plain(dict(task.parameters))} for task in tasks],
+            "episodes": study.episodes,
+            "steps": study.steps,
+            "first_run": study.first_run,
+            "runs": study.runs,
+            "total": len(tasks) * study.n_settings * study.runs,
+            "settings": [],  # ranges of rows, added as their turn comes
+        }
         with self.transaction():
-            made = self.db.execute(
-                "INSERT INTO study (name, text, at, first_run, runs, total, settings) VALUES (?, ?, ?, ?, ?, ?, '')",
-                (name, text, now(), runs.start, len(runs), total),
-            )
-            return int(made.lastrowid or 0)
+            ((facts["id"],),) = self.rows("SELECT coalesce(max(id), 0) + 1 FROM study")
+            self._write_study(facts)
+        return int(facts["id"])
 
-    def _add_to_study(self, study: int, settings: Iterable[int]) -> None:
-        """Note which settings belong to a study, by their rows; those noted before stay."""
-        ((before,),) = self.rows("SELECT settings FROM study WHERE id = ?", (study,))
-        known = {row for first, last in ranges_of(before) for row in range(first, last + 1)}
-        self.db.execute("UPDATE study SET settings = ? WHERE id = ?", (as_ranges(known.union(settings)), study))
+    def _write_study(self, facts: dict[str, Any]) -> None:
+        """Write the row of a study, in place of the one that is there."""
+        cells = facts["id"], as_text(facts)
+        self.db.execute("INSERT OR REPLACE INTO study VALUES (?, ?, ?)", (*cells, checksum(cells)))
 
-    def add_settings(self, lanes: Iterable[tuple[str, dict[str, Any]]], study: int | None = None) -> dict[str, int]:
-        """Make sure that each (key, facts) has a row, as it should be; return the row of each key.
+    def add_settings(self, lanes: Iterable[tuple[str, dict[str, Any]]], study: int | None = None) -> None:
+        """Make sure that each (key, facts) has a row as it should be; a damaged row is mended.
 
         `study` is the row of the study that the settings belong to, if that is to be noted.
         """
-        wanted = {key: setting_cells(key, facts) for key, facts in lanes}
-        columns = (*SETTING_COLUMNS, "checksum")
-        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-        changed = ", ".join(f"{name} = ?" for name in columns)
+        wanted = {key: dict(facts) for key, facts in lanes}
         with self.transaction():
-            for piece in pieces(list(wanted)):
-                described = {wanted[key][1]: key for key in piece}
-                listed = ", ".join("?" * len(piece))
-                query = f"SELECT id, {names} FROM setting WHERE key IN ({listed}) OR description IN ({listed})"
-                stored: dict[str, int] = {}
-                for row, *cells in self.rows(query, [*piece, *described]):
-                    key = restored_key(cells, described)
-                    if key in wanted:
-                        stored[key] = row
-                        if tuple(cells) != wanted[key]:  # it was damaged
-                            self.db.execute(f"UPDATE setting SET {changed} WHERE id = ?", (*wanted[key], row))
-                new = (wanted[key] for key in piece if key not in stored)
-                self.db.executemany(f"INSERT INTO setting ({names}) VALUES ({marks})", new)
-            rows = self.setting_rows(wanted)
+            rows = {row[1]: row for row in self._setting_rows(wanted)}
+            ((last,),) = self.rows("SELECT coalesce(max(id), 0) FROM setting")
+            new, ours = [], []
+            for key, facts in wanted.items():
+                last += key not in rows
+                ours.append(rows[key][0] if key in rows else last)
+                cells = ours[-1], key, facts.pop("description"), as_text(facts)
+                row = *cells, checksum(cells)
+                if row != rows.get(key):
+                    new.append(row)
+            self.db.executemany("INSERT OR REPLACE INTO setting VALUES (?, ?, ?, ?, ?)", new)
             if study is not None:
-                self._add_to_study(study, rows.values())
-        return rows
+                (facts,) = (one for one in self.studies([]) if one["id"] == study)
+                known = (row for first, last in facts["settings"] for row in range(first, last + 1))
+                self._write_study(facts | {"settings": as_ranges([*known, *ours])})
 
     def add_unit(
-        self, task: str, run: int, settings: list[int], results: LaneResults, work: Work, facts: dict[str, Any]
+        self, task: Task, run: int, keys: Sequence[str], results: LaneResults, work: Work, provenance: dict[str, Any]
     ) -> None:
-        """Write the results of one (task, run), `settings` being the rows of its lanes: all, or none."""
-        measured = [a[0] for a in (results.last100, results.area, results.diverged_step, results.diverged_episode)]
-        rows = zip(settings, [run] * len(settings), *(array.tolist() for array in measured), strict=True)
-        points = [curve.tobytes() for curve in np.ascontiguousarray(results.curve[0], "<f8")]
-        curves = ((setting, run, blob) for setting, blob in zip(settings, points, strict=True))
-        text = json.dumps(facts, sort_keys=True)
-        costs = [(learner, *work.costs[learner]) for learner in sorted(work.costs)]
+        """Write the results of one (task, run), `keys` being those of its settings: all, or none."""
+        facts = {
+            "task": str(task),
+            "steps": int(results.steps[0]),
+            "seconds": work.seconds,
+            "at": now(),
+            "costs": work.costs,
+            "provenance": provenance,
+        }
+        numbers, curves = packed(run, keys, results)
         with self.transaction():
-            self.db.executemany("INSERT INTO result VALUES (?, ?, ?, ?, ?, ?)", rows)
-            self.db.executemany("INSERT INTO curve VALUES (?, ?, ?)", curves)
-            self.db.execute(INSERT_SEAL, unit_seal(run, self.keys(settings), settings, measured, points))
-            self.db.execute("INSERT OR IGNORE INTO provenance (facts) VALUES (?)", (text,))
-            ((provenance,),) = self.rows("SELECT id FROM provenance WHERE facts = ?", (text,))
-            unit = (task, run, len(settings), int(results.steps[0]), work.seconds, now(), provenance)
-            made = self.db.execute(
-                f"INSERT INTO unit ({', '.join(UNIT_COLUMNS)}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*unit, unit_checksum(unit, costs)),
-            )
-            self.db.executemany("INSERT INTO cost VALUES (?, ?, ?, ?)", ((made.lastrowid, *cost) for cost in costs))
+            ((row,),) = self.rows("SELECT coalesce(max(id), 0) + 1 FROM unit")
+            self._write_unit((row, task.key, run, as_text(facts), " ".join(keys)), numbers, curves)
 
-    # Reading ------------------------------------------------------------------------------------------------------
+    def drop_lanes(self, unit: StoredUnit, keys: Collection[str]) -> None:
+        """Remove the results of some settings from a unit, inside the caller's transaction."""
+        kept = [lane for lane, key in enumerate(unit.keys) if key not in keys]
+        curves = b"".join(self.curves(unit, kept))
+        settings = " ".join(unit.keys[lane] for lane in kept)
+        self.db.execute("DELETE FROM unit WHERE id = ?", (unit.id,))
+        if kept:
+            head = unit.id, unit.task_key, unit.run, as_text(unit.facts), settings
+            self._write_unit(head, unit.numbers[kept].tobytes(), curves)
 
-    def rows(self, query: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
-        with self._translated():
-            try:
-                self.db.text_factory = str  # a third faster, for the many texts of settings
-                return self.db.execute(query, tuple(parameters)).fetchall()
-            except sqlite3.OperationalError as error:
-                if "decode" not in str(error):
-                    raise
-                self.db.text_factory = marked_text
-                return self.db.execute(query, tuple(parameters)).fetchall()
-            finally:
-                self.db.text_factory = marked_text
+    def _write_unit(self, head: tuple[Any, ...], numbers: bytes, curves: bytes) -> None:
+        """Write the row of a unit; `head` has the cells of HEAD."""
+        row = *head, numbers, checksum(head, numbers), curves
+        self.db.execute("INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def each(self, query: str, parameters: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query one by one."""
-        with self._translated():
-            yield from self.db.execute(query, tuple(parameters))
+    # Reading. What is damaged is added to the list `damaged`; without such a list, it raises -------------------------
 
-    @property
-    def has_seals(self) -> bool:
-        """Whether the file has checksums."""
-        return self.version >= 3
+    def units(
+        self, tasks: Iterable[Task] | None = None, runs: range = EVERY_RUN, damaged: list[Damage] | None = None
+    ) -> list[StoredUnit]:
+        """Return the units of these tasks and runs, or all units, in the order in which they were written."""
+        query, wanted = f"SELECT {HEAD}, numbers, checksum FROM unit", {task.key for task in tasks or ()}
+        with self.snapshot():
+            if tasks is None:
+                ids = {row for (row,) in self.rows("SELECT id FROM unit INDEXED BY unit_run")}
+                rows = self.rows(f"{query} NOT INDEXED ORDER BY id")
+            else:
+                ids = {row for key in wanted for (row,) in self.rows(LOOKUP, (key, runs.start, runs.stop))}
+                rows = self._chosen(f"{query} WHERE id IN", sorted(ids))
+        found = [unit_in(row) for row in rows]
+        lost = ids.difference(row[0] for row in rows)
+        wrong = [one for one in found if isinstance(one, Damage)]
+        wrong += [Damage("unit", row, "a unit that is missing", None, "missing unit") for row in sorted(lost)]
+        self.report_damage(wrong, damaged)
+        units = [one for one in found if isinstance(one, StoredUnit)]
+        return units if tasks is None else [one for one in units if one.task_key in wanted and one.run in runs]
 
-    @property
-    def setting_columns(self) -> tuple[str, ...]:
-        """The columns of a setting's row after its id, the checksum last; empty in a file that has none."""
-        if self.has_seals:
-            return *SETTING_COLUMNS, "checksum"
-        return *("said" if name == "description" else name for name in SETTING_COLUMNS), "NULL"
+    def curves(self, unit: StoredUnit, lanes: Sequence[int], damaged: list[Damage] | None = None) -> list[bytes]:
+        """Return the points of some lanes of a unit, each as little-endian float64."""
+        try:
+            with self.db.blobopen("unit", "curves", unit.id, readonly=True) as blob:
+                size = len(blob) // len(unit.keys)
+                points = [bytes(blob[lane * size : (lane + 1) * size]) for lane in lanes]
+        except sqlite3.Error:
+            points = [b""] * len(lanes)  # the cell does not hold bytes
+        checks = unit.numbers["curve"].tolist()
+        wrong = [
+            Damage("unit", unit.id, unit.facts["task"], unit.run, "curve", (unit.keys[lane],))
+            for lane, one in zip(lanes, points, strict=True)
+            if checksum((unit.keys[lane], unit.run), one) != checks[lane]
+        ]
+        self.report_damage(wrong, damaged)
+        return points
 
-    def setting_rows(self, keys: Iterable[str]) -> dict[str, int]:
-        """Return the row of each key that has one; what the index does not find may still be in the table."""
-        found: dict[str, int] = {}
-        for piece in pieces(list(keys)):
-            for table in ("setting", "setting NOT INDEXED"):
-                absent = [key for key in piece if key not in found]
-                query = f"SELECT key, id FROM {table} WHERE key IN ({', '.join('?' * len(absent))})"
-                found |= dict(self.rows(query, absent)) if absent else {}
-        return found
+    def settings(self, keys: Collection[str] | None = None, damaged: list[Damage] | None = None) -> list[StoredSetting]:
+        """Return the settings with these keys, or all, in the order in which they were stored."""
+        whole, wrong = [], []
+        for row, key, description, facts, check in self._setting_rows(keys):
+            if checksum((row, key, description, facts)) == check:
+                whole.append(StoredSetting(row, key, json.loads(facts)))
+            else:
+                wrong.append(Damage("setting", row, task_in(facts), None, "setting", (key,)))
+        self.report_damage(wrong, damaged)
+        return whole
 
-    def keys(self, settings: Iterable[int]) -> dict[int, str]:
-        """Return the key of each of these settings."""
-        found: dict[int, str] = {}
-        for piece in pieces(list(settings)):
-            found |= dict(self.rows(f"SELECT id, key FROM setting WHERE id IN ({', '.join('?' * len(piece))})", piece))
-        return found
+    def _setting_rows(self, keys: Collection[str] | None) -> list[tuple[Any, ...]]:
+        """Return the rows of settings, in order; what the index does not find may still be in the table."""
+        if keys is None:
+            return self.rows("SELECT * FROM setting NOT INDEXED ORDER BY id")
+        found = {row[1]: row for row in self._chosen("SELECT * FROM setting WHERE key IN", keys)}
+        absent = [key for key in keys if key not in found]
+        rows = self._chosen("SELECT * FROM setting NOT INDEXED WHERE key IN", absent)
+        return sorted([*found.values(), *rows])
+
+    def studies(self, damaged: list[Damage] | None = None) -> list[dict[str, Any]]:
+        """Return the facts of every study that was started, in that order."""
+        rows = self.rows("SELECT * FROM study ORDER BY id")
+        whole = [json.loads(facts) for row, facts, check in rows if checksum((row, facts)) == check]
+        known = {one["id"] for one in whole}
+        wrong = [Damage("study", row, "a study", None, "study") for row, *_ in rows if row not in known]
+        self.report_damage(wrong, damaged)
+        return whole
 
     def count_other_definitions(self, descriptions: Iterable[str], keys: Iterable[str]) -> int:
         """Return how many stored settings have one of these descriptions, but come from another definition."""
-        known, ours, count = set(keys), list(descriptions), 0
-        for piece in pieces(ours):
-            query = f"SELECT key FROM setting WHERE description IN ({', '.join('?' * len(piece))})"
-            count += sum(key not in known for (key,) in self.rows(query, piece))
-        return count
+        known = set(keys)
+        rows = self._chosen("SELECT key FROM setting WHERE description IN", list(descriptions))
+        return sum(key not in known for (key,) in rows)
+
+    def _chosen(self, query: str, values: Collection[Any], size: int = 5000) -> list[tuple[Any, ...]]:
+        """Return the rows of a query that ends in IN for these values, a part of them at a time."""
+        several, found = list(values), list[tuple[Any, ...]]()
+        for begin in range(0, len(several), size):
+            some = several[begin : begin + size]
+            found += self.rows(f"{query} ({', '.join('?' * len(some))})", some)
+        return found
+
+    def report_damage(self, wrong: list[Damage], damaged: list[Damage] | None = None) -> None:
+        """Add what is wrong to a list of damage; without a list, raise if anything is."""
+        if damaged is not None:
+            damaged += wrong
+        elif wrong:
+            raise DamagedStoreError(
+                f"{str(self.path)!r} must be whole. Got damage to {named(wrong)}. "
+                "Run the same sweep again: it replaces what is damaged. gradient-dd verify names all of it."
+            )
 
 
-def marked_text(raw: bytes) -> str:
-    """Return a text with marks in place of bytes that are none."""
-    return raw.decode(errors="replace")
-
-
-def pieces(values: list[Any], size: int = 5000) -> Iterator[list[Any]]:
-    """Yield a list in pieces short enough for one query."""
-    for begin in range(0, len(values), size):
-        yield values[begin : begin + size]
+def named(damaged: Iterable[Damage]) -> str:
+    """Return the damaged parts of a store in words; of many, the first ones and how many more."""
+    words = [f"{one_line(one.task)}, {'every run' if one.run is None else f'run {one.run}'}" for one in damaged]
+    words = list(dict.fromkeys(words))
+    return "; ".join(words[:SOME]) + (f" and {len(words) - SOME:,} more" if len(words) > SOME else "")
 
 
 def now() -> str:

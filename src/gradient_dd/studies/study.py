@@ -106,7 +106,7 @@ class Study:
 
     @property
     def run_numbers(self) -> range:
-        """The runs."""
+        """The numbers of the runs."""
         return range(self.first_run, self.first_run + self.runs)
 
     @cached_property
@@ -126,11 +126,11 @@ class Study:
 
     @cached_property
     def n_settings(self) -> int:
-        """How many settings there are."""
+        """How many settings the grids have, equal settings counted once."""
         return sum(1 for _ in self.settings())
 
     def fresh(self, runs: int, settings: list[Setting], tasks: tuple[Task, ...] = ()) -> "Study":
-        """Return a study of chosen settings on runs that this one has not seen, of all tasks or some."""
+        """Return a study of chosen settings on runs that this study does not have, of all tasks or some."""
         grids = tuple(Grid(s.rule, tuple((n, (v,)) for n, v in s.values.items()), s.rho_mode) for s in settings)
         first = self.first_run + self.runs
         return replace(
@@ -163,7 +163,7 @@ class Study:
             yield digest(made_by + setting.rule.key + text), setting, common | lane | seen
 
     def estimate(self) -> dict[str, float]:
-        """Return how much work it is: tasks, settings, runs, updates, core-seconds, bytes on disk."""
+        """Return how much work the study is: tasks, settings, runs, updates, core-seconds, bytes on disk."""
         built, lanes = self.built_tasks, self.n_settings
         length = [self.steps or self.episodes * one.expected_length for one in built]  # type: ignore[operator]
         updates = sum(length) * lanes * self.runs

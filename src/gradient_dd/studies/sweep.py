@@ -21,9 +21,11 @@ from gradient_dd.engine.lanes import CHUNK, LaneRun
 from gradient_dd.errors import GradientDDError, whole_number
 from gradient_dd.studies import Study
 from gradient_dd.studies.provenance import provenance
+from gradient_dd.studies.records import Work
 from gradient_dd.studies.results import Results
-from gradient_dd.studies.store import Store, Work
-from gradient_dd.studies.units import OnNotice, OnProgress, Share, Shared, Unit, grouped, missing_units, prepare
+from gradient_dd.studies.status import repair
+from gradient_dd.studies.store import Store, named
+from gradient_dd.studies.units import OnNotice, OnProgress, Share, Shared, Unit, grouped, missing_units
 
 
 class StoppedError(GradientDDError):
@@ -31,13 +33,13 @@ class StoppedError(GradientDDError):
 
 
 def check_stop(stop: threading.Event | None) -> None:
-    """Raise if the sweep is to stop."""
+    """Raise StoppedError if `stop` is set."""
     if stop is not None and stop.is_set():
         raise StoppedError("stopped")
 
 
 def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResults, Work]:
-    """Run a unit; return its results and what they took. Looks at `stop` several times a second."""
+    """Run a unit, and return its results and what they took; `stop` is checked several times a second."""
     check = partial(check_stop, stop)
     run = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run, check)
     begin = perf_counter()
@@ -79,9 +81,11 @@ def run_all(
     count = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     stop = threading.Event()
     with Store(out, write=True) as store:
-        prepare(store, on_notice)
-        given: set[tuple[int, int]] = set()
-        lacking = [missing_units(study, store, given, on_progress, on_notice) for study in studies]
+        removed = repair(store, [task for study in studies for task in study.built_tasks])
+        if removed:
+            on_notice(f"{store.path} had damage to {named(removed)}. It was removed, and its sweep runs it again.")
+        scheduled: set[tuple[str, int]] = set()
+        lacking = [missing_units(study, store, scheduled, on_progress, on_notice) for study in studies]
         groups = grouped(studies, lacking)
         if executor is not None:
             run_units(chain.from_iterable(groups), executor, 2 * count, run_unit, store, on_progress)
@@ -97,7 +101,7 @@ def run_all(
 
 @contextmanager
 def quick_switches() -> Iterator[None]:
-    """Let threads take turns at Python every 0.2 ms, so that kernels do not wait 5 ms for one that compiles."""
+    """Let threads take turns at Python every 0.2 ms, so that kernels do not wait 5 ms for a thread that compiles."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(2e-4)
     try:
@@ -109,7 +113,7 @@ def quick_switches() -> Iterator[None]:
 def compiled_ahead(
     groups: list[Iterator[Shared] | list[Shared]], compiler: Executor, stop: threading.Event
 ) -> Iterator[Shared]:
-    """Return the units of all groups; while the first run, the kernels of the others are being compiled."""
+    """Return the units of all groups; the kernels of later groups are compiled while the first group runs."""
     heads: list[Unit] = []  # units with all kernels between them
     units: list[Iterable[Shared]] = []
     for group in groups:
@@ -153,7 +157,7 @@ def run_units(
             for future in finished:
                 unit, shares = waiting.pop(future)
                 results, work = future.result()
-                store.add_unit(str(unit.task), unit.run, unit.rows, results, work, facts)
+                store.add_unit(unit.task, unit.run, unit.keys, results, work, facts)
                 for share in shares:
                     count_unit(share, unit, results, work.seconds)
                     on_progress(share.state)
@@ -166,8 +170,8 @@ def run_units(
 
 def count_unit(share: Share, unit: Unit, results: LaneResults, seconds: float) -> None:
     """Add what a unit has done for a study to its progress; seconds are divided by the number of settings."""
-    state, lanes = share.state, len(unit.rows[share.lanes])
+    state, lanes = share.state, len(unit.keys[share.lanes])
     state.done[str(unit.task)] += lanes
     state.updates += float(results.steps[0]) * lanes
     state.diverged += int(np.count_nonzero(results.diverged_step[0, share.lanes]))
-    state.core_seconds += seconds * lanes / len(unit.rows)
+    state.core_seconds += seconds * lanes / len(unit.keys)

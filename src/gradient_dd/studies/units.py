@@ -17,8 +17,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study
-from gradient_dd.studies.inspection import inspect_cells
-from gradient_dd.studies.repair import drop_cells, drop_orphans, drop_records, drop_strays
+from gradient_dd.studies.records import StoredUnit, keys_in
 from gradient_dd.studies.store import Store
 from gradient_dd.tasks import Task
 
@@ -27,12 +26,12 @@ MOST_SETTINGS = 8192  # of a unit
 
 @dataclass(frozen=True)
 class Unit:
-    """Settings of a task to run on one run's trajectory, and their rows in the store."""
+    """Settings of a task to run on one run's trajectory, and their keys in the store."""
 
     task: Task
     run: int
     settings: list[Setting]
-    rows: list[int]
+    keys: list[str]
     horizon: Horizon
     schedule: Schedule
     sampling: str
@@ -41,7 +40,7 @@ class Unit:
 
 @dataclass
 class Progress:
-    """How far a sweep is: cells are settings × runs, of each task and in all."""
+    """How far a study is; its cells are settings × runs, counted for each task."""
 
     study: Study
     total: dict[str, int]
@@ -65,7 +64,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Share:
-    """What a unit does for one study: the progress of the study, and which of the unit's settings are its."""
+    """What a unit does for one study: the progress of the study, and its settings among those of the unit."""
 
     state: Progress
     lanes: slice
@@ -77,47 +76,62 @@ OnNotice = Callable[[str], None]
 
 
 def missing_units(
-    study: Study, store: Store, given: set[tuple[int, int]], on_progress: OnProgress, on_notice: OnNotice
+    study: Study, store: Store, scheduled: set[tuple[str, int]], on_progress: OnProgress, on_notice: OnNotice
 ) -> Iterator[Shared]:
-    """Yield what the store lacks of a study, and count what it has; cells `given` to another unit are left to it."""
+    """Yield what the store lacks of a study, and count what it has.
+
+    Pairs of a setting's key and a run that are `scheduled` already are skipped; those yielded here are added to them.
+    """
     tasks = study.built_tasks
     state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
-    started = store.add_study(study.name, str(study), study.run_numbers, sum(state.total.values()))
     state.done = dict.fromkeys(state.total, 0)
-    redefined = replaced = 0
+    started, redefined = store.add_study(study), 0
+    how = study.horizon, study.schedule, study.sampling, study.seed
     for task in tasks:
+        stored = runs_by_key(store.units([task], study.run_numbers))
+        first = {"first_error": task.rmsve(task.initial_weights)}
         for lanes in sliced(study.lanes(task), MOST_SETTINGS):
-            rows = store.add_settings(((key, facts) for key, _, facts in lanes), started)
-            others = store.count_other_definitions((facts["description"] for *_, facts in lanes), rows)
+            store.add_settings(((key, facts | first) for key, _, facts in lanes), started)
+            others = store.count_other_definitions(
+                (facts["description"] for *_, facts in lanes), (key for key, *_ in lanes)
+            )
             if others and not redefined:
                 on_notice(
                     f"{store.path} has results of this study made by another definition of a task, a rule or the "
                     "engine. They are kept, and not mixed with these."
                 )
             redefined += others
-            for run, done, damaged in inspected(study, store, rows):
-                if damaged and not replaced:
-                    first = f"of {task}, run {run} first"
-                    on_notice(f"{store.path} has damaged results of this study, {first}. They are run again.")
-                    drop_strays(store)
-                if damaged:
-                    drop_cells(store, [(row, run) for row in damaged])
-                    replaced += len(damaged)
-                done |= {row for row in rows.values() if (row, run) in given}
-                lacking = [(rows[key], setting) for key, setting, _ in lanes if rows[key] not in done]
-                given |= {(row, run) for row, _ in lacking}
-                state.done[str(task)] += len(done)
-                state.kept += len(done)
+            for run in study.run_numbers:
+                lacking = [
+                    (key, setting)
+                    for key, setting, _ in lanes
+                    if run not in stored.get(key, ()) and (key, run) not in scheduled
+                ]
+                scheduled |= {(key, run) for key, _ in lacking}
+                kept = len(lanes) - len(lacking)
+                state.done[str(task)] += kept
+                state.kept += kept
                 if lacking:
-                    places, settings = map(list, zip(*lacking, strict=True))
-                    how = study.horizon, study.schedule, study.sampling, study.seed
-                    yield Unit(task, run, settings, places, *how), [Share(state, slice(0, len(settings)))]
+                    keys, settings = map(list, zip(*lacking, strict=True))
+                    yield Unit(task, run, settings, keys, *how), [Share(state, slice(0, len(settings)))]
     if state.kept == sum(state.total.values()):
         on_progress(state)  # no unit will
 
 
+def runs_by_key(units: Iterable[StoredUnit]) -> dict[str, set[int]]:
+    """Return the runs that a store has of each setting, by its key; settings with the same runs share a set."""
+    runs: dict[str, set[int]] = {}
+    for unit in units:
+        runs.setdefault(unit.settings, set()).add(unit.run)
+    found: dict[str, set[int]] = {}
+    for settings, some in runs.items():
+        for key in keys_in(settings):
+            found[key] = found[key] | some if key in found else some
+    return found
+
+
 def grouped(studies: Sequence[Study], lacking: Sequence[Iterator[Shared]]) -> list[Iterator[Shared] | list[Shared]]:
-    """Return the units of all studies, those of studies that run in the same way together."""
+    """Return the units of all studies in groups; studies that run in the same way share a group, and units."""
     groups: dict[Any, list[Iterator[Shared]]] = {}
     for study, units in zip(studies, lacking, strict=True):
         groups.setdefault((study.horizon, study.schedule, study.sampling, study.seed), []).append(units)
@@ -125,7 +139,7 @@ def grouped(studies: Sequence[Study], lacking: Sequence[Iterator[Shared]]) -> li
 
 
 def shared_units(several: Iterable[Iterator[Shared]]) -> list[Shared]:
-    """Return the units of several studies; those of one task and run are one."""
+    """Return the units of several studies; units of the same task and run are joined."""
     found: dict[tuple[str, int], list[Shared]] = {}
     for one in chain.from_iterable(several):
         unit, _ = one
@@ -142,27 +156,7 @@ def joined(left: Shared, right: Shared) -> Shared:
     (unit, shares), (other, others) = left, right
     begin = len(unit.settings)
     moved = [Share(one.state, slice(begin + one.lanes.start, begin + one.lanes.stop)) for one in others]
-    return replace(unit, settings=unit.settings + other.settings, rows=unit.rows + other.rows), [*shares, *moved]
-
-
-def prepare(store: Store, on_notice: OnNotice) -> None:
-    """Say what opening a store has changed, and remove from it what is damaged and belongs to no study."""
-    for sentence in store.notices:
-        on_notice(sentence)
-    if not store.is_sound:
-        drop_strays(store)
-    if count := drop_orphans(store):
-        on_notice(f"{store.path} had lost {count} settings. Their results have been removed.")
-    if count := drop_records(store):
-        on_notice(f"{store.path} had {count} damaged records of the time that a unit took. They have been removed.")
-
-
-def inspected(study: Study, store: Store, rows: dict[str, int]) -> Iterator[tuple[int, set[int], set[int]]]:
-    """Yield each run of a study, the settings that the store has of it, and those of which something is damaged."""
-    keys = {row: key for key, row in rows.items()}
-    for runs in sliced(study.run_numbers, max(1, MOST_SETTINGS // len(keys))):
-        done, damaged = inspect_cells(store, keys, range(runs[0], runs[-1] + 1))
-        yield from ((run, done[run], damaged[run]) for run in runs)
+    return replace(unit, settings=unit.settings + other.settings, keys=unit.keys + other.keys), [*shares, *moved]
 
 
 def sliced(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

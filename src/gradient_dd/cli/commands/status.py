@@ -24,11 +24,11 @@ def status(out: Path, as_json: bool) -> None:
         return
     studies = [
         (
-            one_line(str(study["name"])),
-            one_line(str(study["started"])),
-            one_line(str(study["length"] or "?")),
-            str(study["runs"] or "?"),
-            f"{study['done']:,} of {study['total']:,}" if study["total"] is not None else "?",
+            one_line(study["name"]),
+            study["started"],
+            study["length"],
+            str(study["runs"]),
+            f"{study['done']:,} of {study['total']:,}",
         )
         for study in facts["studies"]
     ]
@@ -37,4 +37,4 @@ def status(out: Path, as_json: bool) -> None:
     click.echo(table(rows, ("task", "size", "reading", "settings", "runs", "results", "diverged")))
     click.echo(f"{facts['units']} units, {facts['steps']:,} steps, {facts['worker_seconds']:.1f} seconds of work")
     if facts["damaged"]:
-        click.echo(f"{facts['damaged']:,} results are damaged and not counted: see gradient-dd verify {out}")
+        click.echo(f"{facts['damaged']:,} damaged parts are not counted: see gradient-dd verify {out}")

@@ -19,8 +19,8 @@ def verify(file: Path, drop: bool, as_json: bool) -> None:
     FILE is a results file or its folder; default results.db, or where `reproduce` left one. The exit code is 1 if
     anything is damaged. The sweep that made a damaged unit replaces it when it is run again.
     """
-    from gradient_dd.studies.verification import drop as drop_damage
-    from gradient_dd.studies.verification import verify
+    from gradient_dd.studies.status import drop as drop_damage
+    from gradient_dd.studies.status import verify
 
     found = verify(file)
     if drop and not found.is_whole:
@@ -38,11 +38,6 @@ def verify(file: Path, drop: bool, as_json: bool) -> None:
         ]
         click.echo(table(rows, ("task", "run", "damaged")))
     checked = f"{found.units:,} units with {found.results:,} results"
-    if not found.has_checksums:
-        click.echo(
-            f"{file} is of version {found.version}, without checksums: a number that was changed cannot be noticed. "
-            "A sweep that writes to it adds them."
-        )
     if found.is_whole:
         click.echo(f"{file}: {checked} and their curves were checked. None is damaged.")
         return

@@ -17,8 +17,7 @@ from gradient_dd.experiments.family.grids import TRACE_LENGTHS, WITH_DD, grids_o
 from gradient_dd.experiments.family.problems import Problem, Scale
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.studies import Grid, Study, intervals
-from gradient_dd.studies.results import Results
-from gradient_dd.studies.selection import places, tuned
+from gradient_dd.studies.results import Results, places, tuned
 from gradient_dd.studies.sweep import run_all
 from gradient_dd.studies.units import Progress
 

@@ -84,7 +84,7 @@ def rewrite_family(
 def holds_the_family(store: Path) -> bool:
     """Return whether a study of this comparison was started in a results file."""
     with Store(store) as opened:
-        started = {name for (name,) in opened.rows("SELECT DISTINCT name FROM study")}
+        started = {one["name"] for one in opened.studies()}
     return any(study_name(problem) in started for problem in PROBLEMS)
 
 

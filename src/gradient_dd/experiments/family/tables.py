@@ -18,7 +18,6 @@ from gradient_dd.experiments.family.problems import Problem, Scale
 from gradient_dd.experiments.family.standings import Standing
 from gradient_dd.experiments.family.trials import Trial
 from gradient_dd.learners import Setting
-from gradient_dd.studies.checked import checked_costs
 from gradient_dd.studies.intervals import estimate, has_exploded
 from gradient_dd.studies.store import Store
 
@@ -119,8 +118,8 @@ def costs_of(problems: Sequence[Problem], scale: Scale, store: Path) -> dict[str
         for problem in (one for one in problems if one.name in TIMED):
             times: dict[str, list[float]] = {}
             for run in scale.tuning(problem)[:MOST_TIMED]:
-                for task in problem.tasks_of(run):
-                    for learner, _, seconds, updates in checked_costs(opened, str(task.build()), range(run, run + 1)):
+                for unit in opened.units([task.build() for task in problem.tasks_of(run)], range(run, run + 1)):
+                    for learner, (seconds, updates) in unit.facts["costs"].items():
                         times.setdefault(learner, []).append(seconds / updates * 1e9)
             found[problem.name] = {learner: float(np.median(some)) for learner, some in times.items()}
     return found

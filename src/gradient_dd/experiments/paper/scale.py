@@ -1,6 +1,5 @@
 """The scale at which the paper is reproduced: its own, or less of it for a quick look."""
 
-import re
 from dataclasses import dataclass, replace
 from math import gcd
 from pathlib import Path
@@ -52,11 +51,15 @@ class Scale:
 def stored_scale(store: Path) -> Scale:
     """Return the scale at which a results file was made: that of the last of the paper's studies started in it."""
     with Store(store) as opened:
-        started = opened.rows("SELECT name, text FROM study ORDER BY id DESC")
+        started = opened.studies()
     known = {study.name: study for study in PAPER_STUDIES}
-    for name, text in started:
-        if name in known:
-            return scale_of_text(known[name], text)
+    for one in reversed(started):
+        if one["name"] in known:
+            study, length = known[one["name"]], one["episodes"] or one["steps"]
+            return Scale(
+                runs=None if one["runs"] == study.runs else one["runs"],
+                episodes=None if length in (study.episodes, study.steps) else one["episodes"] or length // 10,
+            )
     raise must(f"{str(store)!r}", "hold results of the paper's studies", Words("none"), "Run gradient-dd reproduce.")
 
 
@@ -64,17 +67,4 @@ def holds_the_paper(store: Path) -> bool:
     """Return whether one of the paper's studies was started in a results file."""
     known = {study.name for study in PAPER_STUDIES}
     with Store(store) as opened:
-        return any(name in known for (name,) in opened.rows("SELECT DISTINCT name FROM study"))
-
-
-def scale_of_text(study: Study, text: str) -> Scale:
-    """Return the scale of a study from the text that was stored of it."""
-    found = re.search(r"^  length +(\d+) (?:episodes|steps), (\d+) runs$", text, re.MULTILINE)
-    if found is None:
-        raise must(f"The stored text of study {study.name!r}", "state its length", text)
-    length, runs = map(int, found.groups())
-    episodes = length if study.episodes else length // 10
-    return Scale(
-        runs=None if runs == study.runs else runs,
-        episodes=None if length in (study.episodes, study.steps) else episodes,
-    )
+        return any(one["name"] in known for one in opened.studies())

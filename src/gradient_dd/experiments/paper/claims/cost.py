@@ -7,7 +7,6 @@ import numpy as np
 
 from gradient_dd.experiments.paper.claims.evidence import Evidence
 from gradient_dd.experiments.paper.claims.verdict import Ask, Question
-from gradient_dd.studies.checked import checked_costs
 from gradient_dd.studies.intervals import Interval, ratio_interval
 from gradient_dd.studies.store import Store
 
@@ -54,6 +53,7 @@ def nanoseconds(found: Evidence, case: str) -> dict[str, dict[int, float]]:
     """Return what an update of each learner took in each unit of a study on a task, errors included."""
     times: dict[str, dict[int, float]] = {}
     with Store(found.results.path) as store:
-        for learner, unit, seconds, updates in checked_costs(store, case, found.study.run_numbers):
-            times.setdefault(learner, {})[unit] = seconds / updates * 1e9
+        for unit in store.units([found.results.tasks[case]], found.study.run_numbers):
+            for learner, (seconds, updates) in unit.facts["costs"].items():
+                times.setdefault(learner, {})[unit.id] = seconds / updates * 1e9
     return times

@@ -20,8 +20,7 @@ from gradient_dd.experiments.paper.studies import JUDGED_STARTS
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Line
 from gradient_dd.studies import Study
-from gradient_dd.studies.results import Results
-from gradient_dd.studies.selection import places, tuned
+from gradient_dd.studies.results import Results, places, tuned
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task, build
 
