@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
-from gradient_dd.cli.group import cli
 
+from gradient_dd.cli.commands import cli
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.sqlite_file import APPLICATION, StoreError

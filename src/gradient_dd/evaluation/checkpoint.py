@@ -17,17 +17,16 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.stream_lanes import LaneMemory
 from gradient_dd.errors import GradientDDError, Words, file_path, must, number, whole_number
 from gradient_dd.evaluation.collect import Place, Steps, batch_of, one_round
-from gradient_dd.evaluation.diagnosis import Leak
 from gradient_dd.evaluation.episodes import GROUPS
-from gradient_dd.evaluation.policies import Policy
 from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import Transitions, check_width, transitions_of
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.stream.features import Features, Own, Rows
+from gradient_dd.stream.policies import Policy
 
 EVALUATION_FILE = FileKind("evaluation", "a checkpoint of an evaluation", 3)
 PROBE = 200  # steps of an environment by which it is recognised
-RECORDS: dict[str, Any] = {"leak": Leak, "rows": Rows}  # the records that stand in a state beside batches
+RECORDS: dict[str, Any] = {"rows": Rows}  # the records that stand in a state beside batches
 HINT = "Remove the file to begin anew."
 
 
