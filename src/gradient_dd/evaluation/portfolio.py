@@ -10,7 +10,7 @@ it began; where it grows TD diverges, whatever the rewards. Its size is the root
 visited, chunk after chunk.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from os import cpu_count
@@ -56,14 +56,20 @@ def precision(n_features: int) -> Any:
     return np.float64 if n_features < MANY_FEATURES else np.float32
 
 
-def default_settings(unit: float, n_features: int, rules: Sequence[Rule] | None = None) -> list[Setting]:
-    """Return the settings to try: step sizes over two and a half decades below `unit`; fewer where memory is short."""
-    chosen = [LEARNERS[name] for name in TRIED] if rules is None else list(rules)
+def settings_to_try(unit: float, n_features: int, rule: Rule | None, parameters: Mapping[str, Any]) -> list[Setting]:
+    """Return the settings of a rule with these parameters, or of several rules.
+
+    Where `alpha` is not given, step sizes are tried over two and a half decades below `unit`; fewer settings where
+    memory is short.
+    """
+    if rule is not None and "alpha" in parameters:
+        return [rule.setting(**parameters)]
+    chosen = [LEARNERS[name] for name in TRIED] if rule is None else [rule]
     most = max(3, int(MOST_LANES / n_features / (1 + copies_of(n_features))))
     multiples: tuple[float, ...] = MULTIPLES
     if len(chosen) * len(multiples) > most:
         chosen, multiples = chosen[:3], MULTIPLES[0:5:2]
-    return [rule.setting(alpha=unit * multiple) for multiple in multiples for rule in chosen][:most]
+    return [one.setting(alpha=unit * multiple, **parameters) for multiple in multiples for one in chosen][:most]
 
 
 class Portfolio:

@@ -19,13 +19,13 @@ from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.episodes import Blocks, EpisodeSample
 from gradient_dd.evaluation.findings import findings_of
 from gradient_dd.evaluation.moments import MOST_GROUPED, GroupSums, sparse_rows
-from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, default_settings
+from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, settings_to_try
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.returns import overruled, return_checks, value_losses
 from gradient_dd.evaluation.spread import spread_of
 from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined, rows_of
 from gradient_dd.evaluation.verdict import verdict_of
-from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting, find
+from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.features import Features, Rows
 
 KEPT = 20_000  # first rows that are kept
@@ -161,15 +161,8 @@ class Evaluator:
         return 1.0 / (total / self.rows)
 
     def _portfolio(self, unit: float) -> Portfolio:
-        return Portfolio(self._settings(unit), self.initial_w, unit, self.seed)
-
-    def _settings(self, unit: float) -> list[Setting]:
-        if self.rule is None:
-            return default_settings(unit, self.n_features)
-        if "alpha" in self.parameters:
-            return [self.rule.setting(**self.parameters)]
-        tried = default_settings(unit, self.n_features, [self.rule])
-        return [self.rule.setting(**{**one.values, **self.parameters}) for one in tried]
+        settings = settings_to_try(unit, self.n_features, self.rule, self.parameters)
+        return Portfolio(settings, self.initial_w, unit, self.seed)
 
     def _replayed(self) -> tuple[Portfolio, int]:
         """Return what has learnt from a stream that was kept whole, and how often it was replayed."""
