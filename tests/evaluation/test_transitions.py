@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradient_dd import BadRequestError
-from gradient_dd.evaluation import transitions_of
+from gradient_dd.evaluation import Evaluator, transitions_of
 from gradient_dd.evaluation.transitions import joined
 
 P, N = 3, 40
@@ -57,3 +57,24 @@ def test_bad_transitions_get_one_sentence(change, sentence):
     with pytest.raises(BadRequestError) as caught:
         transitions_of(**dict(zip(names, arrays(), strict=True)) | change)
     assert str(caught.value) == sentence
+
+
+def test_rows_of_more_features_than_there_are_are_refused():
+    indices, values = np.array([[0, 2], [1, 5]]), np.ones((2, 2))
+    good = np.array([[0, 2], [1, 2]]), values
+    for name, x, x_next in (("x", (indices, values), good), ("x_next", good, (indices, values))):
+        batch = transitions_of(x, 1.0, 0.9, x_next)
+        with pytest.raises(BadRequestError) as caught:
+            Evaluator(P).observe(batch)
+        assert str(caught.value) == f"The indices in row 1 of {name!r} must be from 0 to 2. Got array([1, 5])."
+
+
+def test_indices_are_sorted_and_equal_ones_added_up():
+    batch = transitions_of(
+        (np.array([[2, 0], [1, 1]]), np.array([[3.0, 4.0], [5.0, 6.0]])),
+        1.0,
+        0.0,
+        (np.array([[0, 1]] * 2), np.ones((2, 2))),
+    )
+    assert batch.x.indices.tolist() == [[0, 2], [1, 1]]
+    assert batch.x.values.tolist() == [[4.0, 3.0], [11.0, 0.0]]

@@ -144,6 +144,7 @@ def test_divergence_keeps_what_was_learnt_before_it():
         ({"rho": [1, -1, 1, 1]}, "'rho' in row 1 must be a number that is zero or more. Got -1."),
         ({"x_next": None}, "'discount' in row 0 must be 0 where 'x_next' is None. Got 1."),
         ({"x_next": np.ones((3, P))}, "'x_next' must have the form of 'x', with 4 rows. Got 3 rows."),
+        ({"x_next": np.full((3, P), np.nan)}, "'x_next' must be finite. Got nan."),
         ({"x": (np.full((4, 1), 9), np.ones((4, 1)))}, "The indices in row 0 of 'x' must be from 0 to 6. Got"),
         ({"x": (np.zeros((4, 1)), np.ones((4, 1)))}, "Sparse 'x' must be whole indices and values of the same shape"),
         ({"x": sp.csr_matrix((4, 3))}, "The shape of 'x' must be (n, 7). Got (4, 3)."),

@@ -115,7 +115,7 @@ def check_width(batch: Transitions, p: int) -> None:
         if rows.indices is None and rows.values.shape[1] != p:
             raise must(f"The shape of {name!r}", f"be (n, {p})", rows.values.shape)
         if rows.indices is not None and rows.indices.size and not (rows.indices.min() >= 0 and rows.indices.max() < p):
-            raise first_wrong(name, rows.indices, rows.values, p, None)
+            raise first_wrong(name, rows.indices, rows.values, p, np.ones(len(batch), bool))
 
 
 def distinct(parts: list[Rows]) -> Rows:

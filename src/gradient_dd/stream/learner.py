@@ -347,10 +347,7 @@ class Learner:
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
         arrays = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
-        if self._metric:
-            arrays["metric"] = self._metric.inverse
-        if self.rule.traces:
-            arrays |= self._traces.arrays(self.n_features)
+        arrays |= self._traces.arrays(self.n_features) | ({"metric": self._metric.inverse} if self._metric else {})
         counts = self.updates, self.episodes, self._scale
         SavedLearner(self.setting, self.n_features, self.schedule, self.features, counts, arrays).write(path)
 

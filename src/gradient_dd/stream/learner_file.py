@@ -12,7 +12,7 @@ from gradient_dd.errors import BadRequestError, must, number, show, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.stream.features import Features, Own, from_data
-from gradient_dd.stream.trace_state import array_shapes
+from gradient_dd.stream.trace_state import no_traces
 
 LEARNER_FILE = FileKind("learner", "a learner saved by gradient-dd", 3)
 COUNTS = ("updates", "episodes", "scale")
@@ -67,8 +67,12 @@ def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None, featur
 
 def checked_arrays(arrays: dict[str, Any], p: int, rule: Rule) -> dict[str, Array]:
     """Return the arrays of a learner if they have the names and shapes that its rule needs, all finite floats."""
-    shapes: dict[str, tuple[int, ...]] = {"w": (p,), "initial_w": (p,), "eta": (p,), "change": (p,)}
-    shapes |= array_shapes(rule, p) | ({"metric": (p, p)} if rule.natural else {})
+    if arrays["w"].shape != (p,):  # before as many features are looked at
+        raise DamagedFileError("another number of features")
+    traces = {name: array.shape for name, array in no_traces(rule).arrays(p).items()}
+    shapes = (
+        dict.fromkeys(("w", "initial_w", "eta", "change"), (p,)) | traces | ({"metric": (p, p)} if rule.natural else {})
+    )
     if {name: array.shape for name, array in arrays.items()} != shapes:
         raise DamagedFileError("other arrays")
     if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values()):

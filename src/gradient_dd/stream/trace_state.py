@@ -31,8 +31,8 @@ class TraceState(NamedTuple):
         return TraceState(vectors, memory, now if now.discount else START)
 
     def arrays(self, p: int) -> dict[str, Array]:
-        """Return all of it as plain arrays, for a file."""
-        state = {"before": np.array(self.before)}
+        """Return all of it as plain arrays, for a file; none where there are no traces."""
+        state = {"before": np.array(self.before)} if self.vectors else {}
         for name, (where, values) in self.vectors.items():
             state[f"trace_{name}"] = np.zeros(p)
             state[f"trace_{name}"][where] = values
@@ -54,14 +54,6 @@ def saved_traces(rule: Rule, state: Mapping[str, Array]) -> TraceState:
         vectors[trace.name] = FeatureVector(where, values[where])
         memory[trace.name] = tuple(map(float, state[f"memory_{trace.name}"]))
     return TraceState(vectors, memory, Before(*map(float, state["before"])))
-
-
-def array_shapes(rule: Rule, p: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays that a file needs for the traces of a rule."""
-    shapes: dict[str, tuple[int, ...]] = {"before": (4,)} if rule.traces else {}
-    for trace in rule.traces:
-        shapes |= {f"trace_{trace.name}": (p,), f"memory_{trace.name}": (len(trace.memory),)}
-    return shapes
 
 
 def combined(decay: float, z: FeatureVector, gain: float, x: FeatureVector) -> FeatureVector:

@@ -125,10 +125,8 @@ def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenR
         values = plain(as_floats(f"{name!r}", pair[1]))
         if values.ndim != 2 or values.shape[1] != p:
             raise must(f"The shape of {name!r}", f"be (n, {p})", values.shape)
-        if np.isnan(largest := largest_value(values)) and used is not None:
-            largest = largest_value(values[used != 0])
-        if np.isnan(largest):
-            numbers(f"{name!r}", values if used is None else values[used != 0])
+        if np.isnan(largest := largest_value(values)):
+            largest = largest_value(numbers(f"{name!r}", values[used_rows(used, len(values))]))
         return GivenRows(len(values), "dense", FeatureRows(NO_INDICES, p, NO_INDICES, values.ravel(), largest))
     return pair_rows(name, pair, p, used)
 
@@ -143,10 +141,11 @@ def pair_rows(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> Give
     whole = plain(indices, indices.dtype if indices.dtype in INDEX_KINDS else INDEX)
     values = plain(values)
     largest, order = largest_value(values), pairs_order(whole, values, p)
-    if (np.isnan(largest) or order == OUTSIDE) and used is not None:
-        largest, order = largest_value(values[used != 0]), pairs_order(whole[used != 0], values[used != 0], p)
     if np.isnan(largest) or order == OUTSIDE:
-        raise first_wrong(name, indices, values, p, used)
+        rows = used_rows(used, n)
+        largest, order = largest_value(values[rows]), pairs_order(whole[rows], values[rows], p)
+        if np.isnan(largest) or order == OUTSIDE:
+            raise first_wrong(name, indices, values, p, rows)
     if not largest * k < np.inf:
         raise must(f"The largest value of {name!r} times the length of a row", "be finite", largest)
     if order == UNORDERED:
@@ -171,14 +170,18 @@ def in_order(indices: Integers, values: Array) -> tuple[Integers, Array]:
     return indices, values
 
 
-def first_wrong(name: str, indices: Any, values: Array, p: int, used: Array | None) -> BadRequestError:
-    """Return the error for the first row with an index out of range, or else the first value that is not finite."""
-    looked_at = np.ones(len(values), bool) if used is None else used != 0
-    outside = ((indices < 0) | (indices >= p)).any(axis=1) & looked_at
+def used_rows(used: Array | None, n: int) -> Booleans:
+    """Return which of n rows are used: all of them, unless `used` says it for each."""
+    return np.ones(n, bool) if used is None or len(used) != n else used != 0
+
+
+def first_wrong(name: str, indices: Any, values: Array, p: int, rows: Booleans) -> BadRequestError:
+    """Return the error for the first of these rows with an index out of range, or else a value that is not finite."""
+    outside = ((indices < 0) | (indices >= p)).any(axis=1) & rows
     if outside.any():
         row = int(np.argmax(outside))
         return must(f"The indices in row {row} of {name!r}", f"be from 0 to {p - 1}", indices[row])
-    row = int(np.argmax(~np.isfinite(values).all(axis=1) & looked_at))
+    row = int(np.argmax(~np.isfinite(values).all(axis=1) & rows))
     return must(f"The values in row {row} of {name!r}", "be finite", values[row])
 
 
