@@ -10,9 +10,9 @@ Weights    0
 """
 
 import numpy as np
+import scipy.sparse as sp
 
 from gradient_dd.errors import whole_number
-from gradient_dd.tasks.interpolation import interpolated
 from gradient_dd.tasks.task import Outcomes, Task
 from gradient_dd.tasks.validation import check_size
 
@@ -41,3 +41,20 @@ def boyan_chain(n_features: int = 20) -> Task:
         initial_weights=np.zeros(p),
         parameters={"n_features": p},
     )
+
+
+def interpolated(states: int, p: int, every: int) -> sp.csr_matrix:
+    """Return (states, p) rows: state i has weight 1 − t on anchor k and t on k + 1, with i / every = k + t.
+
+    States past the last anchor continue the line of the last two, so every row sums to 1 and values that are
+    linear in the state are always representable.
+    """
+    place = np.arange(states) / every
+    left = np.minimum(place.astype(int), p - 2)
+    t = place - left
+    rows = np.arange(states)
+    matrix = sp.csr_matrix(
+        (np.concatenate([1 - t, t]), (np.tile(rows, 2), np.concatenate([left, left + 1]))), shape=(states, p)
+    )
+    matrix.eliminate_zeros()
+    return matrix

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import LARGEST, Array, Booleans, numbers, sparse_numbers
+from gradient_dd.arrays import LARGEST, Array, Booleans, numbers
 from gradient_dd.errors import GradientDDError, Words, boolean, must, number, whole_number
-from gradient_dd.tasks.from_tables import feature_rows, left_out, reachable
+from gradient_dd.tasks.from_tables import feature_rows, left_out, reachable, sparse_rows
 from gradient_dd.tasks.task import Outcomes, Task
 
 Row = tuple[int, int, int, float, float]  # state, action, next state, probability, reward
@@ -143,13 +143,7 @@ def pad_features(features: Any, states: int) -> Any:
     """Return features with a row for the terminal, where they have one for every state of the environment."""
     if features is None:
         return None
-    if sp.issparse(features):
-        rows = sparse_numbers("'features'", features, LARGEST)
-    else:
-        dense = np.atleast_2d(numbers("'features'", features, LARGEST))
-        if dense.ndim != 2:
-            raise must("The shape of 'features'", "be (states, p)", dense.shape)
-        rows = sp.csr_matrix(dense)
+    rows = sparse_rows(features)
     return sp.vstack([rows, sp.csr_matrix((1, rows.shape[1]))]) if rows.shape[0] == states else rows
 
 

@@ -156,13 +156,7 @@ def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matri
     if features is None:
         features = sp.identity(len(live), format="csr")
     what = f"Task {task!r}: 'features'"
-    if sp.issparse(features):
-        rows = sparse_numbers(what, features, LARGEST)
-    else:
-        dense = np.atleast_2d(table(task, "features", features))
-        if dense.ndim != 2:
-            raise must(f"Task {task!r}: the shape of 'features'", "be (states, p)", dense.shape)
-        rows = sp.csr_matrix(dense)
+    rows = sparse_rows(features, task)
     check_memory(what, 40 * rows.shape[1], "Choose fewer features.")
     if rows.shape[0] == len(terminal):
         rows = rows[live]
@@ -171,3 +165,14 @@ def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matri
         raise must(what, f"have one row for each of {counts}", Words(f"{rows.shape[0]} rows"))
     spread = sp.csr_matrix((np.ones(len(live)), (live, np.arange(len(live)))), shape=(len(terminal), len(live)))
     return (spread @ rows).tocsr()
+
+
+def sparse_rows(features: Any, task: str = "") -> sp.csr_matrix:
+    """Return features, dense or SciPy sparse, as sparse rows of finite numbers; an error names the `task`."""
+    prefix = f"Task {task!r}: " if task else ""
+    if sp.issparse(features):
+        return sparse_numbers(f"{prefix}'features'", features, LARGEST)
+    dense = np.atleast_2d(numbers(f"{prefix}'features'", features, LARGEST))
+    if dense.ndim != 2:
+        raise must(f"{prefix}the shape of 'features'", "be (states, p)", dense.shape)
+    return sp.csr_matrix(dense)

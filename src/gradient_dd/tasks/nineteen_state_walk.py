@@ -10,12 +10,12 @@ Weights    0
 Sutton & Barto (2018), Reinforcement learning: an introduction, chapters 7 and 12.
 """
 
-import numpy as np
+import scipy.sparse as sp
 
-from gradient_dd.tasks.five_state_walk import two_sided_walk
+from gradient_dd.tasks.random_walk import walk
 from gradient_dd.tasks.task import Task
 
 
 def nineteen_state_walk() -> Task:
     """Make the 19-state walk."""
-    return two_sided_walk("nineteen_state_walk", target=np.array([0.5, 0.5]), features=np.eye(19), parameters={})
+    return walk("nineteen_state_walk", sp.identity(19, format="csr"), {})

@@ -1,6 +1,6 @@
 """What a task must be, checked once when it is made: each broken rule is one sentence."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,11 @@ WHOLE = ("state", "action", "next_state")  # the columns of outcomes that number
 TOLERANCE = 1e-9  # by which a sum of probabilities may miss 1, for rounding; a state is left more often, or never
 MOST_STEPS = 1e12  # expected, until an end: exact values and visits then have four digits or more
 OUTCOME_BYTES, STATE_BYTES = 120, 600  # that a task takes while it is made and solved, measured
+
+
+def broken(task: "Task", what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
+    """Return the error for a rule that a task breaks; `what` is empty where the rule is about the whole task."""
+    return must(f"Task {task.name!r}" + (f": {what}" if what else ""), rule, got, hint)
 
 
 def check_size(name: str, states: int, outcomes: int) -> None:
@@ -42,23 +47,24 @@ def check_table(task: "Task") -> None:
         ("ratios", task.ratios if task.ratios is not None else task.behaviour, (states, actions)),
         ("cumulant", task.cumulant if task.cumulant is not None else task.outcomes.state, task.outcomes.state.shape),
         ("interest", task.interest if task.interest is not None else task.start, (states,)),
-        ("goal", task.goal if task.goal is not None else task.states, task.states.shape),
     ):
         if array.shape != shape:
-            raise must(f"Task {task.name!r}: the shape of {name!r}", f"be {shape}", array.shape)
+            raise broken(task, f"the shape of {name!r}", f"be {shape}", array.shape)
     check_outcomes(task)
+    if task.goal is not None and task.goal.shape != task.states.shape:
+        raise broken(task, "the shape of 'goal'", f"be {task.states.shape}", task.goal.shape)
     if task.terminal.all():
-        raise must(f"Task {task.name!r}", "have a state that is not terminal", Words("terminals alone"))
+        raise broken(task, "", "have a state that is not terminal", Words("terminals alone"))
     if features == 0:
-        raise must(f"Task {task.name!r}: 'features'", "have at least one column", 0)
+        raise broken(task, "'features'", "have at least one column", 0)
     if 0 < (size := np.abs(task.feature_rows.data).max(initial=0.0)) < 1 / LARGEST:
-        raise must(f"Task {task.name!r}: the largest of 'features'", f"be {1 / LARGEST:g} or more, or 0", size)
+        raise broken(task, "the largest of 'features'", f"be {1 / LARGEST:g} or more, or 0", size)
     if outside(task.discount).any():
         worst = task.discount[outside(task.discount)][0]
-        raise must(f"Task {task.name!r}: 'discount'", "be in [0, 1]", worst)
+        raise broken(task, "'discount'", "be in [0, 1]", worst)
     check_probabilities(task)
     if task.ratios is not None and (task.ratios < 0).any():
-        raise must(f"Task {task.name!r}: 'ratios'", "be zero or more", task.ratios.min())
+        raise broken(task, "'ratios'", "be zero or more", task.ratios.min())
     check_interest(task)
     uncovered = (task.target > 0) & (task.behaviour == 0) & ~task.terminal[:, None]
     if uncovered.any() and task.ratios is None:
@@ -76,14 +82,14 @@ def check_arrays(task: "Task") -> None:
     outcome, options = task.outcomes, {name: getattr(task, name) for name in ("ratios", "cumulant", "interest", "goal")}
     options = {name: array for name, array in options.items() if array is not None}
     if not hasattr(outcome, "_asdict"):
-        raise must(f"Task {task.name!r}: 'outcomes'", "be Outcomes", outcome)
+        raise broken(task, "'outcomes'", "be Outcomes", outcome)
     if not (sp.issparse(task.feature_rows) and task.feature_rows.format == "csr"):
-        raise must(f"Task {task.name!r}: 'feature_rows'", "be a SciPy csr matrix", Words("another kind"))
+        raise broken(task, "'feature_rows'", "be a SciPy csr matrix", Words("another kind"))
     tables = {name: getattr(task, name) for name in ("start", "discount", "behaviour", "target", "initial_weights")}
     for name, array in (tables | outcome._asdict() | options | {"features": task.feature_rows.data}).items():
         kind, words = ("iu", "whole numbers") if name in WHOLE else ("f", "floats")
         if not isinstance(array, np.ndarray) or array.dtype.kind not in kind:
-            raise must(f"Task {task.name!r}: {name!r}", f"be an array of {words}", array)
+            raise broken(task, repr(name), f"be an array of {words}", array)
         numbers(f"Task {task.name!r}: {name!r}", array, np.inf if name in WHOLE else LARGEST)
 
 
@@ -93,17 +99,13 @@ def check_interest(task: "Task") -> None:
         return
     wrong = (task.interest != 0) & (task.interest != 1)
     if wrong.any():
-        raise must(f"Task {task.name!r}: 'interest'", "be 0 or 1", task.interest[wrong][0])
+        raise broken(task, "'interest'", "be 0 or 1", task.interest[wrong][0])
     if not (task.interest[task.states] > 0).any():
-        raise must(f"Task {task.name!r}: 'interest'", "be 1 in a state that is not terminal", Words("0 in all"))
+        raise broken(task, "'interest'", "be 1 in a state that is not terminal", Words("0 in all"))
     across = (task.interest == 0) & (task.discount != 0) & ~task.terminal
     if across.any():
-        raise must(
-            f"Task {task.name!r}: the discount into a state without interest",
-            "be 0",
-            task.discount[across][0],
-            f"State {np.flatnonzero(across)[0]} has interest 0.",
-        )
+        hint = f"State {np.flatnonzero(across)[0]} has interest 0."
+        raise broken(task, "the discount into a state without interest", "be 0", task.discount[across][0], hint)
 
 
 def check_outcomes(task: "Task") -> None:
@@ -111,17 +113,17 @@ def check_outcomes(task: "Task") -> None:
     outcome, (states, actions) = task.outcomes, task.behaviour.shape
     shapes = {column.shape for column in outcome}
     if len(shapes) > 1 or outcome.state.ndim != 1:
-        raise must(f"Task {task.name!r}: the columns of the outcomes", "have one length", sorted(shapes))
+        raise broken(task, "the columns of the outcomes", "have one length", sorted(shapes))
     for name, column, count in (
         ("state", outcome.state, states),
         ("action", outcome.action, actions),
         ("next_state", outcome.next_state, states),
     ):
         if ((column < 0) | (column >= count)).any():
-            raise must(f"Task {task.name!r}: {name!r} of an outcome", f"be from 0 to {count - 1}", column.max())
+            raise broken(task, f"{name!r} of an outcome", f"be from 0 to {count - 1}", column.max())
     code = (outcome.state * actions + outcome.action) * states + outcome.next_state
     if (np.diff(code) <= 0).any():
-        raise must(f"Task {task.name!r}: outcomes", "stand in the order of state, action, next state, each once", code)
+        raise broken(task, "outcomes", "stand in the order of state, action, next state, each once", code)
 
 
 def outside(array: Array) -> NDArray[np.bool_]:
@@ -141,21 +143,21 @@ def check_probabilities(task: "Task") -> None:
         ("target probabilities", task.target[live], task.target[live].sum(axis=1, keepdims=True)),
     ):
         if (array < 0).any():
-            raise must(f"Task {task.name!r}: {what}", "be zero or more", array.min())
+            raise broken(task, what, "be zero or more", array.min())
         wrong = np.abs(sums - 1) > TOLERANCE
         if wrong.any():
             place, column = np.argwhere(wrong)[0]
             of = f"{what} from state {live[place]}" if "transition" in what else f"{what} in state {live[place]}"
-            raise must(f"Task {task.name!r}: {of}", "sum to 1", sums[place, column])
+            raise broken(task, of, "sum to 1", sums[place, column])
     check_leaving(task)
     start = task.start
     if (start < 0).any():
-        raise must(f"Task {task.name!r}: start probabilities", "be zero or more", start.min())
+        raise broken(task, "start probabilities", "be zero or more", start.min())
     if abs(start.sum() - 1) > TOLERANCE:
-        raise must(f"Task {task.name!r}: start probabilities", "sum to 1", start.sum())
+        raise broken(task, "start probabilities", "sum to 1", start.sum())
     if start[task.terminal].any():
         ended = int(np.flatnonzero(task.terminal & (start > 0))[0])
-        raise must(f"Task {task.name!r}: an episode", "start in a state that is not terminal", ended)
+        raise broken(task, "an episode", "start in a state that is not terminal", ended)
 
 
 def check_leaving(task: "Task") -> None:
@@ -166,7 +168,7 @@ def check_leaving(task: "Task") -> None:
     seldom = np.flatnonzero((leaving > 0) & (leaving <= TOLERANCE))
     if len(seldom):
         rule = f"be left with a probability above {TOLERANCE:g}, or never"
-        raise must(f"Task {task.name!r}: state {seldom[0]}", rule, leaving[seldom[0]])
+        raise broken(task, f"state {seldom[0]}", rule, leaving[seldom[0]])
 
 
 def check_chains(task: "Task") -> None:
@@ -175,37 +177,33 @@ def check_chains(task: "Task") -> None:
     missing = np.setdiff1d(task.states, task.states[reached(P, np.flatnonzero(task.start[task.states]))])
     if len(missing):
         rule = "be reachable from the start under the behaviour policy"
-        raise must(
-            f"Task {task.name!r}: every state",
-            rule,
-            missing.tolist(),
-            "Leave those states out, as keep='reachable' does.",
-        )
+        hint = "Leave those states out, as keep='reachable' does."
+        raise broken(task, "every state", rule, missing.tolist(), hint)
     if task.episodic:
         endless = never_reach(P, leaks(P))
         if len(endless):
             rule = "end under the behaviour policy"
-            raise must(f"Task {task.name!r}: episodes", rule, Words(f"no end from state {task.states[endless[0]]}"))
+            raise broken(task, "episodes", rule, Words(f"no end from state {task.states[endless[0]]}"))
     elif connected_components(P, connection="strong")[0] > 1:
         rule = "be reachable from every other under the behaviour policy, for it has no terminal"
         stuck = np.flatnonzero(P.diagonal() > 1 - TOLERANCE)
         got = f"state {task.states[stuck[0]]}, which is never left but pays" if len(stuck) else "states left for good"
-        raise must(f"Task {task.name!r}: every state", rule, Words(got), "A terminal must pay 0." if len(stuck) else "")
+        raise broken(task, "every state", rule, Words(got), "A terminal must pay 0." if len(stuck) else "")
     P, _ = task.chain(task.target)
     endless = never_reach(P, leaks(P @ sp.diags(task.discount[task.states])))
     if len(endless):
-        raise must(
-            f"Task {task.name!r}: episodes under the target policy",
+        rule, got = (
             "end or be discounted, or their values are infinite",
-            Words(f"neither from state {task.states[endless[0]]}"),
+            f"neither from state {task.states[endless[0]]}",
         )
+        raise broken(task, "episodes under the target policy", rule, Words(got))
 
 
 def check_steps(task: "Task", what: str, steps: Array) -> None:
     """Raise if an expected number of `steps` is so large that rounding would spoil what is solved for."""
     if not (steps.min() >= 0 and steps.max() <= MOST_STEPS):
         rule = f"take at most {MOST_STEPS:g} steps on average, or rounding spoils its exact values"
-        raise must(f"Task {task.name!r}: {what}", rule, steps.max())
+        raise broken(task, what, rule, steps.max())
 
 
 def leaks(P: sp.csr_matrix) -> States:

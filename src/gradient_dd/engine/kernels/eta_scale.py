@@ -23,7 +23,7 @@ TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of 
 SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η keeps 1e-18 of its size
 LARGEST_SHRINK = 2.0**600  # used in place of a larger one: such a lane diverges at once, and its scale stays finite
 SELDOM = 128  # steps after which a scale is checked, at the latest; a power of two, like every period
-AFTER_TINY, AFTER_HUGE = HUGE_SCALE / 2, TINY_SCALE * 2  # the scale that a lane goes on with: far from where it left
+AFTER_TINY, AFTER_HUGE = HUGE_SCALE / 2, 1.0  # the scale that a lane goes on with: a huge η must not become infinite
 
 
 @numba.njit(**INLINE)
