@@ -15,7 +15,7 @@ WEIGHTS = {  # 2 for those not named
     **dict.fromkeys(("update", "from_tables"), 6),
     **dict.fromkeys(("theory", "update_many", "predict", "learner", "random_tables", "task", "study"), 4),
     **dict.fromkeys(("command_line", "toml", "schedule"), 3),
-    **dict.fromkeys(("lanes", "damaged_store", "edited_store", "store_that_is_none", "rule_file", "prox"), 1),
+    **dict.fromkeys(("lanes", "damaged_store", "edited_store", "store_that_is_none", "rule_file"), 1),
     "advice": 0.2,
 }
 
