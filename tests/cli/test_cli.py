@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from inspect import signature
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from gradient_dd import __version__, tasks
 from gradient_dd.cli.commands import COMMANDS
 from gradient_dd.cli.listing import block, condition, describe_learner, describe_task
 from gradient_dd.cli.tables import finite, json_text, printable, table, text_of
+from gradient_dd.engine import kernel_folder
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import load_rule
 from gradient_dd.tasks import TASKS
@@ -115,7 +118,9 @@ def test_text_in_columns_and_data():
     assert text_of(["one", ([("a",)], ("x",)), ""]) == "one\nx\na\n"
     assert printable("a\x1b[1m\nβ\u202e") == "a\\x1b[1m\nβ\\u202e"
     assert finite({"a": [float("nan"), (1.0, float("inf"))], "b": "nan"}) == {"a": [None, [1.0, None]], "b": "nan"}
-    assert json.loads(json_text({"a": float("-inf")})) == {"a": None}
+    assert json_text({"a": float("-inf"), "b": "η"}) == '{\n  "a": null,\n  "b": "η"\n}'
+    with redirect_stdout(TextIOWrapper(BytesIO(), encoding="latin-1")):
+        assert json_text("η") == '"\\u03b7"'
 
 
 MISTAKES = [
@@ -153,7 +158,11 @@ def test_the_folder_of_kernels_is_shown_and_cleared(command, tmp_path, monkeypat
     assert command("cache").out.startswith(
         f"0 kernels, 0.0 MB of at most {facts['limit'] / 1e6:.0f} MB, in {tmp_path}."
     )
-    assert command("cache", "--clear").out == f"0 kernels removed from {tmp_path}.\n"
-    assert json.loads(command("cache", "--clear", "--json").out)["removed"] == 0
+    removed = []
+    monkeypatch.setattr(kernel_folder, "clear", lambda: removed.append("all") or 3)
+    command("cache")
+    assert not removed
+    assert command("cache", "--clear").out == f"3 kernels removed from {tmp_path}.\n"
+    assert json.loads(command("cache", "--clear", "--json").out)["removed"] == 3
     monkeypatch.setenv("GRADIENT_DD_CACHE", "off")
     assert command("cache").out == "No kernels are kept: GRADIENT_DD_CACHE is off.\n"

@@ -31,6 +31,32 @@ def test_without_a_terminal_a_plain_line_tells_how_far_it_is(monkeypatch, capsys
     assert set(lines) == {wanted}
 
 
+def test_bars_of_tasks_are_hidden_once_their_study_is_complete():
+    view, state = live.LiveView(), progress("walk", 3, 5)
+    view(state)
+    study, task = view.bars.tasks
+    assert (study.description, study.completed, study.total) == ("walk", 3, 5)
+    assert (task.description, task.completed, task.total, task.visible) == ("  t", 3, 5, True)
+    assert study.fields["note"] == "1 updates/s"
+    state.cells, state.done["t"], state.diverged = (5, 5), 5, 2
+    view(state)
+    assert len(view.bars.tasks) == 2
+    assert (study.completed, task.completed, task.visible) == (5, 5, False)
+    assert study.fields["note"] == "1 updates/s, 2 diverged"
+    assert view.summary() == ["walk: 1 updates in 1.0 core-seconds, 2 settings × runs diverged"]
+    assert view.line().endswith("Studies complete: 1.")
+    state.updates = 0.0
+    assert view.summary() == []
+
+
+def test_more_than_three_studies_are_cut_short_in_a_line():
+    view = live.LiveView()
+    for state in [progress(name, 1, 2) for name in "abcd"]:
+        view(state)
+        assert (" …" in view.line()) == (len(view.seen) > 3)
+    assert view.line() == "Settings × runs done: a 1 of 2; b 1 of 2; c 1 of 2 …"
+
+
 def test_before_the_first_result_the_line_tells_of_kernels(monkeypatch):
     monkeypatch.setattr(live.lanes, "COMPILING", dict.fromkeys(range(12)))
     assert live.LiveView().line() == "Working; compiled or taken from disk so far: 12 kernels …"

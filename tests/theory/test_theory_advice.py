@@ -377,6 +377,9 @@ def test_advice_for_a_task_searches_the_scale_of_its_features_for_its_length(mon
     advise(tasks.random_walk(3), Horizon(episodes=50))
     assert tuple(asked[1][0].spaces) == ("td", "tdc", "tdrc", "gtd2", "gradient_dd")
     assert asked[1][0].spaces["gtd2"].rho_modes == ("R",)
+    nearly = tasks.random_mdp(2, 2, 2, seed=10)  # ratios that differ by half
+    advise(nearly, Horizon(steps=50), learners=["gtd2"])
+    assert asked[2][0].spaces["gtd2"].rho_modes == ("R", "T")
 
 
 def test_advice_beats_standing_still_only_where_the_error_asked_for_is_smaller():

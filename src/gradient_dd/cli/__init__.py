@@ -65,7 +65,7 @@ def run(command: "click.Command") -> None:
 
 
 def catch_ctrl_c() -> list[int]:
-    """Let Ctrl-C raise KeyboardInterrupt until the main thread ends; return a list that gets an entry then.
+    """Let Ctrl-C raise KeyboardInterrupt, and return a list that is empty until then.
 
     Python drops an exception that is raised in a destructor or a callback. A KeyboardInterrupt is then raised again.
     """

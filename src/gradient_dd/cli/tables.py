@@ -1,4 +1,4 @@
-"""Text in columns, and data as JSON: the two forms in which commands print. Nothing printed commands a terminal."""
+"""Text in columns, and data as JSON: the two forms in which commands print."""
 
 import json
 import sys
