@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -38,7 +39,8 @@ SOURCE, TESTS = ROOT / "src" / "gradient_dd", ROOT / "tests"
 EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
 SECONDS = 60  # of a core, that the tests of a mutant may take
 PATIENCE = 5 * SECONDS  # of the wall, after which they are ended in any case
-WARM = ("numpy", "scipy.linalg", "scipy.sparse", "numba", "pandas", "pyarrow", "gymnasium", "click", "hypothesis")
+PROBE = "tests/project/test_mutants.py"  # runs before all mutants, to see that tests can run
+WARM = ("numpy", "scipy.linalg", "scipy.sparse", "numba", "pandas", "pyarrow", "gymnasium", "click")
 SLOW_SIGNS = ("subprocess", "(made", "kernels of", "BROWSER", "reproduction")  # a file of tests with these comes last
 OTHER_ROOMS = {"bench": "cli"}  # rooms whose tests stand in the folder of another one
 EVERYWHERE = "project"  # the folder of tests for files that stand in no room
@@ -54,13 +56,13 @@ OPERATORS: dict[type, type] = {
 
 
 class Mutant(NamedTuple):
-    """A change of one file: where, and what it was and became."""
+    """A change of one file: where, the number of the change in the file, and what was there and became of it."""
 
     file: str
     line: int
+    number: int
     before: str
     after: str
-    source: str
 
     @property
     def name(self) -> str:
@@ -127,18 +129,28 @@ def put(parent: ast.AST, field: str, index: int | None, child: ast.AST) -> None:
         getattr(parent, field)[index] = child
 
 
+def all_changes(tree: ast.AST) -> Iterator[tuple[tuple[ast.AST, str, int | None, ast.AST], ast.AST]]:
+    """Yield (place, changed node) for every change of a tree, always in the same order."""
+    for place in list(places(tree)):
+        for changed in changes(place[-1]):
+            yield place, ast.copy_location(changed, place[-1])
+
+
 def mutants_of(path: Path) -> list[Mutant]:
     """Return every mutant of a file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    name, found = path.relative_to(SOURCE).as_posix(), []
-    for parent, field, index, child in list(places(tree)):
-        for changed in changes(child):
-            put(parent, field, index, ast.copy_location(changed, child))
-            source = ast.unparse(ast.fix_missing_locations(tree))
-            put(parent, field, index, child)
-            line = getattr(child, "lineno", 0)
-            found.append(Mutant(name, line, ast.unparse(child), ast.unparse(changed), source))
-    return found
+    tree, name = ast.parse(path.read_text(encoding="utf-8")), path.relative_to(SOURCE).as_posix()
+    return [
+        Mutant(name, getattr(child, "lineno", 0), number, ast.unparse(child), ast.unparse(changed))
+        for number, ((*_, child), changed) in enumerate(all_changes(tree))
+    ]
+
+
+def source_of(mutant: Mutant) -> str:
+    """Return the source of a file with the change of a mutant."""
+    tree = ast.parse((SOURCE / mutant.file).read_text(encoding="utf-8"))
+    (parent, field, index, _), changed = next(islice(all_changes(tree), mutant.number, None))
+    put(parent, field, index, changed)
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 # Which tests watch a file -----------------------------------------------------------------------------------------
@@ -306,6 +318,8 @@ def main() -> None:
     chosen = every if given.only else sampled(every, given.count, given.seed)
     print(f"{len(chosen)} of {len(every):,} mutants of {len(files)} files, seed {given.seed}", flush=True)
     begin = time.monotonic()
+    if broken := [outcome for _, outcome in outcomes([("__init__.py", "", [PROBE])], 1) if outcome != Outcome()]:
+        raise SystemExit(f"The tests cannot be run here, or fail without any change: {broken[0]}")
     caught, killers = judged(chosen, given.workers)
     spurious = failing_without_a_change(sorted(killers), given.workers)
     print("\nroom          caught   of")
@@ -320,7 +334,7 @@ def main() -> None:
 
 def judged(chosen: list[Mutant], workers: int) -> tuple[list[bool], set[str]]:
     """Return whether each mutant was caught, and the tests that caught some; prints survivors as they come."""
-    jobs = [(one.file, one.source, list(map(str, watchers(one.file)))) for one in chosen]
+    jobs = [(one.file, source_of(one), list(map(str, watchers(one.file)))) for one in chosen]
     caught, killers, late = [False] * len(chosen), set[str](), list[int]()
     for done, (number, outcome) in enumerate(outcomes(jobs, workers), 1):
         mutant = chosen[number]
