@@ -37,8 +37,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE, TESTS = ROOT / "src" / "gradient_dd", ROOT / "tests"
 EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
-SECONDS = 60  # of a core, that the tests of a mutant may take
-PATIENCE = 5 * SECONDS  # of the wall, after which they are ended in any case
+SECONDS = 25  # of a core, that the tests of a mutant may take; those of most rooms end before
+HANGS = 12  # seconds of a core within one test, at that end, that count as caught: no test takes so long by itself
+PATIENCE = 10 * SECONDS  # of the wall, after which the tests are ended, and a mutant has made them wait for ever
 PROBE = "tests/project/test_mutants.py"  # runs before all mutants, to see that tests can run
 WARM = ("numpy", "scipy.linalg", "scipy.sparse", "numba", "pandas", "pyarrow", "gymnasium", "click")
 SLOW_SIGNS = ("subprocess", "(made", "kernels of", "BROWSER", "reproduction")  # a file of tests with these comes last
@@ -188,10 +189,10 @@ def watchers(file: str) -> list[Path]:
 
 
 class Outcome(NamedTuple):
-    """How the tests of a mutant ended: with a test that failed first, without one, or not in time."""
+    """How the tests of a mutant ended: with a test that failed or hung, or without one; and whether all were run."""
 
     failed: str = ""
-    timed_out: bool = False
+    whole: bool = True
 
 
 def run_tests(source: Path, tests: list[str]) -> Outcome:
@@ -205,17 +206,31 @@ def run_tests(source: Path, tests: list[str]) -> Outcome:
                 pytest_in_this_process(source, tests, Path(folder), output)
             os._exit(1)
         status = ended(child, begin + PATIENCE)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what the tests have left behind, and they themselves if they wait
         if status is None:
-            os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            return Outcome(timed_out=True)
+            return Outcome("a test that waits")
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL):
-            return Outcome(timed_out=True)
+            last = (Path(folder) / "started").read_text(encoding="utf-8").splitlines()[-1:] or ["0"]
+            return Outcome("a test that hangs" if SECONDS - float(last[0]) > HANGS else "", whole=False)
         printed = output.read_text(encoding="utf-8", errors="replace")
     if os.waitstatus_to_exitcode(status) == 0:
         return Outcome()
     named = re.search(r"^(?:FAILED|ERROR) (\S+)", printed, re.MULTILINE)
     return Outcome(named[1] if named else "the start of the tests")
+
+
+class Started:
+    """A plugin of pytest that writes the processor seconds at which every test begins."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def pytest_runtest_logstart(self) -> None:
+        """Write a line."""
+        with self.file.open("a", encoding="utf-8") as opened:
+            opened.write(f"{time.process_time():.2f}\n")
 
 
 def pytest_in_this_process(source: Path, tests: list[str], folder: Path, output: Path) -> None:
@@ -231,7 +246,8 @@ def pytest_in_this_process(source: Path, tests: list[str], folder: Path, output:
     import pytest
 
     words = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--durations=0", "--tb=no", f"--basetemp={folder}/tmp"]
-    os._exit(int(pytest.main([*words, *tests])))
+    (folder / "started").touch()
+    os._exit(int(pytest.main([*words, *tests], [Started(folder / "started")])))
 
 
 def ended(child: int, deadline: float) -> int | None:
@@ -335,22 +351,17 @@ def main() -> None:
 def judged(chosen: list[Mutant], workers: int) -> tuple[list[bool], set[str]]:
     """Return whether each mutant was caught, and the tests that caught some; prints survivors as they come."""
     jobs = [(one.file, source_of(one), list(map(str, watchers(one.file)))) for one in chosen]
-    caught, killers, late = [False] * len(chosen), set[str](), list[int]()
+    caught, killers = [False] * len(chosen), set[str]()
     for done, (number, outcome) in enumerate(outcomes(jobs, workers), 1):
         mutant = chosen[number]
-        if outcome.timed_out:
-            late.append(number)
-        elif outcome.failed:
+        if outcome.failed:
             caught[number] = True
             killers.add(outcome.failed)
         else:
-            print(f"survived  line {mutant.line} of {mutant.name}", flush=True)
+            words = "survived" if outcome.whole else f"survived what ran in {SECONDS} s"
+            print(f"{words}:  line {mutant.line} of {mutant.name}", flush=True)
         if done % 20 == 0:
             print(f"{done} tried, {sum(caught)} caught", flush=True)
-    for number in late:  # one whose tests end in time without the change has made them hang
-        caught[number] = not run_tests(SOURCE.parent, jobs[number][2]).timed_out
-        words = "hangs" if caught[number] else "survived, as far as its tests went in time:"
-        print(f"{words}  line {chosen[number].line} of {chosen[number].name}", flush=True)
     return caught, killers
 
 
