@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -36,9 +37,11 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE, TESTS = ROOT / "src" / "gradient_dd", ROOT / "tests"
 EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
-SECONDS = 60  # of a core, that the tests of a mutant may take
-PATIENCE = 5 * SECONDS  # of the wall, after which they are ended in any case
-WARM = ("numpy", "scipy.linalg", "scipy.sparse", "numba", "pandas", "pyarrow", "gymnasium", "click", "hypothesis")
+SECONDS = 25  # of a core, that the tests of a mutant may take; those of most rooms end before
+HANGS = 12  # seconds of a core within one test, at that end, that count as caught: no test takes so long by itself
+PATIENCE = 10 * SECONDS  # of the wall, after which the tests are ended, and a mutant has made them wait for ever
+PROBE = "tests/project/test_mutants.py"  # runs before all mutants, to see that tests can run
+WARM = ("numpy", "scipy.linalg", "scipy.sparse", "numba", "pandas", "pyarrow", "gymnasium", "click")
 SLOW_SIGNS = ("subprocess", "(made", "kernels of", "BROWSER", "reproduction")  # a file of tests with these comes last
 OTHER_ROOMS = {"bench": "cli"}  # rooms whose tests stand in the folder of another one
 EVERYWHERE = "project"  # the folder of tests for files that stand in no room
@@ -54,13 +57,13 @@ OPERATORS: dict[type, type] = {
 
 
 class Mutant(NamedTuple):
-    """A change of one file: where, and what it was and became."""
+    """A change of one file: where, the number of the change in the file, and what was there and became of it."""
 
     file: str
     line: int
+    number: int
     before: str
     after: str
-    source: str
 
     @property
     def name(self) -> str:
@@ -127,18 +130,28 @@ def put(parent: ast.AST, field: str, index: int | None, child: ast.AST) -> None:
         getattr(parent, field)[index] = child
 
 
+def all_changes(tree: ast.AST) -> Iterator[tuple[tuple[ast.AST, str, int | None, ast.AST], ast.AST]]:
+    """Yield (place, changed node) for every change of a tree, always in the same order."""
+    for place in list(places(tree)):
+        for changed in changes(place[-1]):
+            yield place, ast.copy_location(changed, place[-1])
+
+
 def mutants_of(path: Path) -> list[Mutant]:
     """Return every mutant of a file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    name, found = path.relative_to(SOURCE).as_posix(), []
-    for parent, field, index, child in list(places(tree)):
-        for changed in changes(child):
-            put(parent, field, index, ast.copy_location(changed, child))
-            source = ast.unparse(ast.fix_missing_locations(tree))
-            put(parent, field, index, child)
-            line = getattr(child, "lineno", 0)
-            found.append(Mutant(name, line, ast.unparse(child), ast.unparse(changed), source))
-    return found
+    tree, name = ast.parse(path.read_text(encoding="utf-8")), path.relative_to(SOURCE).as_posix()
+    return [
+        Mutant(name, getattr(child, "lineno", 0), number, ast.unparse(child), ast.unparse(changed))
+        for number, ((*_, child), changed) in enumerate(all_changes(tree))
+    ]
+
+
+def source_of(mutant: Mutant) -> str:
+    """Return the source of a file with the change of a mutant."""
+    tree = ast.parse((SOURCE / mutant.file).read_text(encoding="utf-8"))
+    (parent, field, index, _), changed = next(islice(all_changes(tree), mutant.number, None))
+    put(parent, field, index, changed)
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 # Which tests watch a file -----------------------------------------------------------------------------------------
@@ -176,10 +189,10 @@ def watchers(file: str) -> list[Path]:
 
 
 class Outcome(NamedTuple):
-    """How the tests of a mutant ended: with a test that failed first, without one, or not in time."""
+    """How the tests of a mutant ended: with a test that failed or hung, or without one; and whether all were run."""
 
     failed: str = ""
-    timed_out: bool = False
+    whole: bool = True
 
 
 def run_tests(source: Path, tests: list[str]) -> Outcome:
@@ -193,17 +206,31 @@ def run_tests(source: Path, tests: list[str]) -> Outcome:
                 pytest_in_this_process(source, tests, Path(folder), output)
             os._exit(1)
         status = ended(child, begin + PATIENCE)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what the tests have left behind, and they themselves if they wait
         if status is None:
-            os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            return Outcome(timed_out=True)
+            return Outcome("a test that waits")
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL):
-            return Outcome(timed_out=True)
+            last = (Path(folder) / "started").read_text(encoding="utf-8").splitlines()[-1:] or ["0"]
+            return Outcome("a test that hangs" if SECONDS - float(last[0]) > HANGS else "", whole=False)
         printed = output.read_text(encoding="utf-8", errors="replace")
     if os.waitstatus_to_exitcode(status) == 0:
         return Outcome()
     named = re.search(r"^(?:FAILED|ERROR) (\S+)", printed, re.MULTILINE)
     return Outcome(named[1] if named else "the start of the tests")
+
+
+class Started:
+    """A plugin of pytest that writes the processor seconds at which every test begins."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def pytest_runtest_logstart(self) -> None:
+        """Write a line."""
+        with self.file.open("a", encoding="utf-8") as opened:
+            opened.write(f"{time.process_time():.2f}\n")
 
 
 def pytest_in_this_process(source: Path, tests: list[str], folder: Path, output: Path) -> None:
@@ -219,7 +246,8 @@ def pytest_in_this_process(source: Path, tests: list[str], folder: Path, output:
     import pytest
 
     words = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--durations=0", "--tb=no", f"--basetemp={folder}/tmp"]
-    os._exit(int(pytest.main([*words, *tests])))
+    (folder / "started").touch()
+    os._exit(int(pytest.main([*words, *tests], [Started(folder / "started")])))
 
 
 def ended(child: int, deadline: float) -> int | None:
@@ -306,6 +334,8 @@ def main() -> None:
     chosen = every if given.only else sampled(every, given.count, given.seed)
     print(f"{len(chosen)} of {len(every):,} mutants of {len(files)} files, seed {given.seed}", flush=True)
     begin = time.monotonic()
+    if broken := [outcome for _, outcome in outcomes([("__init__.py", "", [PROBE])], 1) if outcome != Outcome()]:
+        raise SystemExit(f"The tests cannot be run here, or fail without any change: {broken[0]}")
     caught, killers = judged(chosen, given.workers)
     spurious = failing_without_a_change(sorted(killers), given.workers)
     print("\nroom          caught   of")
@@ -320,23 +350,18 @@ def main() -> None:
 
 def judged(chosen: list[Mutant], workers: int) -> tuple[list[bool], set[str]]:
     """Return whether each mutant was caught, and the tests that caught some; prints survivors as they come."""
-    jobs = [(one.file, one.source, list(map(str, watchers(one.file)))) for one in chosen]
-    caught, killers, late = [False] * len(chosen), set[str](), list[int]()
+    jobs = [(one.file, source_of(one), list(map(str, watchers(one.file)))) for one in chosen]
+    caught, killers = [False] * len(chosen), set[str]()
     for done, (number, outcome) in enumerate(outcomes(jobs, workers), 1):
         mutant = chosen[number]
-        if outcome.timed_out:
-            late.append(number)
-        elif outcome.failed:
+        if outcome.failed:
             caught[number] = True
             killers.add(outcome.failed)
         else:
-            print(f"survived  line {mutant.line} of {mutant.name}", flush=True)
+            words = "survived" if outcome.whole else f"survived what ran in {SECONDS} s"
+            print(f"{words}:  line {mutant.line} of {mutant.name}", flush=True)
         if done % 20 == 0:
             print(f"{done} tried, {sum(caught)} caught", flush=True)
-    for number in late:  # one whose tests end in time without the change has made them hang
-        caught[number] = not run_tests(SOURCE.parent, jobs[number][2]).timed_out
-        words = "hangs" if caught[number] else "survived, as far as its tests went in time:"
-        print(f"{words}  line {chosen[number].line} of {chosen[number].name}", flush=True)
     return caught, killers
 
 

@@ -14,12 +14,17 @@ from gradient_dd.engine import reference
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 
+LIKE_OTHERS = {name: [pytest.mark.slow] for name in ("gtd2", "tdc")}  # Gradient-DD and TDRC do the same and more
 cases = pytest.mark.parametrize("case", bench.CASES, ids=lambda case: case[0].name)
 
 
 @cases
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}")) for name in LEARNERS_IN_C]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.xdist_group(f"kernels of {name}"), *LIKE_OTHERS.get(name, ())])
+        for name in LEARNERS_IN_C
+    ],
 )
 def test_the_hand_written_c_does_the_same_work(name, case):
     """Compiled without fused multiply-add, which rounds once where two operations round twice: the same bits."""

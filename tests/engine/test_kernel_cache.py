@@ -85,6 +85,7 @@ def filled(tmp_path_factory):
 # Right --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_agree_and_leave_whole_entries(filled):
     folder, shown = filled
     assert len({rest for one in shown for _, rest in one.values()}) == 1

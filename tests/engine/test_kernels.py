@@ -180,6 +180,7 @@ print(vector_bits(), bits.hexdigest(), *sorted(registers))
 """
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_the_width_of_vectors():
     """Compiled in a process of its own for each width; on a processor without 512 bits the last two are the same."""
     shown = {}

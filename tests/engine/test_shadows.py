@@ -90,6 +90,7 @@ def test_what_shadows_say_of_settings_is_compared_with_runs():
     assert said["gtd2"][1] == 0
 
 
+@pytest.mark.slow
 def test_a_small_trial():
     """The choosers are compared with the best rival, which therefore has ratio 1 on every task."""
     case = shadows_cases.Case("one", "walk", tasks.random_walk(3))

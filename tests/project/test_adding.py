@@ -48,6 +48,7 @@ def follow(page, project):
 def call(project, *command):
     """Run a command in the copy, and return what it prints."""
     environment = os.environ | {"PYTHONPATH": str(project / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["GRADIENT_DD_ALL_RULES"] = "1"  # the new rule is not yet known to git
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
     return done.stdout

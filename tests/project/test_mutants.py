@@ -22,8 +22,8 @@ def test_the_tests_of_a_file_and_of_its_room_come_first(file, first):
 
 
 def test_a_sample_has_as_many_mutants_from_each_room():
-    every = [mutants.Mutant(f"{room}/a.py", line, "", "", "") for room in "abc" for line in range(10)]
-    every += [mutants.Mutant("b/only.py", 1, "", "", "")]
+    every = [mutants.Mutant(f"{room}/a.py", line, line, "", "") for room in "abc" for line in range(10)]
+    every += [mutants.Mutant("b/only.py", 1, 0, "", "")]
     chosen = mutants.sampled(every, 12, seed=1)
     assert Counter(mutants.room_of(mutant.file) for mutant in chosen) == {"a": 4, "b": 4, "c": 4}
     assert chosen == mutants.sampled(every, 12, seed=1)
@@ -33,5 +33,9 @@ def test_a_sample_has_as_many_mutants_from_each_room():
 def test_mutants_of_a_file_change_one_place_each(tmp_path, monkeypatch):
     monkeypatch.setattr(mutants, "SOURCE", tmp_path)
     (tmp_path / "a.py").write_text("def f(x):\n    return x + 1 if x < 2 else -x\n")
-    found = {(mutant.before, mutant.after) for mutant in mutants.mutants_of(tmp_path / "a.py")}
-    assert {("x + 1", "x - 1"), ("x < 2", "x <= 2"), ("1", "2"), ("2", "3"), ("-x", "x")} <= found
+    made = {
+        (mutant.before, mutant.after): mutants.source_of(mutant) for mutant in mutants.mutants_of(tmp_path / "a.py")
+    }
+    assert {("x + 1", "x - 1"), ("x < 2", "x <= 2"), ("1", "2"), ("2", "3"), ("-x", "x")} <= set(made)
+    assert made["x < 2", "x <= 2"] == "def f(x):\n    return x + 1 if x <= 2 else -x"
+    assert len(set(made.values())) == len(made)
