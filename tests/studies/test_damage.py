@@ -155,6 +155,16 @@ def test_damage_is_noticed_named_and_run_again(kind, original, copy):
     assert verify(copy).is_whole
 
 
+@pytest.mark.parametrize("kind", ["another run", "another task", "another row", "run of another run"])
+def test_a_unit_that_was_moved_is_missed_by_whoever_reads_its_task(kind, copy):
+    """Another program has changed the indexes with it, but not the checksum of its place."""
+    change(copy, DAMAGES[kind])
+    results = Results(STUDY, copy)
+    for read in (lambda: results.errors(NAME), lambda: results.curves(NAME, []), results.frame):
+        with pytest.raises(DamagedStoreError, match="Got damage to random_walk"):
+            read()
+
+
 SETTING_DAMAGES = {
     "a changed parameter": "UPDATE setting SET facts = json_set(facts, '$.values.alpha', 0.7) WHERE id = 2",
     "a changed name": "UPDATE setting SET facts = json_set(facts, '$.learner', 'gtd2') WHERE id = 2",

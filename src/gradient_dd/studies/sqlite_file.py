@@ -24,11 +24,11 @@ CREATE TABLE setting (
 );
 CREATE INDEX setting_description ON setting (description);
 CREATE TABLE unit (
-    id INTEGER PRIMARY KEY, task_key TEXT NOT NULL, run INTEGER NOT NULL, facts TEXT NOT NULL, settings TEXT NOT NULL,
-    numbers BLOB NOT NULL, checksum INTEGER NOT NULL, curves BLOB NOT NULL
+    id INTEGER PRIMARY KEY, task_key TEXT NOT NULL, run INTEGER NOT NULL, place INTEGER NOT NULL,
+    facts TEXT NOT NULL, settings TEXT NOT NULL, numbers BLOB NOT NULL, checksum INTEGER NOT NULL, curves BLOB NOT NULL
 );
-CREATE INDEX unit_task ON unit (task_key, run);
-CREATE INDEX unit_run ON unit (run, task_key);
+CREATE INDEX unit_task ON unit (task_key, run, place);
+CREATE INDEX unit_run ON unit (run, task_key, place);
 """  # docs/store.md explains every column
 DAMAGED = "must be whole. Got a damaged file: nothing was changed. Take it from a backup, or start another."
 

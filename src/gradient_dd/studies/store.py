@@ -31,9 +31,9 @@ from gradient_dd.studies.sqlite_file import ResultsFile, StoreError
 from gradient_dd.studies.study import Study
 from gradient_dd.tasks import Task
 
-LOOKUP = """
-    SELECT id FROM unit INDEXED BY unit_task WHERE task_key = ?1 AND run >= ?2 AND run < ?3
-    UNION SELECT id FROM unit INDEXED BY unit_run WHERE task_key = ?1 AND run >= ?2 AND run < ?3
+PLACES = """
+    SELECT id, task_key, run, place FROM unit INDEXED BY unit_task
+    UNION SELECT id, task_key, run, place FROM unit INDEXED BY unit_run
 """  # one index finds what damage hides from the other, and from the table
 SOME = 3  # damaged parts that a sentence names
 
@@ -124,8 +124,8 @@ class Store(ResultsFile):
 
     def _write_unit(self, head: tuple[Any, ...], numbers: bytes, curves: bytes) -> None:
         """Write the row of a unit; `head` has the cells of HEAD."""
-        row = *head, numbers, checksum(head, numbers), curves
-        self.db.execute("INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        row = *head[:3], checksum(head[:3]), *head[3:], numbers, checksum(head, numbers), curves
+        self.db.execute("INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     # Reading. What is damaged is added to the list `damaged`; without such a list, it raises -------------------------
 
@@ -135,11 +135,13 @@ class Store(ResultsFile):
         """Return the units of these tasks and runs, or all units, in the order in which they were written."""
         query, wanted = f"SELECT {HEAD}, numbers, checksum FROM unit", {task.key for task in tasks or ()}
         with self.snapshot():
+            places = self.rows(PLACES)
+            ids = {row for row, *_ in places}
             if tasks is None:
-                ids = {row for (row,) in self.rows("SELECT id FROM unit INDEXED BY unit_run")}
                 rows = self.rows(f"{query} NOT INDEXED ORDER BY id")
             else:
-                ids = {row for key in wanted for (row,) in self.rows(LOOKUP, (key, runs.start, runs.stop))}
+                sure = {row: place for row, *place, check in places if checksum((row, *place)) == check}
+                ids -= {row for row, (key, run) in sure.items() if key not in wanted or run not in runs}
                 rows = self._chosen(f"{query} WHERE id IN", sorted(ids))
         found = [unit_in(row) for row in rows]
         lost = ids.difference(row[0] for row in rows)
