@@ -62,7 +62,8 @@ def test_a_stopped_evaluation_goes_on_with_the_same_bits(kept, tmp_path, monkeyp
 def parts_of(evaluator):
     """Return every part of an evaluator that names what is saved of it."""
     own = (evaluator.blocks, evaluator.sums, evaluator.diagnosis, evaluator.sample, evaluator.portfolio)
-    return [evaluator, *own, evaluator.shadows, evaluator.shadows.lanes, *evaluator.portfolio.lanes]
+    shadows = evaluator.portfolio.shadows
+    return [evaluator, *own, shadows, shadows.lanes, *evaluator.portfolio.lanes]
 
 
 def test_a_state_holds_all_that_changes(monkeypatch):

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from gradient_dd.evaluation.log.columns import Columns
 
 from gradient_dd.evaluation.choice import Candidate
 from gradient_dd.evaluation.findings import FINDINGS, LEVELS, Finding, findings_of
-from gradient_dd.evaluation.log.findings import LogFacts, Rewards
+from gradient_dd.evaluation.log.findings import LogFacts
 from gradient_dd.evaluation.portfolio import TdStability
 from gradient_dd.evaluation.returns import ReturnCheck
 from gradient_dd.evaluation.verdict import NOT_JUDGED, verdict_of
+from gradient_dd.stream.log import LogColumns, RewardSums
 from gradient_dd.studies.intervals import Bounds
 
 ROOT = Path(__file__).parents[2]
@@ -360,8 +360,8 @@ def test_values_of_many_sizes_are_checked_by_the_largest():
 
 def log_facts(dropped=(0, 0.0), used=(1000, 0.5), columns=None, named=False, inside=0):
     """Return facts of a log; (count, mean) of rewards that are 0 or 1."""
-    rewards = [Rewards(count, count * mean, count * mean) for count, mean in (dropped, used)]
-    columns = columns or Columns(("x",), episode="visit", terminated="end")
+    rewards = [RewardSums(count, count * mean, count * mean) for count, mean in (dropped, used)]
+    columns = columns or LogColumns(("x",), episode="visit", terminated="end")
     return LogFacts(columns, named, inside, 12_345, *rewards)
 
 
@@ -374,9 +374,9 @@ def test_ends():
     assert found("ends_inside", log_facts(inside=2000)) == [("not", sentence.format("2,000 rows"))]
     assert found("ends_inside", log_facts()) == []
     words = "No column says where episodes end, so all are taken to go on. If some end, name the column."
-    assert found("no_ends", log_facts(columns=Columns(("x",)))) == [("with care", words)]
+    assert found("no_ends", log_facts(columns=LogColumns(("x",)))) == [("with care", words)]
     for role in ("terminated", "done", "discount"):
-        assert found("no_ends", log_facts(columns=Columns(("x",), **{role: "end"}))) == []
+        assert found("no_ends", log_facts(columns=LogColumns(("x",), **{role: "end"}))) == []
 
 
 def test_left_out():
@@ -393,7 +393,7 @@ def test_left_out():
 
 
 def test_rewards_are_counted():
-    rewards = Rewards()
+    rewards = RewardSums()
     assert (rewards.mean, rewards.variance) == (0.0, 1e-12)
     rewards.add(np.array([1.0, 2.0]))
     rewards.add(np.array([3.0]))
@@ -406,7 +406,7 @@ def test_unused_columns():
         "Nothing uses the columns 'a', 'b'. If the state is not described without them, the value is wrong. Name all "
         "columns of the observation, or those that are used, to confirm them."
     )
-    columns = Columns(("x",), unused=("a", "b"))
+    columns = LogColumns(("x",), unused=("a", "b"))
     assert found("unused_columns", log_facts(columns=columns)) == [("with care", sentence)]
     assert found("unused_columns", log_facts(columns=columns, named=True)) == []
     assert found("unused_columns", log_facts()) == []
@@ -425,7 +425,7 @@ def test_the_verdict_is_the_word_of_the_gravest_finding():
 
 
 def test_a_subject_is_asked_for_all_of_its_findings():
-    said = findings_of("log", log_facts((201, 1.0), (1799, 0.5), Columns(("x",), unused=("a",)), inside=1))
+    said = findings_of("log", log_facts((201, 1.0), (1799, 0.5), LogColumns(("x",), unused=("a",)), inside=1))
     assert [(one.level, one.about) for one in said] == [
         ("not", "ends"), ("with care", "ends"), ("not", "left out"), ("with care", "unused columns")]  # fmt: skip
 

@@ -29,10 +29,7 @@ class GroupSums:
     """Sums for each group, added to batch after batch."""
 
     ridges = (0.0, 1e-4, 1e-2, 0.1)  # of the LSTD solutions
-    saved = (
-        *("A", "b", "C", "rows", "starts", "start", "ratio", "ratio_square", "ratio_z"),
-        *("sample", "sampled"),
-    )
+    saved = ("A", "b", "C", "rows", "starts", "start", "ratio", "ratio_square", "ratio_z")
 
     def __init__(self, n_features: int) -> None:
         self.p = n_features
