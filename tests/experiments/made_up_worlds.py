@@ -4,8 +4,8 @@ from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
-
 from gradient_dd.experiments.paper.claims.evidence import Evidence
+
 from gradient_dd.experiments.paper.studies import STUDIES
 
 RUNS, FRESH = 12, 24

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.experiments.paper.claims import CLAIMS, ask_all, counts, fresh_work, judge_all
 from gradient_dd.experiments.paper.claims.asking import AS_PRINTED, WHOLE, good_step_sizes
 from gradient_dd.experiments.paper.claims.cost import costs_as_much
 from gradient_dd.experiments.paper.claims.evidence import Evidence, edge, read
 from gradient_dd.experiments.paper.claims.verdict import ALIKE, PAPER, Question, in_words, judged, outcome_of, over_all
+
+from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task

@@ -5,10 +5,10 @@ from html import escape
 
 import pandas as pd
 import pytest
-
-from gradient_dd.experiments.paper.answer import forests, headline, hero
 from gradient_dd.experiments.paper.claims.verdict import ALIKE, PAPER, Comparison, Judgement, Verdict
 from gradient_dd.experiments.paper.matrix import matrix_of
+
+from gradient_dd.experiments.paper.answer import forests, headline, hero
 from gradient_dd.studies.statistics import EXPLODED
 from gradient_dd.tasks import random_walk
 from tests.browser import browse, in_a_browser, outcome_of

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from gradient_dd.experiments.paper.claims import CLAIMS
+from gradient_dd.experiments.paper.claims.verdict import WORDS
+from gradient_dd.experiments.paper.draw_all import THREADS, draw_all, drawn_meanwhile
+from gradient_dd.experiments.paper.reproduce import plot, reproduce, rewrite_report
+from gradient_dd.experiments.paper.scale import Scale, stored_scale
 
 from gradient_dd.engine import reference
 from gradient_dd.engine.schedules import constant
 from gradient_dd.errors import BadRequestError
-from gradient_dd.experiments.paper.claims import CLAIMS
-from gradient_dd.experiments.paper.claims.verdict import WORDS
-from gradient_dd.experiments.paper.draw_all import THREADS, draw_all, drawn_meanwhile
 from gradient_dd.experiments.paper.figures import FIGURES
-from gradient_dd.experiments.paper.reproduce import plot, reproduce, rewrite_report
-from gradient_dd.experiments.paper.scale import Scale, stored_scale
 from gradient_dd.experiments.paper.studies import PAPER_STUDIES, STUDIES
 from gradient_dd.report.panels import panels_of
 from gradient_dd.studies.results import Results

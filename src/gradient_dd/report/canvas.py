@@ -88,13 +88,23 @@ class Sheet:
 
     def save(self, folder: Path, name: str) -> None:
         """Save as folder/NAME.svg, transparent, and .png."""
-        self.save_svg(folder / f"{name}.svg")
-        self.canvas.savefig(folder / f"{name}.png", dpi=150)
+        save(self.canvas, folder, name)
 
     def save_svg(self, target: Path) -> None:
         """Save as an SVG without background, for pages of any colour."""
-        self.canvas.savefig(target, metadata={"Date": None}, transparent=True)
-        shorten(target)
+        save_svg(self.canvas, target)
+
+
+def save(canvas: Canvas, folder: Path, name: str, dpi: int = 150) -> None:
+    """Save a drawing as folder/NAME.svg, transparent, and .png."""
+    save_svg(canvas, folder / f"{name}.svg")
+    canvas.savefig(folder / f"{name}.png", dpi=dpi)
+
+
+def save_svg(canvas: Canvas, target: Path) -> None:
+    """Save a drawing as an SVG without background, for pages of any colour."""
+    canvas.savefig(target, metadata={"Date": None}, transparent=True)
+    shorten(target)
 
 
 def shorten(drawing: Path) -> None:

@@ -1,6 +1,6 @@
 """A page from a template: one HTML file that opens from disk, offline, with its figures and their numbers inside."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -37,18 +37,19 @@ class Shown:
 
 
 def render(
-    package: str, template: str, results: dict[str, Results], studies: Sequence[Study] = (), **content: Any
+    room: str, template: str, results: Mapping[str, Results], studies: Sequence[Study] = (), **content: Any
 ) -> str:
-    """Return the page of a template of a package.
+    """Return the page of a template of a room, or of a folder of one such as experiments/paper.
 
     `results` are what its interactive figures read, `studies` what is described besides.
     """
     described = {one.name: str(one) for one in (*(one.study for one in results.values()), *studies)}
-    loader = jinja2.FunctionLoader(lambda name: read(name.partition("/")[0], name.partition("/")[2]))
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template(f"{package}/{template}").render(
-        style=read("report", "style.css"),
-        script=read("report", "twin.js"),
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(read), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template(f"{room}/{template}").render(
+        style=read("report/style.css"),
+        script=read("report/twin.js"),
         data={name: as_json(study_data(one)) for name, one in results.items()},
         studies=described.items(),
         provenance=provenance(),
@@ -56,9 +57,9 @@ def render(
     )
 
 
-def read(room: str, name: str) -> str:
-    """Return the text of a file of a room."""
-    return files(f"gradient_dd.{room}").joinpath(name).read_text(encoding="utf-8")
+def read(path: str) -> str:
+    """Return the text of a file of this package."""
+    return files("gradient_dd").joinpath(*path.split("/")).read_text(encoding="utf-8")
 
 
 def figure_facts(shown: Shown, folder: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
 from gradient_dd.report.canvas import BARE, TOP, Sheet, plain_numbers, styled, thousands
-from gradient_dd.report.figure import MARKERS, STRONG, Figure, Line
+from gradient_dd.report.figure import MARKERS, STRONG, SYMBOLS, Figure, Line
 from gradient_dd.report.panels import LineData, Panel
 from gradient_dd.studies import Study
 from gradient_dd.studies.statistics import EXPLODED
@@ -23,7 +23,6 @@ with extra("report"):
     from matplotlib.lines import Line2D
 
 RATIOS = {"paper": "printed", "standard": "usual"}  # of Baird's counterexample
-SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}
 STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: of a line in the strip of explosions, and below the strip
 SPARSE = 16  # points of a curve from one marker to the next
 EXPLAINED = f"✕ above the axes: exploded, a mean beyond {EXPLODED:g} × the first error or infinite"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.errors import extra
-from gradient_dd.experiments.family.contest import Contest, trace_length
+from gradient_dd.experiments.family.contest import Contest, Entrant, trace_length
 from gradient_dd.learners import LEARNERS
 from gradient_dd.report.canvas import plain_numbers
 from gradient_dd.report.figure import BLACK, BLUE, GREEN, MARKERS, ORANGE, PURPLE, RAMP, RED, SKY, YELLOW
@@ -44,7 +44,7 @@ def over_lambda(contest: Contest) -> Any:
         shown = []
         for place, name in enumerate(learners):
             lams = contest.lambdas(problem.name, name)
-            means = np.array([contest.errors(problem.name, name, lam).mean() for lam in lams])
+            means = np.array([contest.shown(problem.name, Entrant(name, lam)).mean() for lam in lams])
             means[has_exploded(means, contest.first[problem.name])] = np.nan
             shown += means.tolist()
             width = 2.2 if name == "gradient_dd" else 1.2
@@ -78,8 +78,8 @@ def limits(values: Sequence[float]) -> tuple[float, float]:
 def over_alpha(contest: Contest, problem: str) -> Any:
     """Draw the error against α on the tuning runs, a panel for each learner, a line for each λ, all else tuned."""
     canvas, panels = panels_for(len(contest.learners), 2.2, 1.75, across=5)
-    settings, errors = contest.tuning[problem]
-    means = estimate(errors["area"]).mean
+    settings, errors = contest.table(problem, "area")
+    means = estimate(errors).mean
     gone = has_exploded(means, contest.first[problem])
     low, high = limits([*means[~gone], contest.first[problem]])
     high = min(high, HIGHEST * contest.first[problem])

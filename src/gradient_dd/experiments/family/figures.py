@@ -1,19 +1,24 @@
 """The pictures of the comparison: who leads where, what the DD term does, λ, step sizes, and what an update costs."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gradient_dd.errors import extra
+from gradient_dd.experiments.drawing import Picture
+from gradient_dd.experiments.experiment import Job
 from gradient_dd.experiments.family.contest import Contest
 from gradient_dd.experiments.family.curves import over_alpha, over_lambda
 from gradient_dd.experiments.family.grids import WITH_DD
 from gradient_dd.experiments.family.ledger import SAME_ZETAS
-from gradient_dd.experiments.family.standings import Standing, dd_comparisons, mean_ranks
-from gradient_dd.experiments.paper.claims.verdict import Verdict
+from gradient_dd.experiments.family.standings import Standing, dd_comparisons, mean_ranks, standings
+from gradient_dd.experiments.family.tables import costs_of
+from gradient_dd.experiments.verdicts import ClaimVerdict
 from gradient_dd.learners import LEARNERS
-from gradient_dd.report.canvas import plain_numbers, shorten, styled
+from gradient_dd.report.canvas import plain_numbers, save, styled
 from gradient_dd.report.figure import BLUE, MARKERS, RAMP, RED
 
 with extra("report"):
@@ -26,37 +31,29 @@ SPAN = 2.0  # how far the axes of the DD term reach from 1
 WORST = 4.0  # the ratio from which on a cell has the last colour
 
 
-def save(canvas: Any, folder: Path, name: str) -> None:
-    """Save a picture as SVG and PNG."""
-    canvas.savefig(folder / f"{name}.svg", metadata={"Date": None}, transparent=True)
-    shorten(folder / f"{name}.svg")
-    canvas.savefig(folder / f"{name}.png", dpi=130)
-
-
-def draw_all(
-    contest: Contest,
-    found: list[Standing],
-    verdicts: list[Verdict],
-    costs: dict[str, dict[str, float]],
-    folder: Path,
-    note: str,
-) -> list[str]:
-    """Draw every picture into a folder and return their names, those of step sizes last."""
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = {"matrix": lambda: matrix(contest, found), "lambda": lambda: over_lambda(contest)}
-    if dd_comparisons(verdicts):
-        drawn["dd"] = lambda: dd_forest(contest, verdicts)
-        drawn["dd-zeta"] = lambda: dd_forest(contest, verdicts, SAME_ZETAS)
-    if costs:
-        drawn["cost"] = lambda: cost_bars(costs)
-    drawn |= {f"alpha-{one.name}": (lambda name=one.name: over_alpha(contest, name)) for one in contest.problems}  # type: ignore[misc]
+def draw(make: Callable[[], Any], name: str, note: str, folder: Path) -> None:
+    """Draw a picture into folder/NAME.svg and .png; `make` returns its canvas, `note` is the warning it carries."""
     with styled():
-        for name, draw in drawn.items():
-            canvas = draw()
-            if note:
-                canvas.text(0.005, 0.005, note.upper(), va="bottom", fontsize=7, color=RED)
-            save(canvas, folder, name)
-    return list(drawn)
+        canvas = make()
+        if note:
+            canvas.text(0.005, 0.005, note.upper(), va="bottom", fontsize=7, color=RED)
+        save(canvas, folder, name, dpi=130)
+
+
+def late_pictures(job: Job, contest: Contest, verdicts: list[ClaimVerdict]) -> list[Picture]:
+    """Return every picture, those of step sizes last."""
+    made: dict[str, Callable[[], Any]] = {
+        "matrix": partial(matrix, contest, standings(contest)),
+        "lambda": partial(over_lambda, contest),
+    }
+    if dd_comparisons(verdicts):
+        made["dd"] = partial(dd_forest, contest, verdicts)
+        made["dd-zeta"] = partial(dd_forest, contest, verdicts, SAME_ZETAS)
+    costs = costs_of(job, contest)
+    if costs:
+        made["cost"] = partial(cost_bars, costs)
+    made |= {f"alpha-{one.name}": partial(over_alpha, contest, one.name) for one in contest.problems}
+    return [Picture(name, partial(draw, make, name, job.note)) for name, make in made.items()]
 
 
 def matrix(contest: Contest, found: list[Standing]) -> Any:
@@ -106,7 +103,7 @@ def number(value: float) -> str:
     return "∞" if not np.isfinite(value) else f"{value:.2f}" if value < 100 else "> 100"
 
 
-def dd_forest(contest: Contest, verdicts: list[Verdict], same: str = "") -> Any:
+def dd_forest(contest: Contest, verdicts: list[ClaimVerdict], same: str = "") -> Any:
     """Draw the ratio of errors with and without the DD term, a panel for each learner, two rows for each problem.
 
     With `same`, both learners have the same values of ζ; a learner with one ζ has no panel then.

@@ -5,9 +5,8 @@ drawn anew has the task of seed k and the trajectory of run k, so that features 
 """
 
 from dataclasses import dataclass
-from math import inf
 
-from gradient_dd.errors import whole_number
+from gradient_dd.experiments.experiment import STEPS, Scale
 from gradient_dd.studies import Grid, Study, TaskSpec, task
 from gradient_dd.tasks import Task
 
@@ -46,7 +45,7 @@ class Problem:
     def studies(self, grids: tuple[Grid, ...], runs: range, steps: int | None = None, name: str = "") -> list[Study]:
         """Return the studies that run these grids: one, or one for each run where tasks are drawn anew."""
         length, every = self.length(steps)
-        named = study_name(self) + name
+        named = f"family-{self.name}{name}"
         parts = [runs] if not self.drawn else [range(run, run + 1) for run in runs]
         return [
             Study(
@@ -61,43 +60,18 @@ class Problem:
             for part in parts
         ]
 
+    def runs_to_tune(self, scale: Scale) -> range:
+        """Return the runs to select settings on; their share of the shown runs is that of the full scale."""
+        return range(max(1, self.tuning_runs * (scale.runs or SHOWN_RUNS) // SHOWN_RUNS))
+
+    def runs_to_show(self, scale: Scale) -> range:
+        """Return the runs to show: others."""
+        first = self.runs_to_tune(scale).stop
+        return range(first, first + (scale.runs or SHOWN_RUNS))
+
     def example(self) -> Task:
         """Return one of its tasks, built."""
         return self.tasks_of(0)[0].build()
-
-
-def study_name(problem: Problem) -> str:
-    """Return how the studies of a problem are called in a store."""
-    return f"family-{problem.name}"
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How many runs are shown, and how long they may be; None stands for the full scale."""
-
-    runs: int | None = None
-    steps: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("runs", "steps"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, whole_number(f"{name!r}", getattr(self, name)))
-
-    @property
-    def note(self) -> str:
-        """The warning that numbers of a smaller scale carry."""
-        smaller = (self.runs or SHOWN_RUNS) < SHOWN_RUNS or (self.steps or inf) < max(one.steps for one in PROBLEMS)
-        return "Smaller than the full scale" if smaller else ""
-
-    def tuning(self, problem: Problem) -> range:
-        """Return the runs to select settings on; their share of the shown runs is that of the full scale."""
-        runs = self.runs or SHOWN_RUNS
-        return range(max(1, problem.tuning_runs * runs // SHOWN_RUNS))
-
-    def shown(self, problem: Problem) -> range:
-        """Return the runs to show: others."""
-        first = self.tuning(problem).stop
-        return range(first, first + (self.runs or SHOWN_RUNS))
 
 
 def questions(variance: str) -> tuple[TaskSpec, ...]:
@@ -117,3 +91,4 @@ PROBLEMS = (
     Problem("rooms", "Rooms, 8 questions", questions("low"), 50_000, tuning_runs=10),
     Problem("rooms-high", "High-Variance Rooms", questions("high"), 50_000, tuning_runs=10),
 )
+FULL = Scale(SHOWN_RUNS, max(one.steps for one in PROBLEMS) // STEPS)

@@ -1,14 +1,16 @@
 """Standings: how every learner did on every problem, from the shown runs; and what that says, in sentences."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from gradient_dd.experiments.family.contest import Contest, is_of
+from gradient_dd.experiments.claims import first_upper
+from gradient_dd.experiments.family.contest import Contest, Entrant
 from gradient_dd.experiments.family.grids import WITH_DD
-from gradient_dd.experiments.paper.claims.evidence import edge
-from gradient_dd.experiments.paper.claims.verdict import Comparison, Verdict
+from gradient_dd.experiments.tuning import edge
+from gradient_dd.experiments.verdicts import ClaimVerdict, Comparison
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.studies.statistics import Interval, has_exploded, ratio_interval
 
@@ -39,20 +41,21 @@ class Standing(NamedTuple):
     edge: str
 
 
+@lru_cache(maxsize=1)
 def standings(contest: Contest) -> list[Standing]:
-    """Return a standing for each problem and learner."""
+    """Return a standing for each problem and learner; tables, pictures and page ask for those of one contest."""
     return [one for problem in contest.problems for one in on_problem(contest, problem.name)]
 
 
 def on_problem(contest: Contest, problem: str) -> list[Standing]:
     """Return the standings of a problem, in the order of the learners."""
-    errors = {name: contest.errors(problem, name) for name in contest.learners}
+    errors = {name: contest.shown(problem, Entrant(name)) for name in contest.learners}
     means = {name: float(one.mean()) for name, one in errors.items()}
     best = errors[contest.favourite(problem)]
     found = []
     for name, ours in errors.items():
-        setting = contest.choose(problem, name)
-        among = [one for one in contest.tuning[problem].settings if is_of(one, name) and one.rule is setting.rule]
+        setting = contest.choose(problem, Entrant(name))
+        among = [one for one in contest.settings(problem, name) if one.rule is setting.rule]
         found.append(
             Standing(
                 problem,
@@ -78,7 +81,7 @@ def mean_ranks(found: list[Standing]) -> dict[str, float]:
     return dict(sorted(((name, float(np.mean(some))) for name, some in ranks.items()), key=lambda pair: pair[1]))
 
 
-def dd_comparisons(verdicts: list[Verdict]) -> dict[str, dict[str, list[Comparison]]]:
+def dd_comparisons(verdicts: list[ClaimVerdict]) -> dict[str, dict[str, list[Comparison]]]:
     """Return the comparisons of each learner with the DD term against itself without, by reading: how λ was chosen."""
     names = {f"dd-{base}": dd for dd, base in WITH_DD.items()}
     return {
@@ -88,7 +91,7 @@ def dd_comparisons(verdicts: list[Verdict]) -> dict[str, dict[str, list[Comparis
     }
 
 
-def conclusions(verdicts: list[Verdict], found: list[Standing]) -> list[str]:
+def conclusions(verdicts: list[ClaimVerdict], found: list[Standing]) -> list[str]:
     """Return what the comparison says, in short: how often the DD term helps, where most, where not, and who leads."""
     readings: dict[str, list[tuple[str, Comparison]]] = {}
     for dd, judged in dd_comparisons(verdicts).items():
@@ -122,7 +125,7 @@ def is_little(one: Comparison) -> bool:
     return max(1 - one.low, one.high - 1) < LITTLE
 
 
-def effects(verdicts: list[Verdict]) -> list[str]:
+def effects(verdicts: list[ClaimVerdict]) -> list[str]:
     """Return for each learner where the DD term helps it and where not, with intervals."""
     sentences = []
     for dd, readings in dd_comparisons(verdicts).items():
@@ -148,11 +151,6 @@ def effect(comparisons: list[Comparison]) -> str:
 def named(comparisons: list[Comparison]) -> str:
     """Return problems by their names."""
     return ", ".join(one.task for one in comparisons)
-
-
-def first_upper(text: str) -> str:
-    """Return a text with a capital first letter."""
-    return text[:1].upper() + text[1:]
 
 
 def listed(comparisons: list[Comparison]) -> str:

@@ -2,7 +2,8 @@
 
 fixed points  where TD(λ) and ETD(λ) rest on Collision, exactly, for many draws of the features
 two samples   PGTD2 on Collision at λ = 0, with one sample and with two in its half steps
-projected     the five problems of the TDRC paper, ζ = 1, tuned for the area under the RMSPBE
+projected     the five problems of the TDRC paper, ζ = 1, tuned for the area under the root of the mean squared
+              projected Bellman error, RMSPBE(w) = √((b − A w)ᵀ C⁺ (b − A w)); a study keeps value errors only
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradient_dd.arrays import Array
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.experiments.experiment import Scale, csv_rows, csv_text
 from gradient_dd.experiments.family.grids import FOUR_ZETAS, step_sizes
-from gradient_dd.experiments.family.problems import PROBLEMS, Problem, Scale
-from gradient_dd.experiments.family.projected import projected_area
+from gradient_dd.experiments.family.problems import PROBLEMS, Problem
 from gradient_dd.experiments.family.published import FIXED_POINTS, TDRC_AREAS, TDRC_PROBLEMS
 from gradient_dd.experiments.family.two_samples import area_of_pgtd2
 from gradient_dd.learners import LEARNERS, Setting
@@ -22,6 +25,7 @@ from gradient_dd.tasks import Task, exact
 
 DRAWS = 200  # of the features, for fixed points
 ALPHAS = 24  # step sizes of the projected trial
+POINTS = 100  # errors of a run of the projected trial
 BY_NAME = {one.name: one for one in PROBLEMS}
 
 
@@ -77,9 +81,9 @@ def two_samples(problem: Problem, scale: Scale) -> Trial:
     shown = {}
     for name, reuse in (("one", True), ("two", False)):
         best = grid
-        for runs in (scale.tuning(problem), scale.shown(problem)):
+        for runs in (problem.runs_to_tune(scale), problem.runs_to_show(scale)):
             tasks = [problem.tasks_of(run)[0].build() for run in runs]
-            errors = area_of_pgtd2(tasks, runs, best[:, 0], best[:, 1], steps, every, reuse)
+            errors = area_of_pgtd2(tasks, runs, best, Horizon(steps=steps, every=every), reuse)
             best = best[[select(errors)]]
         shown[name] = errors[0]
     shown["rest"] = np.array([task.rmsve(rest(task, 0.0, emphatic=False)) for task in tasks])
@@ -90,9 +94,47 @@ def projected(problem: Problem, steps: int, scale: Scale) -> Trial:
     """Return the learners of the TDRC paper on one of its problems."""
     task, length = problem.example(), min(steps, scale.steps or steps)
     settings = [LEARNERS[name].setting(alpha=alpha) for name in ("tdrc", *TDRC_AREAS) for alpha in step_sizes(ALPHAS)]
-    errors = projected_area(task, settings, length, scale.tuning(problem))
+    errors = projected_area(task, settings, length, problem.runs_to_tune(scale))
     best: list[Setting] = []
     for first in range(0, len(settings), ALPHAS):
         best.append(settings[first + select(errors[first : first + ALPHAS])])
-    shown = projected_area(task, best, length, scale.shown(problem))
+    shown = projected_area(task, best, length, problem.runs_to_show(scale))
     return Trial("projected", problem.name, dict(zip(("tdrc", *TDRC_AREAS), shown, strict=True)))
+
+
+def projected_errors(task: Task, weights: Array) -> Array:
+    """Return the RMSPBE of each row of weights, (settings,)."""
+    A, b, C = task.moments.A, task.moments.b, task.moments.C
+    with np.errstate(all="ignore"):
+        rest = b - weights @ A.T
+        squared = np.einsum("sp,pq,sq->s", rest, np.linalg.pinv(C), rest)
+    return np.where(np.isfinite(squared), np.sqrt(np.maximum(squared, 0.0)), np.inf)
+
+
+def projected_area(task: Task, settings: Sequence[Setting], steps: int, runs: Sequence[int]) -> Array:
+    """Return the mean RMSPBE over a run, (settings, runs)."""
+    every = -(-steps // POINTS)
+    areas = []
+    for run in runs:
+        lanes = LaneRun(task, settings, Horizon(steps=every * POINTS, every=every), run=run)
+        total = np.zeros(len(settings))
+        while not lanes.done:
+            lanes.advance(every)
+            total += projected_errors(task, lanes.weights()[0])
+        areas.append(total / POINTS)
+    return np.stack(areas, axis=1)
+
+
+def trials_text(trials: Sequence[Trial]) -> str:
+    """Return the numbers of trials as CSV, each with all its digits."""
+    rows = ((t.name, t.problem, name, repr(float(v))) for t in trials for name, some in t.shown.items() for v in some)
+    return csv_text("trial problem name error", rows)
+
+
+def read_trials(text: str) -> list[Trial]:
+    """Return the trials that were written."""
+    shown: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for row in csv_rows(text):
+        parts = shown.setdefault((row["trial"], row["problem"]), {})
+        parts.setdefault(row["name"], []).append(float(row["error"]))
+    return [Trial(*key, {name: np.array(some) for name, some in parts.items()}) for key, parts in shown.items()]

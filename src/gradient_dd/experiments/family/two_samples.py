@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
+from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.tasks import Task
 
@@ -31,15 +32,13 @@ class Samples(NamedTuple):
 
 
 def area_of_pgtd2(
-    tasks: Sequence[Task],
-    runs: Sequence[int],
-    alphas: Array,
-    zetas: Array,
-    steps: int,
-    every: int,
-    reuse: bool = False,
+    tasks: Sequence[Task], runs: Sequence[int], settings: Array, horizon: Horizon, reuse: bool = False
 ) -> Array:
-    """Return the mean error over a run, (settings, runs); tasks and runs in pairs, alphas and zetas (settings,)."""
+    """Return the mean error over a run, (settings, runs).
+
+    Tasks and runs come in pairs; settings: (settings, 2), α and ζ of each.
+    """
+    (alphas, zetas), steps, every = settings.T, horizon.steps or 0, horizon.every
     first = columns(tasks, runs, 0, steps)
     second = first if reuse else columns(tasks, runs, OTHER_SEED, steps)
     features = np.stack([task.row_features.toarray() for task in tasks])

@@ -4,12 +4,14 @@ Random tasks are named by the first of their seeds, so that a design suite and a
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import cached_property
 from itertools import count, cycle, islice
 from typing import NamedTuple
 
 import numpy as np
 
+from gradient_dd.arrays import Array
 from gradient_dd.tasks import Task, baird, boyan_chain, from_tables, random_mdp, random_walk
 
 SIZES = ((8, 3, 4, 0.9), (20, 3, 8, 0.95), (12, 2, 6, 0.99), (30, 3, 8, 0.9))  # states, actions, features, discount
@@ -23,11 +25,18 @@ class Case(NamedTuple):
     task: Task
 
 
+class AimedTask(Task):
+    """A task whose true values are those of the TD fixed point: errors are then distances to it."""
+
+    @cached_property
+    def true_values(self) -> Array:
+        """The values of the TD fixed point."""
+        return np.asarray(self.features @ self.fixed_point)
+
+
 def aimed_at_the_fixed_point(task: Task) -> Task:
-    """Return the same task with the values of the TD fixed point for true values: errors are then distances to it."""
-    aimed = replace(task)
-    aimed.__dict__["true_values"] = task.features @ task.fixed_point
-    return aimed
+    """Return the same task, with errors as distances to the TD fixed point."""
+    return AimedTask(**{one.name: getattr(task, one.name) for one in fields(task) if one.init})
 
 
 def td_is_stable(task: Task) -> bool:
