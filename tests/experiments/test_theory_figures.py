@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gradient_dd import LEARNERS, BadRequestError, tasks
-from gradient_dd.experiments.paper.drawings import baird_frozen_mode, draw_drawing, expected_runs, stability_maps
+from gradient_dd.experiments.drawing import draw_drawing
+from gradient_dd.experiments.paper.drawings import baird_frozen_mode, expected_runs, stability_maps
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.theory import expected_run, rate
 from gradient_dd.theory.bias import steady_state_bias
@@ -38,7 +39,7 @@ def test_every_drawing_draws_the_same_bytes_each_time(name, tmp_path, monkeypatc
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         folder.mkdir()
-        draw_drawing(name, folder)
+        draw_drawing(DRAWINGS[name], folder)
     drawn = (first / f"{name}.svg").read_bytes()
     assert drawn == (second / f"{name}.svg").read_bytes()
     assert b"</svg>" in drawn

@@ -190,7 +190,7 @@ LOG = "import pathlib; pathlib.Path('log.csv').touch(); from gradient_dd.theory 
         ("report", "matplotlib", "import gradient_dd.report.canvas"),
         ("report", "matplotlib", "import gradient_dd.report.study_figure"),
         ("report", "matplotlib", "import gradient_dd.experiments.paper.drawings.safety"),
-        ("report", "matplotlib", "import gradient_dd.experiments.paper.reproduce"),
+        ("report", "matplotlib", "import gradient_dd.experiments.paper.experiment"),
     ],
 )
 def test_what_needs_an_extra_says_so(extra, package, code, tmp_path):

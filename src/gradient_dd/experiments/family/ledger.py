@@ -279,13 +279,7 @@ CLAIMS = (
         "area under the RMSPBE over that of TDRC, on the published side of 1",
         tdrc_orderings,
     ),
-    claim(
-        "pgtd2-reuse",
-        published.OURS,
-        "PGTD2 beats GTD2 at λ = 0 because it uses its sample twice",
-        RATIO,
-        reuse,
-    ),
+    claim("pgtd2-reuse", published.OURS, "PGTD2 beats GTD2 at λ = 0 because it uses its sample twice", RATIO, reuse),
     *(
         claim(
             f"dd-{base}",

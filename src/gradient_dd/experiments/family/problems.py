@@ -49,13 +49,7 @@ class Problem:
         parts = [runs] if not self.drawn else [range(run, run + 1) for run in runs]
         return [
             Study(
-                named,
-                self.tasks_of(part.start),
-                grids,
-                steps=length,
-                every=every,
-                runs=len(part),
-                first_run=part.start,
+                named, self.tasks_of(part.start), grids, steps=length, every=every, runs=len(part), first_run=part.start
             )
             for part in parts
         ]

@@ -59,10 +59,7 @@ ON_WALK = (
         as_good_as("walk-constant", *TD_LIKE),
     ),
     Claim(
-        "walk-linear",
-        "5.1, A.5",
-        "With linear features: lower than GTD2 and TDC",
-        lower_than("walk-linear", *GRADIENT),
+        "walk-linear", "5.1, A.5", "With linear features: lower than GTD2 and TDC", lower_than("walk-linear", *GRADIENT)
     ),
     Claim(
         "walk-linear-td",
@@ -81,22 +78,13 @@ ON_BOYAN = (
     Claim("boyan-faster", "5.2 (1)", "Faster than GTD2 and TDC", faster_than("boyan", *GRADIENT, tunings=TUNED_WIDELY)),
     Claim("boyan-as-td", "5.2 (2)", "Competitive with TDRC and TD", as_good_as("boyan", *TD_LIKE)),
     Claim(
-        "boyan-slow-start",
-        "5.2 (2)",
-        "Somewhat slower than TDRC and TD at first",
-        slower_at_first("boyan", *TD_LIKE),
+        "boyan-slow-start", "5.2 (2)", "Somewhat slower than TDRC and TD at first", slower_at_first("boyan", *TD_LIKE)
     ),
     Claim(
-        "boyan-grows",
-        "5.2 (3)",
-        "The advantage over GTD2 grows with p",
-        grows("boyan", "gtd2", tunings=TUNED_WIDELY),
+        "boyan-grows", "5.2 (3)", "The advantage over GTD2 grows with p", grows("boyan", "gtd2", tunings=TUNED_WIDELY)
     ),
     Claim(
-        "boyan-grows-tdc",
-        "5.2 (3)",
-        "The advantage over TDC grows with p",
-        grows("boyan", "tdc", tunings=TUNED_WIDELY),
+        "boyan-grows-tdc", "5.2 (3)", "The advantage over TDC grows with p", grows("boyan", "tdc", tunings=TUNED_WIDELY)
     ),
     Claim(
         "boyan-tapered",

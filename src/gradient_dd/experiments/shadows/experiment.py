@@ -141,7 +141,7 @@ def tables(job: Job, evidence: ShadowEvidence) -> dict[str, str]:
     return {"shadows-trial": csv_text(SUMMARY, rows)}
 
 
-def pictures(job: Job, evidence: ShadowEvidence) -> list[Picture]:
+def late_pictures(job: Job, evidence: ShadowEvidence, verdicts: list[ClaimVerdict]) -> list[Picture]:
     """Return the four pictures."""
     made = (
         partial(draw.draw_plane, evidence.tables),
@@ -168,7 +168,7 @@ EXPERIMENT = Experiment(
     judge,
     tables,
     content,
-    pictures=pictures,
+    late_pictures=late_pictures,
     columns={"statement": "statement", "verdict": "verdict", "measured": "finding"},
     folder="experiments/shadows",
 )

@@ -45,12 +45,7 @@ def draw(folder: Path) -> None:
             axes = sheet.axes(0, place)
             heights.append(max(exact_line(axes, column, alpha, number) for number, alpha in enumerate(ALPHAS)))
             depths.append(flow_lines(axes, column.task))
-            axes.set(
-                title=column.title,
-                xlabel="κα",
-                yscale="log",
-                xlim=(0, column.largest),
-            )
+            axes.set(title=column.title, xlabel="κα", yscale="log", xlim=(0, column.largest))
             if place == 0:
                 axes.set_ylabel("rate, relative to that of TD")
         for axes in sheet.canvas.axes:
