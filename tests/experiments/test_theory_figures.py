@@ -5,7 +5,7 @@ import pytest
 
 from gradient_dd import LEARNERS, BadRequestError, tasks
 from gradient_dd.experiments.drawing import draw_drawing
-from gradient_dd.experiments.paper.drawings import baird_frozen_mode, expected_runs, stability_maps
+from gradient_dd.experiments.paper.drawings import baird, expected_runs, maps
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.theory import expected_run, rate
 from gradient_dd.theory.bias import steady_state_bias
@@ -19,7 +19,7 @@ GRADIENT_DD = LEARNERS["gradient_dd"]
 
 
 def stability_maps_of(task):
-    return [stability_maps.Plane("walk, m = 3", task, "kappa", (0.1, 10), (0.01, 4), 8, squares=True)]
+    return [maps.Plane("walk, m = 3", task, "kappa", (0.1, 10), (0.01, 4), 8, squares=True)]
 
 
 SMALLER = {  # what makes drawings take seconds
@@ -35,7 +35,7 @@ SMALLER = {  # what makes drawings take seconds
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_every_drawing_draws_the_same_bytes_each_time(name, tmp_path, monkeypatch):
     for constant, value in SMALLER.get(name, {}).items():
-        monkeypatch.setattr(f"gradient_dd.experiments.paper.drawings.{name.replace('-', '_')}.{constant}", value)
+        monkeypatch.setattr(f"{DRAWINGS[name].drawn_by.partition(':')[0]}.{constant}", value)
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         folder.mkdir()
@@ -100,7 +100,7 @@ def test_bad_planes_are_one_sentence():
 
 def test_colours_reach_the_edge_and_hide_nothing():
     rates = np.array([[3.0, 2, -1, -1, -1, 4], [-1, -1, -1, -1, -1, -1], [1, 1, 1, 1, 1, -1], [5, 5, 5, 5, 5, 5]])
-    shown = stability_maps.up_to_the_edge(rates).filled(0)
+    shown = maps.up_to_the_edge(rates).filled(0)
     assert shown.tolist() == [[3, 2, 2, 2, 0, 4], [0] * 6, [1] * 6, [5] * 6]
 
 
@@ -130,13 +130,13 @@ def test_the_mean_comes_to_rest_where_it_is_said_to():
 @pytest.mark.parametrize("start", [None, 3])
 def test_the_frozen_mode_predicts_what_runs_end_with(start, monkeypatch):
     """After many steps only the slow mode is left: the mean and sampled runs end where its left eigenvector says."""
-    monkeypatch.setattr(baird_frozen_mode, "STEPS", 100_000)
+    monkeypatch.setattr(baird, "STEPS", 100_000)
     task = tasks.baird(8, start_seed=start)
-    chosen = baird_frozen_mode.settings_of("Gradient-DD, κ = 4", np.array([0.001, 0.004]))
-    predicted = baird_frozen_mode.predicted(tasks.baird(8), chosen, task.initial_weights[None, :])[0]
+    chosen = baird.settings_of("Gradient-DD, κ = 4", np.array([0.001, 0.004]))
+    predicted = baird.predicted(tasks.baird(8), chosen, task.initial_weights[None, :])[0]
     for setting, share in zip(chosen, predicted, strict=True):
         operator = MeanOperator(task, setting)
         last = np.linalg.matrix_power(operator.matrix().toarray(), 100_000) @ operator.start().mean.ravel()
         w = last.reshape(operator.shape)[:, operator.maps.part("w")].sum(axis=0)
         assert task.rmsve(w) / task.rmsve(task.initial_weights) == pytest.approx(share, rel=1e-3)
-    assert predicted == pytest.approx(baird_frozen_mode.sampled(task, chosen), rel=0.15)
+    assert predicted == pytest.approx(baird.sampled(task, chosen), rel=0.15)

@@ -13,6 +13,7 @@ insensitive  worst over best value of a parameter below 2; both are found on the
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,19 +27,39 @@ from gradient_dd.studies.checked import checked_costs
 from gradient_dd.studies.statistics import DRAWS, Interval, ratio_interval, resamples
 from gradient_dd.studies.store import Store
 
-LOWER, AS_GOOD, INSENSITIVE = 1.0, 1.25, 2.0  # bounds of ratios
+AS_GOOD, INSENSITIVE = 1.25, 2.0  # bounds of ratios
 WITHIN = 2.0  # times the best error: what counts as a good step size
 NEGLIGIBLE = 1.1  # times the cost of GTD2
+FOR_SPEED = ("area", "last100")  # tuned for speed, and for the end
 
-LOWER_WORDS = "lower: ratio of errors below 1"
-LOWER_ALL = "lower error over all episodes, tuned for it and for the end"
-AS_GOOD_WORDS = "as good: ratio of errors below 1.25"
-AS_GOOD_ALL = "as good over all episodes, tuned for it and for the end"
-SLOWER_FIRST = "higher error over the first twentieth, tuned for speed and for the end"
-GROWS = "the ratio grows from each size to the next"
-SPEED_GROWS = "the ratio over all episodes grows from each size to the next"
-ENDS_GROW = "the ratio grows from the smallest size to the largest"
-BEST_KAPPA = "as good as the best κ: ratio below 1.25"
+
+class Criterion(NamedTuple):
+    """What must hold of the ratio of two learners' errors: on which side of a bound, by which measure, tuned for what.
+
+    `together` names one judgement for all that is tuned for; without a name each goal has a judgement of its own.
+    """
+
+    words: str
+    side: str = "below"
+    bound: float = 1.0
+    measure: str = "last100"
+    tuned_for: tuple[str, ...] = ("last100",)
+    together: str = ""
+
+
+LOWER = Criterion("lower: ratio of errors below 1")
+FASTER = Criterion("lower error over all episodes, tuned for it and for the end", measure="area", tuned_for=FOR_SPEED)
+AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
+AS_FAST_AS = Criterion(
+    "as good over all episodes, tuned for it and for the end", bound=AS_GOOD, measure="area", tuned_for=FOR_SPEED
+)
+SLOWER_AT_FIRST = Criterion(
+    "higher error over the first twentieth, tuned for speed and for the end", "above", 1.0, "early", FOR_SPEED
+)
+BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD)
+GROWS = Criterion("the ratio grows from each size to the next", "above")
+SPEED_GROWS = Criterion("the ratio over all episodes grows from each size to the next", "above", 1.0, "area", FOR_SPEED)
+ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
 
 LEARNERS = ("td", "tdrc", "gtd2", "tdc", "gradient_dd", "natural_gtd2", "natural_tdc")
 WHOLE = {learner: Line(NAMES[learner], learner) for learner in LEARNERS}
@@ -59,7 +80,6 @@ TUNINGS = {  # what is appended to the name of the study, and the line of each l
 }
 BOTH = (MAIN, ALIKE)
 THREE = (MAIN, PLAIN, ALIKE)
-FOR_SPEED = ("area", "last100")  # tuned for speed, and for the end
 
 ByStudy = dict[str, StudyEvidence]
 
@@ -71,82 +91,42 @@ def tuned_ways(evidence: ByStudy, study: str, tunings: tuple[str, ...]) -> Itera
         yield tuning, evidence[study + suffix], lines
 
 
-def versus(
-    study: str,
-    rivals: tuple[str, ...],
-    side: str = "below",
-    bound: float = LOWER,
-    *,
-    measure: str = "last100",
-    tuned_for: tuple[str, ...] = ("last100",),
-    tunings: tuple[str, ...] = BOTH,
-    together: str = "",
-    words: str = LOWER_WORDS,
-) -> Ask:
-    """Return the questions whether Gradient-DD over each rival is on a side of a bound, on every case of a study.
-
-    `together` names one judgement for all that is tuned for; without a name each goal has a judgement of its own.
-    """
+def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: tuple[str, ...] = BOTH) -> Ask:
+    """Return the questions whether Gradient-DD over each rival meets a criterion, on every case of a study."""
 
     def questions(evidence: ByStudy) -> list[Question]:
         found = []
         for tuning, one, lines in tuned_ways(evidence, study, tunings):
-            for goal in tuned_for:
+            for goal in criterion.tuned_for:
                 for case in one.cases:
                     ours = one.choose(case, lines["gradient_dd"], goal)
                     for rival in rivals:
-                        pair = Pair(ours, one.choose(case, lines[rival], goal), measure)
-                        asked = Question("ratio", (pair,), side, bound, tuning=tuning, tuned_for=together or goal)
-                        found.append(asked)
+                        pair = Pair(ours, one.choose(case, lines[rival], goal), criterion.measure)
+                        found.append(ratio(pair, criterion, tuning, goal))
         return found
 
-    return Ask(words, (study,), questions)
+    return Ask(criterion.words, (study,), questions)
 
 
-def lower_than(study: str, *rivals: str, tunings: tuple[str, ...] = THREE) -> Ask:
-    """Ask whether Gradient-DD ends lower than rivals."""
-    return versus(study, rivals, tunings=tunings)
+def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "last100") -> Question:
+    """Return the question whether the ratio of a pair meets a criterion."""
+    tuned_for = criterion.together or goal
+    return Question("ratio", (pair,), criterion.side, criterion.bound, tuning=tuning, tuned_for=tuned_for)
 
 
-def faster_than(study: str, *rivals: str, tunings: tuple[str, ...] = BOTH) -> Ask:
-    """Ask whether the error over all episodes is lower, with settings tuned for that and with those for the end."""
-    return versus(study, rivals, measure="area", tuned_for=FOR_SPEED, tunings=tunings, words=LOWER_ALL)
-
-
-def as_good_as(study: str, *rivals: str) -> Ask:
-    """Ask whether Gradient-DD ends as good as rivals."""
-    return versus(study, rivals, bound=AS_GOOD, words=AS_GOOD_WORDS)
-
-
-def as_fast_as(study: str, *rivals: str) -> Ask:
-    """Ask whether Gradient-DD is as good over all episodes, tuned for that and for the end."""
-    return versus(study, rivals, bound=AS_GOOD, measure="area", tuned_for=FOR_SPEED, words=AS_GOOD_ALL)
-
-
-def slower_at_first(study: str, *rivals: str) -> Ask:
-    """Ask whether the error over the first twentieth is higher, tuned for speed and for the end."""
-    return versus(study, rivals, "above", measure="early", tuned_for=FOR_SPEED, words=SLOWER_FIRST)
-
-
-def grows(
-    study: str,
-    *rivals: str,
-    measure: str = "last100",
-    tuned_for: tuple[str, ...] = ("last100",),
-    tunings: tuple[str, ...] = BOTH,
-    words: str = GROWS,
-) -> Ask:
-    """Ask whether rival / Gradient-DD grows from each size to the next; with ENDS_GROW, from the first to the last."""
+def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tunings: tuple[str, ...] = BOTH) -> Ask:
+    """Return the questions whether rival / Gradient-DD grows from each size to the next, or from first to last."""
 
     def questions(evidence: ByStudy) -> list[Question]:
         found = []
         for tuning, one, lines in tuned_ways(evidence, study, tunings):
             cases = sorted(one.cases, key=one.size)
-            steps = [(cases[0], cases[-1])] if words == ENDS_GROW else list(pairwise(cases))
-            for goal in tuned_for:
+            steps = [(cases[0], cases[-1])] if criterion is ENDS_GROW else list(pairwise(cases))
+            for goal in criterion.tuned_for:
                 for rival in rivals:
+                    both = lines["gradient_dd"], lines[rival]
                     pairs = {
-                        case: Pair(*(one.choose(case, lines[name], goal) for name in ("gradient_dd", rival)), measure)
+                        case: Pair(*(one.choose(case, line, goal) for line in both), criterion.measure)
                         for case in cases
                     }
                     found += [
@@ -155,18 +135,13 @@ def grows(
                     ]
         return found
 
-    return Ask(words, (study,), questions)
+    return Ask(criterion.words, (study,), questions)
 
 
-def speed_grows(study: str, *rivals: str) -> Ask:
-    """Ask whether the advantage over all episodes grows with the size."""
-    return grows(study, *rivals, measure="area", tuned_for=FOR_SPEED, words=SPEED_GROWS)
-
-
-def together(*asks: Ask, words: str = "") -> Ask:
-    """Return all the questions of several, with the criterion of the first unless another is given."""
+def together(*asks: Ask) -> Ask:
+    """Return all the questions of several, with the criterion of the first."""
     studies = tuple(dict.fromkeys(study for ask in asks for study in ask.studies))
-    return Ask(words or asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask(evidence)])
+    return Ask(asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask(evidence)])
 
 
 def values_of(parameter: str, values: tuple[float, ...], rho_mode: str = "R") -> tuple[Line, ...]:
@@ -203,9 +178,9 @@ def one_is_good(study: str, lines: tuple[Line, ...]) -> Ask:
 
     def questions(evidence: ByStudy) -> list[Question]:
         found = evidence[study]
-        return [Question("ratio", (one_over_best(found, case, lines),), "below", AS_GOOD) for case in found.cases]
+        return [ratio(one_over_best(found, case, lines), BEST_KAPPA) for case in found.cases]
 
-    return Ask(BEST_KAPPA, (study,), questions)
+    return Ask(BEST_KAPPA.words, (study,), questions)
 
 
 def one_over_best(found: StudyEvidence, case: str, lines: tuple[Line, ...]) -> Pair:
@@ -281,10 +256,10 @@ def tapered_over_constant(tapered: str, constant: str) -> Ask:
             for case in second.cases:
                 ours = first.choose(case, replace(line, label="Gradient-DD, tapered"))
                 theirs = second.choose(case, replace(line, label="Gradient-DD, constant"))
-                found.append(Question("ratio", (Pair(ours, theirs, "last100"),), "below", LOWER, tuning=tuning))
+                found.append(ratio(Pair(ours, theirs, "last100"), LOWER, tuning))
         return found
 
-    return Ask(LOWER_WORDS, (tapered, constant), questions)
+    return Ask(LOWER.words, (tapered, constant), questions)
 
 
 def as_good_as_natural(walk: str, natural: str) -> Ask:
@@ -297,20 +272,20 @@ def as_good_as_natural(walk: str, natural: str) -> Ask:
                 ours = one.choose(case, lines["gradient_dd"])
                 for learner in ("natural_gtd2", "natural_tdc"):
                     pair = Pair(ours, other.choose(case, WHOLE[learner]), "last100")
-                    found.append(Question("ratio", (pair,), "below", AS_GOOD, tuning=tuning))
+                    found.append(ratio(pair, AS_GOOD_AS, tuning))
         return found
 
-    return Ask(AS_GOOD_WORDS, (walk, natural), questions)
+    return Ask(AS_GOOD_AS.words, (walk, natural), questions)
 
 
 def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
     """Ask whether Gradient-DD is lower than TD, by what is tuned for, and over all episodes if tuned for the end."""
     tuned_for_it = [
-        versus(study, ("td",), measure=measure, tuned_for=(measure,), together="what is measured")
-        for study in studies
+        Criterion(words, measure=measure, tuned_for=(measure,), together="what is measured")
         for measure in ("last100", "area")
     ]
-    return together(*tuned_for_it, *(versus(study, ("td",), measure="area") for study in studies), words=words)
+    asks = [versus(study, ("td",), criterion) for study in studies for criterion in tuned_for_it]
+    return together(*asks, *(versus(study, ("td",), Criterion(words, measure="area")) for study in studies))
 
 
 def costs_as_much(*studies: str) -> Ask:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from gradient_dd.experiments.claims import Ask
-from gradient_dd.experiments.paper.asking import AS_GOOD, BEST_KAPPA, LOWER_WORDS, ByStudy, one_over_best, values_of
+from gradient_dd.experiments.paper.asking import AS_GOOD, BEST_KAPPA, LOWER, ByStudy, one_over_best, values_of
 from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS
 from gradient_dd.experiments.tuning import StudyEvidence
 from gradient_dd.experiments.verdicts import ALIKE, MAIN, ClaimVerdict, Judgement, Pair, Question
@@ -120,13 +120,13 @@ def kappa_one_is_good(reading: Reading, case: str) -> list[Question]:
 
 
 TD_DIVERGES = on_baird("no step size ends below the first error", shares("above", 1.0, TD), ("R",))
-IS_BETTER = on_baird(LOWER_WORDS, is_better)
+IS_BETTER = on_baird(LOWER.words, is_better)
 TDRC_IS_UNSTABLE = on_baird("no step size halves the first error", shares("above", HALF, TDRC), ("R",), True)
 OTHERS_STAY_ABOVE_ZERO = on_baird(
     "end above 1/1000 of the first error", shares("above", ZERO, GTD2, TDC, TDRC), long=True
 )
 REACHES_ZERO = on_baird("ends below 1/1000 of the first error", shares("below", ZERO, DD), long=True)
-KAPPA_ONE_IS_GOOD = on_baird(BEST_KAPPA, kappa_one_is_good)
+KAPPA_ONE_IS_GOOD = on_baird(BEST_KAPPA.words, kappa_one_is_good)
 
 
 class Cell(NamedTuple):

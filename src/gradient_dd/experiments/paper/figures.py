@@ -49,7 +49,7 @@ ON_BAIRD = (
 )
 
 DRAWN_IN = "gradient_dd.experiments.paper.drawings"
-STATES = f"{DRAWN_IN}.state_diagram:state_diagram"  # stands above the figure of Baird
+STATES = f"{DRAWN_IN}.baird:state_diagram"  # stands above the figure of Baird
 DIPS = "constant step sizes, fixed horizon: a tiny α can look best because its error is passing through a dip (TDC)"
 
 FIGURES = {
@@ -74,7 +74,7 @@ FIGURES = {
             "baird",
             ON_BAIRD,
             remark=DIPS,
-            header=f"{DRAWN_IN}.state_diagram:state_diagram",
+            header=f"{DRAWN_IN}.baird:state_diagram",
         ),
     )
 }
@@ -99,7 +99,7 @@ DRAWINGS = {
             "draws, which the theorem assumes, below along trajectories, as every experiment of the paper has them. "
             "Hatched: the mean diverges. Left of the dashed line the variance of the weights stays bounded too, and "
             "that is the limit that matters in practice. On the walk trajectories are faster, and unstable earlier.",
-            f"{DRAWN_IN}.stability_maps:draw",
+            f"{DRAWN_IN}.maps:draw_stability_maps",
         ),
         Drawing(
             "rates",
@@ -108,7 +108,7 @@ DRAWINGS = {
             "(dashed) Gradient-DD is no faster than GTD2; along trajectories (solid) it leaves GTD2 and approaches TD "
             "as κα grows, and the more so the longer the walk. Dotted: what its effective matrix says to first order. "
             "A line ends where the mean becomes unstable.",
-            f"{DRAWN_IN}.rates:draw",
+            f"{DRAWN_IN}.rates:draw_rates",
         ),
         Drawing(
             "gtd2-to-td",
@@ -116,7 +116,7 @@ DRAWINGS = {
             "The rate of Gradient-DD along trajectories, relative to that of TD at the same step size. Tabular, it is "
             "that of GTD2 at κα = 0 and about that of TD at κα = 1. With features that states share it gains a few "
             "times over GTD2 and remains far below TD. Crosses: the mean becomes unstable.",
-            f"{DRAWN_IN}.gtd2_to_td:draw",
+            f"{DRAWN_IN}.rates:draw_gtd2_to_td",
         ),
         Drawing(
             "safety",
@@ -124,7 +124,7 @@ DRAWINGS = {
             "Tasks on which TD diverges. With independent draws Gradient-DD is as safe as GTD2, up to κα‖x‖² of about "
             "1 and more. Along trajectories it takes over TD's instability on random tasks, often at a small κα; on "
             "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
-            f"{DRAWN_IN}.safety:draw",
+            f"{DRAWN_IN}.maps:draw_safety",
         ),
         Drawing(
             "baird-frozen-mode",
@@ -133,7 +133,7 @@ DRAWINGS = {
             "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the error "
             "at the end is its part of the first weights. From the paper's first weights Gradient-DD meets a step size "
             "at which that part is zero, and seems to converge; from the random ones shown it meets none.",
-            f"{DRAWN_IN}.baird_frozen_mode:draw",
+            f"{DRAWN_IN}.baird:draw_frozen_mode",
         ),
         Drawing(
             "expected-runs",

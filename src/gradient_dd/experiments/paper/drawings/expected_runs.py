@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 from gradient_dd import tasks
 from gradient_dd.arrays import Array
@@ -12,7 +11,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.experiments.paper.figures import DRAWINGS
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.report.canvas import Sheet, plain_numbers, styled, thousands
+from gradient_dd.report.canvas import drawn, key, plain_numbers, thousands
 from gradient_dd.report.figure import BLACK, ORANGE, RED
 from gradient_dd.theory import expected_run
 
@@ -29,15 +28,16 @@ def draw(folder: Path) -> None:
     """Draw into folder/expected-runs.svg and .png."""
     task = tasks.random_walk(N_STATES)
     settings = [LEARNERS[name].setting(alpha=ALPHA) for name in LINES]
-    with styled():
-        sheet = Sheet(2, (3.2,), width=3.9, legend_rows=2)
+    at = EVERY * np.arange(1, STEPS // EVERY + 1)
+    words = f"random walk, m = {N_STATES}, tabular; constant α = {ALPHA:g}, ζ = 1; {RUNS} sampled runs, seed 0"
+    texts = DRAWINGS["expected-runs"].title, words
+    with drawn(folder, "expected-runs", texts, keys, 3, columns=2, heights=(3.2,), width=3.9) as sheet:
         panels = [sheet.axes(0, column) for column in range(2)]
         for axes, (sampling, title) in zip(panels, SAMPLINGS.items(), strict=True):
             of_mean, of_runs, noise = sampled(task, settings, sampling)
             for place, (setting, (_, colour, width)) in enumerate(zip(settings, LINES.values(), strict=True)):
                 exact = expected_run(task, setting, STEPS, sampling=sampling)
                 axes.plot(exact.steps, exact.errors, color=colour, linewidth=width)
-                at = EVERY * np.arange(1, STEPS // EVERY + 1)
                 axes.plot(at, of_mean[:, place], "o", color=colour, markersize=3.5, markerfacecolor="white")
                 axes.plot(at, of_runs[:, place], color=colour, linewidth=0.8, alpha=0.6)
             axes.axhspan(1e-9, noise.max(), color="#bbbbbb", alpha=0.35, linewidth=0)
@@ -47,10 +47,6 @@ def draw(folder: Path) -> None:
             thousands(axes.xaxis)
             plain_numbers(axes.yaxis)
         panels[0].set_ylabel("RMS error of the values")
-        words = f"random walk, m = {N_STATES}, tabular; constant α = {ALPHA:g}, ζ = 1; {RUNS} sampled runs, seed 0"
-        sheet.say(DRAWINGS["expected-runs"].title, words)
-        sheet.legend(keys(), 3)
-        sheet.save(folder, "expected-runs")
 
 
 def sampled(task: tasks.Task, settings: list[Setting], sampling: str) -> tuple[Array, Array, Array]:
@@ -76,11 +72,11 @@ def errors(task: tasks.Task, weights: Array) -> Array:
 
 def keys() -> list[Any]:
     """Return the entries of the legend, column by column."""
-    lines = [Line2D([], [], color=colour, linewidth=width, label=label) for label, colour, width in LINES.values()]
-    look: dict[str, Any] = {"color": "#555555", "markerfacecolor": "white"}
+    lines = [key(label, colour, width=width) for label, colour, width in LINES.values()]
+    look: dict[str, Any] = {"colour": "#555555", "markerfacecolor": "white"}
     kinds = [
-        Line2D([], [], label="error of the exact mean weights", linewidth=1.5, **look),
-        Line2D([], [], label="… of the mean of sampled weights", marker="o", linestyle="", **look),
-        Line2D([], [], label="mean error of single runs", linewidth=0.8, **look),
+        key("error of the exact mean weights", width=1.5, **look),
+        key("… of the mean of sampled weights", style="", marker="o", **look),
+        key("mean error of single runs", width=0.8, **look),
     ]
     return [entry for pair in zip(lines, kinds, strict=True) for entry in pair]
