@@ -12,8 +12,7 @@ from gradient_dd.cli.group import cli
 from gradient_dd.errors import GradientDDError
 from gradient_dd.experiments.experiment import SCALE, STORE, Scale, holds
 from gradient_dd.experiments.family.experiment import EXPERIMENT, family_experiment
-from gradient_dd.experiments.family.grids import SETTINGS
-from gradient_dd.experiments.family.problems import Problem
+from gradient_dd.experiments.family.problems import SETTINGS, Problem
 from gradient_dd.experiments.family.trials import Trial, read_trials, trials_text
 from gradient_dd.experiments.running import Made, reproduce, rewrite
 from gradient_dd.studies import task
@@ -29,7 +28,7 @@ def tiny(tmp_path_factory):
     """Return a tiny comparison and the folder it is in."""
     folder = tmp_path_factory.mktemp("family")
     with pytest.MonkeyPatch.context() as patch:  # kernels without a trace only: half as much to compile
-        patch.setattr("gradient_dd.experiments.family.grids.LAMBDAS", (0.0,))
+        patch.setattr("gradient_dd.experiments.family.problems.LAMBDAS", (0.0,))
         patch.setattr("gradient_dd.experiments.family.experiment.EXPERIMENT", SMALL)  # for `rewrite`
         yield reproduce(SMALL, (), folder, Scale(2), workers=2), folder
 

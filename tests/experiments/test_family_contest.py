@@ -8,13 +8,11 @@ from gradient_dd.engine.reference import run
 from gradient_dd.experiments.experiment import Scale
 from gradient_dd.experiments.family import published
 from gradient_dd.experiments.family.contest import MEASURES, Contest, Entrant, trace_length
-from gradient_dd.experiments.family.grids import SETTINGS, grids_of
 from gradient_dd.experiments.family.ledger import AT_LAMBDAS, WITH_DD, agreement
 from gradient_dd.experiments.family.ledger import judge as judge_contest
-from gradient_dd.experiments.family.problems import PROBLEMS
+from gradient_dd.experiments.family.problems import PROBLEMS, SETTINGS, grids_of
 from gradient_dd.experiments.family.standings import conclusions, effects, mean_ranks, standings
-from gradient_dd.experiments.family.trials import Trial, fixed_points, projected_errors
-from gradient_dd.experiments.family.two_samples import area_of_pgtd2
+from gradient_dd.experiments.family.trials import Trial, area_of_pgtd2, fixed_points, projected_errors
 from gradient_dd.experiments.tuning import ErrorTable
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import build

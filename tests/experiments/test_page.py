@@ -6,8 +6,8 @@ from html import escape
 import pandas as pd
 import pytest
 
-from gradient_dd.experiments.paper.answer import forests, headline, hero
 from gradient_dd.experiments.paper.baird import matrix_of, reading_name
+from gradient_dd.experiments.paper.experiment import forests, headline, hero
 from gradient_dd.experiments.verdicts import ALIKE, MAIN, ClaimVerdict, Comparison, Judgement
 from gradient_dd.studies.statistics import EXPLODED
 from gradient_dd.tasks import random_walk

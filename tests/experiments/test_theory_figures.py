@@ -5,7 +5,7 @@ import pytest
 
 from gradient_dd import LEARNERS, BadRequestError, tasks
 from gradient_dd.experiments.drawing import draw_drawing
-from gradient_dd.experiments.paper.drawings import baird, expected_runs, maps
+from gradient_dd.experiments.paper.drawings import baird, maps, rates
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.theory import expected_run, rate
 from gradient_dd.theory.bias import steady_state_bias
@@ -105,11 +105,11 @@ def test_colours_reach_the_edge_and_hide_nothing():
 
 
 def test_sampled_means_lie_about_the_exact_ones(monkeypatch):
-    monkeypatch.setattr(expected_runs, "RUNS", 400)
-    task, settings = tasks.random_walk(5), [LEARNERS[name].setting(alpha=0.2) for name in expected_runs.LINES]
-    of_mean, of_runs, noise = expected_runs.sampled(task, settings, "trajectory")
+    monkeypatch.setattr(rates, "RUNS", 400)
+    task, settings = tasks.random_walk(5), [LEARNERS[name].setting(alpha=0.2) for name in rates.RUN_LINES]
+    of_mean, of_runs, noise = rates.sampled(task, settings, "trajectory")
     for place, chosen in enumerate(settings):
-        exact = expected_run(task, chosen, expected_runs.STEPS, points=[expected_runs.EVERY]).errors[0]
+        exact = expected_run(task, chosen, rates.STEPS, points=[rates.EVERY]).errors[0]
         assert of_mean[0, place] == pytest.approx(exact, abs=4 * noise[place])
     assert (of_runs >= of_mean).all(), "by convexity"
 

@@ -9,7 +9,7 @@ import pytest
 from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.learners import Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
-from gradient_dd.report.interactive import study_data
+from gradient_dd.report.page import study_data
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.export import write_frame
 from gradient_dd.studies.frames import run_frame, summary_frame

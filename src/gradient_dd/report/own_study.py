@@ -9,9 +9,9 @@ from gradient_dd.errors import Words, must
 from gradient_dd.learners import Rule
 from gradient_dd.report.figure import BLACK, BLUE, GREEN, NAMES, ORANGE, PURPLE, RED, SKY, YELLOW, Figure, Line
 from gradient_dd.report.page import Shown, figure_facts, render, setting_text
-from gradient_dd.report.panels import panels_of
+from gradient_dd.report.panels import panels_of, title_of
 from gradient_dd.report.stored_study import stored_results
-from gradient_dd.report.study_figure import draw, scale, title_of
+from gradient_dd.report.study_figure import draw, scale
 from gradient_dd.studies import Study, statistics
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.selection import places, tuned

@@ -13,8 +13,8 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
 from gradient_dd.report.canvas import BARE, TOP, Sheet, drawn, plain_numbers, save_svg, styled, thousands
-from gradient_dd.report.figure import MARKERS, STRONG, SYMBOLS, Figure, Line
-from gradient_dd.report.panels import LineData, Panel
+from gradient_dd.report.figure import MARKERS, STRONG, Figure, Line
+from gradient_dd.report.panels import LineData, Panel, title_of
 from gradient_dd.studies import Study
 from gradient_dd.studies.statistics import EXPLODED
 from gradient_dd.tasks import Task
@@ -22,7 +22,6 @@ from gradient_dd.tasks import Task
 with extra("report"):
     from matplotlib.lines import Line2D
 
-RATIOS = {"paper": "printed", "standard": "usual"}  # of Baird's counterexample
 STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: of a line in the strip of explosions, and below the strip
 SPARSE = 16  # points of a curve from one marker to the next
 EXPLAINED = f"✕ above the axes: exploded, a mean beyond {EXPLODED:g} × the first error or infinite"
@@ -134,15 +133,6 @@ def scale(study: Study) -> str:
     length = f"{study.episodes:,} episodes" if study.episodes else f"{study.steps:,} steps"
     sampling = "on trajectories" if study.sampling == "trajectory" else "on independent transitions"
     return f"{study.runs} runs of {length} {sampling}, {study.schedule} step size, seed {study.seed}"
-
-
-def title_of(task: Task) -> str:
-    """Return a panel's title, e.g. "m = 20"."""
-    first = next(iter(task.parameters.values()), task.n_states)
-    title = f"{SYMBOLS.get(task.name, 'size')} = {first}"
-    if task.name == "baird":
-        title += f", {RATIOS[task.parameters.get('ratios', 'standard')]} ratios"
-    return title + (", linear features" if task.parameters.get("features") == "linear" else "")
 
 
 def strip_height(panels: list[Panel]) -> float:

@@ -12,8 +12,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.experiments.experiment import Job
-from gradient_dd.experiments.family.grids import TRACE_LENGTHS, WITH_DD, grids_of
-from gradient_dd.experiments.family.problems import Problem
+from gradient_dd.experiments.family.problems import TRACE_LENGTHS, WITH_DD, Problem, grids_of
 from gradient_dd.experiments.family.trials import Trial
 from gradient_dd.experiments.tuning import ErrorTable, Evidence, as_grid
 from gradient_dd.learners import LEARNERS, Setting

@@ -10,8 +10,7 @@ from gradient_dd.experiments.family.contest import Contest, hold_contest
 from gradient_dd.experiments.family.figures import late_pictures
 from gradient_dd.experiments.family.ledger import judge
 from gradient_dd.experiments.family.problems import FULL, PROBLEMS, Problem
-from gradient_dd.experiments.family.standings import Standing, conclusions, effects, standings
-from gradient_dd.experiments.family.tables import tables
+from gradient_dd.experiments.family.standings import Standing, conclusions, effects, standings, tables
 from gradient_dd.experiments.family.trials import all_trials, read_trials, trials_text
 from gradient_dd.experiments.verdicts import ClaimVerdict
 from gradient_dd.learners import LEARNERS

@@ -14,7 +14,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.experiments.claims import Ask, Claim
 from gradient_dd.experiments.family import published
 from gradient_dd.experiments.family.contest import Contest, Entrant
-from gradient_dd.experiments.family.grids import WITH_DD
+from gradient_dd.experiments.family.problems import WITH_DD
 from gradient_dd.experiments.family.trials import fixed_point_name
 from gradient_dd.experiments.verdicts import ClaimVerdict, Question, exactly
 from gradient_dd.learners import LEARNERS

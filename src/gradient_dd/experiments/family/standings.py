@@ -1,20 +1,34 @@
-"""Standings: how every learner did on every problem, from the shown runs; and what that says, in sentences."""
+"""Standings: how every learner did on every problem, from the shown runs; what that says, in sentences; and all tables.
 
-from collections.abc import Callable
+standings.csv      a row for each problem and learner: its tuned setting, error on the shown runs, rank, ratio
+tuning-NAME.csv    of a problem: every setting on the tuning runs
+shown-NAME.csv     of a problem: the selected settings, run by run, on the shown runs
+trials.csv         the trials beside the studies, number by number; a report is written again from it
+"""
+
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.experiments.claims import first_upper
-from gradient_dd.experiments.family.contest import Contest, Entrant
-from gradient_dd.experiments.family.grids import WITH_DD
+from gradient_dd.experiments.experiment import Job, csv_text
+from gradient_dd.experiments.family.contest import MEASURES, Contest, Entrant, trace_length
+from gradient_dd.experiments.family.problems import WITH_DD
 from gradient_dd.experiments.tuning import edge
 from gradient_dd.experiments.verdicts import ClaimVerdict, Comparison
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.studies.statistics import Interval, has_exploded, ratio_interval
+from gradient_dd.studies.checked import checked_costs
+from gradient_dd.studies.statistics import Interval, estimate, has_exploded, ratio_interval
+from gradient_dd.studies.store import Store
 
 LITTLE = 0.01  # a change of the error whose whole interval is smaller is called little, whatever its sign
+TIMED = ("collision", "walk-19", "random-mdp")  # problems whose costs are shown: few and many features, dense ones
+MOST_TIMED = 5  # runs
+SETTING = "learner lam setting"
+TUNING = f"{SETTING} runs area_mean area_sem last100_mean last100_sem exploded_runs"
+STANDINGS = "problem learner setting mean sem rank ratio low high diverged_runs exploded_settings settings edge"
 
 
 class Standing(NamedTuple):
@@ -156,3 +170,51 @@ def named(comparisons: list[Comparison]) -> str:
 def listed(comparisons: list[Comparison]) -> str:
     """Return problems with their ratios and intervals."""
     return ", ".join(f"{one.task} ({one.estimate:.2f} × [{one.low:.2f}, {one.high:.2f}])" for one in comparisons)
+
+
+def tables(job: Job, contest: Contest) -> dict[str, str]:
+    """Return all tables by name; that of the trials is written as soon as they are made."""
+    ranked = ((*one[:2], str(one.setting), *one[3:6], *one.ratio, *one[7:]) for one in standings(contest))
+    found = {"standings": csv_text(STANDINGS, ranked)}
+    for problem in contest.problems:
+        name, runs = problem.name, problem.runs_to_show(job.scale)
+        found[f"tuning-{name}"] = csv_text(TUNING, tuning_rows(contest, name))
+        found[f"shown-{name}"] = csv_text(f"{SETTING} run area last100", shown_rows(contest, name, runs))
+    return found
+
+
+def facts(setting: Setting) -> tuple[Any, ...]:
+    """Return the columns that tell which setting a row is of."""
+    return setting.rule.name, trace_length(setting), str(setting)
+
+
+def tuning_rows(contest: Contest, problem: str) -> Iterable[tuple[Any, ...]]:
+    """Yield a row for each setting."""
+    settings, areas = contest.table(problem, "area")
+    folded = [estimate(contest.table(problem, measure).errors) for measure in MEASURES]
+    gone = has_exploded(areas, contest.first[problem]).sum(axis=1)
+    for place, setting in enumerate(settings):
+        measured = [value for one in folded for value in (one.mean[place], one.sem[place])]
+        yield *facts(setting), areas.shape[1], *measured, gone[place]
+
+
+def shown_rows(contest: Contest, problem: str, runs: range) -> Iterable[tuple[Any, ...]]:
+    """Yield a row for each selected setting and run."""
+    errors = [contest.table(problem, measure, fresh=True).errors for measure in MEASURES]
+    for place, setting in enumerate(contest.table(problem, "area", fresh=True).settings):
+        for number, run in enumerate(runs):
+            yield *facts(setting), run, *(some[place, number] for some in errors)
+
+
+def costs_of(job: Job, contest: Contest) -> dict[str, dict[str, float]]:
+    """Return by problem and learner the nanoseconds of an update, the median over the first tuning runs."""
+    found: dict[str, dict[str, float]] = {}
+    with Store(job.store) as opened:
+        for problem in (one for one in contest.problems if one.name in TIMED):
+            times: dict[str, list[float]] = {}
+            for run in problem.runs_to_tune(job.scale)[:MOST_TIMED]:
+                for task in problem.tasks_of(run):
+                    for learner, _, seconds, updates in checked_costs(opened, str(task.build()), range(run, run + 1)):
+                        times.setdefault(learner, []).append(seconds / updates * 1e9)
+            found[problem.name] = {learner: float(np.median(some)) for learner, some in times.items()}
+    return found

@@ -141,7 +141,7 @@ DRAWINGS = {
             "Lines: the error of the mean weights, computed exactly. Dots: the error of the mean over sampled runs of "
             "the lane engine. Thin lines: the mean error of single runs, which has their noise in it. Gradient-DD "
             "differs from GTD2 along trajectories only.",
-            f"{DRAWN_IN}.expected_runs:draw",
+            f"{DRAWN_IN}.rates:draw_expected_runs",
         ),
     )
 }
