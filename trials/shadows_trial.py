@@ -7,11 +7,12 @@ A second call goes on from the tasks that are done. `gradient-dd reproduce shado
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from gradient_dd.engine.schedules import constant, tapered
-from gradient_dd.experiments.shadows.cases import Case, diverging_cases, greedy_cases, paper_cases, random_cases
+from gradient_dd.experiments.shadows.cases import Case, diverging_cases, greedy_cases, random_cases, with_random_start
 from gradient_dd.experiments.shadows.trial import (
     ALPHAS,
     STEPS,
@@ -22,11 +23,25 @@ from gradient_dd.experiments.shadows.trial import (
     run_trial,
     tables,
 )
-from gradient_dd.tasks import random_walk
+from gradient_dd.tasks import baird, boyan_chain, random_walk
 
 FIRST = 81_000_000  # of the seeds of tasks and of Baird's initial weights, which nothing else uses
 SUITES = ("whole", "greedy", "reduced", "quick")
 QUICK: dict[str, Any] = {"alphas": ALPHAS[2::4], "steps": 2000, "tuned": 1, "shown": 1}
+
+
+def paper_cases(first: int) -> Iterator[Case]:
+    """Yield the paper's tasks, Baird's counterexample in both readings with random initial weights."""
+    for n in (10, 20, 40):
+        yield Case("paper", f"walk {n}", random_walk(n))
+    yield Case("paper", "walk 20, linear", random_walk(20, features="linear"))
+    for n in (20, 50, 100):
+        yield Case("paper", f"Boyan {n}", boyan_chain(n))
+    for n in (7, 20):
+        for reading in ("standard", "paper"):
+            for draw in range(3):
+                task = with_random_start(baird(n, ratios=reading), first + draw)
+                yield Case("Baird", f"Baird {n}, {reading} ratios, start {draw}", task)
 
 
 def suite(name: str) -> list[Case]:

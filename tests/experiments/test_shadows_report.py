@@ -105,11 +105,11 @@ def test_a_smaller_scale_has_fewer_and_shorter_runs():
 
 def test_what_stands_beside_the_trial_comes_back_with_all_its_digits():
     choices = Choices("a walk", np.array([1 / 3, 0.1]), np.array([np.nan, 0.3]), np.array([2e-9, np.nan]))
-    (back,) = measure.read_choices(measure.choices_text([choices]))
+    (back,) = measure.read_choices(measure.arrays_text([choices]))
     assert back.name == choices.name
     assert all(np.array_equal(*pair, equal_nan=True) for pair in zip(back[1:], choices[1:], strict=True))
     one = made_up_map("one")
-    (back,) = measure.read_maps(measure.maps_text([one]))
+    (back,) = measure.read_maps(measure.arrays_text([one]))
     assert all(np.array_equal(*pair) for pair in zip(back[1:], one[1:], strict=True))
 
 

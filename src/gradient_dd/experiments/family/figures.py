@@ -78,16 +78,9 @@ def matrix(contest: Contest, found: list[Standing]) -> Any:
             dark = one.ratio.estimate > 2.6 or not np.isfinite(one.ratio.estimate)
             ink = LIGHT_INK if dark else "#222222"
             close = not one.ratio.low > 1
-            axes.text(
-                column - 0.08,
-                row,
-                number(one.ratio.estimate),
-                ha="center",
-                va="center",
-                color=ink,
-                fontsize=8,
-                fontweight="bold" if close else "normal",
-            )
+            weight = "bold" if close else "normal"
+            text = {"ha": "center", "va": "center", "color": ink, "fontsize": 8, "fontweight": weight}
+            axes.text(column - 0.08, row, number(one.ratio.estimate), **text)
             axes.text(column + 0.45, row, f"{one.rank}", ha="right", va="center", color=ink, fontsize=5.5)
     axes.grid(visible=False)
     axes.set_yticks(range(len(ranks)), [LEARNERS[name].label for name in ranks])
@@ -162,14 +155,8 @@ def cost_bars(costs: dict[str, dict[str, float]]) -> Any:
     canvas = Canvas(figsize=(7.5, high))
     axes = canvas.add_axes((0.22, 0.5 / high, 0.75, 1 - 1.0 / high))
     for place, (problem, measured) in enumerate(costs.items()):
-        axes.plot(
-            [measured.get(name, np.nan) for name in names],
-            range(len(names)),
-            MARKERS[place],
-            label=problem,
-            color=RAMP[2 * place % len(RAMP)],
-            markersize=5,
-        )
+        times, colour = [measured.get(name, np.nan) for name in names], RAMP[2 * place % len(RAMP)]
+        axes.plot(times, range(len(names)), MARKERS[place], label=problem, color=colour, markersize=5)
     axes.set_xscale("log")
     plain_numbers(axes.xaxis)
     axes.set_yticks(range(len(names)), [LEARNERS[name].label for name in names])
@@ -202,16 +189,8 @@ def over_lambda(contest: Contest) -> Any:
             means = np.array([contest.shown(problem.name, Entrant(name, lam)).mean() for lam in lams])
             means[has_exploded(means, contest.first[problem.name])] = np.nan
             shown += means.tolist()
-            width = 2.2 if name == "gradient_dd" else 1.2
-            axes.plot(
-                range(len(lams)),
-                means,
-                marker=MARKERS[place],
-                color=OVER_LAMBDA[name],
-                linewidth=width,
-                markersize=3.5,
-                label=LEARNERS[name].label,
-            )
+            look = {"marker": MARKERS[place], "color": OVER_LAMBDA[name], "label": LEARNERS[name].label}
+            axes.plot(range(len(lams)), means, linewidth=2.2 if name == "gradient_dd" else 1.2, markersize=3.5, **look)
             axes.set_xticks(range(len(lams)), [f"{lam:g}" for lam in lams])
         axes.set_yscale("log")
         axes.set_ylim(*limits(shown))
@@ -256,8 +235,7 @@ def over_alpha(contest: Contest, problem: str) -> Any:
             axes.plot(crosses, np.full(len(crosses), high), "x", color=colour, markersize=3, clip_on=False)
         axes.axhline(contest.first[problem], color="#888888", linewidth=0.8, linestyle=":")
         axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(2.0**-12, 1.4))
-        plain_numbers(axes.xaxis)
-        plain_numbers(axes.yaxis)
+        plain_numbers(axes.xaxis, axes.yaxis)
         axes.set_title(LEARNERS[name].label)
         axes.tick_params(labelsize=7)
     handles, labels = panels[0].get_legend_handles_labels()

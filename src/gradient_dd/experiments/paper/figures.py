@@ -69,12 +69,7 @@ FIGURES = {
         Figure("boyan-constant", "Boyan chain: constant step size", "boyan-constant", COMPARED),
         Figure("boyan-iid", "Boyan chain: independent transitions, no trajectories", "boyan-iid", COMPARED, "area"),
         Figure(
-            "Baird",
-            "Baird's counterexample",
-            "baird",
-            ON_BAIRD,
-            remark=DIPS,
-            header=f"{DRAWN_IN}.baird:state_diagram",
+            "Baird", "Baird's counterexample", "baird", ON_BAIRD, remark=DIPS, header=f"{DRAWN_IN}.baird:state_diagram"
         ),
     )
 }

@@ -12,9 +12,8 @@ from gradient_dd.experiments.shadows import draw, trial
 from gradient_dd.experiments.shadows.measure import (
     Choices,
     StabilityMap,
+    arrays_text,
     choices_over_time,
-    choices_text,
-    maps_text,
     read_choices,
     read_maps,
     reduced_cases,
@@ -51,8 +50,8 @@ def rules_at(scale: Scale) -> trial.TrialRules:
 def measure(job: Job) -> ShadowEvidence:
     """Hold the trial, which goes on from the tasks that are done, and measure what stands beside it."""
     rows = trial_rows(job)
-    made = "Choices over time", choices_over_time, choices_text, read_choices
-    maps = "Stability maps", stability_maps, maps_text, read_maps
+    made = "Choices over time", choices_over_time, arrays_text, read_choices
+    maps = "Stability maps", stability_maps, arrays_text, read_maps
     return ShadowEvidence(
         trial.tables(rows),
         job.beside("tables/shadows-choices.csv", *made),

@@ -4,6 +4,7 @@ The reduced trial has the rules of the whole one, on 22 tasks of its own and few
 minutes, most of them to compile kernels; the whole one takes ten minutes of one core.
 """
 
+from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -98,47 +99,30 @@ def stability_map(name: str, task: Task) -> StabilityMap:
     return StabilityMap(name, *(np.reshape(array, shape) for array in arrays))
 
 
-def choices_text(runs: list[Choices]) -> str:
-    """Return runs as CSV, a row for each point."""
-    rows = (
-        (run.name, POINTS * (i + 1), *map(repr, map(float, point)))
-        for run in runs
-        for i, point in enumerate(zip(run.errors, run.shares, run.sizes, strict=True))
-    )
-    return csv_text("task step error share size", rows)
+def arrays_text(records: Sequence[Choices | StabilityMap]) -> str:
+    """Return records as CSV: a row for each point of their arrays, with all digits."""
+    points = ((one.name, *point) for one in records for point in zip(*map(np.ravel, one[1:]), strict=True))
+    return csv_text(" ".join(records[0]._fields), ((name, *map(repr, map(float, point))) for name, *point in points))
 
 
 def read_choices(text: str) -> list[Choices]:
     """Return the runs that were written."""
-    return [
-        Choices(name, *(np.array([float(row[key]) for row in rows]) for key in ("error", "share", "size")))
-        for name, rows in by_task(text).items()
-    ]
-
-
-def maps_text(maps: list[StabilityMap]) -> str:
-    """Return maps as CSV, a row for each setting."""
-    grid = list(product(SHARES.tolist(), MAP_ALPHAS.tolist()))
-    rows = (
-        (one.name, *grid[i], *(repr(float(array.flat[i])) for array in one[1:]))
-        for one in maps
-        for i in range(len(grid))
-    )
-    return csv_text("task c alpha measured low high mean square", rows)
+    return [Choices(name, *columns) for name, columns in read_arrays(text).items()]
 
 
 def read_maps(text: str) -> list[StabilityMap]:
     """Return the maps that were written."""
     shape = len(SHARES), len(MAP_ALPHAS)
     return [
-        StabilityMap(name, *(np.reshape([float(row[key]) for row in rows], shape) for key in StabilityMap._fields[1:]))
-        for name, rows in by_task(text).items()
+        StabilityMap(name, *(column.reshape(shape) for column in columns))
+        for name, columns in read_arrays(text).items()
     ]
 
 
-def by_task(text: str) -> dict[str, list[dict[str, str]]]:
-    """Return the rows of a table by their task."""
-    found: dict[str, list[dict[str, str]]] = {}
+def read_arrays(text: str) -> dict[str, list[Array]]:
+    """Return by name the columns of records that were written."""
+    points: dict[str, list[list[float]]] = {}
     for row in csv_rows(text):
-        found.setdefault(row["task"], []).append(row)
-    return found
+        name, *point = row.values()
+        points.setdefault(name, []).append(list(map(float, point)))
+    return {name: list(np.transpose(some)) for name, some in points.items()}
