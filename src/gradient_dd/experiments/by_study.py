@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradient_dd.experiments.claims import Claim
 from gradient_dd.experiments.drawing import Picture, figure_picture
-from gradient_dd.experiments.experiment import Experiment, Job, PageContent, Scale
+from gradient_dd.experiments.experiment import STEPS, Experiment, Job, PageContent, Scale
 from gradient_dd.experiments.tuning import StudyEvidence, as_grid
 from gradient_dd.experiments.verdicts import MAIN, ClaimVerdict, Comparison, Question, counts
 from gradient_dd.learners import Setting
@@ -52,7 +52,8 @@ def study_experiment(
 ) -> Experiment:
     """Return an experiment of studies. `companions` are the studies that claims on a study are judged on besides."""
     known = {one.name: one for one in studies}
-    full = Scale(max(one.runs for one in known.values()), max(one.episodes or 1 for one in known.values()))
+    longest = max(one.episodes or (one.steps or 0) // STEPS for one in known.values())
+    full = Scale(max(one.runs for one in known.values()), max(1, longest))
     beside, asked = companions or {}, tuple(claims)
     plain = Experiment(
         name,

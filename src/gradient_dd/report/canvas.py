@@ -105,12 +105,11 @@ def drawn(
         yield sheet
         sheet.say(*texts)
         if entries:
-            look = {"loc": "lower center", "frameon": False, "borderaxespad": 0.2}
-            sheet.canvas.legend(handles=entries, ncols=across, **look)
+            sheet.canvas.legend(handles=entries, loc="lower center", ncols=across, frameon=False, borderaxespad=0.2)
         save(sheet.canvas, folder, name)
 
 
-def key(label: str, colour: str, style: str = "-", width: float | None = None, **look: Any) -> Line2D:
+def key(label: str, colour: str, style: Any = "-", width: float | None = None, **look: Any) -> Line2D:
     """Return a line's entry in a legend."""
     return Line2D([], [], label=label, color=colour, linestyle=style, linewidth=width, **look)
 

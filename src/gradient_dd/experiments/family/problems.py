@@ -10,6 +10,7 @@ others has the twelve powers of 2 from 1 to 2⁻¹¹. The values of ζ, κ and t
 A learner that is registered and not named here is put in by what it declares.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradient_dd.errors import Words, must
@@ -146,6 +147,6 @@ def psi_of(task: Task) -> dict[str, tuple[float, ...]]:
     return {"psi_zero": (float(1 / max(larger)),), "psi_max": (float(1 / min(larger)),)}
 
 
-def grids_of(names: tuple[str, ...], example: Task) -> tuple[Grid, ...]:
+def grids_of(names: Sequence[str], example: Task) -> tuple[Grid, ...]:
     """Return the grids of these learners, or of all."""
     return tuple(grid_of(LEARNERS[name], example) for name in names or LEARNERS)

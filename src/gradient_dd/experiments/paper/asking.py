@@ -124,11 +124,10 @@ def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tun
             steps = [(cases[0], cases[-1])] if criterion is ENDS_GROW else list(pairwise(cases))
             for goal in criterion.tuned_for:
                 for rival in rivals:
-                    both = lines["gradient_dd"], lines[rival]
-                    pairs = {
-                        case: Pair(*(one.choose(case, line, goal) for line in both), criterion.measure)
-                        for case in cases
-                    }
+                    pairs = {}
+                    for case in cases:
+                        ours, theirs = (one.choose(case, lines[name], goal) for name in ("gradient_dd", rival))
+                        pairs[case] = Pair(ours, theirs, criterion.measure)
                     found += [
                         Question("growth", (pairs[a], pairs[b]), "above", 1.0, tuning=tuning, tuned_for=goal)
                         for a, b in steps
@@ -307,14 +306,12 @@ def cost(found: StudyEvidence) -> list[Question]:
     common = sorted(set(times["gradient_dd"]) & set(times["gtd2"]))  # what ran at the same time
     if not common:
         return []
-    pair = ours, theirs = tuple(
-        np.array([times[learner][unit] for unit in common]) for learner in ("gradient_dd", "gtd2")
-    )
-    found.times[case, "gradient_dd"], found.times[case, "gtd2"] = ours, theirs  # for the tables
-    sides = [
-        {"label": NAMES[learner], "learner": learner, "mean": float(found.times[case, learner].mean())}
-        for learner in ("gradient_dd", "gtd2")
-    ]
+    sides = []
+    for learner in ("gradient_dd", "gtd2"):
+        found.times[case, learner] = np.array([times[learner][unit] for unit in common])  # for the tables too
+        mean = float(found.times[case, learner].mean())
+        sides.append({"label": NAMES[learner], "learner": learner, "mean": mean})
+    pair = found.times[case, "gradient_dd"], found.times[case, "gtd2"]
     text = f"time of an update over GTD2's, {found.study.name}"
     facts = facts_of(found, case, "nanoseconds", len(common), sides, text)
 
