@@ -1,9 +1,11 @@
 """Experiments: studies, tuning, fresh runs, claims, figures and a page, as data that one machinery runs.
 
-    experiment   what an experiment is; runs it, or writes everything again from what a folder holds
+    experiment   what an experiment is, its scale, and one call of it
+    running      runs an experiment, or writes everything again from what a folder holds
+    by_study     the plain kind: claims and figures that name studies
     tuning       settings selected on some runs and shown on others
-    claims       from a question about fresh runs to a verdict
-    findings     the sentence of a verdict
+    verdicts     from a question about fresh runs to a verdict
+    claims       statements with their questions, and the sentence that tells what was found
     drawing      pictures, each drawn again only if it would differ
 
 A new experiment is a module with an `EXPERIMENT` and a line here.

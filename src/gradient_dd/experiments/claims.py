@@ -16,6 +16,7 @@ from gradient_dd.experiments.verdicts import (
     over_all,
 )
 from gradient_dd.report.figure import SYMBOLS
+from gradient_dd.report.panels import joined
 
 MANY = 4  # judgements from which on only their fractions are shown
 MEASURES = {"last100": "at the end", "area": "over all episodes", "early": "over the first twentieth"}
@@ -137,20 +138,10 @@ def numbers(some: list[Comparison]) -> str:
     """Return estimates, where they were found, and which learners sit at an edge of their step sizes."""
     symbol = SYMBOLS.get(some[0].task.partition("(")[0], "")
     places = [f"{one.before['size']} to {one.size}" if one.before else f"{one.size}" for one in some]
-    at = f" at {symbol} = {listed(places)}" if symbol else ""
+    at = f" at {symbol} = {joined(places)}" if symbol else ""
     edges = dict.fromkeys(one.edge for one in some if one.edge)
     edge = f" (edge of the grid: {'; '.join(edges)})" if edges else ""
-    return listed([number(one.estimate) for one in some]) + at + edge
-
-
-def listed(words: list[str]) -> str:
-    """Return words with commas between them, and "and" before the last."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def number(value: float) -> str:
-    """Return a number with three digits."""
-    return f"{value:.3g}"
+    return joined([f"{one.estimate:.3g}" for one in some]) + at + edge
 
 
 def first_upper(text: str) -> str:
