@@ -41,7 +41,11 @@ TARGETS = {
     "online/*.py": ["test_learner.py", "test_learner_memory.py"],
     "studies/statistics.py": ["test_statistics.py", "test_intervals.py"],
     "studies/*.py": ["test_study.py", "test_store.py", "test_statistics.py", "test_sweep.py"],
-    "experiments/paper/claims/*.py": ["test_claims.py", "test_reproduce.py"],
+    "experiments/verdicts.py": ["test_claims.py", "test_reproduce.py"],
+    "experiments/claims.py": ["test_claims.py", "test_reproduce.py"],
+    "experiments/tuning.py": ["test_claims.py", "test_reproduce.py"],
+    "experiments/paper/asking.py": ["test_claims.py", "test_reproduce.py"],
+    "experiments/paper/baird.py": ["test_claims.py", "test_reproduce.py"],
     "tasks/exact.py": ["test_exact.py", "test_tasks.py"],
     "theory/advice.py": ["test_analysis.py"],
     "theory/*.py": [
