@@ -79,7 +79,7 @@ def matrix(contest: Contest, found: list[Standing]) -> Any:
             ink = LIGHT_INK if dark else "#222222"
             close = not one.ratio.low > 1
             weight = "bold" if close else "normal"
-            text = {"ha": "center", "va": "center", "color": ink, "fontsize": 8, "fontweight": weight}
+            text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink, "fontsize": 8, "fontweight": weight}
             axes.text(column - 0.08, row, number(one.ratio.estimate), **text)
             axes.text(column + 0.45, row, f"{one.rank}", ha="right", va="center", color=ink, fontsize=5.5)
     axes.grid(visible=False)
