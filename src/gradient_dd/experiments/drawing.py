@@ -29,7 +29,7 @@ THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 class Picture:
     """A picture to make in a folder: `draw` writes NAME.svg and NAME.png there.
 
-    mark      what the picture is made from; one that carries the same mark is not drawn again. Without a mark it is
+    mark      what the picture is made from: a file that carries this mark is kept. Without a mark it is drawn again
     columns   how many of its columns are drawn as files of their own
     slow      whether drawing takes seconds
     """

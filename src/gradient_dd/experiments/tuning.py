@@ -96,11 +96,11 @@ class TunedSetting:
     edge: str
 
     def errors(self, measure: str) -> Array:
-        """Return its errors on fresh runs, (units,)."""
+        """Return the errors of the setting on fresh runs, (units,)."""
         return self.evidence.errors(self.case, self.setting, measure)
 
     def selection_mean(self, measure: str) -> float:
-        """Return its mean error on the runs it was selected on; there is none for the start of a run."""
+        """Return the mean error on the runs that the setting was selected on; there is none for the start of a run."""
         if measure == "early":
             return float("nan")
         return float(self.evidence.errors(self.case, self.setting, measure, fresh=False).mean())

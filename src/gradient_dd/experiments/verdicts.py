@@ -1,7 +1,7 @@
 """Verdicts: what a claim is judged by, from a question to a word. All of it is data, for page, tables and JSON.
 
     Question       two learners (or one and its first error) on a case, and on which side of a bound their ratio must be
-    Comparison     its answer: the ratio on fresh runs, an interval, and whether the interval lies on that side
+    Comparison     the answer: the ratio on fresh runs, an interval, and whether the interval lies on that side
     Judgement      the comparisons of one reading and one way of tuning; their intervals hold together at 95 %
     ClaimVerdict   all judgements of a claim, in a word, a fraction and a sentence
 
