@@ -28,6 +28,7 @@ from gradient_dd.experiments.shadows.cases import Case, aimed_at_the_fixed_point
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
 from tools.programs import parser_of
+from trials.shadows_trial import suite
 
 BOUND, RISEN = 1.5, 1.1
 FRESH = range(trial.TUNED + trial.SHOWN, trial.TUNED + trial.SHOWN + 10)
@@ -119,7 +120,7 @@ def main(words: list[str] | None = None) -> None:
     parser = parser_of(__doc__)
     parser.add_argument("rows", type=Path, help="the .rows file of a trial with constant step sizes")
     rows = trial.read_rows(parser.parse_args(words).rows)
-    cases = {case.name: case for name in ("whole", "greedy") for case in trial.suite(name)}
+    cases = {case.name: case for name in ("whole", "greedy") for case in suite(name)}
     found = [cause for row in rows for cause in causes(row, cases[row["task"]])]
     for name in trial.CHOOSERS:
         mine = sorted((one for one in found if one.chooser == name), key=lambda one: (one.cause, -one.ratio))

@@ -22,8 +22,9 @@ from gradient_dd.engine.choosing import run_shadow_learner
 from gradient_dd.engine.kernels import shadows as kernel
 from gradient_dd.experiments.shadows import trial
 from gradient_dd.experiments.shadows.cases import Case, aimed_at_the_fixed_point, td_is_stable
-from gradient_dd.experiments.shadows.forms import FIRST, forms_cases
+from gradient_dd.experiments.tuning import tune_then_show
 from tools.programs import parser_of
+from trials.shadows_forms import FIRST, forms_cases
 
 TUNED, TOTAL = 2, 5
 FAR_AWAY = 1e100  # factor on the predicted error² of a rung that is not a neighbour of the choice
@@ -138,7 +139,7 @@ def in_place(variant: Variant) -> Iterator[None]:
 def measures(case: Case, alphas: Array, vectors: int, steps: int = trial.STEPS) -> tuple[float, float]:
     """Return the measure on a task with alpha tuned on the first runs, and with nothing tuned, on the others."""
     task = aimed_at_the_fixed_point(case.task)
-    scale = 1 / float(task.visits @ (task.features**2).sum(axis=1))
+    scale = trial.unit_of(task)
     common: dict[str, Any] = {"steps": steps, "every": trial.EVERY, "seed": FIRST}
     areas = np.array(
         [
@@ -150,8 +151,8 @@ def measures(case: Case, alphas: Array, vectors: int, steps: int = trial.STEPS) 
         ]
     )
     areas = np.nan_to_num(areas, nan=np.inf, posinf=np.inf)
-    best = int(np.minimum(areas[:TUNED, :-1], 1e100).mean(axis=0).argmin())
-    return float(areas[TUNED:, best].mean()), float(areas[TUNED:, -1].mean())
+    _, tuned = tune_then_show(areas[:, :-1].T, TUNED)
+    return float(tuned.mean()), float(areas[TUNED:, -1].mean())
 
 
 def main(words: list[str] | None = None) -> None:

@@ -94,12 +94,13 @@ def test_what_shadows_say_of_settings_is_compared_with_runs():
 def test_a_small_trial():
     """The choosers are compared with the best rival, which therefore has ratio 1 on every task."""
     case = shadows_cases.Case("one", "walk", tasks.random_walk(3))
-    trial = shadows_trial.run_trial([case], alphas=np.array([0.3, 0.03]), steps=1000, tuned=1, total=2)
-    table = trial["tables"]["all tasks"]
+    rules = shadows_trial.TrialRules(steps=1000, tuned=1, shown=1, alphas=np.array([0.3, 0.03]))
+    tables = shadows_trial.tables(shadows_trial.run_trial([case], rules))
+    table = tables["all tasks"]
     assert min(row["worst"] for name, row in table.items() if name not in shadows_trial.CHOOSERS) == 1
     assert set(shadows_trial.CHOOSERS) < set(table)
-    assert trial["tables"]["TD stable"] == table
-    assert any("geometric mean" in line for line in shadows_trial.lines(trial))
+    assert tables["TD stable"] == table
+    assert any("geometric mean" in line for line in shadows_trial.lines(tables))
 
 
 def test_a_trial_measures_the_distance_to_the_fixed_point():

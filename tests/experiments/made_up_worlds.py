@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from gradient_dd.experiments.paper.claims.evidence import Evidence
 from gradient_dd.experiments.paper.studies import STUDIES
+from gradient_dd.experiments.tuning import ErrorTable, StudyEvidence
 
 RUNS, FRESH = 12, 24
 
 
-class MadeUp(Evidence):
+class MadeUp(StudyEvidence):
     """Evidence that makes its tables up: `world(study, task, setting, measure, fresh)` is the mean error."""
 
     def __init__(self, name, world, noise=1e-3):
@@ -20,15 +20,12 @@ class MadeUp(Evidence):
         super().__init__(SimpleNamespace(study=study, tasks=tasks))
         self.world, self.noise, self.settings = world, noise, list(study.settings())
 
-    def table(self, case, measure, fresh=False):
-        key = fresh, case, measure
-        if key not in self.read_before:
-            one = self.cases[case][0]
-            means = np.array([self.world(self.study.name, one, s, measure, fresh) for s in self.settings])
-            rng = np.random.default_rng([fresh, *map(ord, self.study.name + case + measure)])
-            noise = 1 + self.noise * rng.standard_normal((len(means), FRESH if fresh else RUNS))
-            self.read_before[key] = self.settings, means[:, None] * noise
-        return self.read_before[key]
+    def read(self, case, measure, fresh):
+        one = self.cases[case][0]
+        means = np.array([self.world(self.study.name, one, s, measure, fresh) for s in self.settings])
+        rng = np.random.default_rng([fresh, *map(ord, self.study.name + case + measure)])
+        noise = 1 + self.noise * rng.standard_normal((len(means), FRESH if fresh else RUNS))
+        return ErrorTable(self.settings, means[:, None] * noise)
 
 
 def world_evidence(world, names=STUDIES, noise=1e-3):

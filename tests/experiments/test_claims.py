@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from gradient_dd.engine.lanes import LaneResults
-from gradient_dd.experiments.paper.claims import CLAIMS, ask_all, counts, fresh_work, judge_all
-from gradient_dd.experiments.paper.claims.asking import AS_PRINTED, WHOLE, good_step_sizes
-from gradient_dd.experiments.paper.claims.cost import costs_as_much
-from gradient_dd.experiments.paper.claims.evidence import Evidence, edge, read
-from gradient_dd.experiments.paper.claims.verdict import ALIKE, PAPER, Question, in_words, judged, outcome_of, over_all
+from gradient_dd.experiments.by_study import fresh_work
+from gradient_dd.experiments.paper.asking import AS_PRINTED, WHOLE, costs_as_much, good_step_sizes
+from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
+from gradient_dd.experiments.tuning import StudyEvidence, edge, task_errors
+from gradient_dd.experiments.verdicts import ALIKE, MAIN, Question, counts, in_words, judged, outcome_of, over_all
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.intervals import Interval
@@ -26,7 +26,7 @@ BY_NAME = {claim.name: claim for claim in CLAIMS}
 
 def verdict_of(name, evidence):
     claim = BY_NAME[name]
-    return claim.judge(claim.questions(evidence))
+    return claim.judge(claim.ask(evidence))
 
 
 def needed_studies(claim):
@@ -41,7 +41,7 @@ def worlds():
 
 @pytest.mark.parametrize("claim", SAMPLED, ids=lambda claim: claim.name)
 def test_a_claim_holds_where_it_is_true(worlds, claim):
-    verdict = claim.judge(claim.questions(worlds[right]))
+    verdict = claim.judge(claim.ask(worlds[right]))
     assert verdict.verdict == "holds", verdict.finding
     assert verdict.held == verdict.of > 0
     for judgement in verdict.judgements:
@@ -50,7 +50,7 @@ def test_a_claim_holds_where_it_is_true(worlds, claim):
 
 @pytest.mark.parametrize("claim", SAMPLED, ids=lambda claim: claim.name)
 def test_a_claim_does_not_hold_where_it_is_false(worlds, claim):
-    verdict = claim.judge(claim.questions(worlds[wrong]))
+    verdict = claim.judge(claim.ask(worlds[wrong]))
     assert verdict.verdict == "does not hold", verdict.finding
     assert verdict.held == 0
     for judgement in verdict.judgements:
@@ -214,7 +214,7 @@ def test_good_step_sizes_are_within_twice_the_best_error():
 def test_early_is_the_first_twentieth_of_a_curve():
     curves = np.arange(2 * 3 * 200.0).reshape(2, 3, 200)
     study = SimpleNamespace(settings=lambda: ["a", "b"])
-    settings, found = read(SimpleNamespace(study=study, curves=lambda *_: curves), "walk", "early")
+    settings, found = task_errors(SimpleNamespace(study=study, curves=lambda *_: curves), "walk", "early")
     assert settings == ["a", "b"]
     assert found.tolist() == curves[:, :, :10].mean(axis=2).tolist()
 
@@ -241,13 +241,14 @@ def test_fresh_runs_are_of_every_setting_that_a_question_names():
         return alpha if measure == "last100" else 1 / alpha
 
     evidence = world_evidence(world, ["walk-iid", "walk-iid-alike"])
-    work = fresh_work(ask_all(evidence, whole=False))
+    claim = BY_NAME["walk-iid"]
+    work = fresh_work(claim.ask(evidence))
     (case,) = evidence["walk-iid"].cases
     assert set(work) == {("walk-iid", case), ("walk-iid-alike", case)}
     ours = {s.values["alpha"] for s in work["walk-iid", case] if s.rule.name == "gradient_dd"}
     assert sorted(ours) == pytest.approx([1e-3, 1.0])
-    verdicts = judge_all(ask_all(evidence, whole=False))
-    goals = {one.tuned_for: one.comparisons[0].ours["values"]["alpha"] for one in verdicts[0].judgements}
+    judgements = claim.judge(claim.ask(evidence)).judgements
+    goals = {one.tuned_for: one.comparisons[0].ours["values"]["alpha"] for one in judgements}
     assert goals == {"last100": pytest.approx(1e-3), "area": 1.0}
 
 
@@ -261,7 +262,7 @@ def test_both_tunings_stand_where_they_differ():
         return alpha if measure == "last100" else 1 / alpha
 
     verdict = verdict_of("boyan-slow-start", world_evidence(world, needed_studies(BY_NAME["boyan-slow-start"])))
-    found = {one.tuned_for: one.verdict for one in verdict.judgements if one.tuning == PAPER}
+    found = {one.tuned_for: one.verdict for one in verdict.judgements if one.tuning == MAIN}
     assert found == {"area": "holds", "last100": "does not hold"}
     assert (verdict.verdict, verdict.fraction) == ("holds in part", "6 of 12")
 
@@ -283,7 +284,7 @@ def test_a_comparison_says_how_many_settings_were_to_choose_from(worlds):
     numbers = {
         one.tuning: {(c.ours["settings"], c.rival["settings"]) for c in one.comparisons} for one in verdict.judgements
     }
-    assert numbers == {PAPER: {(13, 65)}, "ζ = 1 for GTD2 and TDC": {(13, 13)}, ALIKE: {(65, 65)}}
+    assert numbers == {MAIN: {(13, 65)}, "ζ = 1 for GTD2 and TDC": {(13, 13)}, ALIKE: {(65, 65)}}
 
 
 def test_an_edge_of_the_grid_is_marked(worlds):
@@ -371,7 +372,7 @@ def test_the_cost_is_read_from_the_units_of_the_study(tmp_path, dd, verdict):
         for run, cost in ((0, dd), (1, dd), (2, dd), (3, 100.0)):  # run 3 is not of the study
             work = Work(1.0, {"gtd2": (1e-9 * 10, 10), "gradient_dd": (1e-9 * 10 * cost, 10)})
             store.add_unit(walk, run, [key for key, _ in lanes], results, work, {})
-    evidence = {"walk": Evidence(SimpleNamespace(tasks={str(walk): walk}, study=study, path=tmp_path / "a.db"))}
+    evidence = {"walk": StudyEvidence(SimpleNamespace(tasks={str(walk): walk}, study=study, path=tmp_path / "a.db"))}
     (judgement,) = judged(costs_as_much("walk")(evidence), None)
     assert judgement.verdict == verdict
     assert judgement.comparisons[0].estimate == pytest.approx(dd)
@@ -382,5 +383,5 @@ def test_what_was_not_measured_is_not_judged(tmp_path):
     study = Study("walk", (task("random_walk", n_states=3),), (grid("td", alpha=0.1),), episodes=5, runs=1)
     (walk,) = study.built_tasks
     Store(tmp_path / "a.db", write=True).close()
-    evidence = {"walk": Evidence(SimpleNamespace(tasks={str(walk): walk}, study=study, path=tmp_path / "a.db"))}
+    evidence = {"walk": StudyEvidence(SimpleNamespace(tasks={str(walk): walk}, study=study, path=tmp_path / "a.db"))}
     assert costs_as_much("walk")(evidence) == []

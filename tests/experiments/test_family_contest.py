@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
+from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.reference import run
+from gradient_dd.experiments.experiment import Scale
 from gradient_dd.experiments.family import published
-from gradient_dd.experiments.family.contest import MEASURES, Contest, Table, trace_length
-from gradient_dd.experiments.family.grids import SETTINGS, grids_of
-from gradient_dd.experiments.family.ledger import AT_LAMBDAS, WITH_DD, judge
-from gradient_dd.experiments.family.problems import PROBLEMS, Scale
-from gradient_dd.experiments.family.projected import projected_errors
-from gradient_dd.experiments.family.questions import agreement
+from gradient_dd.experiments.family.contest import MEASURES, Contest, Entrant, trace_length
+from gradient_dd.experiments.family.ledger import AT_LAMBDAS, WITH_DD, agreement
+from gradient_dd.experiments.family.ledger import judge as judge_contest
+from gradient_dd.experiments.family.problems import PROBLEMS, SETTINGS, grids_of
 from gradient_dd.experiments.family.standings import conclusions, effects, mean_ranks, standings
-from gradient_dd.experiments.family.trials import Trial, fixed_points
-from gradient_dd.experiments.family.two_samples import area_of_pgtd2
+from gradient_dd.experiments.family.trials import Trial, area_of_pgtd2, fixed_points, projected_errors
+from gradient_dd.experiments.tuning import ErrorTable
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import build
 
@@ -51,7 +51,7 @@ def test_the_bounds_of_abtd_are_those_of_its_authors():
 def test_no_run_is_tuned_on_and_shown(runs):
     scale = Scale(runs, 100)
     for problem in PROBLEMS:
-        tuned, shown = set(scale.tuning(problem)), set(scale.shown(problem))
+        tuned, shown = set(problem.runs_to_tune(scale)), set(problem.runs_to_show(scale))
         assert tuned
         assert not tuned & shown
         assert len(shown) == (runs or 50)
@@ -86,18 +86,20 @@ GRID = grids_of(("td",), build("collision"))
 
 def test_pgtd2_with_its_own_sample_again_is_pgtd2():
     tasks, runs = [build("collision", seed=1), build("collision", seed=2)], [1, 2]
-    alphas, zetas = np.array([0.1, 0.02]), np.array([1.0, 0.125])
-    ours = area_of_pgtd2(tasks, runs, alphas, zetas, 300, 10, reuse=True)
-    for lane, (alpha, zeta) in enumerate(zip(alphas, zetas, strict=True)):
+    settings, horizon = np.array([[0.1, 1.0], [0.02, 0.125]]), Horizon(steps=300, every=10)
+    ours = area_of_pgtd2(tasks, runs, settings, horizon, reuse=True)
+    for lane, (alpha, zeta) in enumerate(settings):
         for place, (one, number) in enumerate(zip(tasks, runs, strict=True)):
             reference = run(one, "pgtd2", steps=300, every=10, run=number, alpha=alpha, zeta=zeta)
             assert ours[lane, place] == pytest.approx(reference.errors.mean(), rel=1e-10)
-    other = area_of_pgtd2(tasks, runs, alphas, zetas, 300, 10)
+    other = area_of_pgtd2(tasks, runs, settings, horizon)
     assert not np.isclose(other, ours).any()
 
 
 def test_a_run_of_two_samples_that_diverges_is_infinite():
-    assert np.isinf(area_of_pgtd2([build("collision")], [0], np.array([50.0]), np.array([1.0]), 400, 10)).all()
+    assert np.isinf(
+        area_of_pgtd2([build("collision")], [0], np.array([[50.0, 1.0]]), Horizon(steps=400, every=10))
+    ).all()
 
 
 def test_fixed_points_on_collision_are_the_known_ones():
@@ -130,22 +132,25 @@ RUNS = 12
 def made_up(world, learners, problems=("collision",), noise=1e-3):
     """Return a contest in which `world(problem, setting, measure, shown)` is the mean error of a setting."""
     chosen = tuple(BY_NAME[name] for name in problems)
-    contest = Contest(chosen, tuple(learners), first=dict.fromkeys(problems, 1.0))
+    contest = Contest(chosen, learners, dict.fromkeys(problems, 1.0))
 
-    def table(problem, settings, shown):
+    def fill(problem, settings, shown):
         rng = np.random.default_rng([shown, *map(ord, problem)])
-        errors = {
-            measure: np.array([[world(problem, s, measure, shown)] * RUNS for s in settings])
-            * (1 + noise * rng.standard_normal((len(settings), RUNS)))
-            for measure in MEASURES
-        }
-        return Table(settings, errors)
+        for measure in MEASURES:
+            means = np.array([[world(problem, s, measure, shown)] * RUNS for s in settings])
+            noisy = means * (1 + noise * rng.standard_normal((len(settings), RUNS)))
+            contest.tables[shown, problem, measure] = ErrorTable(settings, noisy)
 
     for one in chosen:
-        settings = [s for grid in grids_of(contest.learners, one.example()) for s in grid.settings()]
-        contest.tuning[one.name] = table(one.name, settings, False)
-        contest.shown[one.name] = table(one.name, contest.selected(one.name), True)
+        fill(one.name, [s for grid in grids_of(contest.learners, one.example()) for s in grid.settings()], False)
+        fill(one.name, contest.selected(one.name), True)
     return contest
+
+
+def judge(contest, trials):
+    """Return the verdicts on a contest with these trials beside it."""
+    contest.trials = trials
+    return judge_contest(contest)
 
 
 def bowl(setting):
@@ -169,8 +174,8 @@ def test_settings_are_selected_on_the_tuning_runs_alone():
         return 1 / bowl(setting) if shown else bowl(setting)
 
     contest = made_up(turned, ("td",))
-    assert contest.choose("collision", "td").values["alpha"] == 2**-3
-    assert contest.errors("collision", "td").mean() == pytest.approx(1.0, rel=1e-2)
+    assert contest.choose("collision", Entrant("td")).values["alpha"] == 2**-3
+    assert contest.shown("collision", Entrant("td")).mean() == pytest.approx(1.0, rel=1e-2)
 
 
 def test_lambda_is_held_where_it_is_asked_for():
@@ -178,8 +183,8 @@ def test_lambda_is_held_where_it_is_asked_for():
     assert contest.lambdas("collision", "td") == contest.lambdas("collision", "abtd") == [0.0, 0.5, 0.9]
     assert contest.lambdas("collision", "residual_gradient") == []
     for learner in ("td", "abtd"):
-        assert trace_length(contest.choose("collision", learner)) == 0.0
-        assert trace_length(contest.choose("collision", learner, 0.9)) == 0.9
+        assert trace_length(contest.choose("collision", Entrant(learner))) == 0.0
+        assert trace_length(contest.choose("collision", Entrant(learner, 0.9))) == 0.9
 
 
 @pytest.mark.parametrize(("factor", "word"), [(0.5, "holds"), (2.0, "does not hold"), (1.0, "not decided")])
@@ -255,7 +260,7 @@ def test_with_the_same_zetas_the_learner_without_the_term_has_no_others():
 
     contest = made_up(world, ("gtd2", "gradient_dd"))
     assert contest.common_zetas("collision", "gradient_dd", "gtd2") == {1 / 8, 1.0}
-    assert contest.choose("collision", "gtd2").values["zeta"] == 8
+    assert contest.choose("collision", Entrant("gtd2")).values["zeta"] == 8
     words = {one.reading: one.verdict for one in verdict_on(judge(contest, []), "dd-gtd2").judgements}
     assert words["λ tuned"] == words["λ = 0"] == "does not hold"
     assert words["λ tuned and the same ζ"] == words["λ = 0 and the same ζ"] == "holds"

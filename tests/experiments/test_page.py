@@ -6,9 +6,9 @@ from html import escape
 import pandas as pd
 import pytest
 
-from gradient_dd.experiments.paper.answer import forests, headline, hero
-from gradient_dd.experiments.paper.claims.verdict import ALIKE, PAPER, Comparison, Judgement, Verdict
-from gradient_dd.experiments.paper.matrix import matrix_of
+from gradient_dd.experiments.paper.baird import matrix_of, reading_name
+from gradient_dd.experiments.paper.experiment import forests, headline, hero
+from gradient_dd.experiments.verdicts import ALIKE, MAIN, ClaimVerdict, Comparison, Judgement
 from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.tasks import random_walk
 from tests.browser import browse, in_a_browser, outcome_of
@@ -64,7 +64,7 @@ def test_the_finding_of_a_figure_is_the_quotient_of_numbers_in_its_table(made, t
         assert f"{wanted:.3g} × that of {name}" in re.sub(r"( and |, )", " ", title) + " ", title
 
 
-def comparison(rival, size, estimate, low, high, *, task="random_walk", measure="last100", tuning=PAPER, edge=""):
+def comparison(rival, size, estimate, low, high, *, task="random_walk", measure="last100", tuning=MAIN, edge=""):
     sides = [{"label": name, "learner": name, "mean": mean} for name, mean in (("gradient_dd", estimate), (rival, 1.0))]
     return Comparison(
         "ratio", "s", f"{task}(n={size})", size, "default", tuning, measure, measure, *sides, None, "below", 1.0,
@@ -78,9 +78,9 @@ def verdict(claim, *comparisons, readings=("default",)):
             reading, tuning, "last100", "holds in part", 1, 2, [one for one in comparisons if one.tuning == tuning]
         )
         for reading in readings
-        for tuning in (PAPER, ALIKE)
+        for tuning in (MAIN, ALIKE)
     ]
-    return Verdict(claim, "paper", "5", "s", "c", "holds", 1, 2, "", "f", ["s"], None, judgements)
+    return ClaimVerdict(claim, "paper", "5", "s", "c", "holds", 1, 2, "", "f", ["s"], None, judgements)
 
 
 def test_the_words_of_the_headline_follow_the_intervals():
@@ -98,13 +98,17 @@ def test_the_words_of_the_headline_follow_the_intervals():
 
 
 def test_a_statement_under_several_readings_is_a_row_of_cells():
-    placed = verdict("a", comparison("gtd2", 7, 1, 1, 1), readings=("usual, ρ placed R", "usual, ρ placed T"))
-    unplaced = verdict("b", comparison("gtd2", 7, 1, 1, 1), readings=("usual", "printed"))
-    found = dict(matrix_of([placed, unplaced]).rows)
-    assert list(found) == ["usual, ρ placed R", "usual, ρ placed T", "printed"]
-    assert [cell and cell.fraction for cell in found["usual, ρ placed R"]] == ["1 of 2", "1 of 2"]
-    assert found["usual, ρ placed T"][1] is None, "what ρ makes no difference to is shown once"
-    assert found["printed"][0] is None
+    usual = {mode: reading_name("standard", mode, "random first weights") for mode in ("R", "T", "")}
+    printed = reading_name("paper", "", "random first weights")
+    placed = verdict("a", comparison("gtd2", 7, 1, 1, 1), readings=(usual["R"], usual["T"]))
+    unplaced = verdict("b", comparison("gtd2", 7, 1, 1, 1), readings=(usual[""], printed))
+    found = dict(matrix_of([placed, unplaced], 1000).rows)
+    printed = reading_name("paper", "R", "random first weights")
+    assert set(found) == {usual["R"], usual["T"], printed}
+    assert [cell and cell.fraction for cell in found[usual["R"]]] == ["1 of 2", "1 of 2"]
+    assert found[usual["T"]][1] is None, "what ρ makes no difference to is shown once"
+    assert found[printed][0] is None
+    assert matrix_of([verdict("c")], 1000) is None, "one reading needs no matrix"
 
 
 def tuned(frame, learner, measure, **held):

@@ -14,14 +14,14 @@ import pytest
 from gradient_dd.engine import reference
 from gradient_dd.engine.schedules import constant
 from gradient_dd.errors import BadRequestError
-from gradient_dd.experiments.paper.claims import CLAIMS
-from gradient_dd.experiments.paper.claims.verdict import WORDS
-from gradient_dd.experiments.paper.draw_all import THREADS, draw_all, drawn_meanwhile
-from gradient_dd.experiments.paper.figures import FIGURES
-from gradient_dd.experiments.paper.reproduce import plot, reproduce, rewrite_report
-from gradient_dd.experiments.paper.scale import Scale, stored_scale
+from gradient_dd.experiments.drawing import THREADS, draw_all, drawing_picture, drawn_meanwhile, figure_picture
+from gradient_dd.experiments.experiment import Scale, read_scale
+from gradient_dd.experiments.paper.experiment import EXPERIMENT
+from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
+from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import PAPER_STUDIES, STUDIES
-from gradient_dd.report.panels import panels_of
+from gradient_dd.experiments.running import plot, reproduce, rewrite
+from gradient_dd.experiments.verdicts import WORDS
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
 from tests.experiments.check_page import check_page
@@ -73,7 +73,7 @@ def test_everything_is_there(made):
 def test_the_table_has_every_setting_and_the_reference_engine_s_numbers(made):
     folder, *_ = made
     frame = pd.read_csv(folder / "tables" / "walk-constant.csv")
-    study = SMALL.of(STUDIES["walk-constant"])
+    study = SMALL.of(STUDIES["walk-constant"], EXPERIMENT.full)
     assert len(frame) == study.n_settings
     (walk,) = study.built_tasks
     for row in frame.sample(6, random_state=0).itertuples():
@@ -93,7 +93,7 @@ def test_verdicts_come_from_fresh_runs(made):
         runs = {unit.run for unit in store.units()}
         before = store.rows("SELECT count(*) FROM unit")
     assert runs == set(range(9))  # twice as many fresh ones
-    reproduce(("walk-constant",), folder, SMALL)
+    reproduce(EXPERIMENT, ("walk-constant",), folder, SMALL)
     with Store(folder / "results.db") as store:
         assert store.rows("SELECT count(*) FROM unit") == before
 
@@ -120,7 +120,7 @@ def tiny(tmp_path_factory):
     """The claims of all three tasks and some figures, on runs far too short to mean anything."""
     folder = tmp_path_factory.mktemp("tiny")
     figures = ("walk", "walk-various-kappa", "walk-iid", "boyan", "boyan-iid", "Baird")
-    reproduce(figures, folder, Scale(runs=2, episodes=10))
+    reproduce(EXPERIMENT, figures, folder, Scale(runs=2, episodes=10))
     return folder
 
 
@@ -207,22 +207,22 @@ def test_the_labels_of_a_figure_keep_their_digits(made):
 
 def test_a_figure_is_drawn_again_only_if_it_would_be_another(made):
     folder, *_ = made
-    figure, study = FIGURES["walk-constant"], SMALL.of(STUDIES["walk-constant"])
-    shown = [(figure, panels_of(figure, Results(study, folder / "results.db")), study)]
-    drawing = folder / "figures" / "walk-constant.png"
+    figure, study = FIGURES["walk-constant"], SMALL.of(STUDIES["walk-constant"], EXPERIMENT.full)
+    results = Results(study, folder / "results.db")
+    drawing, note = folder / "figures" / "walk-constant.png", EXPERIMENT.note(SMALL)
     before = drawing.stat().st_mtime_ns
-    draw_all(shown, [], folder / "figures", SMALL.note)
+    draw_all([figure_picture(figure, results, note)], folder / "figures")
     assert drawing.stat().st_mtime_ns == before
-    draw_all(shown, [], folder / "figures", "Another note")
+    draw_all([figure_picture(figure, results, "Another note")], folder / "figures")
     assert drawing.stat().st_mtime_ns > before
-    draw_all(shown, [], folder / "figures", SMALL.note)
+    draw_all([figure_picture(figure, results, note)], folder / "figures")
 
 
 def test_drawings_that_are_not_wanted_any_more_are_stopped(tmp_path):
     before = {name: os.environ.get(name) for name in THREADS}
 
     def interrupted():
-        with drawn_meanwhile([], ["safety"], tmp_path, gently=True):
+        with drawn_meanwhile([drawing_picture(DRAWINGS["safety"])], tmp_path, gently=True):
             assert {name: os.environ.get(name) for name in THREADS} == before
             raise KeyboardInterrupt
 
@@ -234,25 +234,44 @@ def test_drawings_that_are_not_wanted_any_more_are_stopped(tmp_path):
 
 def test_an_unknown_figure_gets_one_sentence(tmp_path):
     with pytest.raises(BadRequestError, match=r"Unknown figure 'wak'. Did you mean 'walk'\?"):
-        reproduce(("wak",), tmp_path, Scale())
+        reproduce(EXPERIMENT, ("wak",), tmp_path, Scale())
     assert not list(tmp_path.iterdir())
 
 
 def test_reading_runs_nothing_and_refuses_what_is_not_whole(made):
     folder, *_ = made
-    assert stored_scale(folder / "results.db") == SMALL
+    assert read_scale(folder) == ("paper", SMALL)
     assert plot(("walk-constant", "illustration"), folder)[1].stat().st_size > 500
-    assert rewrite_report(("walk-constant",), folder).verdicts
+    assert rewrite(("walk-constant",), folder).verdicts
     with pytest.raises(BadRequestError, match=r"must be complete. Got 507 of 507 missing"):
         plot(("walk-iid",), folder)
 
 
 def test_a_quick_look_has_the_same_grids():
-    quick = Scale(runs=2, episodes=50).of(STUDIES["baird"])
-    assert (quick.runs, quick.steps, quick.every) == (2, 500, 100)
-    assert quick.n_settings == STUDIES["baird"].n_settings
-    starts, long = (Scale(runs=2, episodes=50).of(STUDIES[name]) for name in ("baird-starts", "baird-long"))
+    def quick(name, **scale):
+        return Scale(**scale or {"runs": 2, "episodes": 50}).of(STUDIES[name], EXPERIMENT.full)
+
+    baird, starts, long = (quick(name) for name in ("baird", "baird-starts", "baird-long"))
+    assert (baird.runs, baird.steps, baird.every) == (2, 500, 100)
+    assert baird.n_settings == STUDIES["baird"].n_settings
     assert (starts.runs, starts.steps, starts.every) == (1, 500, 500)
     assert (long.runs, long.steps, long.every) == (1, 2500, 2500)
-    assert Scale(runs=100).of(STUDIES["baird-starts"]).runs == 4
-    assert Scale().of(STUDIES["walk"]) == STUDIES["walk"]
+    assert quick("baird-starts", runs=100).runs == 4
+    assert Scale().of(STUDIES["walk"], EXPERIMENT.full) == STUDIES["walk"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "smaller"), [((None, None), False), ((49, None), True), ((60, 30_000), False), ((None, 19_999), True)]
+)
+def test_only_a_smaller_scale_is_called_smaller(scale, smaller):
+    assert EXPERIMENT.note(Scale(*scale)) == ("Smaller than the paper's scale" if smaller else "")
+    assert str(EXPERIMENT.results_folder(Scale(*scale))) == ("results-quick" if smaller else "results")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"experiment": "paper"}', '{"experiment": "paper", "runs": 0, "episodes": 1}']
+)
+def test_a_damaged_scale_gets_one_sentence(tmp_path, text):
+    (tmp_path / "scale.json").write_text(text)
+    with pytest.raises(BadRequestError, match=r"must be"):
+        rewrite((), tmp_path)

@@ -10,8 +10,11 @@ from gradient_dd import tasks
 from gradient_dd.cli.commands import cli
 from gradient_dd.engine import ladder
 from gradient_dd.engine.choosing import Chosen
+from gradient_dd.errors import GradientDDError
+from gradient_dd.experiments.experiment import Scale
+from gradient_dd.experiments.running import rewrite
 from gradient_dd.experiments.shadows import cases as shadows_cases
-from gradient_dd.experiments.shadows import measure, reproduce, verdicts
+from gradient_dd.experiments.shadows import experiment, measure
 from gradient_dd.experiments.shadows import trial as shadows_trial
 from gradient_dd.experiments.shadows.measure import Choices, StabilityMap
 
@@ -20,7 +23,8 @@ def row(task, group, stable, measures):
     """Return a row of a trial with made-up measures."""
     names = ("TD", "TDC", "TDRC", "GTD2", "Gradient-DD", *shadows_trial.CHOOSERS)
     filled = dict(zip(names, measures, strict=True))
-    return {"group": group, "task": task, "td_stable": stable, "start": 1.0, "measure": filled}
+    rules = shadows_trial.rules_text(experiment.rules_at(Scale()))
+    return {"group": group, "task": task, "rules": rules, "td_stable": stable, "start": 1.0, "measure": filled}
 
 
 ROWS = [row("a", "paper", True, (1, 2, 1.2, 3, 2, 1.1, 1.5)), row("b", "diverging", False, (9, 3, 3, 1, 2, 1.05, 2.0))]
@@ -39,10 +43,11 @@ def small(monkeypatch):
     steps = np.arange(1.0, 51.0)
     shares = np.where(steps < 20, np.nan, steps % 2)
     choices = [Choices(name, 1 / steps, shares, np.full(50, 0.1)) for name in "abcd"]
-    monkeypatch.setattr(reproduce, "reduced_trial", lambda rows, on_task: {"tables": shadows_trial.tables(ROWS)})
-    monkeypatch.setattr(reproduce, "reduced_cases", lambda: ROWS)
-    monkeypatch.setattr(reproduce, "choices_over_time", lambda: choices)
-    monkeypatch.setattr(reproduce, "stability_maps", lambda: [made_up_map("one"), made_up_map("other")])
+    cases = [shadows_cases.Case(one["group"], one["task"], tasks.random_walk(3)) for one in ROWS]
+    monkeypatch.setattr(experiment, "reduced_cases", lambda: cases)
+    monkeypatch.setattr(shadows_trial, "shown", lambda case, rules: next(r for r in ROWS if r["task"] == case.name))
+    monkeypatch.setattr(experiment, "choices_over_time", lambda: choices)
+    monkeypatch.setattr(experiment, "stability_maps", lambda: [made_up_map("one"), made_up_map("other")])
 
 
 def test_a_run_is_shown_by_the_share_and_the_step_size_of_its_choices(monkeypatch):
@@ -57,28 +62,61 @@ def test_a_run_is_shown_by_the_share_and_the_step_size_of_its_choices(monkeypatc
     assert np.isnan([found.shares[2], found.sizes[2]]).all()
 
 
-def test_the_command_leaves_figures_verdicts_and_a_page(small, tmp_path):
+def test_the_command_leaves_figures_verdicts_and_a_page(small, tmp_path, monkeypatch):
     made = CliRunner().invoke(cli, ["reproduce", "shadows", "--out", str(tmp_path), "--json"])
     assert made.exit_code == 0, made.output
-    assert json.loads(made.stdout) == json.loads((tmp_path / "verdicts.json").read_text(encoding="utf-8"))
+    claims = json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))
+    assert json.loads(made.stdout) == claims
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    for name in reproduce.FIGURES:
+    for name in experiment.FIGURES:
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 5000
         assert f'id="{name}"' in page
-    assert page.count("<svg") == len(reproduce.FIGURES)
+    assert page.count("<svg") == len(experiment.FIGURES)
+    assert all(one["statement"] in page and one["finding"] in page for one in claims)
+    for name in ("choices_over_time", "stability_maps"):
+        monkeypatch.setattr(experiment, name, lambda: pytest.fail("a report runs nothing"))
+    (tmp_path / "report.html").unlink()
+    again = CliRunner().invoke(cli, ["report", "--out", str(tmp_path)])
+    assert again.exit_code == 0, again.output
+    assert "Within 1.1 of TDRC where TD is stable" in again.output
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
 
 
-@pytest.mark.parametrize("more", [["walk"], ["--runs", "2"], ["--workers", "1"]])
-def test_options_of_the_paper_are_refused(more, tmp_path):
-    made = CliRunner().invoke(cli, ["reproduce", "shadows", *more, "--out", str(tmp_path)])
-    assert "must be called without more than --out and --json" in str(made.exception)
+def test_a_trial_of_another_scale_is_not_taken_for_this_one(small, tmp_path):
+    done = CliRunner().invoke(cli, ["reproduce", "shadows", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    scale = json.dumps({"experiment": "shadows", "runs": 1, "episodes": 20})
+    (tmp_path / "scale.json").write_text(scale, encoding="utf-8")
+    with pytest.raises(GradientDDError, match=r"must be complete. Got 2 of 2 tasks missing"):
+        rewrite((), tmp_path)
+
+
+def test_figures_of_the_paper_are_refused(tmp_path):
+    made = CliRunner().invoke(cli, ["reproduce", "shadows", "walk", "--out", str(tmp_path)])
+    assert "'shadows' must stand alone, without figures. Got shadows walk." in str(made.exception)
     assert not list(tmp_path.iterdir())
 
 
+def test_a_smaller_scale_has_fewer_and_shorter_runs():
+    assert experiment.rules_at(Scale()) == experiment.rules_at(Scale(3, 2000))
+    small = experiment.rules_at(Scale(1, 20))
+    assert (small.steps, small.tuned, small.shown) == (200, 1, 1)
+
+
+def test_what_stands_beside_the_trial_comes_back_with_all_its_digits():
+    choices = Choices("a walk", np.array([1 / 3, 0.1]), np.array([np.nan, 0.3]), np.array([2e-9, np.nan]))
+    (back,) = measure.read_choices(measure.arrays_text([choices]))
+    assert back.name == choices.name
+    assert all(np.array_equal(*pair, equal_nan=True) for pair in zip(back[1:], choices[1:], strict=True))
+    one = made_up_map("one")
+    (back,) = measure.read_maps(measure.arrays_text([one]))
+    assert all(np.array_equal(*pair) for pair in zip(back[1:], one[1:], strict=True))
+
+
 def test_verdicts_follow_the_numbers():
-    found = {one.statement: one for one in verdicts.trial_verdicts(shadows_trial.tables(ROWS))}
-    assert found["Within 1.1 of TDRC where TD is stable"].numbers == "0.92 × TDRC"
-    assert found["Within 1.1 of GTD2 where TD is unstable"].numbers == "1.05 × GTD2"
+    found = {one.statement: one for one in experiment.trial_verdicts(shadows_trial.tables(ROWS))}
+    assert found["Within 1.1 of TDRC where TD is stable"].finding == "0.92 × TDRC"
+    assert found["Within 1.1 of GTD2 where TD is unstable"].finding == "1.05 × GTD2"
     assert found["Geometric mean of the ratio to the best rival ≤ 1.10"].verdict == "holds"
     assert found["With nothing tuned within 1.5 of the best tuned rival"].verdict == "does not hold"
 
@@ -86,9 +124,9 @@ def test_verdicts_follow_the_numbers():
 def test_a_shadow_that_grows_where_the_mean_square_converges_is_counted():
     growth = np.array([[-1.0, 1.0], [1.0, -1.0]])
     one = StabilityMap("x", growth, growth - 0.1, growth + 0.1, np.full((2, 2), -1.0), np.array([[-1, -1], [-1, 1.0]]))
-    first, second = verdicts.map_verdicts([one])
-    assert (first.verdict, first.numbers) == ("does not hold", "2 of 3 such settings")
-    assert second.numbers == "1 of 1 such settings"
+    first, second = experiment.map_verdicts([one])
+    assert (first.verdict, first.finding) == ("does not hold", "2 of 3 such settings")
+    assert (second.verdict, second.finding) == ("seen", "1 of 1 such settings")
 
 
 def test_a_trial_goes_on_from_the_rows_it_has(tmp_path, monkeypatch):
@@ -100,9 +138,9 @@ def test_a_trial_goes_on_from_the_rows_it_has(tmp_path, monkeypatch):
     cases = [shadows_cases.Case(one["group"], one["task"], tasks.random_walk(3)) for one in ROWS]
     again = []
     monkeypatch.setattr(shadows_trial, "shown", lambda case, *_: again.append(case.name) or ROWS[1])
-    trial = shadows_trial.run_trial(cases, known=shadows_trial.read_rows(rows))
+    made = shadows_trial.run_trial(cases, experiment.rules_at(Scale()), shadows_trial.read_rows(rows))
     assert again == ["b"]
-    assert trial["rows"] == ROWS
+    assert made == ROWS
 
 
 def test_the_reduced_trial_has_every_kind_of_task(monkeypatch):

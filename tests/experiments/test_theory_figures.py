@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gradient_dd import LEARNERS, BadRequestError, tasks
-from gradient_dd.experiments.paper.drawings import baird_frozen_mode, draw_drawing, expected_runs, stability_maps
+from gradient_dd.experiments.drawing import draw_drawing
+from gradient_dd.experiments.paper.drawings import baird, maps, rates
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.theory import expected_run, rate
 from gradient_dd.theory.dynamics import MeanOperator
@@ -17,7 +18,7 @@ GRADIENT_DD = LEARNERS["gradient_dd"]
 
 
 def stability_maps_of(task):
-    return [stability_maps.Plane("walk, m = 3", task, "kappa", (0.1, 10), (0.01, 4), 8, squares=True)]
+    return [maps.Plane("walk, m = 3", task, "kappa", (0.1, 10), (0.01, 4), 8, squares=True)]
 
 
 SMALLER = {  # what makes drawings take seconds
@@ -33,11 +34,11 @@ SMALLER = {  # what makes drawings take seconds
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_every_drawing_draws_the_same_bytes_each_time(name, tmp_path, monkeypatch):
     for constant, value in SMALLER.get(name, {}).items():
-        monkeypatch.setattr(f"gradient_dd.experiments.paper.drawings.{name.replace('-', '_')}.{constant}", value)
+        monkeypatch.setattr(f"{DRAWINGS[name].drawn_by.partition(':')[0]}.{constant}", value)
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         folder.mkdir()
-        draw_drawing(name, folder)
+        draw_drawing(DRAWINGS[name], folder)
     drawn = (first / f"{name}.svg").read_bytes()
     assert drawn == (second / f"{name}.svg").read_bytes()
     assert b"</svg>" in drawn
@@ -98,16 +99,16 @@ def test_bad_planes_are_one_sentence():
 
 def test_colours_reach_the_edge_and_hide_nothing():
     rates = np.array([[3.0, 2, -1, -1, -1, 4], [-1, -1, -1, -1, -1, -1], [1, 1, 1, 1, 1, -1], [5, 5, 5, 5, 5, 5]])
-    shown = stability_maps.up_to_the_edge(rates).filled(0)
+    shown = maps.up_to_the_edge(rates).filled(0)
     assert shown.tolist() == [[3, 2, 2, 2, 0, 4], [0] * 6, [1] * 6, [5] * 6]
 
 
 def test_sampled_means_lie_about_the_exact_ones(monkeypatch):
-    monkeypatch.setattr(expected_runs, "RUNS", 400)
-    task, settings = tasks.random_walk(5), [LEARNERS[name].setting(alpha=0.2) for name in expected_runs.LINES]
-    of_mean, of_runs, noise = expected_runs.sampled(task, settings, "trajectory")
+    monkeypatch.setattr(rates, "RUNS", 400)
+    task, settings = tasks.random_walk(5), [LEARNERS[name].setting(alpha=0.2) for name in rates.RUN_LINES]
+    of_mean, of_runs, noise = rates.sampled(task, settings, "trajectory")
     for place, chosen in enumerate(settings):
-        exact = expected_run(task, chosen, expected_runs.STEPS, points=[expected_runs.EVERY]).errors[0]
+        exact = expected_run(task, chosen, rates.STEPS, points=[rates.EVERY]).errors[0]
         assert of_mean[0, place] == pytest.approx(exact, abs=4 * noise[place])
     assert (of_runs >= of_mean).all(), "by convexity"
 
@@ -128,13 +129,13 @@ def test_the_mean_comes_to_rest_where_it_is_said_to():
 @pytest.mark.parametrize("start", [None, 3])
 def test_the_frozen_mode_predicts_what_runs_end_with(start, monkeypatch):
     """After many steps only the slow mode is left: the mean and sampled runs end where its left eigenvector says."""
-    monkeypatch.setattr(baird_frozen_mode, "STEPS", 100_000)
+    monkeypatch.setattr(baird, "STEPS", 100_000)
     task = tasks.baird(8, start_seed=start)
-    chosen = baird_frozen_mode.settings_of("Gradient-DD, κ = 4", np.array([0.001, 0.004]))
-    predicted = baird_frozen_mode.predicted(tasks.baird(8), chosen, task.initial_weights[None, :])[0]
+    chosen = baird.settings_of("Gradient-DD, κ = 4", np.array([0.001, 0.004]))
+    predicted = baird.predicted(tasks.baird(8), chosen, task.initial_weights[None, :])[0]
     for setting, share in zip(chosen, predicted, strict=True):
         operator = MeanOperator(task, setting)
         last = np.linalg.matrix_power(operator.matrix().toarray(), 100_000) @ operator.start().mean.ravel()
         w = last.reshape(operator.shape)[:, operator.maps.part("w")].sum(axis=0)
         assert task.rmsve(w) / task.rmsve(task.initial_weights) == pytest.approx(share, rel=1e-3)
-    assert predicted == pytest.approx(baird_frozen_mode.sampled(task, chosen), rel=0.15)
+    assert predicted == pytest.approx(baird.sampled(task, chosen), rel=0.15)

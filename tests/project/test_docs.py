@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from gradient_dd.cli.commands import COMMANDS, cli
-from gradient_dd.experiments.paper.claims import CLAIMS
 from gradient_dd.experiments.paper.figures import FIGURES
+from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.learners import LEARNERS, MOVES, SIGNALS
 from gradient_dd.tasks import TASKS

@@ -189,8 +189,8 @@ LOG = "import pathlib; pathlib.Path('log.csv').touch(); from gradient_dd.theory 
         ("parquet", "pyarrow", PARQUET),
         ("report", "matplotlib", "import gradient_dd.report.canvas"),
         ("report", "matplotlib", "import gradient_dd.report.study_figure"),
-        ("report", "matplotlib", "import gradient_dd.experiments.paper.drawings.safety"),
-        ("report", "matplotlib", "import gradient_dd.experiments.paper.reproduce"),
+        ("report", "matplotlib", "import gradient_dd.experiments.paper.drawings.maps"),
+        ("report", "matplotlib", "import gradient_dd.experiments.paper.experiment"),
     ],
 )
 def test_what_needs_an_extra_says_so(extra, package, code, tmp_path):

@@ -1,7 +1,7 @@
 """What all figures share: the look, margins in inches, and how they are saved."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ with extra("report"):
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
     from matplotlib.gridspec import GridSpec
+    from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 STYLE: dict[Any, Any] = {
@@ -33,6 +34,7 @@ LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; title and 
 BARE = 0.42  # the top margin of a sheet without title and caption
 LEGEND_ROW = 0.22
 BETWEEN = (2, 5)  # marks between two decades; all eight take half the time of a figure
+Keys = Callable[[], Sequence[Any]]  # returns the entries of a legend
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -82,19 +84,46 @@ class Sheet:
         self.canvas.text(0.5, 1 - 0.1 / high, title, ha="center", va="top", fontweight="bold", gid="heading")
         self.canvas.text(0.5, 1 - 0.34 / high, caption, ha="center", va="top")
 
-    def legend(self, handles: list[Any], columns: int) -> None:
-        """Put a legend below all panels."""
-        self.canvas.legend(handles=handles, loc="lower center", ncols=columns, frameon=False, borderaxespad=0.2)
 
-    def save(self, folder: Path, name: str) -> None:
-        """Save as folder/NAME.svg, transparent, and .png."""
-        self.save_svg(folder / f"{name}.svg")
-        self.canvas.savefig(folder / f"{name}.png", dpi=150)
+@contextmanager
+def drawn(
+    folder: Path,
+    name: str,
+    texts: tuple[str, str],
+    keys: Callable[[], Sequence[Any]] = tuple,
+    across: int = 1,
+    **shape: Any,
+) -> Iterator[Sheet]:
+    """Yield a sheet to draw on, in the look of this project; then add title and caption, and save it in a folder.
 
-    def save_svg(self, target: Path) -> None:
-        """Save as an SVG without background, for pages of any colour."""
-        self.canvas.savefig(target, metadata={"Date": None}, transparent=True)
-        shorten(target)
+    `keys` returns the entries of the legend below all panels, so many `across`, column by column; `shape` is the
+    sheet's.
+    """
+    with styled():
+        entries = list(keys())
+        sheet = Sheet(legend_rows=-(-len(entries) // across), **shape)
+        yield sheet
+        sheet.say(*texts)
+        if entries:
+            sheet.canvas.legend(handles=entries, loc="lower center", ncols=across, frameon=False, borderaxespad=0.2)
+        save(sheet.canvas, folder, name)
+
+
+def key(label: str, colour: str, style: Any = "-", width: float | None = None, **look: Any) -> Line2D:
+    """Return a line's entry in a legend."""
+    return Line2D([], [], label=label, color=colour, linestyle=style, linewidth=width, **look)
+
+
+def save(canvas: Canvas, folder: Path, name: str, dpi: int = 150) -> None:
+    """Save a drawing as folder/NAME.svg, transparent, and .png."""
+    save_svg(canvas, folder / f"{name}.svg")
+    canvas.savefig(folder / f"{name}.png", dpi=dpi)
+
+
+def save_svg(canvas: Canvas, target: Path) -> None:
+    """Save a drawing as an SVG without background, for pages of any colour."""
+    canvas.savefig(target, metadata={"Date": None}, transparent=True)
+    shorten(target)
 
 
 def shorten(drawing: Path) -> None:
@@ -107,13 +136,14 @@ def shorten(drawing: Path) -> None:
     drawing.write_text(re.sub(r"\s*\n\s*", "\n", text), encoding="utf-8")
 
 
-def plain_numbers(axis: Any) -> None:
-    """Label a logarithmic axis with plain numbers, and the steps between only where decades are few."""
-    low, high = axis.get_view_interval()
-    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
-    few = high / low < 30
-    axis.set_minor_locator(LogLocator(subs=(2, 3, 5) if few else BETWEEN))
-    axis.set_minor_formatter(FuncFormatter(lambda value, _: plain(value) if few else ""))
+def plain_numbers(*axes: Any) -> None:
+    """Label logarithmic axes with plain numbers, and the steps between only where decades are few."""
+    for axis in axes:
+        low, high = axis.get_view_interval()
+        few = high / low < 30
+        axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+        axis.set_minor_locator(LogLocator(subs=(2, 3, 5) if few else BETWEEN))
+        axis.set_minor_formatter(FuncFormatter(lambda value, _, few=few: plain(value) if few else ""))
 
 
 def plain(value: float) -> str:

@@ -13,6 +13,8 @@ BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW = (
 RAMP = ("#4157e4", "#1b79bc", "#1f9074", "#8f8f24", "#d58018")  # for one parameter, small to large: lighter and lighter
 MARKERS = "osv^DdPX<>"
 STRONG = RED
+COLOURS = {"td": BLACK, "tdrc": SKY, "gtd2": ORANGE, "tdc": GREEN, "gradient_dd": RED}
+SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}  # what the size of a task is called
 NAMES = {
     "td": "TD", "tdrc": "TDRC", "gtd": "GTD", "gtd2": "GTD2", "tdc": "TDC", "gradient_dd": "Gradient-DD",
     "natural_gtd2": "natural GTD2", "natural_tdc": "natural TDC",
@@ -40,7 +42,8 @@ class Line:
 class Figure:
     """What to draw of a study: errors over alpha above, learning curves below, a column for each task.
 
-    `measure` is what alpha is tuned by and what is drawn above: "last100" or "area".
+    `measure` is what alpha is tuned by and what is drawn above: "last100" or "area". `header` names the function
+    "module:name" that draws what stands above the panels.
     """
 
     name: str
@@ -49,3 +52,14 @@ class Figure:
     lines: tuple[Line, ...]
     measure: str = "last100"
     remark: str = ""
+    header: str = ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that needs no study: computed from tasks alone, by a function "module:name" that takes the folder."""
+
+    name: str
+    title: str
+    explanation: str
+    drawn_by: str

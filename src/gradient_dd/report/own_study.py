@@ -10,8 +10,8 @@ from gradient_dd.errors import Words, must
 from gradient_dd.learners import Rule
 from gradient_dd.report.figure import BLACK, BLUE, GREEN, NAMES, ORANGE, PURPLE, RED, SKY, YELLOW, Figure, Line
 from gradient_dd.report.page import Shown, figure_facts, render, setting_text
-from gradient_dd.report.panels import panels_of
-from gradient_dd.report.study_figure import draw, scale, title_of
+from gradient_dd.report.panels import panels_of, title_of
+from gradient_dd.report.study_figure import draw, scale
 from gradient_dd.studies import Study, intervals, study_from
 from gradient_dd.studies.results import Results, places, tuned
 from gradient_dd.studies.store import Store

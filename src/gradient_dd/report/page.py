@@ -1,6 +1,9 @@
-"""A page from a template: one HTML file that opens from disk, offline, with its figures and their numbers inside."""
+"""A page from a template: one HTML file that opens from disk, offline, with its figures and their numbers inside.
 
-from collections.abc import Sequence
+The numbers behind the interactive figures are JSON: every setting of a study, once, for all figures that read it.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -9,11 +12,9 @@ from typing import Any
 from gradient_dd.errors import extra
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import MARKERS, STRONG, Figure
-from gradient_dd.report.finding import figure_finding
 from gradient_dd.report.inline_svg import inline_svg
-from gradient_dd.report.interactive import as_json, figure_data, study_data
-from gradient_dd.report.panels import LineData, Panel
-from gradient_dd.report.study_figure import EXPLAINED, RING, column_file, header_file, scale, title_of
+from gradient_dd.report.panels import LineData, Panel, figure_finding, title_of
+from gradient_dd.report.study_figure import EXPLAINED, RING, column_file, header_file, scale
 from gradient_dd.studies import Study
 from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.results import Results
@@ -21,8 +22,21 @@ from gradient_dd.studies.results import Results
 with extra("report"):
     import jinja2
 
+import json
+from collections.abc import Iterable
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.report.figure import NAMES
+from gradient_dd.report.panels import bin_middles
+from gradient_dd.studies import intervals
+from gradient_dd.studies.frames import COMMON_PARAMETERS, MEASURES
+from gradient_dd.studies.results import tuned
+
 SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ"}
 SHAPES = dict(zip(MARKERS, "●■▼▲◆♦✚✖◀▶", strict=True))  # the markers as letters, for legends
+POINTS = 50  # of a learning curve
 
 
 @dataclass(frozen=True)
@@ -37,18 +51,19 @@ class Shown:
 
 
 def render(
-    package: str, template: str, results: dict[str, Results], studies: Sequence[Study] = (), **content: Any
+    room: str, template: str, results: Mapping[str, Results], studies: Sequence[Study] = (), **content: Any
 ) -> str:
-    """Return the page of a template of a package.
+    """Return the page of a template of a room, or of a folder of one such as experiments/paper.
 
     `results` are what its interactive figures read, `studies` what is described besides.
     """
     described = {one.name: str(one) for one in (*(one.study for one in results.values()), *studies)}
-    loader = jinja2.FunctionLoader(lambda name: read(name.partition("/")[0], name.partition("/")[2]))
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template(f"{package}/{template}").render(
-        style=read("report", "style.css"),
-        script=read("report", "twin.js"),
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(read), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template(f"{room}/{template}").render(
+        style=read("report/style.css"),
+        script=read("report/twin.js"),
         data={name: as_json(study_data(one)) for name, one in results.items()},
         studies=described.items(),
         provenance=provenance(),
@@ -56,9 +71,9 @@ def render(
     )
 
 
-def read(room: str, name: str) -> str:
-    """Return the text of a file of a room."""
-    return files(f"gradient_dd.{room}").joinpath(name).read_text(encoding="utf-8")
+def read(path: str) -> str:
+    """Return the text of a file of this package."""
+    return files("gradient_dd").joinpath(*path.split("/")).read_text(encoding="utf-8")
 
 
 def figure_facts(shown: Shown, folder: Path) -> dict[str, Any]:
@@ -113,3 +128,93 @@ def best_row(panel: Panel, line: LineData) -> dict[str, str]:
         "edge": line.edge,
         "exploded": ", ".join(gone) + (" runs" if gone else ""),
     }
+
+
+def as_json(data: Any) -> str:
+    """Return data as JSON that can stand inside a page."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def number(value: float) -> float | None:
+    """Return a number with five digits; what is infinite or undefined is a gap."""
+    return float(f"{value:.5g}") if np.isfinite(value) else None
+
+
+def study_data(results: Results) -> dict[str, Any]:
+    """Return the page's data of a study: for each task its settings, their errors, and curves of the tuned ones.
+
+    `parameters` names every parameter that a learner of the study declares; a row has a place for each.
+    """
+    middles = bin_middles(results.study.horizon)
+    thin = slice(None, None, max(1, len(middles) // POINTS))
+    parameters = declared_parameters(results.study.settings())
+    return {
+        "time": "episodes" if results.study.episodes else "steps",
+        "runs": results.study.runs,
+        "exploded": intervals.EXPLODED,
+        "parameters": parameters,
+        "middles": middles[thin].tolist(),
+        "tasks": [task_data(results, name, parameters, thin) for name in results.tasks],
+    }
+
+
+def declared_parameters(settings: Iterable[Setting]) -> list[str]:
+    """Return the name of every parameter that one of the settings has, the well-known ones first."""
+    rules = dict.fromkeys(setting.rule for setting in settings)
+    names = dict.fromkeys(name for rule in rules for name in rule.defaults)
+    return [*(name for name in COMMON_PARAMETERS if name in names), *(n for n in names if n not in COMMON_PARAMETERS)]
+
+
+def task_data(results: Results, name: str, parameters: list[str], thin: slice) -> dict[str, Any]:
+    """Return the first error of a task, and its settings: learner, ρ mode, the parameters, then of both measures the
+    mean, its standard error and how many runs exploded.
+    """
+    task = results.tasks[name]
+    first = task.rmsve(task.initial_weights)
+    measured = {measure: results.errors(name, measure) for measure in MEASURES}
+    settings = measured["last100"][0]
+    estimates = [intervals.estimate(errors) for _, errors in measured.values()]
+    exploded = [intervals.has_exploded(errors, first).sum(axis=1) for _, errors in measured.values()]
+    rows = [
+        [s.rule.name, s.rho_mode, *(s.values.get(parameter) for parameter in parameters)]
+        + [value for one, gone in zip(estimates, exploded, strict=True) for value in measure_data(one, gone, i)]
+        for i, s in enumerate(settings)
+    ]
+    best = sorted({place for _, errors in measured.values() for place in best_alphas(settings, errors)})
+    curves = results.curves(name, [settings[place] for place in best]).mean(axis=1)[:, thin]
+    shown = {place: [number(value) for value in curve] for place, curve in zip(best, curves, strict=True)}
+    return {"title": title_of(task), "first": number(first), "rows": rows, "curves": shown}
+
+
+def measure_data(one: intervals.Estimate, exploded: Array, place: int) -> list[float | None]:
+    """Return what a row tells of a measure."""
+    return [number(one.mean[place]), number(one.sem[place]), int(exploded[place])]
+
+
+def best_alphas(settings: list[Setting], errors: Array) -> list[int]:
+    """Return the place of the best alpha for each learner and each value of its other parameters."""
+
+    def others(setting: Setting) -> Any:
+        held = tuple(value for name, value in setting.values.items() if name != "alpha")
+        return setting.rule.name, setting.rho_mode, held
+
+    groups = dict.fromkeys(map(others, settings))
+    return [tuned(settings, errors, lambda setting, group=group: others(setting) == group) for group in groups]  # type: ignore[misc]
+
+
+def figure_data(figure: Figure) -> dict[str, Any]:
+    """Return what a figure's page data are: its study, its measure and its lines."""
+    lines = [
+        {
+            "label": line.label,
+            "learner": line.learner,
+            "mode": line.rho_mode,
+            "name": NAMES.get(line.learner, line.learner),
+            "held": dict(line.held),
+            "colour": line.colour,
+            "dashed": line.dashed,
+            "strong": line.colour == STRONG,
+        }
+        for line in figure.lines
+    ]
+    return {"study": figure.study, "measure": figure.measure, "lines": lines}

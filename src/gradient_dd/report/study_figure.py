@@ -12,9 +12,9 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
-from gradient_dd.report.canvas import BARE, TOP, Sheet, plain_numbers, styled, thousands
+from gradient_dd.report.canvas import BARE, TOP, Sheet, drawn, plain_numbers, save_svg, styled, thousands
 from gradient_dd.report.figure import MARKERS, STRONG, Figure, Line
-from gradient_dd.report.panels import LineData, Panel
+from gradient_dd.report.panels import LineData, Panel, title_of
 from gradient_dd.studies import Study
 from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.tasks import Task
@@ -22,8 +22,6 @@ from gradient_dd.tasks import Task
 with extra("report"):
     from matplotlib.lines import Line2D
 
-RATIOS = {"paper": "printed", "standard": "usual"}  # of Baird's counterexample
-SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}
 STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: of a line in the strip of explosions, and below the strip
 SPARSE = 16  # points of a curve from one marker to the next
 EXPLAINED = f"✕ above the axes: exploded, a mean beyond {EXPLODED:g} × the first error or infinite"
@@ -41,31 +39,30 @@ def draw(
 
     `header` draws what stands above the panels.
     """
-    with styled():
-        handles = [key(place, line.line) for place, line in enumerate(panels[0].lines)]
-        across = 2 if len(panels) == 1 else 5 if len(handles) == 5 else 4
-        heights = (1.8, 2.3, 2.3) if header else (2.6, 2.6)
-        strip = strip_height(panels)
-        room = {"gap": 0.7 + strip} if header else {"gap": 0.7, "top": TOP + strip}
-        sheet = Sheet(len(panels), heights, width_of(panels), -(-len(handles) // across), **room)
+    across = 2 if len(panels) == 1 else 5 if len(figure.lines) == 5 else 4
+    strip = strip_height(panels)
+    room = {"gap": 0.7 + strip} if header else {"gap": 0.7, "top": TOP + strip}
+    shape = {"columns": len(panels), "heights": (1.8, 2.3, 2.3) if header else (2.6, 2.6), "width": width_of(panels)}
+    texts = figure.title, caption(figure, study, note)
+    with drawn(
+        folder, figure.name, texts, lambda: [key(*pair) for pair in enumerate(figure.lines)], across, **shape, **room
+    ) as sheet:
         if header:
             header(sheet.axes(0, slice(None)), panels[0].task)
         for column, _ in enumerate(panels):
             draw_column(sheet, column, panels, column, figure, study)
-        sheet.say(figure.title, caption(figure, study, note))
-        sheet.legend(handles, across)
-        sheet.save(folder, figure.name)
+    with styled():
         (folder / "parts").mkdir(exist_ok=True)
         for place, _ in enumerate(panels):
             part = Sheet(1, (2.6, 2.6), width_of(panels, alone=True), gap=0.7, top=BARE + strip)
             draw_column(part, 0, panels, place, figure, study)
-            part.save_svg(column_file(folder, figure.name, place))
+            save_svg(part.canvas, column_file(folder, figure.name, place))
         for place, panel in enumerate(smallest(panels) if header else []):
             part = Sheet(1, (2.1,), 5.2, top=0.25)
             axes = part.axes(0, 0)
             header(axes, panel.task)  # type: ignore[misc]
             axes.set_title(title_of(panel.task))
-            part.save_svg(header_file(folder, figure.name, place))
+            save_svg(part.canvas, header_file(folder, figure.name, place))
 
 
 def column_file(folder: Path, figure: str, place: int) -> Path:
@@ -138,15 +135,6 @@ def scale(study: Study) -> str:
     return f"{study.runs} runs of {length} {sampling}, {study.schedule} step size, seed {study.seed}"
 
 
-def title_of(task: Task) -> str:
-    """Return a panel's title, e.g. "m = 20"."""
-    first = next(iter(task.parameters.values()), task.n_states)
-    title = f"{SYMBOLS.get(task.name, 'size')} = {first}"
-    if task.name == "baird":
-        title += f", {RATIOS[task.parameters.get('ratios', 'standard')]} ratios"
-    return title + (", linear features" if task.parameters.get("features") == "linear" else "")
-
-
 def strip_height(panels: list[Panel]) -> float:
     """Return the height of the strip of explosions in inches; 0 where nothing exploded."""
     rows = max(sum(bool(panel.beyond(line.mean).any()) for line in panel.lines) for panel in panels)
@@ -185,8 +173,7 @@ def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> N
     axes.set(
         xscale="log", yscale="log", xlabel="step size α", ylim=errors, xlim=(alphas.min() / 1.3, alphas.max() * 1.3)
     )
-    plain_numbers(axes.xaxis)
-    plain_numbers(axes.yaxis)
+    plain_numbers(axes.xaxis, axes.yaxis)
     if strip_inches:
         draw_strip(axes, panel, strip_inches).set_title(title_of(panel.task))
     else:

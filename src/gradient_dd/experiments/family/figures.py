@@ -1,20 +1,24 @@
 """The pictures of the comparison: who leads where, what the DD term does, λ, step sizes, and what an update costs."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gradient_dd.errors import extra
-from gradient_dd.experiments.family.contest import Contest
-from gradient_dd.experiments.family.curves import over_alpha, over_lambda
-from gradient_dd.experiments.family.grids import WITH_DD
+from gradient_dd.experiments.drawing import Picture
+from gradient_dd.experiments.experiment import Job
+from gradient_dd.experiments.family.contest import Contest, Entrant, trace_length
 from gradient_dd.experiments.family.ledger import SAME_ZETAS
-from gradient_dd.experiments.family.standings import Standing, dd_comparisons, mean_ranks
-from gradient_dd.experiments.paper.claims.verdict import Verdict
+from gradient_dd.experiments.family.problems import WITH_DD
+from gradient_dd.experiments.family.standings import Standing, costs_of, dd_comparisons, mean_ranks, standings
+from gradient_dd.experiments.verdicts import ClaimVerdict
 from gradient_dd.learners import LEARNERS
-from gradient_dd.report.canvas import plain_numbers, shorten, styled
-from gradient_dd.report.figure import BLUE, MARKERS, RAMP, RED
+from gradient_dd.report.canvas import plain_numbers, save, styled
+from gradient_dd.report.figure import BLACK, BLUE, GREEN, MARKERS, ORANGE, PURPLE, RAMP, RED, SKY, YELLOW
+from gradient_dd.studies.intervals import estimate, has_exploded
 
 with extra("report"):
     from matplotlib.colors import LinearSegmentedColormap, LogNorm
@@ -24,39 +28,38 @@ HEAT = LinearSegmentedColormap.from_list("heat", ["#ffffff", "#f6d7a7", "#d9733f
 LIGHT_INK = "#fefefe"  # not pure white, which a page in dark colours turns into the colour of its paper
 SPAN = 2.0  # how far the axes of the DD term reach from 1
 WORST = 4.0  # the ratio from which on a cell has the last colour
+BROWN = "#7d5a46"
+OVER_LAMBDA = {
+    "td": BLACK, "gtd2": ORANGE, "tdc": GREEN, "tdrc": SKY, "htd": PURPLE, "pgtd2": YELLOW, "etd": BLUE,
+    "vtrace": BROWN, "gradient_dd": RED,
+}  # fmt: skip
+ACROSS = 5  # panels in a row
+HIGHEST = 2.0  # times the first error: where the axes of errors over step sizes end
 
 
-def save(canvas: Any, folder: Path, name: str) -> None:
-    """Save a picture as SVG and PNG."""
-    canvas.savefig(folder / f"{name}.svg", metadata={"Date": None}, transparent=True)
-    shorten(folder / f"{name}.svg")
-    canvas.savefig(folder / f"{name}.png", dpi=130)
-
-
-def draw_all(
-    contest: Contest,
-    found: list[Standing],
-    verdicts: list[Verdict],
-    costs: dict[str, dict[str, float]],
-    folder: Path,
-    note: str,
-) -> list[str]:
-    """Draw every picture into a folder and return their names, those of step sizes last."""
-    folder.mkdir(parents=True, exist_ok=True)
-    drawn = {"matrix": lambda: matrix(contest, found), "lambda": lambda: over_lambda(contest)}
-    if dd_comparisons(verdicts):
-        drawn["dd"] = lambda: dd_forest(contest, verdicts)
-        drawn["dd-zeta"] = lambda: dd_forest(contest, verdicts, SAME_ZETAS)
-    if costs:
-        drawn["cost"] = lambda: cost_bars(costs)
-    drawn |= {f"alpha-{one.name}": (lambda name=one.name: over_alpha(contest, name)) for one in contest.problems}  # type: ignore[misc]
+def draw(make: Callable[[], Any], name: str, note: str, folder: Path) -> None:
+    """Draw a picture into folder/NAME.svg and .png; `make` returns its canvas, `note` is the warning it carries."""
     with styled():
-        for name, draw in drawn.items():
-            canvas = draw()
-            if note:
-                canvas.text(0.005, 0.005, note.upper(), va="bottom", fontsize=7, color=RED)
-            save(canvas, folder, name)
-    return list(drawn)
+        canvas = make()
+        if note:
+            canvas.text(0.005, 0.005, note.upper(), va="bottom", fontsize=7, color=RED)
+        save(canvas, folder, name, dpi=130)
+
+
+def late_pictures(job: Job, contest: Contest, verdicts: list[ClaimVerdict]) -> list[Picture]:
+    """Return every picture, those of step sizes last."""
+    made: dict[str, Callable[[], Any]] = {
+        "matrix": partial(matrix, contest, standings(contest)),
+        "lambda": partial(over_lambda, contest),
+    }
+    if dd_comparisons(verdicts):
+        made["dd"] = partial(dd_forest, contest, verdicts)
+        made["dd-zeta"] = partial(dd_forest, contest, verdicts, SAME_ZETAS)
+    costs = costs_of(job, contest)
+    if costs:
+        made["cost"] = partial(cost_bars, costs)
+    made |= {f"alpha-{one.name}": partial(over_alpha, contest, one.name) for one in contest.problems}
+    return [Picture(name, partial(draw, make, name, job.note)) for name, make in made.items()]
 
 
 def matrix(contest: Contest, found: list[Standing]) -> Any:
@@ -75,16 +78,9 @@ def matrix(contest: Contest, found: list[Standing]) -> Any:
             dark = one.ratio.estimate > 2.6 or not np.isfinite(one.ratio.estimate)
             ink = LIGHT_INK if dark else "#222222"
             close = not one.ratio.low > 1
-            axes.text(
-                column - 0.08,
-                row,
-                number(one.ratio.estimate),
-                ha="center",
-                va="center",
-                color=ink,
-                fontsize=8,
-                fontweight="bold" if close else "normal",
-            )
+            weight = "bold" if close else "normal"
+            text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink, "fontsize": 8, "fontweight": weight}
+            axes.text(column - 0.08, row, number(one.ratio.estimate), **text)
             axes.text(column + 0.45, row, f"{one.rank}", ha="right", va="center", color=ink, fontsize=5.5)
     axes.grid(visible=False)
     axes.set_yticks(range(len(ranks)), [LEARNERS[name].label for name in ranks])
@@ -106,7 +102,7 @@ def number(value: float) -> str:
     return "∞" if not np.isfinite(value) else f"{value:.2f}" if value < 100 else "> 100"
 
 
-def dd_forest(contest: Contest, verdicts: list[Verdict], same: str = "") -> Any:
+def dd_forest(contest: Contest, verdicts: list[ClaimVerdict], same: str = "") -> Any:
     """Draw the ratio of errors with and without the DD term, a panel for each learner, two rows for each problem.
 
     With `same`, both learners have the same values of ζ; a learner with one ζ has no panel then.
@@ -159,18 +155,91 @@ def cost_bars(costs: dict[str, dict[str, float]]) -> Any:
     canvas = Canvas(figsize=(7.5, high))
     axes = canvas.add_axes((0.22, 0.5 / high, 0.75, 1 - 1.0 / high))
     for place, (problem, measured) in enumerate(costs.items()):
-        axes.plot(
-            [measured.get(name, np.nan) for name in names],
-            range(len(names)),
-            MARKERS[place],
-            label=problem,
-            color=RAMP[2 * place % len(RAMP)],
-            markersize=5,
-        )
+        times, colour = [measured.get(name, np.nan) for name in names], RAMP[2 * place % len(RAMP)]
+        axes.plot(times, range(len(names)), MARKERS[place], label=problem, color=colour, markersize=5)
     axes.set_xscale("log")
     plain_numbers(axes.xaxis)
     axes.set_yticks(range(len(names)), [LEARNERS[name].label for name in names])
     axes.set_xlabel("nanoseconds of an update of one setting, in the lanes of this study, errors included")
     axes.legend(loc="lower right", frameon=True)
     canvas.text(0.01, 1 - 0.1 / high, "What an update costs", va="top", fontsize=9, fontweight="bold")
+    return canvas
+
+
+def panels_for(count: int, wide: float, tall: float, across: int = ACROSS) -> tuple[Any, list[Any]]:
+    """Return a canvas with so many panels, some in a row."""
+    down = -(-count // across)
+    high = 0.9 + tall * down
+    canvas = Canvas(figsize=(wide * across, high))
+    axes = canvas.subplots(down, across, squeeze=False).ravel()
+    for empty in axes[count:]:
+        empty.set_visible(False)
+    canvas.subplots_adjust(left=0.06, right=0.985, top=1 - 0.75 / high, bottom=0.42 / high, wspace=0.28, hspace=0.6)
+    return canvas, list(axes[:count])
+
+
+def over_lambda(contest: Contest) -> Any:
+    """Draw the tuned error against λ on the shown runs, a panel for each problem."""
+    canvas, panels = panels_for(len(contest.problems), 2.5, 2.15)
+    learners = [name for name in OVER_LAMBDA if name in contest.learners]
+    for axes, problem in zip(panels, contest.problems, strict=True):
+        shown = []
+        for place, name in enumerate(learners):
+            lams = contest.lambdas(problem.name, name)
+            means = np.array([contest.shown(problem.name, Entrant(name, lam)).mean() for lam in lams])
+            means[has_exploded(means, contest.first[problem.name])] = np.nan
+            shown += means.tolist()
+            look = {"marker": MARKERS[place], "color": OVER_LAMBDA[name], "label": LEARNERS[name].label}
+            axes.plot(range(len(lams)), means, linewidth=2.2 if name == "gradient_dd" else 1.2, markersize=3.5, **look)
+            axes.set_xticks(range(len(lams)), [f"{lam:g}" for lam in lams])
+        axes.set_yscale("log")
+        axes.set_ylim(*limits(shown))
+        plain_numbers(axes.yaxis)
+        axes.set_title(problem.name)
+        axes.set_xlabel("λ", labelpad=1)
+    handles, labels = panels[0].get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="upper right", ncols=len(handles), frameon=False, fontsize=8)
+    canvas.text(0.01, 0.99, "Error over the whole run against λ,\nall else tuned; shown runs", va="top", fontsize=9)
+    return canvas
+
+
+def limits(values: Sequence[float]) -> tuple[float, float]:
+    """Return limits about positive values; what has exploded is left out."""
+    finite = [value for value in values if np.isfinite(value) and value > 0] or [1.0]
+    return min(finite) / 1.15, max(finite) * 1.15
+
+
+def over_alpha(contest: Contest, problem: str) -> Any:
+    """Draw the error against α on the tuning runs, a panel for each learner, a line for each λ, all else tuned."""
+    canvas, panels = panels_for(len(contest.learners), 2.2, 1.75, across=5)
+    settings, errors = contest.table(problem, "area")
+    means = estimate(errors).mean
+    gone = has_exploded(means, contest.first[problem])
+    low, high = limits([*means[~gone], contest.first[problem]])
+    high = min(high, HIGHEST * contest.first[problem])
+    for axes, name in zip(panels, contest.learners, strict=True):
+        ours = [place for place, one in enumerate(settings) if one.rule.name == name]
+        for colour, lam in zip(
+            (RAMP[0], RAMP[2], RAMP[4]), sorted({trace_length(settings[i]) for i in ours}), strict=False
+        ):
+            by_alpha: dict[float, float] = {}
+            for place in (i for i in ours if trace_length(settings[i]) == lam):
+                alpha, value = settings[place].values["alpha"], np.inf if gone[place] else means[place]
+                by_alpha[alpha] = min(by_alpha.get(alpha, np.inf), value)
+            alphas = np.array(sorted(by_alpha))
+            best = np.array([by_alpha[alpha] for alpha in alphas])
+            axes.plot(
+                alphas, np.where(np.isfinite(best), best, np.nan), color=colour, linewidth=1.4, label=f"λ = {lam:g}"
+            )
+            crosses = alphas[~np.isfinite(best)]
+            axes.plot(crosses, np.full(len(crosses), high), "x", color=colour, markersize=3, clip_on=False)
+        axes.axhline(contest.first[problem], color="#888888", linewidth=0.8, linestyle=":")
+        axes.set(xscale="log", yscale="log", ylim=(low, high), xlim=(2.0**-12, 1.4))
+        plain_numbers(axes.xaxis, axes.yaxis)
+        axes.set_title(LEARNERS[name].label)
+        axes.tick_params(labelsize=7)
+    handles, labels = panels[0].get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="upper right", ncols=3, frameon=False, fontsize=8)
+    title = f"{problem}: error over the whole run against the step size α, all else tuned; tuning runs"
+    canvas.text(0.01, 0.995, f"{title}\n× above: exploded · dotted: the first error", va="top", fontsize=9)
     return canvas

@@ -1,244 +1,202 @@
 """The ledger: what others have published, and what we ask about the DD term, each with a verdict from shown runs.
 
-A statement holds where the whole interval lies on the side that it says; `paper.claims.verdict` has the words.
+A statement holds where the whole interval lies on the side that it says; `experiments.verdicts` has the words. The
+evidence is the contest. A statement whose problems or learners did not take part has no questions, and no verdict.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.experiments.claims import Ask, Claim
 from gradient_dd.experiments.family import published
-from gradient_dd.experiments.family.contest import Contest
-from gradient_dd.experiments.family.grids import WITH_DD
-from gradient_dd.experiments.family.questions import agreement, compared, label, question, ratio_of
-from gradient_dd.experiments.family.trials import Trial, fixed_point_name
-from gradient_dd.experiments.paper.claims.claim import Claim
-from gradient_dd.experiments.paper.claims.verdict import Question, Verdict
+from gradient_dd.experiments.family.contest import Contest, Entrant
+from gradient_dd.experiments.family.problems import WITH_DD
+from gradient_dd.experiments.family.trials import fixed_point_name
+from gradient_dd.experiments.verdicts import ClaimVerdict, Question, exactly
 from gradient_dd.learners import LEARNERS
+from gradient_dd.studies.intervals import Interval, ratio_interval
 
-OURS = "this project"
 SENSITIVE = 2.0  # error at λ = 0 over that at λ = 0.9
+TOO_UNSURE = 0.2  # a standard error of ours beyond this share of a published mean decides nothing
 AT_LAMBDAS = {"λ tuned": None, "λ = 0": 0.0}  # the two ways in which the DD term is judged
 SAME_ZETAS = " and the same ζ"  # and again, with the values of ζ that both learners have
 RATIO, WITHIN = "ratio of mean errors on shown runs", "difference over twice its standard error below 1"
 
-
-class Statement(NamedTuple):
-    """A statement, where it stands, what would make it true, and the questions that decide it."""
-
-    name: str
-    where: str
-    text: str
-    criterion: str
-    questions: list[Question]
+Answer = Callable[[float], Interval]
 
 
-def judge(contest: Contest, trials: Sequence[Trial]) -> list[Verdict]:
-    """Return the verdicts on every statement whose problems and learners are at hand."""
-    return [
-        Claim(one.name, one.where, one.text, one.criterion, (), lambda evidence: [], source=source_of(one.where)).judge(
-            one.questions
-        )
-        for one in (*of_others(contest, trials), *of_ours(contest, trials))
-        if one.questions
-    ]
+class Duel(NamedTuple):
+    """Two learners on a problem, and what is measured."""
+
+    problem: str
+    ours: Entrant
+    rival: Entrant
+    measure: str = "area"
 
 
-def of_others(contest: Contest, trials: Sequence[Trial]) -> list[Statement]:
-    """Return what others have published."""
-    return [
-        Statement(
-            "collision-tiers",
-            published.COLLISION,
-            "ETD and ETD(β) are best; V-trace, Tree Backup and ABTD last",
-            RATIO,
-            tiers(contest),
-        ),
-        Statement(
-            "collision-lambda",
-            published.COLLISION,
-            "TD and the gradient learners are sensitive to λ, ETD is not",
-            f"error at λ = 0 over that at λ = 0.9: above {SENSITIVE:g}, for ETD below",
-            lambda_matters(contest),
-        ),
-        Statement(
-            "collision-means", published.COLLISION, "Tuned errors are the published ones", WITHIN, means(contest)
-        ),
-        Statement(
-            "collision-fixed-points",
-            published.COLLISION,
-            "TD(λ) and ETD(λ) rest where they are known to rest, exactly",
-            WITHIN,
-            fixed_points(trials),
-        ),
-        Statement(
-            "rooms-variance",
-            published.ROOMS,
-            "Tree Backup, V-trace and ABTD suffer less from high variance",
-            "growth from Rooms to High-Variance Rooms over that of a rival: below 1",
-            high_variance(contest),
-        ),
-        Statement(
-            "rooms-limit",
-            published.ROOMS,
-            "Tree Backup, V-trace and ABTD bootstrap too much where variance is not high",
-            "ratio of mean errors in Rooms to those of a rival: above 1",
-            limited(contest),
-        ),
-        Statement(
-            "rooms-end",
-            published.ROOMS,
-            "ETD ends with a lower error than others",
-            "ratio of mean errors at the end: below 1",
-            asymptotic(contest),
-        ),
-        Statement(
-            "tdrc-orderings",
-            published.REGULARISED,
-            "TDRC is ahead of GTD2, TDC and sometimes TD, as published",
-            "area under the RMSPBE over that of TDRC, on the published side of 1",
-            tdrc_orderings(trials),
-        ),
-    ]
+def duel(problem: str, ours: str, rival: str, lam: float | None = None, measure: str = "area") -> Duel:
+    """Return a duel of two learners with the same λ, or with λ tuned."""
+    return Duel(problem, Entrant(ours, lam), Entrant(rival, lam), measure)
 
 
-def of_ours(contest: Contest, trials: Sequence[Trial]) -> list[Statement]:
-    """Return what we ask."""
-    text = "PGTD2 beats GTD2 at λ = 0 because it uses its sample twice"
-    return [
-        Statement("pgtd2-reuse", OURS, text, RATIO, reuse(contest, trials)),
-        *(
-            Statement(
-                f"dd-{base}",
-                OURS,
-                f"The DD term lowers the error of {LEARNERS[base].label}",
-                RATIO,
-                helps(contest, dd, base),
-            )
-            for dd, base in WITH_DD.items()
-        ),
-        Statement(
-            "trace-instead",
-            OURS,
-            "A trace lowers the error of GTD2 more than the DD term does",
-            "error of GTD2 with λ tuned over that of Gradient-DD with λ = 0: below 1",
-            instead(contest),
-        ),
-    ]
+def compared(contest: Contest, duel: Duel, side: str, bound: float = 1.0, reading: str = "default") -> list[Question]:
+    """Return the question whether a learner's error over a rival's is on a side of a bound; none if one is missing."""
+    problem, *both, measure = duel
+    if not all(contest.has(problem, one) for one in both):
+        return []
+    sides = {one.label: contest.shown(problem, one, measure) for one in both}
+    return [question(problem, sides, ratio_of(sides), side, bound, measure=measure, reading=reading)]
 
 
-def source_of(where: str) -> str:
-    """Return whether a statement is ours or published."""
-    return "ours" if where == OURS else "paper"
+def question(
+    problem: str, sides: dict[str, Array], answer: Answer, side: str, bound: float = 1.0, text: str = "", **more: str
+) -> Question:
+    """Return a question with all that the ledger shows of it; `sides` are the errors of one or two learners by name.
+
+    `more` may name a measure other than the area, and a reading.
+    """
+    measure = more.get("measure", "area")
+    told = [{"label": name, "mean": float(errors.mean())} for name, errors in sides.items()]  # infinite where a run is
+    facts: dict[str, Any] = {
+        "task": problem,
+        "measure": measure,
+        "runs": len(next(iter(sides.values()))),
+        "ours": told[0],
+        "rival": told[1] if len(told) > 1 else None,
+        "text": text or f"{problem}, {' / '.join(sides)}:",
+    }
+    reading = more.get("reading", "default")
+    return Question("ratio", (), side, bound, reading, tuned_for=measure, answer=answer, facts=facts)
+
+
+def ratio_of(*sides: dict[str, Array]) -> Answer:
+    """Return the answer to a question about a ratio; of two pairs of sides, about the growth of a ratio."""
+    pairs = [(ours, theirs) for ours, theirs in (one.values() for one in sides)]
+    return lambda level: ratio_interval(*pairs, level=level)
+
+
+def agreement(errors: Array, name: str, known: tuple[float, float]) -> Question:
+    """Return the question whether a mean is within twice the standard error, theirs and ours, of a published one."""
+    ours = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else np.inf
+    distance = float(abs(errors.mean() - known[0]) / (2 * np.hypot(ours, known[1])))
+    answer = exactly(distance) if ours <= TOO_UNSURE * known[0] else unknown_beyond(distance)
+    text = f"{name}: ours {errors.mean():.3f}, published {known[0]:.3f}, distance"
+    return question("collision", {name: errors}, answer, "below", text=text)
+
+
+def unknown_beyond(value: float) -> Answer:
+    """Return the answer about a number of which nothing is known: too few runs, or one that exploded."""
+    return lambda level: Interval(value, 0.0, np.inf)
 
 
 def tiers(contest: Contest) -> list[Question]:
-    """Ask whether the three tiers are as published: tuned over λ, and where λ tells them apart most."""
+    """Return the questions about the three published tiers: tuned over λ, and where λ tells them apart most."""
     found: list[Question] = []
     for lam, reading in ((None, "first tier, λ tuned"), (0.0, "first tier, λ = 0")):
         for ours in published.FIRST_TIER:
             for rival in published.MIDDLE_TIER:
-                found += compared(contest, "collision", ours, rival, "below", (lam, lam), reading=reading)
+                found += compared(contest, duel("collision", ours, rival, lam), "below", reading=reading)
     for lam, reading in ((None, "last tier, λ tuned"), (0.9, "last tier, λ = 0.9")):
         for ours in published.LAST_TIER:
             for rival in published.MIDDLE_TIER:
-                found += compared(contest, "collision", ours, rival, "above", (lam, lam), reading=reading)
+                found += compared(contest, duel("collision", ours, rival, lam), "above", reading=reading)
     return found
 
 
 def lambda_matters(contest: Contest) -> list[Question]:
-    """Ask by what factor the error falls from λ = 0 to λ = 0.9."""
+    """Return the questions by what factor the error falls from λ = 0 to λ = 0.9."""
     found: list[Question] = []
     for learner in (*(one for one in published.MIDDLE_TIER if one != "pgtd2"), "etd"):
         side = "below" if learner == "etd" else "above"
-        found += compared(contest, "collision", learner, learner, side, (0.0, 0.9), SENSITIVE)
+        at_both = Duel("collision", Entrant(learner, 0.0), Entrant(learner, 0.9))
+        found += compared(contest, at_both, side, SENSITIVE)
     return found
 
 
 def means(contest: Contest) -> list[Question]:
-    """Ask whether tuned means are within twice the standard error of the published ones."""
+    """Return the questions whether tuned means are within twice the standard error of the published ones."""
     return [
-        agreement(contest.errors("collision", learner, lam), label(learner, lam), known)
-        for (learner, lam), known in published.COLLISION_MEANS.items()
-        if contest.has("collision", learner, lam)
+        agreement(contest.shown("collision", one), one.label, known)
+        for one, known in ((Entrant(*key), known) for key, known in published.COLLISION_MEANS.items())
+        if contest.has("collision", one)
     ]
 
 
-def fixed_points(trials: Sequence[Trial]) -> list[Question]:
-    """Ask whether the exact errors of fixed points, averaged over draws of the features, are the known ones."""
+def fixed_points(contest: Contest) -> list[Question]:
+    """Return the questions whether exact errors of fixed points, means over draws of features, are the known ones."""
     return [
         agreement(trial.shown[name], name, (known, published.ROUNDED))
-        for trial in trials
+        for trial in contest.trials
         if trial.name == "fixed points"
         for (learner, lam), known in published.FIXED_POINTS.items()
         if (name := fixed_point_name(learner, lam)) in trial.shown
     ]
 
 
-def reuse(contest: Contest, trials: Sequence[Trial]) -> list[Question]:
-    """Ask whether one sample beats GTD2, and the TD fixed point itself, and whether two samples beat neither."""
-    found = compared(contest, "collision", "pgtd2", "gtd2", "below", (0.0, 0.0))
-    for trial in (one for one in trials if one.name == "two samples"):
+def reuse(contest: Contest) -> list[Question]:
+    """Return the questions whether one sample beats GTD2 and even the TD fixed point, and two samples beat neither."""
+    found = compared(contest, duel("collision", "pgtd2", "gtd2", 0.0), "below")
+    for trial in (one for one in contest.trials if one.name == "two samples"):
         names = {"one": "PGTD2 with one sample", "two": "PGTD2 with two samples", "rest": "the TD fixed point"}
         for ours, rival, side in (("two", "one", "above"), ("one", "rest", "below"), ("two", "rest", "above")):
-            pair = trial.shown[ours], trial.shown[rival]
-            both = [names[ours], names[rival]]
-            found.append(question("collision", both, pair, side, 1.0, "area", "default", ratio_of(pair)))
+            sides = {names[one]: trial.shown[one] for one in (ours, rival)}
+            found.append(question("collision", sides, ratio_of(sides), side))
         found.append(agreement(trial.shown["two"], names["two"], published.TWO_SAMPLES))
     return found
 
 
 def high_variance(contest: Contest) -> list[Question]:
-    """Ask whether the careful learners lose less from Rooms to High-Variance Rooms than the others."""
-    both = "rooms-high", "rooms"
-    found = []
-    for ours in (one for one in published.LAST_TIER if all(contest.has(problem, one) for problem in both)):
-        for rival in (one for one in ("td", "gtd2", "tdc", "etd") if one in contest.learners):
-            pairs = [(contest.errors(problem, ours), contest.errors(problem, rival)) for problem in both]
-            names = [label(ours, None), label(rival, None)]
-            text = f"growth of {names[0]} / growth of {names[1]}:"
-            found.append(
-                question("rooms-high", names, pairs[0], "below", 1.0, "area", "default", ratio_of(*pairs), text)
-            )
+    """Return the questions whether the careful learners lose less from Rooms to High-Variance Rooms than the others."""
+    both, found = ("rooms-high", "rooms"), []
+    for ours in map(Entrant, published.LAST_TIER):
+        for rival in map(Entrant, ("td", "gtd2", "tdc", "etd")):
+            if all(contest.has(problem, one) for problem in both for one in (ours, rival)):
+                sides = [{one.label: contest.shown(problem, one) for one in (ours, rival)} for problem in both]
+                text = f"growth of {ours.label} / growth of {rival.label}:"
+                found.append(question("rooms-high", sides[0], ratio_of(*sides), "below", text=text))
     return found
 
 
 def limited(contest: Contest) -> list[Question]:
-    """Ask whether the careful learners are behind in Rooms, tuned over λ."""
+    """Return the questions whether the careful learners are behind in Rooms, tuned over λ."""
     return [
         one
         for ours in published.LAST_TIER
         for rival in published.MIDDLE_TIER
-        for one in compared(contest, "rooms", ours, rival, "above")
+        for one in compared(contest, duel("rooms", ours, rival), "above")
     ]
 
 
 def asymptotic(contest: Contest) -> list[Question]:
-    """Ask whether ETD ends lower in both rooms."""
+    """Return the questions whether ETD ends lower in both rooms."""
     return [
         one
         for problem in ("rooms", "rooms-high")
         for rival in ("td", "tdc", "gtd2", "vtrace")
-        for one in compared(contest, problem, "etd", rival, "below", measure="last100")
+        for one in compared(contest, duel(problem, "etd", rival, measure="last100"), "below")
     ]
 
 
-def tdrc_orderings(trials: Sequence[Trial]) -> list[Question]:
-    """Ask whether each learner is on the published side of TDRC, where the published number is clear of 1."""
+def tdrc_orderings(contest: Contest) -> list[Question]:
+    """Return the questions whether each learner is on the published side of TDRC, where that is clear of 1."""
     found = []
-    for trial in (one for one in trials if one.name == "projected"):
+    for trial in (one for one in contest.trials if one.name == "projected"):
         for learner, areas in published.TDRC_AREAS.items():
             known = areas.get(trial.problem, 1.0)
             if abs(known - 1) > published.READ_OFF + 1e-9:
-                pair = trial.shown[learner], trial.shown["tdrc"]
+                sides = {LEARNERS[one].label: trial.shown[one] for one in (learner, "tdrc")}
+                text = f"{trial.problem}, {' / '.join(sides)}, published {known:g}:"
                 side = "above" if known > 1 else "below"
-                text = f"{trial.problem}, {LEARNERS[learner].label} / TDRC, published {known:g}:"
-                names = [LEARNERS[learner].label, "TDRC"]
-                found.append(question(trial.problem, names, pair, side, 1.0, "area", "default", ratio_of(pair), text))
+                found.append(question(trial.problem, sides, ratio_of(sides), side, text=text))
     return found
 
 
 def helps(contest: Contest, dd: str, base: str) -> list[Question]:
-    """Ask on every problem whether the DD term lowers the error, with λ tuned and with λ = 0.
+    """Return the questions on every problem whether the DD term lowers the error, with λ tuned and with λ = 0.
 
     Asked twice where the learner without the term has more values of ζ: of all, and of those that both have.
     """
@@ -248,16 +206,101 @@ def helps(contest: Contest, dd: str, base: str) -> list[Question]:
             for problem in (one.name for one in contest.problems if {dd, base} <= set(contest.learners)):
                 zetas = contest.common_zetas(problem, dd, base) if same else None
                 if not same or zetas:
-                    found += compared(
-                        contest, problem, dd, base, "below", (lam, lam), reading=name + same, rival_zetas=zetas
-                    )
+                    both = Duel(problem, Entrant(dd, lam), Entrant(base, lam, zetas))
+                    found += compared(contest, both, "below", reading=name + same)
     return found
 
 
 def instead(contest: Contest) -> list[Question]:
-    """Ask on every problem whether GTD2 with a trace is ahead of Gradient-DD without."""
+    """Return the questions on every problem whether GTD2 with a trace is ahead of Gradient-DD without."""
     return [
         one
         for problem in contest.problems
-        for one in compared(contest, problem.name, "gtd2", "gradient_dd", "below", (None, 0.0))
+        for one in compared(contest, Duel(problem.name, Entrant("gtd2"), Entrant("gradient_dd", 0.0)), "below")
     ]
+
+
+def claim(
+    name: str, where: str, statement: str, criterion: str, questions: Callable[[Contest], list[Question]]
+) -> Claim:
+    """Return a claim of others, or of this project."""
+    source = "ours" if where == published.OURS else "paper"
+    return Claim(name, where, statement, Ask(criterion, (), questions), source=source)
+
+
+CLAIMS = (
+    claim(
+        "collision-tiers",
+        published.COLLISION,
+        "ETD and ETD(β) are best; V-trace, Tree Backup and ABTD last",
+        RATIO,
+        tiers,
+    ),
+    claim(
+        "collision-lambda",
+        published.COLLISION,
+        "TD and the gradient learners are sensitive to λ, ETD is not",
+        f"error at λ = 0 over that at λ = 0.9: above {SENSITIVE:g}, for ETD below",
+        lambda_matters,
+    ),
+    claim("collision-means", published.COLLISION, "Tuned errors are the published ones", WITHIN, means),
+    claim(
+        "collision-fixed-points",
+        published.COLLISION,
+        "TD(λ) and ETD(λ) rest where they are known to rest, exactly",
+        WITHIN,
+        fixed_points,
+    ),
+    claim(
+        "rooms-variance",
+        published.ROOMS,
+        "Tree Backup, V-trace and ABTD suffer less from high variance",
+        "growth from Rooms to High-Variance Rooms over that of a rival: below 1",
+        high_variance,
+    ),
+    claim(
+        "rooms-limit",
+        published.ROOMS,
+        "Tree Backup, V-trace and ABTD bootstrap too much where variance is not high",
+        "ratio of mean errors in Rooms to those of a rival: above 1",
+        limited,
+    ),
+    claim(
+        "rooms-end",
+        published.ROOMS,
+        "ETD ends with a lower error than others",
+        "ratio of mean errors at the end: below 1",
+        asymptotic,
+    ),
+    claim(
+        "tdrc-orderings",
+        published.REGULARISED,
+        "TDRC is ahead of GTD2, TDC and sometimes TD, as published",
+        "area under the RMSPBE over that of TDRC, on the published side of 1",
+        tdrc_orderings,
+    ),
+    claim("pgtd2-reuse", published.OURS, "PGTD2 beats GTD2 at λ = 0 because it uses its sample twice", RATIO, reuse),
+    *(
+        claim(
+            f"dd-{base}",
+            published.OURS,
+            f"The DD term lowers the error of {LEARNERS[base].label}",
+            RATIO,
+            partial(helps, dd=dd, base=base),
+        )
+        for dd, base in WITH_DD.items()
+    ),
+    claim(
+        "trace-instead",
+        published.OURS,
+        "A trace lowers the error of GTD2 more than the DD term does",
+        "error of GTD2 with λ tuned over that of Gradient-DD with λ = 0: below 1",
+        instead,
+    ),
+)
+
+
+def judge(contest: Contest) -> list[ClaimVerdict]:
+    """Return the verdicts on every statement whose problems and learners are at hand."""
+    asked = [(claim, claim.ask(contest)) for claim in CLAIMS]
+    return [claim.judge(questions) for claim, questions in asked if questions]

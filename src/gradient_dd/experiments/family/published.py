@@ -4,6 +4,7 @@ COLLISION_MEANS   error over 20,000 steps, averaged over runs with features draw
 TDRC_AREAS        area under the RMSPBE relative to TDRC, read off a figure to about 0.05
 """
 
+OURS = "this project"
 COLLISION = "Ghiassian & Sutton (2021), Collision"
 ROOMS = "Ghiassian & Sutton (2021), Four Rooms"
 REGULARISED = "Ghiassian et al. (2020), TDRC, figure 1"

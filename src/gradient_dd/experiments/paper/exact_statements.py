@@ -1,17 +1,28 @@
-"""What the paper states as exact, next to what its own tables give.
+"""What needs no run: statements that the paper gives as exact, next to what its own tables give, and claims of theory.
 
-The empirical claims of the paper need whole sweeps; these need none.
+The empirical claims of the paper need whole sweeps; these need none. `gradient_dd.theory` computes the claims.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd import tasks
+from gradient_dd.engine.schedules import Schedule, constant, tapered
+from gradient_dd.experiments.claims import Ask
+from gradient_dd.experiments.verdicts import Question, exactly
+from gradient_dd.learners import LEARNERS
+from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task
+from gradient_dd.theory import check_assumptions, expected_run, natural_relation, recursion_eigenvalues
+
+STEPS = 1000  # over which changes of the values are followed
+NEAR = 0.05  # radians: what counts as the same direction
+LESS = 0.9  # of the largest change that GTD2 makes: what counts as preventing drastic ones
 
 
-class Statement(NamedTuple):
+class ExactStatement(NamedTuple):
     """One statement of the paper: where it stands, what it says, what we get, whether it holds."""
 
     where: str
@@ -20,7 +31,7 @@ class Statement(NamedTuple):
     verdict: str
 
 
-def check_statements() -> list[Statement]:
+def check_statements() -> list[ExactStatement]:
     """Return every exact statement with its verdict."""
     return [*walk_values(), *boyan_weights(), boyan_terminal_feature(), linear_walk(), *baird_statements()]
 
@@ -30,32 +41,32 @@ def verdict(holds: bool) -> str:
     return "holds" if holds else "does not hold"
 
 
-def walk_values() -> list[Statement]:
+def walk_values() -> list[ExactStatement]:
     """Section 5.1: the true values are (1, …, m)/(m + 1)."""
     gaps = {m: np.abs(tasks.random_walk(m).true_values - np.arange(1, m + 1) / (m + 1)).max() for m in (10, 20, 40)}
     return [
-        Statement(f"5.1 walk, m = {m}", "values i/(m+1)", f"largest gap {gap:.1e}", verdict(gap < 1e-12))
+        ExactStatement(f"5.1 walk, m = {m}", "values i/(m+1)", f"largest gap {gap:.1e}", verdict(gap < 1e-12))
         for m, gap in gaps.items()
     ]
 
 
-def boyan_weights() -> list[Statement]:
+def boyan_weights() -> list[ExactStatement]:
     """Section 5.2: the optimal weights are −4(p − i)/5."""
     statements = []
     for p in (20, 50, 100):
         printed = -4 * (p - np.arange(1, p + 1)) / 5
         gap = np.abs(tasks.boyan_chain(p).fixed_point - printed).max()
         statements.append(
-            Statement(f"5.2 Boyan, p = {p}", "weights −4(p−i)/5", f"largest gap {gap:.1e}", verdict(gap < 1e-9))
+            ExactStatement(f"5.2 Boyan, p = {p}", "weights −4(p−i)/5", f"largest gap {gap:.1e}", verdict(gap < 1e-9))
         )
     return statements
 
 
-def boyan_terminal_feature() -> Statement:
+def boyan_terminal_feature() -> ExactStatement:
     """Section 5.2 gives the terminal a feature; bootstrapping from it breaks (A2) of the theorem."""
     smallest = np.linalg.svd(bootstrapped_boyan(20), compute_uv=False)[-1]
     ours = f"smallest singular value of A {smallest:.0e}"
-    return Statement("5.2 Boyan, terminal feature e_p", "A non-singular (A2)", ours, verdict(smallest > 1e-12))
+    return ExactStatement("5.2 Boyan, terminal feature e_p", "A non-singular (A2)", ours, verdict(smallest > 1e-12))
 
 
 def bootstrapped_boyan(p: int) -> np.ndarray:
@@ -68,14 +79,16 @@ def bootstrapped_boyan(p: int) -> np.ndarray:
     return (here.T * (weight * outcome.probability)) @ (here - there)
 
 
-def linear_walk() -> Statement:
+def linear_walk() -> ExactStatement:
     """Figure walk-linear: p = 5 features, one at each of S_1, S_5, …, S_{4p+1}."""
     features = tasks.random_walk(20, features="linear", n_features=5).features
     last = int(np.flatnonzero(features[:, -1] == 1)[0]) + 1
-    return Statement("A.5 linear walk, p = 5", "anchors S_1 … S_21", f"anchors S_1 … S_{last}", verdict(last == 21))
+    return ExactStatement(
+        "A.5 linear walk, p = 5", "anchors S_1 … S_21", f"anchors S_1 … S_{last}", verdict(last == 21)
+    )
 
 
-def baird_statements() -> list[Statement]:
+def baird_statements() -> list[ExactStatement]:
     """Section 5.3: the ratios, the projection error, and TD's divergence."""
     statements = []
     for n in (7, 20):
@@ -90,7 +103,7 @@ def baird_statements() -> list[Statement]:
             ("standard ratios", "TD diverges", in_words(slowest(standard)), slowest(standard) < 0),
             ("printed ratios", "TD diverges", in_words(slowest(printed)), slowest(printed) < 0),
         ):
-            statements.append(Statement(f"5.3 Baird, N = {n}, {what}", paper, ours, verdict(holds)))
+            statements.append(ExactStatement(f"5.3 Baird, N = {n}, {what}", paper, ours, verdict(holds)))
     return statements
 
 
@@ -103,3 +116,85 @@ def slowest(task: Task) -> float:
 def in_words(eigenvalue: float) -> str:
     """Return what that eigenvalue says of TD."""
     return f"{'unstable' if eigenvalue < 0 else 'stable'} in the mean: Re λ(A) ≥ {eigenvalue:.3f}"
+
+
+def exact_question(task: Task, value: float, side: str, bound: float, text: str, reading: str = "default") -> Question:
+    """Return the question on which side of a bound a computed number is."""
+    facts: dict[str, Any] = {"task": str(task), "size": task_size(task), "text": text}
+    return Question("exact", (), side, bound, reading, tuned_for="", answer=exactly(value), facts=facts)
+
+
+def gradient_dd(alpha: float, kappa: float = 1.0) -> Any:
+    """Return a setting of Gradient-DD."""
+    return LEARNERS["gradient_dd"].setting(alpha=alpha, kappa=kappa)
+
+
+def mean_flow_is_stable() -> list[Question]:
+    """Where (A0) to (A4) hold, the mean of the combined recursion goes to the fixed point."""
+    covered = [*(tasks.random_walk(m) for m in (10, 20, 40)), *(tasks.boyan_chain(p) for p in (20, 50, 100))]
+    text = "smallest real part of the eigenvalues of G"
+    return [
+        exact_question(task, float(recursion_eigenvalues(task, gradient_dd(0.3)).real.min()), "above", 0.0, text)
+        for task in covered
+    ]
+
+
+def assumptions_hold_in_the_experiments() -> list[Question]:
+    """How many of (A0) to (A4) fail in each kind of experiment, at a step size in the middle of its grid."""
+    experiments: list[tuple[Task, float, Schedule, str]] = [
+        (tasks.random_walk(10), 0.3, tapered(1000), "tapered steps"),
+        (tasks.random_walk(10), 0.3, constant, "constant steps"),
+        (tasks.boyan_chain(20), 0.3, tapered(2000), "tapered steps"),
+        (tasks.baird(7), 0.01, constant, "constant steps"),
+    ]
+    questions = []
+    for task, alpha, schedule, named in experiments:
+        failing = [one.name for one in check_assumptions(task, gradient_dd(alpha), schedule) if not one.holds]
+        text = f"assumptions that fail on {task.name}, {named} ({', '.join(failing) or 'none'}):"
+        questions.append(exact_question(task, float(len(failing)), "below", 1.0, text))
+    return questions
+
+
+def follows_the_natural_gradient() -> list[Question]:
+    """The angle between the natural gradient and the constrained problem, Gradient-DD's first and its settled step."""
+    walk = tasks.random_walk(10)
+    relation = natural_relation(walk, walk.initial_weights, mu=1e-9, alpha=0.3, kappa=1.0)
+    names = (
+        "angle of the constrained problem as its region shrinks",
+        "angle of Gradient-DD's first step",
+        "angle of Gradient-DD once settled",
+    )
+    return [exact_question(walk, value, "below", NEAR, text) for value, text in zip(relation, names, strict=True)]
+
+
+def largest_change(task: Task, learner: str, alpha: float, sampling: str) -> float:
+    """Return the largest change of the expected values in one step, in the norm of D."""
+    run = expected_run(
+        task, LEARNERS[learner].setting(alpha=alpha), STEPS, sampling=sampling, points=np.arange(STEPS + 1)
+    )
+    changes = np.diff(run.weights, axis=0) @ task.features.T
+    return float(np.sqrt((changes**2 @ task.visits).max()))
+
+
+def changes_are_less_drastic() -> list[Question]:
+    """The largest change of the values in one step, over that of GTD2 with the same step size."""
+    questions = []
+    for task, alpha in ((tasks.random_walk(10), 0.3), (tasks.boyan_chain(20), 0.3), (tasks.baird(7), 0.01)):
+        for sampling, named in (("iid", "independent draws"), ("trajectory", "trajectories")):
+            ours, theirs = (largest_change(task, learner, alpha, sampling) for learner in ("gradient_dd", "gtd2"))
+            text = f"largest change of the values over GTD2's, {task.name}, {named}"
+            questions.append(exact_question(task, ours / theirs, "below", LESS, text))
+    return questions
+
+
+def from_theory(words: str, compute: Callable[[], list[Question]]) -> Ask:
+    """Return the questions of a claim that no evidence is needed for."""
+    return Ask(words, (), lambda evidence: compute())
+
+
+MEAN_IS_STABLE = from_theory(
+    "the mean recursion is stable for small steps: smallest real part above 0", mean_flow_is_stable
+)
+ASSUMPTIONS_HOLD = from_theory("none of its assumptions fails in them", assumptions_hold_in_the_experiments)
+IS_NATURAL = from_theory("an angle below 0.05 between them", follows_the_natural_gradient)
+LESS_DRASTIC = from_theory("largest change in one step below 0.9 of that of GTD2", changes_are_less_drastic)

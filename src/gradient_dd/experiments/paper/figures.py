@@ -4,11 +4,10 @@ Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid` and `boyan-iid`
 our reading of the paper rests on the others.
 """
 
-from dataclasses import dataclass
+from gradient_dd.report.figure import BLACK, GREEN, ORANGE, RAMP, RED, SKY, Drawing, Figure, Line
 
-from gradient_dd.experiments.paper.grids import KAPPAS, ZETAS
-from gradient_dd.report.figure import BLACK, GREEN, ORANGE, RAMP, RED, SKY, Figure, Line
-
+ZETAS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
+KAPPAS = (0.25, 0.5, 1.0, 2.0, 4.0)
 ZETA_NAMES = ("1/64", "1/16", "1/4", "1", "4")
 
 ONE = (("zeta", 1.0),)
@@ -49,6 +48,8 @@ ON_BAIRD = (
     Line("Gradient-DD, κ tuned, ρ placed T", "gradient_dd", rho_mode="T", colour=RED, dashed=True),
 )
 
+DRAWN_IN = "gradient_dd.experiments.paper.drawings"
+STATES = f"{DRAWN_IN}.baird:state_diagram"  # stands above the figure of Baird
 DIPS = "constant step sizes, fixed horizon: a tiny α can look best because its error is passing through a dip (TDC)"
 
 FIGURES = {
@@ -67,18 +68,11 @@ FIGURES = {
         Figure("boyan-kappa", "Boyan chain: Gradient-DD for several κ", "boyan", BY_KAPPA),
         Figure("boyan-constant", "Boyan chain: constant step size", "boyan-constant", COMPARED),
         Figure("boyan-iid", "Boyan chain: independent transitions, no trajectories", "boyan-iid", COMPARED, "area"),
-        Figure("Baird", "Baird's counterexample", "baird", ON_BAIRD, remark=DIPS),
+        Figure(
+            "Baird", "Baird's counterexample", "baird", ON_BAIRD, remark=DIPS, header=f"{DRAWN_IN}.baird:state_diagram"
+        ),
     )
 }
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure that needs no study: computed from tasks alone, by the file of drawings/ that has its name."""
-
-    name: str
-    title: str
-    explanation: str
 
 
 DRAWINGS = {
@@ -91,6 +85,7 @@ DRAWINGS = {
             "the region in which values have changed little; the constrained step leads to the best point inside. The "
             "dashed path is where the penalised optimum lies as κ goes from 0 to ∞. Gradient-DD takes one gradient "
             "step on the penalised objective; it does not solve it (erratum 4).",
+            f"{DRAWN_IN}.illustration:draw",
         ),
         Drawing(
             "stability-maps",
@@ -99,6 +94,7 @@ DRAWINGS = {
             "draws, which the theorem assumes, below along trajectories, as every experiment of the paper has them. "
             "Hatched: the mean diverges. Left of the dashed line the variance of the weights stays bounded too, and "
             "that is the limit that matters in practice. On the walk trajectories are faster, and unstable earlier.",
+            f"{DRAWN_IN}.maps:draw_stability_maps",
         ),
         Drawing(
             "rates",
@@ -107,6 +103,7 @@ DRAWINGS = {
             "(dashed) Gradient-DD is no faster than GTD2; along trajectories (solid) it leaves GTD2 and approaches TD "
             "as κα grows, and the more so the longer the walk. Dotted: what its effective matrix says to first order. "
             "A line ends where the mean becomes unstable.",
+            f"{DRAWN_IN}.rates:draw_rates",
         ),
         Drawing(
             "gtd2-to-td",
@@ -114,6 +111,7 @@ DRAWINGS = {
             "The rate of Gradient-DD along trajectories, relative to that of TD at the same step size. Tabular, it is "
             "that of GTD2 at κα = 0 and about that of TD at κα = 1. With features that states share it gains a few "
             "times over GTD2 and remains far below TD. Crosses: the mean becomes unstable.",
+            f"{DRAWN_IN}.rates:draw_gtd2_to_td",
         ),
         Drawing(
             "safety",
@@ -121,6 +119,7 @@ DRAWINGS = {
             "Tasks on which TD diverges. With independent draws Gradient-DD is as safe as GTD2, up to κα‖x‖² of about "
             "1 and more. Along trajectories it takes over TD's instability on random tasks, often at a small κα; on "
             "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
+            f"{DRAWN_IN}.maps:draw_safety",
         ),
         Drawing(
             "baird-frozen-mode",
@@ -129,6 +128,7 @@ DRAWINGS = {
             "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the error "
             "at the end is its part of the first weights. From the paper's first weights Gradient-DD meets a step size "
             "at which that part is zero, and seems to converge; from the random ones shown it meets none.",
+            f"{DRAWN_IN}.baird:draw_frozen_mode",
         ),
         Drawing(
             "expected-runs",
@@ -136,6 +136,7 @@ DRAWINGS = {
             "Lines: the error of the mean weights, computed exactly. Dots: the error of the mean over sampled runs of "
             "the lane engine. Thin lines: the mean error of single runs, which has their noise in it. Gradient-DD "
             "differs from GTD2 along trajectories only.",
+            f"{DRAWN_IN}.rates:draw_expected_runs",
         ),
     )
 }

@@ -12,7 +12,7 @@ shows them; claims are judged on them too. The store shares equal settings, so o
 from dataclasses import replace
 
 from gradient_dd.engine.schedules import constant, tapered
-from gradient_dd.experiments.paper.grids import KAPPAS, ZETAS
+from gradient_dd.experiments.paper.figures import KAPPAS, ZETAS
 from gradient_dd.studies import Grid, Study, grid, task
 
 RUNS = 50
@@ -43,6 +43,11 @@ def walk(*sizes: int) -> tuple:
     return tuple(task("random_walk", n_states=m) for m in sizes)
 
 
+def boyan(*sizes: int) -> tuple:
+    """Return Boyan chains."""
+    return tuple(task("boyan_chain", n_features=p) for p in sizes)
+
+
 WALK = Study(
     "walk",
     tasks=walk(*WALK_SIZES),
@@ -55,46 +60,24 @@ WALK = Study(
     episodes=WALK_EPISODES,
     runs=RUNS,
 )
-WALK_NATURAL = Study(
-    "walk-natural",
+WALK_IID = replace(WALK, name="walk-iid", tasks=walk(20), grids=compared(WALK_ALPHAS), sampling="iid")
+WALK_CONSTANT = replace(WALK_IID, name="walk-constant", schedule=constant, sampling="trajectory")
+WALK_LINEAR = replace(
+    WALK, name="walk-linear", tasks=(task("random_walk", n_states=20, features="linear"),), grids=compared(WALK_ALPHAS)
+)
+WALK_NATURAL = replace(
+    WALK,
+    name="walk-natural",
     tasks=walk(20),
     grids=(
         grid("natural_gtd2", alpha=WALK_ALPHAS, zeta=ZETAS),
         grid("natural_tdc", alpha=WALK_ALPHAS, zeta=ZETAS),
         grid("gradient_dd", alpha=WALK_ALPHAS),  # the same as on the walk: nothing more is run
     ),
-    schedule=tapered(1000),
-    episodes=WALK_EPISODES,
-    runs=RUNS,
-)
-WALK_CONSTANT = Study(
-    "walk-constant",
-    tasks=walk(20),
-    grids=compared(WALK_ALPHAS),
-    schedule=constant,
-    episodes=WALK_EPISODES,
-    runs=RUNS,
-)
-WALK_LINEAR = Study(
-    "walk-linear",
-    tasks=(task("random_walk", n_states=20, features="linear"),),
-    grids=compared(WALK_ALPHAS),
-    schedule=tapered(1000),
-    episodes=WALK_EPISODES,
-    runs=RUNS,
-)
-WALK_IID = Study(
-    "walk-iid",
-    tasks=walk(20),
-    grids=compared(WALK_ALPHAS),
-    schedule=tapered(1000),
-    episodes=WALK_EPISODES,
-    runs=RUNS,
-    sampling="iid",
 )
 BOYAN = Study(
     "boyan",
-    tasks=tuple(task("boyan_chain", n_features=p) for p in BOYAN_SIZES),
+    tasks=boyan(*BOYAN_SIZES),
     grids=(
         *compared(BOYAN_ALPHAS),
         grid("gradient_dd", alpha=BOYAN_ALPHAS, kappa=KAPPAS),
@@ -104,23 +87,8 @@ BOYAN = Study(
     episodes=BOYAN_EPISODES,
     runs=RUNS,
 )
-BOYAN_CONSTANT = Study(
-    "boyan-constant",
-    tasks=(task("boyan_chain", n_features=50),),
-    grids=compared(BOYAN_ALPHAS),
-    schedule=constant,
-    episodes=BOYAN_EPISODES,
-    runs=RUNS,
-)
-BOYAN_IID = Study(
-    "boyan-iid",
-    tasks=(task("boyan_chain", n_features=50),),
-    grids=compared(BOYAN_ALPHAS),
-    schedule=tapered(2000),
-    episodes=BOYAN_EPISODES,
-    runs=RUNS,
-    sampling="iid",
-)
+BOYAN_IID = replace(BOYAN, name="boyan-iid", tasks=boyan(50), grids=compared(BOYAN_ALPHAS), sampling="iid")
+BOYAN_CONSTANT = replace(BOYAN_IID, name="boyan-constant", schedule=constant, sampling="trajectory")
 BAIRD = Study(
     "baird",
     tasks=tuple(task("baird", n_states=n, ratios=ratios) for ratios in ("paper", "standard") for n in BAIRD_SIZES),
@@ -172,7 +140,7 @@ BOYAN_WIDE_ALPHAS = (*BOYAN_ALPHAS, *(10 ** (i / 8) for i in (3, 4, 5, 6)))
 BOYAN_WIDE = replace(
     BOYAN,
     name="boyan-wide",
-    tasks=tuple(task("boyan_chain", n_features=p) for p in BOYAN_SIZES[1:]),
+    tasks=boyan(*BOYAN_SIZES[1:]),
     grids=(
         *(grid(learner, alpha=BOYAN_WIDE_ALPHAS, zeta=ZETAS) for learner in ("gtd2", "tdc")),
         grid("gradient_dd", alpha=BOYAN_ALPHAS),
@@ -189,8 +157,7 @@ BOYAN_WIDER = replace(
     ),
 )
 
-# Settings are selected on the first weights of some seeds and judged on those of others.
-SELECTION_STARTS, JUDGED_STARTS = range(1, 6), range(11, 31)
+SELECTION_STARTS = range(1, 6)  # seeds of first weights; settings are judged on those of others
 
 
 def with_starts(tasks: tuple, seeds: range) -> tuple:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradient_dd.tasks import Task, baird, boyan_chain, from_tables, random_mdp, random_walk
+from gradient_dd.tasks import Task, from_tables, random_mdp
 
 SIZES = ((8, 3, 4, 0.9), (20, 3, 8, 0.95), (12, 2, 6, 0.99), (30, 3, 8, 0.9))  # states, actions, features, discount
 
@@ -36,20 +36,6 @@ def td_is_stable(task: Task) -> bool:
 def with_random_start(task: Task, draw: int) -> Task:
     """Return the task with initial weights drawn from the standard normal distribution."""
     return replace(task, initial_weights=np.random.default_rng(draw).standard_normal(task.n_features))
-
-
-def paper_cases(first: int) -> Iterator[Case]:
-    """The paper's tasks, Baird's counterexample in both readings with random initial weights."""
-    for n in (10, 20, 40):
-        yield Case("paper", f"walk {n}", random_walk(n))
-    yield Case("paper", "walk 20, linear", random_walk(20, features="linear"))
-    for n in (20, 50, 100):
-        yield Case("paper", f"Boyan {n}", boyan_chain(n))
-    for n in (7, 20):
-        for reading in ("standard", "paper"):
-            for draw in range(3):
-                task = with_random_start(baird(n, ratios=reading), first + draw)
-                yield Case("Baird", f"Baird {n}, {reading} ratios, start {draw}", task)
 
 
 def random_cases(target: str, number: int, first: int) -> Iterator[Case]:

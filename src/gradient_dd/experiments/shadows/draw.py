@@ -9,7 +9,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
 from gradient_dd.experiments.shadows.measure import MAP_ALPHAS, POINTS, SHARES, Choices, StabilityMap
 from gradient_dd.experiments.shadows.trial import CHOOSERS
-from gradient_dd.report.canvas import Sheet, plain_numbers, styled, thousands
+from gradient_dd.report.canvas import drawn, plain_numbers, thousands
 from gradient_dd.report.figure import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW
 
 with extra("report"):
@@ -36,34 +36,33 @@ def colour_of(name: str) -> str:
 
 def draw_plane(tables: dict[str, dict[str, Any]], folder: Path) -> None:
     """Draw the plane of speed (where TD is stable) against safety (where it is not)."""
-    with styled():
-        sheet = Sheet(1, (3.6,), width=6.0)
+    stable, unstable = tables["TD stable"], tables["TD unstable"]
+    places = {name: (row["geometric_mean"], unstable[name]["geometric_mean"]) for name, row in stable.items()}
+    counts = [next(iter(table.values()))["tasks"] for table in (stable, unstable)]
+    texts = (
+        "Speed against safety: ratio to the best rival of each task",
+        f"Geometric means over {counts[0]} tasks on which TD is stable and {counts[1]} on which it is not.\n"
+        "Down and left is better.",
+    )
+    with drawn(folder, "shadows-plane", texts, columns=1, heights=(3.6,), width=6.0) as sheet:
         axes = sheet.axes(0, 0)
-        places = {
-            name: (row["geometric_mean"], tables["TD unstable"][name]["geometric_mean"])
-            for name, row in tables["TD stable"].items()
-        }
         for name, place in places.items():
             axes.plot(*place, "o", color=colour_of(name), markersize=9 if name in CHOOSERS else 6)
             higher = [other for other in places.values() if other[1] > place[1]]
             below = any(np.abs(np.log(np.divide(place, other))).max() < NEAR for other in higher)
             axes.annotate(name, place, xytext=(7, -11 if below else 4), textcoords="offset points", fontsize=8)
         axes.set(xscale="log", yscale="log", xlabel="where TD is stable", ylabel="where TD is unstable")
-        for axis in (axes.xaxis, axes.yaxis):
-            plain_numbers(axis)
-        tasks = [next(iter(tables[name].values()))["tasks"] for name in ("TD stable", "TD unstable")]
-        sheet.say(
-            "Speed against safety: ratio to the best rival of each task",
-            f"Geometric means over {tasks[0]} tasks on which TD is stable and {tasks[1]} on which it is not.\n"
-            "Down and left is better.",
-        )
-        sheet.save(folder, "shadows-plane")
+        plain_numbers(axes.xaxis, axes.yaxis)
 
 
 def draw_choices(runs: list[Choices], folder: Path) -> None:
     """Draw the error and the choice over time on every task."""
-    with styled():
-        sheet = Sheet(len(runs), (1.6, 1.6), width=2.7)
+    texts = (
+        "What is chosen over time, with nothing tuned",
+        "Above: ‖X(w − w*)‖. Below: c of the best rung by its prediction, 0 is GTD2 and 1 is TD;\n"
+        "dark is a small step size, light a large one; a grey bar below 0: it stands still.",
+    )
+    with drawn(folder, "shadows-choices", texts, columns=len(runs), heights=(1.6, 1.6), width=2.7) as sheet:
         for column, run in enumerate(runs):
             steps = POINTS * np.arange(1, len(run.errors) + 1)
             top, below = sheet.axes(0, column), sheet.axes(1, column)
@@ -75,31 +74,23 @@ def draw_choices(runs: list[Choices], folder: Path) -> None:
             plain_numbers(top.yaxis)
             for axes in (top, below):
                 thousands(axes.xaxis)
-        sheet.say(
-            "What is chosen over time, with nothing tuned",
-            "Above: ‖X(w − w*)‖. Below: c of the best rung by its prediction, 0 is GTD2 and 1 is TD;\n"
-            "dark is a small step size, light a large one; a grey bar below 0: it stands still.",
-        )
-        sheet.save(folder, "shadows-choices")
 
 
 def draw_maps(maps: list[StabilityMap], folder: Path) -> None:
     """Draw measured against computed growth over c and alpha."""
     heads = ("measured by shadows", "mean, computed", "mean square, computed")
-    with styled():
-        sheet = Sheet(3, (2.0,) * len(maps), width=2.9)
+    texts = (
+        "Where the learner with share c diverges: growth per step",
+        "Blue shrinks, red grows, on a logarithmic scale from 10⁻⁵ to 0.1; the line is 0. gtd2_to_td with zeta 4.\n"
+        "Shadows see what nearly every run does; the mean square counts rare bursts too.",
+    )
+    with drawn(folder, "shadows-maps", texts, columns=3, heights=(2.0,) * len(maps)) as sheet:
         for row, one in enumerate(maps):
             for column, growth in enumerate((one.measured, one.mean, one.square)):
                 axes = sheet.axes(row, column)
                 draw_map(axes, growth)
                 axes.set(title=heads[column] if row == 0 else "", ylabel=f"{one.name}\nc" if column == 0 else "")
                 axes.set_xlabel("alpha × mean ‖x‖²" if row + 1 == len(maps) else "")
-        sheet.say(
-            "Where the learner with share c diverges: growth per step",
-            "Blue shrinks, red grows, on a logarithmic scale from 10⁻⁵ to 0.1; the line is 0. gtd2_to_td with zeta 4.\n"
-            "Shadows see what nearly every run does; the mean square counts rare bursts too.",
-        )
-        sheet.save(folder, "shadows-maps")
 
 
 def draw_map(axes: Any, growth: Array) -> None:
@@ -116,27 +107,22 @@ def draw_map(axes: Any, growth: Array) -> None:
 
 def draw_bars(table: dict[str, Any], folder: Path) -> None:
     """Draw the geometric mean, the 95th percentile and the worst ratio of every learner."""
-    names = list(table)
-    with styled():
-        sheet = Sheet(3, (2.6,), width=2.9)
-        for column, (key, words) in enumerate(
-            {"geometric_mean": "geometric mean", "percentile_95": "95th percentile", "worst": "worst task"}.items()
-        ):
+    names, count = list(table), next(iter(table.values()))["tasks"]
+    words = {"geometric_mean": "geometric mean", "percentile_95": "95th percentile", "worst": "worst task"}
+    texts = (
+        "Ratio to the best rival of each task",
+        f"Over the {count} tasks of the reduced trial; every rival is tuned over 60 settings.",
+    )
+    with drawn(folder, "shadows-bars", texts, columns=3, heights=(2.6,)) as sheet:
+        for column, (key, title) in enumerate(words.items()):
             axes = sheet.axes(0, column)
             values = [table[name][key] for name in names]
             axes.barh(range(len(names)), np.array(values) - 1, left=1, color=[colour_of(name) for name in names])
-            axes.set(title=words, xscale="log", xlim=(0.95, max(values) ** 1.3))
-            axes.set_yticks(
-                range(len(names)), [SHORT.get(one, one) for one in names] if column == 0 else [""] * len(names)
-            )
+            axes.set(title=title, xscale="log", xlim=(0.95, max(values) ** 1.3))
+            labels = [SHORT.get(one, one) if column == 0 else "" for one in names]
+            axes.set_yticks(range(len(names)), labels)
             axes.tick_params(axis="y", labelsize=7)
             axes.invert_yaxis()
             plain_numbers(axes.xaxis)
             for place, value in enumerate(values):
                 axes.text(max(value, 1.0), place, f" {value:.2f}", va="center", fontsize=7)
-        tasks = next(iter(table.values()))["tasks"]
-        sheet.say(
-            "Ratio to the best rival of each task",
-            f"Over the {tasks} tasks of the reduced trial; every rival is tuned over 60 settings.",
-        )
-        sheet.save(folder, "shadows-bars")

@@ -1,13 +1,12 @@
 """The numbers of the shadows report: a reduced trial, what is chosen over time, and stability maps.
 
-The reduced trial has the rules of `bench/shadows_trial.py`, on 22 tasks of their own and fewer runs. It takes three
-and a half minutes, most of them to compile kernels; the whole one takes ten minutes of one core.
+The reduced trial has the rules of the whole one, on 22 tasks of its own and fewer runs. It takes three and a half
+minutes, most of them to compile kernels; the whole one takes ten minutes of one core.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine import ladder
 from gradient_dd.engine.choosing import run_shadow_learner
 from gradient_dd.engine.shadows import exponents
+from gradient_dd.experiments.experiment import csv_rows, csv_text
 from gradient_dd.experiments.shadows import cases as shadows_cases
 from gradient_dd.experiments.shadows import trial
 from gradient_dd.learners import LEARNERS
@@ -22,7 +22,6 @@ from gradient_dd.tasks import Task, baird, boyan_chain, random_walk
 from gradient_dd.theory.mean_square import mean_square_radius
 from gradient_dd.theory.stability import in_row_space, spectral_radius
 
-TUNED, SHOWN = 2, 3  # runs of the reduced trial
 FIRST = 61_000_000  # its seeds
 SHARES = np.linspace(0, 1, 11)  # c of the maps
 MAP_ALPHAS = np.geomspace(1e-3, 1, 13)  # of the maps, over the mean of ‖x‖²
@@ -38,17 +37,6 @@ def reduced_cases() -> list[shadows_cases.Case]:
     paper += [shadows_cases.Case("Baird", "Baird 10", shadows_cases.with_random_start(baird(10), FIRST + 1))]
     random = [*shadows_cases.random_cases("on", 4, FIRST), *shadows_cases.random_cases("off", 4, FIRST)]
     return [*paper, *random, *shadows_cases.diverging_cases(5, FIRST), *shadows_cases.greedy_cases(4, FIRST)]
-
-
-def reduced_trial(rows: Path, on_task: Callable[[str], None]) -> dict[str, Any]:
-    """Run the reduced trial, or what a file of rows lacks of it."""
-    known = trial.read_rows(rows)
-
-    def keep(row: dict[str, Any]) -> None:
-        trial.keep_row(rows, row)
-        on_task(row["task"])
-
-    return trial.run_trial(reduced_cases(), tuned=TUNED, total=TUNED + SHOWN, on_row=keep, known=known)
 
 
 class Choices(NamedTuple):
@@ -99,7 +87,7 @@ def stability_maps() -> list[StabilityMap]:
 
 def stability_map(name: str, task: Task) -> StabilityMap:
     """Return the map of a task, (c, alpha) each."""
-    scale = 1 / float(task.visits @ (task.features**2).sum(axis=1))
+    scale = trial.unit_of(task)
     rule = LEARNERS["gtd2_to_td"]
     settings = [rule.setting(alpha=a * scale, zeta=4.0, c=c) for c, a in product(SHARES, MAP_ALPHAS)]
     shape = len(SHARES), len(MAP_ALPHAS)
@@ -109,3 +97,32 @@ def stability_map(name: str, task: Task) -> StabilityMap:
     square = np.log([mean_square_radius(reduced, setting) for setting in settings]) / 2
     arrays = (found.mean, found.low, found.high, mean, square)
     return StabilityMap(name, *(np.reshape(array, shape) for array in arrays))
+
+
+def arrays_text(records: Sequence[Choices | StabilityMap]) -> str:
+    """Return records as CSV: a row for each point of their arrays, with all digits."""
+    points = ((one.name, *point) for one in records for point in zip(*map(np.ravel, one[1:]), strict=True))
+    return csv_text(" ".join(records[0]._fields), ((name, *map(repr, map(float, point))) for name, *point in points))
+
+
+def read_choices(text: str) -> list[Choices]:
+    """Return the runs that were written."""
+    return [Choices(name, *columns) for name, columns in read_arrays(text).items()]
+
+
+def read_maps(text: str) -> list[StabilityMap]:
+    """Return the maps that were written."""
+    shape = len(SHARES), len(MAP_ALPHAS)
+    return [
+        StabilityMap(name, *(column.reshape(shape) for column in columns))
+        for name, columns in read_arrays(text).items()
+    ]
+
+
+def read_arrays(text: str) -> dict[str, list[Array]]:
+    """Return by name the columns of records that were written."""
+    points: dict[str, list[list[float]]] = {}
+    for row in csv_rows(text):
+        name, *point = row.values()
+        points.setdefault(name, []).append(list(map(float, point)))
+    return {name: list(np.transpose(some)) for name, some in points.items()}

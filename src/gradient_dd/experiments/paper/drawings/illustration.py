@@ -7,7 +7,7 @@ import numpy as np
 
 from gradient_dd import tasks
 from gradient_dd.experiments.paper.figures import DRAWINGS
-from gradient_dd.report.canvas import Sheet, styled
+from gradient_dd.report.canvas import drawn
 from gradient_dd.report.figure import BLACK, BLUE, RED
 from gradient_dd.tasks import exact
 from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, penalised_step
@@ -28,8 +28,9 @@ def draw(folder: Path) -> None:
     plain = v - ALPHA * exact.mspbe_gradient(v, A, b, C) / 2
     kappa = kappa_of_mu(task, v, mu)
     path = np.array([best, *(penalised_step(task, v, k) for k in np.geomspace(1e-3, 1e3, 200)), v])
-    with styled():
-        sheet = Sheet(1, (4.6,), width=6.2, legend_rows=0)
+    words = f"contours of √MSPBE; μ = {SHARE:g} of the squared distance to w*; plain step with α = {ALPHA:g}"
+    texts = DRAWINGS["illustration"].title, f"{task}\n{words}"
+    with drawn(folder, "illustration", texts, columns=1, heights=(4.6,), width=6.2) as sheet:
         axes = sheet.axes(0, 0)
         contours(axes, task, best, v)
         ring = ellipse(v, C, mu)
@@ -44,9 +45,6 @@ def draw(folder: Path) -> None:
         axes.annotate("w*", best, xytext=(8, -4), textcoords="offset points")
         axes.set(xlabel="w₁", ylabel="w₂", aspect="equal")
         axes.legend(loc="lower left")
-        words = f"contours of √MSPBE; μ = {SHARE:g} of the squared distance to w*; plain step with α = {ALPHA:g}"
-        sheet.say(DRAWINGS["illustration"].title, f"{task}\n{words}")
-        sheet.save(folder, "illustration")
 
 
 def contours(axes: Any, task: tasks.Task, best: np.ndarray, v: np.ndarray) -> None:

@@ -1,15 +1,30 @@
-"""The answer in a few sentences and two pictures, all made from the verdicts."""
+"""The paper: Zhu & Murray, Gradient Descent Temporal Difference-difference Learning, every figure and every claim.
+
+The answer stands in a few sentences and two pictures, all made from the verdicts.
+"""
 
 from collections.abc import Sequence
 
-from gradient_dd.experiments.paper.claims import Comparison, Verdict
-from gradient_dd.experiments.paper.claims.verdict import ALIKE, PAPER, SYMBOLS
-from gradient_dd.report.figure import BLACK, GREEN, NAMES, ORANGE, RED, SKY
-from gradient_dd.report.small_svg import Dot, Series, domain_of, dots_in_a_row, forest, over_size
+from gradient_dd.experiments import by_study
+from gradient_dd.experiments.by_study import ByStudy, dot, rival_of, study_experiment
+from gradient_dd.experiments.experiment import Job, PageContent
+from gradient_dd.experiments.paper.asking import WIDE
+from gradient_dd.experiments.paper.baird import matrix_of
+from gradient_dd.experiments.paper.exact_statements import check_statements
+from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
+from gradient_dd.experiments.paper.ledger import CLAIMS
+from gradient_dd.experiments.paper.readings import ERRATA, READINGS
+from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES
+from gradient_dd.experiments.verdicts import ALIKE, MAIN, ClaimVerdict, Comparison
+from gradient_dd.report.figure import BLACK, COLOURS, NAMES, SYMBOLS
+from gradient_dd.report.small_svg import Dot, Series, domain_of, forest, over_size
 
-COLOURS = {"td": BLACK, "tdrc": SKY, "gtd2": ORANGE, "tdc": GREEN, "gradient_dd": RED}
+SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
+TESTS = {  # by the kind of a claim's comparisons; all others have the one above
+    "time": "test_the_cost_is_read_from_the_units_of_the_study",
+    "exact": "test_statements_of_theory_are_computed[{claim}]",
+}
 WORLDS = {"random_walk": "random walk", "boyan_chain": "Boyan chain", "baird": "Baird's counterexample"}
-WIDER = "wider step sizes for GTD2 and TDC"
 FORESTS = {
     "Random walk, last 100 episodes": ("walk-better", "walk-as-td"),
     "Boyan chain, last 100 episodes": ("boyan-better", "boyan-as-td"),
@@ -21,7 +36,7 @@ FORESTS = {
 }
 
 
-def found(verdicts: Sequence[Verdict], claim: str, tuning: str = PAPER) -> list[Comparison]:
+def found(verdicts: Sequence[ClaimVerdict], claim: str, tuning: str = MAIN) -> list[Comparison]:
     """Return the comparisons of a claim under a way of tuning, tuned for what is measured."""
     judgements = [one for verdict in verdicts if verdict.claim == claim for one in verdict.judgements]
     some = [one for judgement in judgements if judgement.tuning == tuning for one in judgement.comparisons]
@@ -33,7 +48,7 @@ def largest(comparisons: Sequence[Comparison]) -> list[Comparison]:
     return [one for one in comparisons if one.size == max(other.size for other in comparisons)]
 
 
-def headline(verdicts: Sequence[Verdict]) -> list[str]:
+def headline(verdicts: Sequence[ClaimVerdict]) -> list[str]:
     """Return the answer: against GTD2 and TDC, against TD and TDRC, and without trajectories."""
     gradient = largest(found(verdicts, "walk-better")) + largest(found(verdicts, "boyan-better"))
     td_like = largest(found(verdicts, "walk-as-td")) + largest(found(verdicts, "boyan-as-td"))
@@ -41,7 +56,7 @@ def headline(verdicts: Sequence[Verdict]) -> list[str]:
     sentences = []
     if gradient:
         bounded = [one for one in gradient if one.edge]
-        wider = largest(found(verdicts, "boyan-better", WIDER))
+        wider = largest(found(verdicts, "boyan-better", WIDE))
         remark = ""
         if bounded and wider:
             remark = f" The paper's grid ends at their best step size; with wider grids for them it is {ratios(wider)}."
@@ -57,7 +72,7 @@ def headline(verdicts: Sequence[Verdict]) -> list[str]:
     return sentences
 
 
-def on_baird(verdicts: Sequence[Verdict]) -> str:
+def on_baird(verdicts: Sequence[ClaimVerdict]) -> str:
     """Return how often it is lower than its rivals on Baird's counterexample, over all readings."""
     lead = "On Baird's counterexample it ends lower than GTD2, TDC and TDRC in"
     return "".join(f" {lead} {one.fraction} comparisons." for one in verdicts if one.claim == "baird-better")
@@ -65,7 +80,7 @@ def on_baird(verdicts: Sequence[Verdict]) -> str:
 
 def word(comparisons: Sequence[Comparison]) -> str:
     """Return on which side of 1 the intervals lie, with the names of the rivals."""
-    rivals = list(dict.fromkeys(NAMES.get(str((one.rival or {}).get("learner")), "") for one in comparisons))
+    rivals = list(dict.fromkeys(NAMES.get(rival_of(one), "") for one in comparisons))
     named = " and ".join(rivals)
     if all(one.high < 1 for one in comparisons):
         return f"a lower error than {named}"
@@ -80,7 +95,7 @@ def ratios(comparisons: Sequence[Comparison]) -> str:
     """Return the ratios, by task: "0.204 × GTD2 and 0.451 × TDC (random walk, m = 40)"."""
     groups: dict[tuple[str, int], list[str]] = {}
     for one in comparisons:
-        label = NAMES.get(str((one.rival or {}).get("learner")), "")
+        label = NAMES.get(rival_of(one), "")
         groups.setdefault((one.task, one.size), []).append(f"{one.estimate:.3g} × {label}")
     return "; ".join(f"{' and '.join(parts)} ({place(*key)})" for key, parts in groups.items())
 
@@ -91,16 +106,7 @@ def place(task: str, size: int) -> str:
     return f"{WORLDS.get(name, name)}, {SYMBOLS.get(name, 'size')} = {size}"
 
 
-def dot(one: Comparison, hollow: bool = False) -> Dot:
-    """Return a comparison as a dot; its colour is the rival's."""
-    rival = (one.rival or {}).get("learner", "")
-    symbol = SYMBOLS.get(one.task.partition("(")[0], "")
-    label = f"{symbol} = {one.size}, {NAMES.get(rival, rival)}" + (" ⚠" if one.edge and not hollow else "")
-    note = "; ".join(part for part in (one.tuning, f"{one.runs} runs", one.edge and f"edge: {one.edge}") if part)
-    return Dot(label, one.estimate, one.low, one.high, COLOURS.get(rival, BLACK), hollow, note)
-
-
-def forests(verdicts: Sequence[Verdict]) -> list[str]:
+def forests(verdicts: Sequence[ClaimVerdict]) -> list[str]:
     """Return a forest plot for each group of claims that was judged, all with the same axis; hollow is tuned alike."""
     groups: dict[str, list[Dot]] = {}
     for title, claims in FORESTS.items():
@@ -116,10 +122,10 @@ def forests(verdicts: Sequence[Verdict]) -> list[str]:
 
 def key(one: Comparison) -> tuple[str, str]:
     """Return what two comparisons share if they are about the same learners and task."""
-    return one.task, str((one.rival or {}).get("learner"))
+    return one.task, rival_of(one)
 
 
-def hero(verdicts: Sequence[Verdict]) -> list[str]:
+def hero(verdicts: Sequence[ClaimVerdict]) -> list[str]:
     """Return the errors against size, on the walk and on the Boyan chain, from fresh runs."""
     pictures = []
     for title, symbol, claims in (
@@ -146,7 +152,7 @@ def hero(verdicts: Sequence[Verdict]) -> list[str]:
     return pictures + with_and_without(verdicts)
 
 
-def with_and_without(verdicts: Sequence[Verdict]) -> list[str]:
+def with_and_without(verdicts: Sequence[ClaimVerdict]) -> list[str]:
     """Return Gradient-DD over its gradient rivals on trajectories and on independent transitions of the same tasks."""
     alone = found(verdicts, "walk-iid") + found(verdicts, "boyan-iid")
     same = {key(one): one for name in ("walk-faster", "boyan-faster") for one in found(verdicts, name)}
@@ -160,8 +166,42 @@ def with_and_without(verdicts: Sequence[Verdict]) -> list[str]:
     return [forest(title, dots, domain_of(dots), left=180)] if dots else []
 
 
-def small_picture(verdict: Verdict) -> str:
-    """Return the ratios of a verdict and its bound as a small picture; nothing where it has none, or too many."""
-    some = [one for judgement in verdict.judgements if judgement.tuning == PAPER for one in judgement.comparisons]
-    shown = [one for one in some if one.kind in ("ratio", "growth", "share", "time")]
-    return dots_in_a_row([dot(one) for one in shown], shown[0].bound) if 0 < len(shown) <= 14 else ""
+def content(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict]) -> PageContent:
+    """Return what the page shows besides the ledger and the figures: the answer in pictures, readings and errata."""
+    plain = by_study.content(job, evidence, verdicts)
+    long = evidence.get("baird-long")
+    more = {
+        "hero": hero(verdicts),
+        "forests": forests(verdicts),
+        "matrix": matrix_of(verdicts, long.study.steps) if long else None,
+        "tests": {one.claim: held_by(one) for one in verdicts},
+        "drawings": job.drawings,
+        "readings": READINGS,
+        "errata": ERRATA,
+    }
+    return PageContent({**plain.facts, **more}, plain.results, plain.studies)
+
+
+def held_by(verdict: ClaimVerdict) -> str:
+    """Return the test that shows that a claim's criterion tells true from false."""
+    kinds = {one.kind for one in verdict.comparisons}
+    test = next((test for kind, test in TESTS.items() if kind in kinds), SAMPLED_TEST)
+    return f"tests/experiments/test_claims.py::{test.format(claim=verdict.claim)}"
+
+
+EXPERIMENT = study_experiment(
+    "paper",
+    "Gradient-DD: the paper, reproduced",
+    PAPER_STUDIES,
+    CLAIMS,
+    FIGURES.values(),
+    COMPANIONS,
+    heading="Gradient-DD: when is it better?",
+    drawings=DRAWINGS,
+    exact=check_statements,
+    answer=lambda evidence, verdicts: headline(verdicts),
+    content=content,
+    columns={"claim": "where", "statement": "statement", "verdict": "counted", "tuned alike": "alike"},
+    full_words="the paper's scale",
+    folder="experiments/paper",
+)

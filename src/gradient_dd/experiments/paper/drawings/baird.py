@@ -1,4 +1,6 @@
-"""The frozen mode of Baird's counterexample: what a run ends with is what its slow mode began with.
+"""Baird's counterexample: its frozen mode, and its states.
+
+The frozen mode: what a run ends with is what its slow mode began with.
 
 The mean weights by state obey m ← M m along trajectories (`theory.dynamics`). Let q be the eigenvalue of M nearest to
 1, r and l its right and left eigenvectors with l·r = 1. After T steps all other modes are gone and
@@ -7,13 +9,15 @@ The mean weights by state obey m ← M m along trajectories (`theory.dynamics`).
 
 With N = 20, 1 − q is about 10⁻⁸: 200,000 steps do not move it. So the final error is |l·m_0| times that of r, whatever
 the step size does to the other modes. l depends on the step size, and its product with one m_0 may change its sign.
+
+The state diagram, which stands above the figure of Baird, is read from the table of the task.
 """
 
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, FancyArrowPatch
 from scipy.linalg import lu_factor, lu_solve
 
 from gradient_dd import tasks
@@ -22,7 +26,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.experiments.paper.figures import DRAWINGS
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.report.canvas import Sheet, plain_numbers, styled
+from gradient_dd.report.canvas import drawn, key, plain_numbers
 from gradient_dd.report.figure import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.stability import in_row_space
@@ -35,6 +39,8 @@ LEARNER: dict[str, tuple[str, dict[str, Any], str]] = {
     "Gradient-DD, κ = 4": ("gradient_dd", {"kappa": 4.0}, RED),
     "GTD2": ("gtd2", {}, ORANGE),
 }
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+RADIUS = 0.5  # of a state in the diagram
 STARTS = {11: BLUE, 12: SKY, 13: GREEN, 14: PURPLE}  # seeds of random first weights, and their colours
 
 
@@ -93,13 +99,14 @@ def settings_of(label: str, alphas: Array) -> list[Setting]:
     return [LEARNERS[name].setting(alpha=float(alpha), **values) for alpha in alphas]
 
 
-def draw(folder: Path) -> None:
+def draw_frozen_mode(folder: Path) -> None:
     """Draw into folder/baird-frozen-mode.svg and .png."""
     first = tasks.baird(N_STATES)
     others = [tasks.baird(N_STATES, start_seed=seed) for seed in STARTS]
     shown = [(0, "Gradient-DD, κ = 4", [first]), (0, "GTD2", [first]), (1, "Gradient-DD, κ = 4", others)]
-    with styled():
-        sheet = Sheet(2, (3.2,), width=3.9, legend_rows=2)
+    words = f"Baird, N = {N_STATES}, usual ratios, ρ placed R, {STEPS:,} steps; dots: mean of {RUNS} runs, seed 0"
+    texts = DRAWINGS["baird-frozen-mode"].title, words
+    with drawn(folder, "baird-frozen-mode", texts, mode_keys, 4, columns=2, heights=(3.2,), width=3.9) as sheet:
         panels = [sheet.axes(0, column) for column in range(2)]
         for column, label, some in shown:
             colours = [LEARNER[label][2]] if column == 0 else list(STARTS.values())
@@ -110,21 +117,76 @@ def draw(folder: Path) -> None:
                 panels[column].plot(SAMPLED, dots, "o", color=colour, markersize=4, markerfacecolor="white")
         for axes, title in zip(panels, ("the paper's first weights", "four random first weights"), strict=True):
             axes.set(title=title, xlabel="step size α", xscale="log", yscale="log", ylim=(1e-4, 1.5))
-            plain_numbers(axes.xaxis)
-            plain_numbers(axes.yaxis)
+            plain_numbers(axes.xaxis, axes.yaxis)
         panels[0].set_ylabel("final error over the first one")
-        words = f"Baird, N = {N_STATES}, usual ratios, ρ placed R, {STEPS:,} steps; dots: mean of {RUNS} runs, seed 0"
-        sheet.say(DRAWINGS["baird-frozen-mode"].title, words)
-        sheet.legend(keys(), 4)
-        sheet.save(folder, "baird-frozen-mode")
 
 
-def keys() -> list[Any]:
+def mode_keys() -> list[Any]:
     """Return the entries of the legend, column by column."""
-    lines = [Line2D([], [], color=colour, label=label) for label, (*_, colour) in LEARNER.items()]
-    starts = [Line2D([], [], color=colour, label=f"Gradient-DD, seed {seed}") for seed, colour in STARTS.items()]
-    kinds = [
-        Line2D([], [], color="#555555", label="predicted by the slow mode"),
-        Line2D([], [], color="#555555", marker="o", markerfacecolor="white", linestyle="", label="sampled"),
+    lines = [key(label, colour) for label, (*_, colour) in LEARNER.items()]
+    starts = [key(f"Gradient-DD, seed {seed}", colour) for seed, colour in STARTS.items()]
+    dots = key("sampled", "#555555", "", marker="o", markerfacecolor="white")
+    return [*lines, *starts, key("predicted by the slow mode", "#555555"), dots]
+
+
+def state_diagram(axes: Any, task: tasks.Task) -> None:
+    """Draw the states with their values in terms of w, the solid action, and where the dashed one leads."""
+    n = task.n_states
+    places = {state: (1.45 * state, 1.0) for state in range(n - 1)}
+    places[n - 1] = (1.45 * (n - 2) / 2, -0.75)
+    solid, dashed = aims(task)
+    for state, place in places.items():
+        axes.add_patch(Circle(place, RADIUS, facecolor="white", edgecolor="black", linewidth=1.0, zorder=3))
+        axes.text(*place, value_text(task.features[state]), ha="center", va="center", zorder=4)
+    for state in range(n - 1):
+        for aim in solid[state]:
+            axes.add_patch(arrow(places[state], places[aim], "-"))
+    (loop,) = solid[n - 1]
+    right, height = places[loop][0] + 0.43, places[loop][1]
+    ends = (right, height - 0.2), (right, height + 0.2)
+    axes.add_patch(FancyArrowPatch(*ends, connectionstyle="arc3,rad=2", shrinkA=0, shrinkB=0, **look("-"), zorder=5))
+    axes.text(right + 0.75, height, action_text(task, 1, "solid").replace(", r", ",\nr"), va="center")
+    top = -0.75, 1.75, 1.45 * (n - 2) + 0.75
+    axes.plot([top[0], top[2]], [top[1], top[1]], "--", color="black", linewidth=0.9)
+    axes.annotate(
+        "", (top[0], 1.0), (top[0], top[1]), arrowprops={"arrowstyle": "-", "linestyle": "--", "linewidth": 0.9}
+    )
+    named = ", ".join(str(aim + 1) for aim in dashed[:2]) + f" … {dashed[-1] + 1}"
+    words = f"{action_text(task, 0, 'dashed')}:\nfrom every state to one of {named}, each with the same probability"
+    axes.text((top[0] + top[2]) / 2, 1.85, words, ha="center", va="bottom")
+    axes.set(xlim=(-1.2, 1.45 * (n - 2) + 1.2), ylim=(-1.3, 2.9), aspect="equal")
+    axes.axis("off")
+
+
+def aims(task: tasks.Task) -> tuple[list[list[int]], list[int]]:
+    """Return where the solid action leads from each state, and where the dashed one leads from any."""
+    table = task.outcomes
+    reach = [sorted(set(table.next_state[(table.state == s) & (table.action == 1)])) for s in range(task.n_states)]
+    return reach, sorted(set(table.next_state[table.action == 0]))
+
+
+def value_text(row: Array) -> str:
+    """Return a state's value in terms of the weights, e.g. 2w₁+w₈."""
+    terms = [
+        f"{'' if factor == 1 else f'{factor:g}'}w{str(i + 1).translate(SUBSCRIPTS)}"
+        for i, factor in enumerate(row)
+        if factor
     ]
-    return [*lines, *starts, *kinds]
+    return "+\n".join(terms)
+
+
+def action_text(task: tasks.Task, action: int, name: str) -> str:
+    """Return an action with its probability under the behaviour and the target policy, and its ratio."""
+    behaviour, target = task.behaviour[0, action], task.target[0, action]
+    ratio = target / behaviour if task.ratios is None else task.ratios[0, action]
+    return f"{name}: behaviour {behaviour:.3g}, target {target:g}, ratio {ratio:.3g}"
+
+
+def look(style: str) -> dict[str, Any]:
+    """Return how an arrow looks."""
+    return {"arrowstyle": "-|>", "mutation_scale": 7, "linestyle": style, "color": "black", "linewidth": 0.9}
+
+
+def arrow(begin: tuple[float, float], end: tuple[float, float], style: str) -> FancyArrowPatch:
+    """Return an arrow between two states."""
+    return FancyArrowPatch(begin, end, shrinkA=15, shrinkB=15, zorder=1, **look(style))

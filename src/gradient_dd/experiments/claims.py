@@ -1,19 +1,97 @@
-"""One sentence for each verdict, made from its numbers."""
+"""Claims: a statement, where it stands, the questions that decide it, and the sentence that tells what was found."""
 
-from gradient_dd.experiments.paper.claims.verdict import PAPER, SYMBOLS, Comparison, Judgement
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gradient_dd.experiments.verdicts import (
+    ALIKE,
+    MAIN,
+    SEEN,
+    ClaimVerdict,
+    Comparison,
+    Judgement,
+    Question,
+    judged,
+    over_all,
+)
+from gradient_dd.report.figure import SYMBOLS
+from gradient_dd.report.panels import joined
 
 MANY = 4  # judgements from which on only their fractions are shown
 MEASURES = {"last100": "at the end", "area": "over all episodes", "early": "over the first twentieth"}
 
 
-def finding(judgements: list[Judgement]) -> str:
+@dataclass(frozen=True)
+class Ask:
+    """How a claim is decided: the criterion in words, the studies it rests on, and the questions to their evidence."""
+
+    criterion: str
+    studies: tuple[str, ...]
+    questions: Callable[[Any], list[Question]]
+
+    def __call__(self, evidence: Any) -> list[Question]:
+        return self.questions(evidence)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement in our words, where it stands, and what decides it.
+
+    needed   how many comparisons must hold; None stands for all of them
+    source   "paper", or "ours" for a statement that we added
+    judged   False where a number is shown and not judged
+    """
+
+    name: str
+    where: str
+    statement: str
+    ask: Ask
+    needed: int | None = None
+    source: str = "paper"
+    judged: bool = True
+
+    @property
+    def studies(self) -> tuple[str, ...]:
+        """The studies whose figures show the claim."""
+        return self.ask.studies
+
+    @property
+    def criterion(self) -> str:
+        """What would make the claim true, in words."""
+        return self.ask.criterion
+
+    def judge(self, questions: list[Question], finding: str = "") -> ClaimVerdict:
+        """Return the verdict, from fresh runs of the settings in the questions; `finding` is shown instead of ours."""
+        judgements = judged(questions, self.needed)
+        main, alike = ([one for one in judgements if one.tuning == tuning] for tuning in (MAIN, ALIKE))
+        return ClaimVerdict(
+            claim=self.name,
+            source=self.source,
+            where=self.where,
+            statement=self.statement,
+            criterion=self.criterion,
+            verdict=over_all(main, self.needed) if self.judged else SEEN,
+            held=sum(one.held for one in main),
+            of=sum(one.of for one in main),
+            alike=f"{over_all(alike, self.needed)} ({sum(one.held for one in alike)} of {sum(one.of for one in alike)})"
+            if alike
+            else "",
+            finding=finding or sentences(judgements),
+            studies=list(self.studies),
+            needed=self.needed,
+            judgements=judgements,
+        )
+
+
+def sentences(judgements: list[Judgement]) -> str:
     """Return what was found, as the paper has it first, then how much holds where tuning is another."""
-    main = [one for one in judgements if one.tuning == PAPER]
+    main = [one for one in judgements if one.tuning == MAIN]
     goals = len({one.tuned_for for one in judgements}) > 1
     parts = [sentence(one, name_of(one, goals)) for one in main] if len(main) <= MANY else [fractions(main, goals)]
     others: dict[str, list[Judgement]] = {}
     for one in judgements:
-        if one.tuning != PAPER:
+        if one.tuning != MAIN:
             others.setdefault(one.tuning, []).append(one)
     for tuning, found in others.items():
         (first, *rest) = found
@@ -60,20 +138,10 @@ def numbers(some: list[Comparison]) -> str:
     """Return estimates, where they were found, and which learners sit at an edge of their step sizes."""
     symbol = SYMBOLS.get(some[0].task.partition("(")[0], "")
     places = [f"{one.before['size']} to {one.size}" if one.before else f"{one.size}" for one in some]
-    at = f" at {symbol} = {listed(places)}" if symbol else ""
+    at = f" at {symbol} = {joined(places)}" if symbol else ""
     edges = dict.fromkeys(one.edge for one in some if one.edge)
     edge = f" (edge of the grid: {'; '.join(edges)})" if edges else ""
-    return listed([number(one.estimate) for one in some]) + at + edge
-
-
-def listed(words: list[str]) -> str:
-    """Return words with commas between them, and "and" before the last."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def number(value: float) -> str:
-    """Return a number with three digits."""
-    return f"{value:.3g}"
+    return joined([f"{one.estimate:.3g}" for one in some]) + at + edge
 
 
 def first_upper(text: str) -> str:

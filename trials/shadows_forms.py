@@ -1,7 +1,7 @@
-"""Which ladder between TD and GTD2 could be best?  python -m gradient_dd.experiments.shadows.forms
+"""Which ladder between TD and GTD2 could be best?  python -m trials.shadows_forms
 
 Six families lead from a safe learner to a quick one by one number: c in the forms of GTD2 and TDC, κ of Gradient-DD,
-reg of TDRC, λ of GTD2 and of TD. For each the best value in hindsight, tuned on every task as in `shadows_trial`, is
+reg of TDRC, λ of GTD2 and of TD. For each the best value in hindsight, tuned on every task as in the trial, is
 what a ladder over it could reach at most without switching. The tasks have seeds of their own. Another λ has another
 fixed point, except where the features can express the true values (walks, Boyan, Baird); errors here are distances to
 that of λ = 0.
@@ -16,6 +16,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.experiments.shadows import cases as shadows_cases
 from gradient_dd.experiments.shadows import trial
+from gradient_dd.experiments.tuning import tune_then_show
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import baird, boyan_chain, random_walk
 
@@ -45,7 +46,7 @@ def forms_cases() -> list[shadows_cases.Case]:
 def measures(case: shadows_cases.Case, steps: int = trial.STEPS, tuned: int = 2, total: int = 5) -> dict[str, float]:
     """Return the measure of every family on a task: its best setting of the first runs, on the others."""
     task = shadows_cases.aimed_at_the_fixed_point(case.task)
-    scale = 1 / float(task.visits @ (task.features**2).sum(axis=1))
+    scale = trial.unit_of(task)
     found = {}
     for family, (name, parameter, ladder) in FAMILIES.items():
         grid = product(trial.ALPHAS[1::2], ZETAS, ladder)
@@ -59,8 +60,7 @@ def measures(case: shadows_cases.Case, steps: int = trial.STEPS, tuned: int = 2,
             lanes = LaneRun(task, settings, Horizon(steps=steps, every=trial.EVERY), seed=FIRST, run=run)
             lanes.advance()
             areas.append(lanes.results().area[0])
-        best = int(np.minimum(areas[:tuned], 1e100).mean(axis=0).argmin())
-        found[family] = float(np.array(areas)[tuned:, best].mean())
+        found[family] = float(tune_then_show(np.transpose(areas), tuned)[1].mean())
     return found
 
 

@@ -1,9 +1,9 @@
-"""What a claim is judged by, from a question to a verdict. All of it is data: page, tables and JSON come from here.
+"""Verdicts: what a claim is judged by, from a question to a word. All of it is data, for page, tables and JSON.
 
-    Question     two learners (or one and its first error) on a case, and on which side of a bound their ratio must be
-    Comparison   its answer: the ratio on fresh runs, an interval, and whether the interval lies on that side
-    Judgement    the comparisons of one reading and one way of tuning; their intervals hold together at 95 %
-    Verdict      all judgements of a claim, in a word, a fraction and a sentence
+    Question       two learners (or one and its first error) on a case, and on which side of a bound their ratio must be
+    Comparison     the answer: the ratio on fresh runs, an interval, and whether the interval lies on that side
+    Judgement      the comparisons of one reading and one way of tuning; their intervals hold together at 95 %
+    ClaimVerdict   all judgements of a claim, in a word, a fraction and a sentence
 
 An outcome is "holds" where the whole interval is on the side that the claim says, "fails" where it is on the other,
 and "open" where it contains the bound. The intervals of a judgement of n comparisons each have level 1 − 0.05/n, so
@@ -11,16 +11,16 @@ that all of them cover with 95 % (Bonferroni). Nothing is corrected across judge
 true about one in twenty would show something.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from gradient_dd.experiments.paper.claims.evidence import Chosen, Evidence
+from gradient_dd.experiments.tuning import TunedSetting
 from gradient_dd.studies.intervals import LEVEL, Interval, ratio_interval
 
-PAPER, ALIKE = "as the paper has it", "tuned alike"
+MAIN, ALIKE = "as the paper has it", "tuned alike"
 WORDS = ("holds", "holds in part", "does not hold", "not decided", "not judged")
-SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}
+SEEN = "seen"  # instead of a verdict, where a number is shown and not judged
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Two learners on a case; without a rival, one learner against the error of its first weights."""
+class Pair:
+    """Two tuned learners on a case; without a rival, one learner against the error of its first weights."""
 
-    ours: Chosen
-    rival: Chosen | None
+    ours: TunedSetting
+    rival: TunedSetting | None
     measure: str
 
     def arrays(self) -> tuple[Any, Any]:
@@ -76,21 +76,39 @@ class Part:
         common = min(len(ours), len(theirs))  # of two studies, the runs that both have
         return ours[:common], theirs[:common]
 
+    def facts(self) -> dict[str, Any]:
+        """Return what a comparison tells of the pair: where, on how much, and both learners."""
+        ours, evidence = self.ours, self.ours.evidence
+        learners = [ours] if self.rival is None else [ours, self.rival]
+        left, _ = self.arrays()
+        return {
+            "study": ", ".join(dict.fromkeys(one.evidence.study.name for one in learners)),
+            "task": ours.case,
+            "size": evidence.size(ours.case),
+            "measure": self.measure,
+            "runs": len(left),
+            "ours": ours.facts(self.measure),
+            "rival": self.rival.facts(self.measure)
+            if self.rival
+            else {"label": "the first error", "mean": evidence.first_error(ours.case)},
+            "edge": "; ".join(f"{one.label}: {one.edge}" for one in learners if "alpha" in one.edge),
+        }
+
 
 @dataclass(frozen=True)
 class Question:
     """What is asked of the fresh runs, in terms of settings that were selected on others.
 
-    `answer` gives the interval at a level; without one the ratio of the parts is meant. `facts` says what else a
+    `answer` returns the interval at a level; without one the ratio of the pairs is meant. `facts` says what else a
     comparison should carry.
     """
 
     kind: str
-    parts: tuple[Part, ...]
+    pairs: tuple[Pair, ...]
     side: str
     bound: float
     reading: str = "default"
-    tuning: str = PAPER
+    tuning: str = MAIN
     tuned_for: str = "last100"
     answer: Callable[[float], Interval] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
@@ -99,8 +117,8 @@ class Question:
         """Return the estimate with its interval."""
         if self.answer is not None:
             return self.answer(level)
-        pairs = [part.arrays() for part in self.parts]
-        if self.kind == "growth":  # of rival / ours, from the first part to the second
+        pairs = [pair.arrays() for pair in self.pairs]
+        if self.kind == "growth":  # of rival / ours, from the first pair to the second
             return ratio_interval(*((theirs, ours) for ours, theirs in reversed(pairs)), level=level)
         return ratio_interval(*pairs, level=level)
 
@@ -112,9 +130,9 @@ class Question:
             "study": "", "task": "", "size": 0, "measure": "", "ours": None, "rival": None, "before": None,
             "runs": 0, "edge": "", "text": "",
         }  # fmt: skip
-        if self.parts:
-            facts |= part_facts(self.parts[-1])
-            facts["before"] = part_facts(self.parts[0]) if self.kind == "growth" else None
+        if self.pairs:
+            facts |= self.pairs[-1].facts()
+            facts["before"] = self.pairs[0].facts() if self.kind == "growth" else None
         return Comparison(
             kind=self.kind, reading=self.reading, tuning=self.tuning, tuned_for=self.tuned_for, side=self.side,
             bound=self.bound, level=level, estimate=estimate, low=low, high=high, outcome=outcome,
@@ -122,39 +140,9 @@ class Question:
         )  # fmt: skip
 
 
-def part_facts(part: Part) -> dict[str, Any]:
-    """Return what a comparison tells of a part: where, on how much, and both learners."""
-    ours, evidence = part.ours, part.ours.evidence
-    learners = [ours] if part.rival is None else [ours, part.rival]
-    left, _ = part.arrays()
-    return {
-        "study": ", ".join(dict.fromkeys(one.evidence.study.name for one in learners)),
-        "task": ours.case,
-        "size": evidence.size(ours.case),
-        "measure": part.measure,
-        "runs": len(left),
-        "ours": chosen_facts(ours, part.measure),
-        "rival": chosen_facts(part.rival, part.measure)
-        if part.rival
-        else {"label": "the first error", "mean": evidence.first_error(ours.case)},
-        "edge": "; ".join(f"{one.label}: {one.edge}" for one in learners if "alpha" in one.edge),
-    }
-
-
-def chosen_facts(chosen: Chosen, measure: str) -> dict[str, Any]:
-    """Return what a comparison tells of one learner."""
-    return {
-        "label": chosen.label,
-        "learner": chosen.setting.rule.name,
-        "study": chosen.evidence.study.name,
-        "held": dict(chosen.held),
-        "values": dict(chosen.setting.values),
-        "rho_mode": chosen.setting.rho_mode,
-        "settings": chosen.settings,
-        "edge": chosen.edge,
-        "mean": float(chosen.errors(measure).mean()),
-        "selection_mean": chosen.selection_mean(measure),
-    }
+def exactly(value: float) -> Callable[[float], Interval]:
+    """Return the answer to a question about a number that is known exactly: the number is its own interval."""
+    return lambda level: Interval(value, value, value)
 
 
 def outcome_of(low: float, high: float, side: str, bound: float) -> str:
@@ -178,7 +166,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """A claim with what we found.
 
     verdict, held, of    over all judgements as the paper has it
@@ -207,8 +195,15 @@ class Verdict:
         """How many comparisons hold, of how many."""
         return f"{self.held} of {self.of}"
 
+    @property
+    def counted(self) -> str:
+        """The word with the fraction, e.g. "holds in part (3 of 6)"."""
+        return f"{self.verdict} ({self.fraction})"
 
-Ask = Callable[[dict[str, Evidence]], list[Question]]
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """The comparisons of all judgements."""
+        return [one for judgement in self.judgements for one in judgement.comparisons]
 
 
 def in_words(comparisons: list[Comparison], needed: int | None = None) -> str:
@@ -243,3 +238,14 @@ def judged(questions: list[Question], needed: int | None) -> list[Judgement]:
         held = sum(one.holds for one in comparisons)
         found.append(Judgement(*key, in_words(comparisons, needed), held, len(comparisons), comparisons))
     return found
+
+
+def counts(verdicts: Iterable[ClaimVerdict]) -> dict[str, int]:
+    """Return how many verdicts on the paper have each word; statements that we added are not counted."""
+    paper = [one for one in verdicts if one.source == "paper"]
+    return {word: sum(one.verdict == word for one in paper) for word in WORDS}
+
+
+def as_data(verdicts: Iterable[ClaimVerdict]) -> list[dict[str, Any]]:
+    """Return verdicts as plain data."""
+    return [asdict(verdict) for verdict in verdicts]

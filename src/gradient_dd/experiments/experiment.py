@@ -1,0 +1,285 @@
+"""An experiment as data, the scale at which one is run, and one call of it.
+
+A folder of results holds results.db, figures/NAME.{svg,png}, tables/NAME.csv, claims.json, scale.json and report.html.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import gcd, inf
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gradient_dd.errors import Words, must, whole_number
+from gradient_dd.experiments import EXPERIMENTS
+from gradient_dd.experiments.drawing import Picture
+from gradient_dd.experiments.verdicts import ClaimVerdict
+from gradient_dd.report.figure import Drawing, Figure
+from gradient_dd.studies import Study
+from gradient_dd.studies.results import Results
+from gradient_dd.studies.sweep import run_all
+from gradient_dd.studies.units import Progress
+
+STORE, SCALE = "results.db", "scale.json"
+COLUMNS = {"where": "where", "statement": "statement", "verdict": "counted"}  # and what a verdict has under each
+STEPS = 10  # of a run that is counted in steps, for each episode that is asked for
+
+OnNotice = Callable[[str], None]
+OnProgress = Callable[[Progress], None]
+Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How many runs, and how many episodes each; None stands for the experiment's own number."""
+
+    runs: int | None = None
+    episodes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("runs", "episodes"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole_number(f"{name!r}", getattr(self, name)))
+
+    @property
+    def steps(self) -> int | None:
+        """How many steps a run has that is counted in steps: ten for each episode."""
+        return self.episodes and STEPS * self.episodes
+
+    def is_smaller(self, full: "Scale") -> bool:
+        """Return whether there are fewer runs or episodes than at the full scale."""
+        return (self.runs or inf) < (full.runs or inf) or (self.episodes or inf) < (full.episodes or inf)
+
+    def of(self, study: Study, full: "Scale") -> Study:
+        """Return a study at this scale.
+
+        `runs` stands for those of the full scale; a study that has fewer runs gets fewer in proportion, at least one.
+        In the same way a study with longer runs than others that are counted in steps gets longer ones.
+        """
+        runs = study.runs if self.runs is None else max(1, study.runs * self.runs // (full.runs or study.runs))
+        if self.episodes is None:
+            return replace(study, runs=runs)
+        if study.steps is None:
+            return replace(study, runs=runs, episodes=self.episodes)
+        steps = -(-self.episodes // 10) * 10 * STEPS * study.steps // (full.steps or study.steps)
+        return replace(study, runs=runs, steps=steps, every=gcd(study.every, steps))
+
+
+@dataclass(frozen=True)
+class PageContent:
+    """What a page shows besides answer, verdicts and pictures.
+
+    results   of studies, by name, for interactive figures
+    studies   that are described at the end of the page
+    facts     what the template asks for by name
+    """
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    results: Mapping[str, Results] = field(default_factory=dict)
+    studies: Sequence[Study] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All that one experiment is. `measure` returns what the other functions take: the evidence.
+
+    full       the scale that a run without --runs and --episodes has, and `full_words` what a page calls it
+    studies    those that figures show or claims rest on, by name
+    figures    of studies, and drawings that need none: by name, for those who ask for some alone
+    measure    runs or reads studies through the job: all settings on some runs, then the selected ones on fresh runs
+    judge      returns the verdicts on the claims
+    pictures   returns what is drawn while verdicts are made, and `late_pictures` what is drawn of verdicts
+    tables     returns the text of tables/NAME.csv by name
+    content    returns what the page shows; `folder` holds its template, page.html
+    answer     returns what was found, in a few sentences
+    exact      returns statements that are checked without any run
+    columns    of the verdicts that a terminal shows, and the attribute of a verdict that each has
+    """
+
+    name: str
+    title: str
+    heading: str
+    full: Scale
+    measure: Callable[["Job"], Any]
+    judge: Callable[["Job", Any], list[ClaimVerdict]]
+    tables: Callable[["Job", Any], Mapping[str, str]]
+    content: Callable[["Job", Any, list[ClaimVerdict]], PageContent]
+    answer: Callable[[Any, list[ClaimVerdict]], list[str]] = lambda evidence, verdicts: []
+    pictures: Callable[["Job", Any], list[Picture]] = lambda job, evidence: []
+    late_pictures: Callable[["Job", Any, list[ClaimVerdict]], list[Picture]] = lambda job, evidence, verdicts: []
+    exact: Callable[[], list[Any]] = list
+    studies: Mapping[str, Study] = field(default_factory=dict)
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    drawings: Mapping[str, Drawing] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=lambda: COLUMNS)
+    full_words: str = "the full scale"
+    folder: str = "experiments"
+
+    def note(self, scale: Scale) -> str:
+        """Return the warning that numbers of a smaller scale carry; empty at the full scale."""
+        return f"Smaller than {self.full_words}" if scale.is_smaller(self.full) else ""
+
+    def results_folder(self, scale: Scale) -> Path:
+        """Return the folder that results go to unless another is named."""
+        plain = "results" if self.name == "paper" else f"results-{self.name}"
+        return Path(f"{plain}-quick" if self.note(scale) else plain)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call of an experiment: which figures are wanted, the folder, the scale, and whether anything may run.
+
+    `how` are the keywords of `run_all`; without them results are only read.
+    """
+
+    experiment: Experiment
+    names: tuple[str, ...]
+    folder: Path
+    scale: Scale
+    how: Mapping[str, Any] | None = None
+    on_stage: OnNotice = lambda sentence: None
+
+    @property
+    def note(self) -> str:
+        """The warning about the scale."""
+        return self.experiment.note(self.scale)
+
+    @property
+    def store(self) -> Path:
+        """The results file."""
+        return self.folder / STORE
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The figures of studies that are wanted."""
+        return [one for name, one in self.experiment.figures.items() if not self.names or name in self.names]
+
+    @property
+    def drawings(self) -> list[Drawing]:
+        """The drawings that are wanted."""
+        return [one for name, one in self.experiment.drawings.items() if not self.names or name in self.names]
+
+    def at_scale(self, study: Study) -> Study:
+        """Return a study at the scale of this call."""
+        return self.scale.of(study, self.experiment.full)
+
+    def results(self, studies: Sequence[Study], what: str) -> list[Results]:
+        """Return the results of studies: run what the store lacks, or raise where nothing may run; `what` names them.
+
+        Settings that studies share are counted in each of them.
+        """
+        begin = perf_counter()
+        if self.how is None:
+            found = [complete(Results(study, self.store)) for study in studies]
+        else:
+            on_progress = Gathered(studies, self.how.get("on_progress", lambda state: None))
+            found = run_all(studies, self.store, **{**self.how, "on_progress": on_progress})
+        updates = sum(study.estimate()["updates"] for study in studies)
+        self.on_stage(f"{what}, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
+        return found
+
+    def beside(
+        self, place: str, what: str, make: Callable[[], Kept], write: Callable[[Kept], str], read: Callable[[str], Kept]
+    ) -> Kept:
+        """Return what is measured beside the studies: made and written to a file of the folder, or read from there."""
+        file = self.folder / place
+        if self.how is None:
+            if not file.is_file():
+                hint = f"`gradient-dd reproduce {self.experiment.name}` makes it."
+                raise must(
+                    f"The folder {str(self.folder)!r}", f"hold {place}, as a finished one does", Words("none"), hint
+                )
+            return read(file.read_text(encoding="utf-8"))
+        begin = perf_counter()
+        made = make()
+        write_text(file, write(made))
+        self.on_stage(f"{what}: {perf_counter() - begin:.1f} s")
+        return made
+
+
+def complete(results: Results) -> Results:
+    """Return results of which nothing is missing, or raise."""
+    study = results.study
+    for task in results.tasks:
+        missing = int(np.isnan(results.errors(task)[1]).sum())
+        if missing:
+            got = Words(f"{missing:,} of {study.n_settings * study.runs:,} missing for {task}")
+            hint = "gradient-dd reproduce runs what is missing."
+            raise must(f"The results of study {study.name!r} in {results.path}", "be complete", got, hint)
+    return results
+
+
+class Gathered:
+    """Passes progress on, with all studies of one name as one: a task that is drawn anew has a study for each run."""
+
+    def __init__(self, studies: Sequence[Study], on_progress: OnProgress) -> None:
+        self.on_progress = on_progress
+        self.states: dict[str, dict[int, Progress]] = {}
+        self.whole: dict[str, Progress] = {}
+        names = [study.name for study in studies]
+        for study in studies:
+            if names.count(study.name) > 1:
+                whole = self.whole.setdefault(study.name, Progress(study, {study.name: 0}, {study.name: 0}))
+                whole.total[study.name] += study.n_settings * study.runs * len(study.tasks)
+
+    def __call__(self, state: Progress) -> None:
+        name = state.study.name
+        if name not in self.whole:
+            self.on_progress(state)
+            return
+        parts = self.states.setdefault(name, {})
+        parts[id(state)] = state
+        whole = self.whole[name]
+        whole.done[name] = sum(part.cells[0] for part in parts.values())
+        for summed in ("kept", "updates", "diverged", "core_seconds"):
+            setattr(whole, summed, sum(getattr(part, summed) for part in parts.values()))
+        self.on_progress(whole)
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a file as it stands, line ends included, in a folder that is made if need be."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode("utf-8"))
+
+
+def csv_text(head: str, rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table as CSV; `head` has the names of its columns, with spaces between them."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(head.split())
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def csv_rows(text: str) -> list[dict[str, str]]:
+    """Return the rows of a table that `csv_text` wrote."""
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def write_scale(folder: Path, experiment: str, scale: Scale) -> None:
+    """Write into a folder which experiment it is of, and at which scale."""
+    write_text(folder / SCALE, json.dumps({"experiment": experiment, **asdict(scale)}) + "\n")
+
+
+def read_scale(folder: Path) -> tuple[str, Scale] | None:
+    """Return of which experiment a folder is, and the scale it was made at last; None if it is of none."""
+    file = folder / SCALE
+    if not file.is_file():
+        return None
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        name, scale = data["experiment"], Scale(data["runs"], data["episodes"])
+    except (ValueError, KeyError, TypeError) as error:
+        hint = "Delete it, and `gradient-dd reproduce` writes it anew."
+        raise must(f"{str(file)!r}", "be as `gradient-dd reproduce` wrote it", Words(repr(error)), hint) from None
+    return (name, scale) if name in EXPERIMENTS else None
+
+
+def holds(store: Path) -> bool:
+    """Return whether a results file is that of an experiment."""
+    return store.name == STORE and read_scale(store.parent) is not None

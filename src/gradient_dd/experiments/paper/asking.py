@@ -1,0 +1,321 @@
+"""The questions that claims on the walk and on the Boyan chain ask, each under several ways of tuning.
+
+as the paper has it       Gradient-DD with κ = 1, TD and TDRC choose a step size; GTD2 and TDC choose ζ besides
+ζ = 1 for GTD2 and TDC    every learner chooses a step size only
+tuned alike               every learner chooses among as many settings: a step size and ζ, or κ
+wider …                   on the long Boyan chains: step sizes, and then ζ too, beyond the paper's grid
+
+lower        ratio of mean errors below 1
+as good      below 1.25
+insensitive  worst over best value of a parameter below 2; both are found on the runs to select on
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.experiments.claims import Ask
+from gradient_dd.experiments.paper.figures import PLAIN_DD
+from gradient_dd.experiments.tuning import StudyEvidence, TunedSetting
+from gradient_dd.experiments.verdicts import ALIKE, MAIN, Pair, Question
+from gradient_dd.report.figure import NAMES, Line
+from gradient_dd.studies.intervals import DRAWS, Interval, ratio_interval, resamples
+from gradient_dd.studies.store import Store
+
+AS_GOOD, INSENSITIVE = 1.25, 2.0  # bounds of ratios
+WITHIN = 2.0  # times the best error: what counts as a good step size
+NEGLIGIBLE = 1.1  # times the cost of GTD2
+FOR_SPEED = ("area", "last100")  # tuned for speed, and for the end
+
+
+class Criterion(NamedTuple):
+    """What must hold of the ratio of two learners' errors: on which side of a bound, by which measure, tuned for what.
+
+    `together` names one judgement for all that is tuned for; without a name each goal has a judgement of its own.
+    """
+
+    words: str
+    side: str = "below"
+    bound: float = 1.0
+    measure: str = "last100"
+    tuned_for: tuple[str, ...] = ("last100",)
+    together: str = ""
+
+
+LOWER = Criterion("lower: ratio of errors below 1")
+FASTER = Criterion("lower error over all episodes, tuned for it and for the end", measure="area", tuned_for=FOR_SPEED)
+AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
+AS_FAST_AS = Criterion(
+    "as good over all episodes, tuned for it and for the end", bound=AS_GOOD, measure="area", tuned_for=FOR_SPEED
+)
+SLOWER_AT_FIRST = Criterion(
+    "higher error over the first twentieth, tuned for speed and for the end", "above", 1.0, "early", FOR_SPEED
+)
+BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD)
+GROWS = Criterion("the ratio grows from each size to the next", "above")
+SPEED_GROWS = Criterion("the ratio over all episodes grows from each size to the next", "above", 1.0, "area", FOR_SPEED)
+ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
+
+LEARNERS = ("td", "tdrc", "gtd2", "tdc", "gradient_dd", "natural_gtd2", "natural_tdc")
+WHOLE = {learner: Line(NAMES[learner], learner) for learner in LEARNERS}
+AS_PRINTED = WHOLE | {"gradient_dd": Line("Gradient-DD", "gradient_dd", PLAIN_DD)}
+ONE_ZETA = AS_PRINTED | {
+    learner: Line(f"{NAMES[learner]}, ζ = 1", learner, (("zeta", 1.0),)) for learner in ("gtd2", "tdc")
+}
+
+PLAIN = "ζ = 1 for GTD2 and TDC"
+WIDE = "wider step sizes for GTD2 and TDC"
+WIDER = "wider step sizes and ζ for all three"
+TUNINGS = {  # what is appended to the name of the study, and the line of each learner
+    MAIN: ("", AS_PRINTED),
+    PLAIN: ("", ONE_ZETA),
+    ALIKE: ("-alike", WHOLE),
+    WIDE: ("-wide", AS_PRINTED),
+    WIDER: ("-wider", WHOLE),
+}
+BOTH = (MAIN, ALIKE)
+THREE = (MAIN, PLAIN, ALIKE)
+
+ByStudy = dict[str, StudyEvidence]
+
+
+def tuned_ways(evidence: ByStudy, study: str, tunings: tuple[str, ...]) -> Iterator[tuple[str, StudyEvidence, dict]]:
+    """Yield for each way of tuning its name, the evidence of the study it needs, and the line of each learner."""
+    for tuning in tunings:
+        suffix, lines = TUNINGS[tuning]
+        yield tuning, evidence[study + suffix], lines
+
+
+def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: tuple[str, ...] = BOTH) -> Ask:
+    """Return the questions whether Gradient-DD over each rival meets a criterion, on every case of a study."""
+
+    def questions(evidence: ByStudy) -> list[Question]:
+        found = []
+        for tuning, one, lines in tuned_ways(evidence, study, tunings):
+            for goal in criterion.tuned_for:
+                for case in one.cases:
+                    ours = one.choose(case, lines["gradient_dd"], goal)
+                    for rival in rivals:
+                        pair = Pair(ours, one.choose(case, lines[rival], goal), criterion.measure)
+                        found.append(ratio(pair, criterion, tuning, goal))
+        return found
+
+    return Ask(criterion.words, (study,), questions)
+
+
+def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "last100") -> Question:
+    """Return the question whether the ratio of a pair meets a criterion."""
+    tuned_for = criterion.together or goal
+    return Question("ratio", (pair,), criterion.side, criterion.bound, tuning=tuning, tuned_for=tuned_for)
+
+
+def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tunings: tuple[str, ...] = BOTH) -> Ask:
+    """Return the questions whether rival / Gradient-DD grows from each size to the next, or from first to last."""
+
+    def questions(evidence: ByStudy) -> list[Question]:
+        found = []
+        for tuning, one, lines in tuned_ways(evidence, study, tunings):
+            cases = sorted(one.cases, key=one.size)
+            steps = [(cases[0], cases[-1])] if criterion is ENDS_GROW else list(pairwise(cases))
+            for goal in criterion.tuned_for:
+                for rival in rivals:
+                    pairs = {}
+                    for case in cases:
+                        ours, theirs = (one.choose(case, lines[name], goal) for name in ("gradient_dd", rival))
+                        pairs[case] = Pair(ours, theirs, criterion.measure)
+                    found += [
+                        Question("growth", (pairs[a], pairs[b]), "above", 1.0, tuning=tuning, tuned_for=goal)
+                        for a, b in steps
+                    ]
+        return found
+
+    return Ask(criterion.words, (study,), questions)
+
+
+def together(*asks: Ask) -> Ask:
+    """Return all the questions of several, with the criterion of the first."""
+    studies = tuple(dict.fromkeys(study for ask in asks for study in ask.studies))
+    return Ask(asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask(evidence)])
+
+
+def values_of(parameter: str, values: tuple[float, ...], rho_mode: str = "R") -> tuple[Line, ...]:
+    """Return a line of Gradient-DD for each value of κ or ζ; the other is 1."""
+    symbol, other = {"kappa": ("κ", "zeta"), "zeta": ("ζ", "kappa")}[parameter]
+    return tuple(
+        Line(f"Gradient-DD, {symbol} = {value:g}", "gradient_dd", ((other, 1.0), (parameter, value)), rho_mode)
+        for value in values
+    )
+
+
+def ordered(found: StudyEvidence, case: str, lines: tuple[Line, ...], tuned_for: str = "last100") -> list[TunedSetting]:
+    """Return what each line selects, from the best mean on the selection runs to the worst."""
+    chosen = [found.choose(case, line, tuned_for) for line in lines]
+    return sorted(chosen, key=lambda one: one.selection_mean(tuned_for))
+
+
+def insensitive(study: str, lines: tuple[Line, ...]) -> Ask:
+    """Ask whether the tuned error hardly depends on what the lines differ in, at the end and over all episodes."""
+
+    def questions(evidence: ByStudy) -> list[Question]:
+        found = []
+        for goal in ("last100", "area"):
+            for case in evidence[study].cases:
+                best, *_, worst = ordered(evidence[study], case, lines, goal)
+                found.append(Question("ratio", (Pair(worst, best, goal),), "below", INSENSITIVE, tuned_for=goal))
+        return found
+
+    return Ask("worst over best value below 2", (study,), questions)
+
+
+def one_is_good(study: str, lines: tuple[Line, ...]) -> Ask:
+    """Ask whether κ = 1 is as good as the best κ."""
+
+    def questions(evidence: ByStudy) -> list[Question]:
+        found = evidence[study]
+        return [ratio(one_over_best(found, case, lines), BEST_KAPPA) for case in found.cases]
+
+    return Ask(BEST_KAPPA.words, (study,), questions)
+
+
+def one_over_best(found: StudyEvidence, case: str, lines: tuple[Line, ...]) -> Pair:
+    """Return κ = 1 against the κ that is best on the selection runs."""
+    (one,) = (line for line in lines if dict(line.held)["kappa"] == 1.0)
+    return Pair(found.choose(case, one), ordered(found, case, lines)[0], "last100")
+
+
+def narrower_than(study: str, *rivals: str) -> Ask:
+    """Ask whether fewer step sizes are within twice the best error than for rivals, on the selection runs."""
+
+    def questions(evidence: ByStudy) -> list[Question]:
+        found, ours = evidence[study], AS_PRINTED["gradient_dd"]
+        return [counted(found, case, ours, AS_PRINTED[rival]) for case in found.cases for rival in rivals]
+
+    return Ask("fewer step sizes within twice the best error", (study,), questions)
+
+
+def counted(found: StudyEvidence, case: str, ours: Line, theirs: Line) -> Question:
+    """Return the question whether a line has fewer good step sizes than another."""
+    tables = [
+        np.stack([found.errors(case, one, "last100", fresh=False) for one in found.among(case, line.has, "last100")])
+        for line in (ours, theirs)
+    ]
+    runs = tables[0].shape[1]
+
+    def answer(level: float) -> Interval:
+        weights = resamples(runs, 0, DRAWS // 10)
+        gaps = good_step_sizes(tables[0], weights) - good_step_sizes(tables[1], weights)
+        low, high = np.quantile(gaps, [(1 - level) / 2, (1 + level) / 2])
+        return Interval(float(counts[0] - counts[1]), float(low), float(high))
+
+    counts = [int(good_step_sizes(table, np.full((1, runs), 1 / runs))[0]) for table in tables]
+    sides = [
+        {"label": line.label, "learner": line.learner, "held": dict(line.held), "step_sizes": count}
+        for line, count in zip((ours, theirs), counts, strict=True)
+    ]
+    text = f"step sizes within twice the best error, {ours.label} − {theirs.label}:"
+    return Question("count", (), "below", 0.0, answer=answer, facts=facts_of(found, case, "last100", runs, sides, text))
+
+
+def facts_of(found: StudyEvidence, case: str, measure: str, runs: int, sides: list[dict], text: str) -> dict:
+    """Return what a comparison tells where it is not of a pair of tuned settings."""
+    return {
+        "study": found.study.name,
+        "task": case,
+        "size": found.size(case),
+        "measure": measure,
+        "runs": runs,
+        "ours": sides[0],
+        "rival": sides[1],
+        "text": text,
+    }
+
+
+def good_step_sizes(errors: Array, weights: Array) -> Array:
+    """Return how many step sizes are within twice the best mean, (draws,).
+
+    errors: (alphas, runs); weights: (draws, runs), how much each run weighs.
+    """
+    finite = np.isfinite(errors).all(axis=1)
+    means = weights @ errors[finite].T
+    return (means <= WITHIN * means.min(axis=1, keepdims=True)).sum(axis=1)
+
+
+def tapered_over_constant(tapered: str, constant: str) -> Ask:
+    """Ask whether Gradient-DD with tapered steps is lower than with constant ones, on the tasks that have both."""
+
+    def questions(evidence: ByStudy) -> list[Question]:
+        found = []
+        for tuning, second, lines in tuned_ways(evidence, constant, BOTH):
+            first, line = evidence[tapered + TUNINGS[tuning][0]], lines["gradient_dd"]
+            for case in second.cases:
+                ours = first.choose(case, replace(line, label="Gradient-DD, tapered"))
+                theirs = second.choose(case, replace(line, label="Gradient-DD, constant"))
+                found.append(ratio(Pair(ours, theirs, "last100"), LOWER, tuning))
+        return found
+
+    return Ask(LOWER.words, (tapered, constant), questions)
+
+
+def as_good_as_natural(walk: str, natural: str) -> Ask:
+    """Ask whether Gradient-DD is as good as natural GTD2 and natural TDC on the same walk."""
+
+    def questions(evidence: ByStudy) -> list[Question]:
+        found, other = [], evidence[natural]
+        for tuning, one, lines in tuned_ways(evidence, walk, BOTH):
+            for case in other.cases:
+                ours = one.choose(case, lines["gradient_dd"])
+                for learner in ("natural_gtd2", "natural_tdc"):
+                    pair = Pair(ours, other.choose(case, WHOLE[learner]), "last100")
+                    found.append(ratio(pair, AS_GOOD_AS, tuning))
+        return found
+
+    return Ask(AS_GOOD_AS.words, (walk, natural), questions)
+
+
+def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
+    """Ask whether Gradient-DD is lower than TD, by what is tuned for, and over all episodes if tuned for the end."""
+    tuned_for_it = [
+        Criterion(words, measure=measure, tuned_for=(measure,), together="what is measured")
+        for measure in ("last100", "area")
+    ]
+    asks = [versus(study, ("td",), criterion) for study in studies for criterion in tuned_for_it]
+    return together(*asks, *(versus(study, ("td",), Criterion(words, measure="area")) for study in studies))
+
+
+def costs_as_much(*studies: str) -> Ask:
+    """Ask whether an update of Gradient-DD takes at most a tenth more than one of GTD2, on the largest task of each.
+
+    These numbers are times of the study's own runs: they differ from machine to machine and from call to call.
+    """
+    words = f"time of an update below {NEGLIGIBLE:g} times"
+    return Ask(words, studies, lambda evidence: [one for study in studies for one in cost(evidence[study])])
+
+
+def cost(found: StudyEvidence) -> list[Question]:
+    """Return the question for one study, or none where its runs took no times."""
+    case = max(found.cases, key=found.size)
+    times: dict[str, dict[int, float]] = {"gradient_dd": {}, "gtd2": {}}  # nanoseconds of an update by unit
+    with Store(found.results.path) as store:
+        for unit in store.units([found.results.tasks[case]], found.study.run_numbers):
+            for learner, (seconds, updates) in unit.facts["costs"].items():
+                times.setdefault(learner, {})[unit.id] = seconds / updates * 1e9
+    common = sorted(set(times["gradient_dd"]) & set(times["gtd2"]))  # what ran at the same time
+    if not common:
+        return []
+    sides = []
+    for learner in ("gradient_dd", "gtd2"):
+        found.times[case, learner] = np.array([times[learner][unit] for unit in common])  # for the tables too
+        mean = float(found.times[case, learner].mean())
+        sides.append({"label": NAMES[learner], "learner": learner, "mean": mean})
+    pair = found.times[case, "gradient_dd"], found.times[case, "gtd2"]
+    text = f"time of an update over GTD2's, {found.study.name}"
+    facts = facts_of(found, case, "nanoseconds", len(common), sides, text)
+
+    def answer(level: float) -> Interval:
+        return ratio_interval(pair, level=level)
+
+    return [Question("time", (), "below", NEGLIGIBLE, tuned_for="", answer=answer, facts=facts)]

@@ -1,0 +1,174 @@
+"""Baird's counterexample: every statement under every reading of it.
+
+A reading is: the ratios as printed or those of the usual policies; where ρ stands (R on the whole sample, T on the
+bootstrapped half), for the learners it makes a difference to; and the first weights, the paper's or random ones.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from gradient_dd.experiments.claims import Ask
+from gradient_dd.experiments.paper.asking import AS_GOOD, BEST_KAPPA, LOWER, ByStudy, one_over_best, values_of
+from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS
+from gradient_dd.experiments.tuning import StudyEvidence
+from gradient_dd.experiments.verdicts import ALIKE, MAIN, ClaimVerdict, Judgement, Pair, Question
+from gradient_dd.report.figure import Line
+
+ZERO = 1e-3  # of the first error: what counts as reaching zero
+HALF = 0.5  # of the first error: what counts as learning at all
+
+RATIOS = {"paper": "printed ratios", "standard": "usual ratios"}
+STARTS = {"baird": "the paper's first weights", "baird-starts": "random first weights"}
+SUFFIX = {MAIN: "", ALIKE: "-alike"}
+MODES = ("R", "T")
+
+TD, TDRC, TDC = Line("TD", "td"), Line("TDRC", "tdrc"), Line("TDC", "tdc")
+GTD2 = {mode: Line("GTD2", "gtd2", rho_mode=mode) for mode in MODES}
+DD = {mode: Line("Gradient-DD", "gradient_dd", rho_mode=mode) for mode in MODES}
+
+
+class Reading(NamedTuple):
+    """One reading, one way of tuning, the evidence, and its cases."""
+
+    name: str
+    tuning: str
+    mode: str
+    evidence: StudyEvidence
+    cases: list[str]
+
+
+Asked = Callable[[Reading, str], list[Question]]
+
+
+def reading_name(ratios: str, mode: str, words: str) -> str:
+    """Return the name of a reading; without a mode the place of ρ makes no difference."""
+    return f"{RATIOS[ratios]}{f', ρ placed {mode}' if mode else ''}, {words}"
+
+
+def long_runs(steps: int | None) -> str:
+    """Return how readings call the longer runs of the paper's first weights."""
+    return f"{steps:,} steps"
+
+
+def readings(evidence: ByStudy, modes: tuple[str, ...], long: bool = False) -> Iterator[Reading]:
+    """Yield every reading; with one mode ρ makes no difference. `long` adds the longer runs of the paper's weights."""
+    for start, words in STARTS.items():
+        for tuning, suffix in SUFFIX.items():
+            for ratios in RATIOS:
+                for mode in modes:
+                    found, name = evidence[start + suffix], reading_name(ratios, mode if len(modes) > 1 else "", words)
+                    yield Reading(name, tuning, mode, found, of_ratios(found, ratios))
+    if long:
+        found = evidence["baird-long"]
+        for ratios in RATIOS:
+            name = reading_name(ratios, "R" if len(modes) > 1 else "", long_runs(found.study.steps))
+            yield Reading(name, MAIN, "R", found, of_ratios(found, ratios))
+
+
+def of_ratios(found: StudyEvidence, ratios: str) -> list[str]:
+    """Return the cases with these ratios, the smaller size first."""
+    cases = [case for case, tasks in found.cases.items() if tasks[0].parameters.get("ratios", "standard") == ratios]
+    return sorted(cases, key=found.size)
+
+
+def on_baird(
+    words: str, asked: Asked, modes: tuple[str, ...] = MODES, largest_only: bool = False, long: bool = False
+) -> Ask:
+    """Return the questions of a statement under every reading, on every size or on the largest."""
+
+    def questions(evidence: ByStudy) -> list[Question]:
+        return [
+            question
+            for one in readings(evidence, modes, long)
+            for case in (one.cases[-1:] if largest_only else one.cases)
+            for question in asked(one, case)
+        ]
+
+    return Ask(words, ("baird",), questions)
+
+
+def question(reading: Reading, kind: str, pair: Pair, side: str, bound: float) -> Question:
+    """Return a question of a reading."""
+    return Question(kind, (pair,), side, bound, reading.name, reading.tuning)
+
+
+def shares(side: str, bound: float, *lines: dict[str, Line] | Line) -> Asked:
+    """Return the questions on which side of a share of the first error learners end; a dict has a line for each ρ."""
+
+    def asked(reading: Reading, case: str) -> list[Question]:
+        ours = [line if isinstance(line, Line) else line[reading.mode] for line in lines]
+        pairs = [Pair(reading.evidence.choose(case, line), None, "last100") for line in ours]
+        return [question(reading, "share", pair, side, bound) for pair in pairs]
+
+    return asked
+
+
+def is_better(reading: Reading, case: str) -> list[Question]:
+    """Return the questions whether Gradient-DD ends lower than GTD2, TDC and TDRC."""
+    ours = reading.evidence.choose(case, DD[reading.mode])
+    return [
+        question(reading, "ratio", Pair(ours, reading.evidence.choose(case, rival), "last100"), "below", 1.0)
+        for rival in (GTD2[reading.mode], TDC, TDRC)
+    ]
+
+
+def kappa_one_is_good(reading: Reading, case: str) -> list[Question]:
+    """Return the question whether κ = 1 is as good as the best κ."""
+    kappas = BAIRD_KAPPAS if reading.tuning == MAIN else BAIRD_FIVE_KAPPAS
+    pair = one_over_best(reading.evidence, case, values_of("kappa", kappas, reading.mode))
+    return [question(reading, "ratio", pair, "below", AS_GOOD)]
+
+
+TD_DIVERGES = on_baird("no step size ends below the first error", shares("above", 1.0, TD), ("R",))
+IS_BETTER = on_baird(LOWER.words, is_better)
+TDRC_IS_UNSTABLE = on_baird("no step size halves the first error", shares("above", HALF, TDRC), ("R",), True)
+OTHERS_STAY_ABOVE_ZERO = on_baird(
+    "end above 1/1000 of the first error", shares("above", ZERO, GTD2, TDC, TDRC), long=True
+)
+REACHES_ZERO = on_baird("ends below 1/1000 of the first error", shares("below", ZERO, DD), long=True)
+KAPPA_ONE_IS_GOOD = on_baird(BEST_KAPPA.words, kappa_one_is_good)
+
+
+class Cell(NamedTuple):
+    """What a statement comes to under a reading: a word for its colour, its fraction, and the same tuned alike."""
+
+    verdict: str
+    fraction: str
+    alike: str
+
+
+class Matrix(NamedTuple):
+    """Verdicts as columns, readings as rows; None where a statement is not judged under a reading."""
+
+    verdicts: list[ClaimVerdict]
+    rows: list[tuple[str, list[Cell | None]]]
+
+
+def matrix_of(verdicts: Iterable[ClaimVerdict], long_steps: int | None) -> Matrix | None:
+    """Return the statements that are judged under several readings as a matrix; None if there are none.
+
+    A statement for which the place of ρ makes no difference stands in the rows of R only.
+    """
+    several = [one for one in verdicts if len({judgement.reading for judgement in one.judgements}) > 1]
+    placed = [(ratios, mode, words) for words in STARTS.values() for ratios in RATIOS for mode in MODES]
+    placed += [(ratios, "R", long_runs(long_steps)) for ratios in RATIOS]
+    rows = []
+    for ratios, mode, words in placed:
+        name = reading_name(ratios, mode, words)
+        same = {name, reading_name(ratios, "", words)} if mode == "R" else {name}
+        cells = [cell(one, same) for one in several]
+        rows += [(name, cells)] if any(cells) else []
+    return Matrix(several, rows) if several else None
+
+
+def cell(verdict: ClaimVerdict, same: set[str]) -> Cell | None:
+    """Return what a verdict comes to under readings that are the same for it."""
+    found = [one for one in verdict.judgements if one.reading in same]
+    main, alike = ([one for one in found if one.tuning == tuning] for tuning in (MAIN, ALIKE))
+    return Cell(main[0].verdict, fraction(main), fraction(alike)) if main else None
+
+
+def fraction(judgements: list[Judgement]) -> str:
+    """Return how many comparisons hold, of how many; empty without any."""
+    of = sum(one.of for one in judgements)
+    return f"{sum(one.held for one in judgements)} of {of}" if of else ""

@@ -1,0 +1,238 @@
+"""Tuning: settings are selected on some runs and shown on others, so that no winner is flattered.
+
+`Evidence` holds the errors of one or several cases: of all settings on the runs to tune on, of the selected settings
+on fresh runs. A *case* is what one comparison is about: a task, or several tasks whose errors are averaged.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.learners import Setting
+from gradient_dd.report.figure import Line
+from gradient_dd.studies import Grid, Study
+from gradient_dd.studies.intervals import select
+from gradient_dd.studies.results import Results, places, tuned
+from gradient_dd.studies.study import task_size
+from gradient_dd.tasks import Task, build
+
+EARLY = 20  # "early" is the mean over the first twentieth of a run
+FRESH = 2  # fresh runs for each run to select on
+JUDGED_STARTS = range(11, 31)  # seeds of the first weights that settings are judged on; they are selected on others
+
+Wanted = Callable[[Setting], bool]
+
+
+class ErrorTable(NamedTuple):
+    """Settings and their errors, (settings, units); a unit is a run, or random first weights."""
+
+    settings: list[Setting]
+    errors: Array
+
+
+def as_grid(setting: Setting) -> Grid:
+    """Return a grid of one setting; a study runs equal ones once."""
+    return Grid(setting.rule, tuple((name, (value,)) for name, value in setting.values.items()), setting.rho_mode)
+
+
+def tune_then_show(errors: Array, tuning_runs: int) -> tuple[int, Array]:
+    """Return the setting that is best on the first runs, and its errors on the others; errors: (settings, runs)."""
+    best = select(errors[:, :tuning_runs])
+    return best, errors[best, tuning_runs:]
+
+
+class Evidence:
+    """Errors by case and measure, each table read once by `read`: on the runs to tune on, and on fresh ones."""
+
+    def __init__(self) -> None:
+        self.tables: dict[tuple[bool, str, str], ErrorTable] = {}
+
+    def read(self, case: str, measure: str, fresh: bool) -> ErrorTable:
+        """Return the errors of all settings on the runs to tune on, or of the selected ones on fresh runs."""
+        raise NotImplementedError
+
+    def table(self, case: str, measure: str, fresh: bool = False) -> ErrorTable:
+        """Return what `read` returns, read once."""
+        key = fresh, case, measure
+        if key not in self.tables:
+            self.tables[key] = self.read(case, measure, fresh)
+        return self.tables[key]
+
+    def among(self, case: str, wanted: Wanted, measure: str) -> list[Setting]:
+        """Return the wanted settings of a case."""
+        settings = self.table(case, measure).settings
+        return [settings[place] for place in places(settings, wanted)]
+
+    def best(self, case: str, wanted: Wanted, measure: str) -> Setting:
+        """Return the wanted setting that has the smallest mean error on the runs to tune on."""
+        settings, errors = self.table(case, measure)
+        return settings[tuned(settings, errors, wanted)]
+
+    def errors(self, case: str, setting: Setting, measure: str, fresh: bool = True) -> Array:
+        """Return the errors of a setting, (units,)."""
+        settings, errors = self.table(case, measure, fresh)
+        found: Array = errors[settings.index(setting)]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class TunedSetting:
+    """The setting that a line selects on a case: out of how many, and whether it lies at an edge of the grid.
+
+    `held` are the parameters that the line does not choose.
+    """
+
+    evidence: "StudyEvidence"
+    case: str
+    label: str
+    held: tuple[tuple[str, float], ...]
+    setting: Setting
+    settings: int
+    edge: str
+
+    def errors(self, measure: str) -> Array:
+        """Return the errors of the setting on fresh runs, (units,)."""
+        return self.evidence.errors(self.case, self.setting, measure)
+
+    def selection_mean(self, measure: str) -> float:
+        """Return the mean error on the runs that the setting was selected on; there is none for the start of a run."""
+        if measure == "early":
+            return float("nan")
+        return float(self.evidence.errors(self.case, self.setting, measure, fresh=False).mean())
+
+    def facts(self, measure: str) -> dict[str, Any]:
+        """Return what a comparison tells of the learner."""
+        return {
+            "label": self.label,
+            "learner": self.setting.rule.name,
+            "study": self.evidence.study.name,
+            "held": dict(self.held),
+            "values": dict(self.setting.values),
+            "rho_mode": self.setting.rho_mode,
+            "settings": self.settings,
+            "edge": self.edge,
+            "mean": float(self.errors(measure).mean()),
+            "selection_mean": self.selection_mean(measure),
+        }
+
+
+class Used(NamedTuple):
+    """Errors that a judgement rests on: of a setting on a case, by measure, each (units,)."""
+
+    case: str
+    fresh: bool
+    setting: Setting
+    errors: dict[str, Array]
+
+
+@dataclass(eq=False)
+class StudyEvidence(Evidence):
+    """Results of a study, a case for each of its tasks, and those of the selected settings on fresh runs by case.
+
+    There are twice as many fresh runs as runs to select on: 100 at the paper's scale. That number is fixed before any
+    result is known. Where a study has a task with many random first weights, all of them are one case; its errors are
+    those of each start, averaged over runs and divided by the first error, and the fresh ones are of other starts.
+
+    `used` and `times` keep what judgements rest on, for the tables.
+    """
+
+    results: Results
+    fresh: dict[str, Results] = field(default_factory=dict)
+    chosen_before: dict[tuple[str, Line, str], TunedSetting] = field(default_factory=dict, repr=False)
+    used: dict[tuple[bool, str, str], Used] = field(default_factory=dict, repr=False)
+    times: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    @property
+    def study(self) -> Study:
+        """The study."""
+        return self.results.study
+
+    @cached_property
+    def cases(self) -> dict[str, list[Task]]:
+        """The tasks by case: those that differ only in their random first weights are one."""
+        found: dict[str, list[Task]] = {}
+        for one in self.results.tasks.values():
+            found.setdefault(case_name(one), []).append(one)
+        return found
+
+    def size(self, case: str) -> int:
+        """Return the number a case is known by: m, p or N."""
+        return task_size(self.cases[case][0])
+
+    def has_random_starts(self, case: str) -> bool:
+        """Return whether a case has random first weights."""
+        return "start_seed" in self.cases[case][0].parameters
+
+    def first_error(self, case: str) -> float:
+        """Return the error of the first weights; 1 where errors are relative to it."""
+        (first, *_) = self.cases[case]
+        return 1.0 if self.has_random_starts(case) else first.rmsve(first.initial_weights)
+
+    def fresh_study(self, case: str, settings: list[Setting]) -> Study:
+        """Return the study that runs selected settings afresh."""
+        tasks = self.cases[case]
+        if not self.has_random_starts(case):
+            return self.study.fresh(FRESH * self.study.runs, settings, (tasks[0],))
+        others = tuple(build(tasks[0].name, **dict(tasks[0].parameters) | {"start_seed": k}) for k in JUDGED_STARTS)
+        return self.study.fresh(self.study.runs, settings, others)
+
+    def read(self, case: str, measure: str, fresh: bool) -> ErrorTable:
+        """Return settings and errors of a case; "early" is read from the learning curves."""
+        results = self.fresh[case] if fresh else self.results
+        tasks = list(results.tasks.values()) if fresh else self.cases[case]
+        parts = [task_errors(results, one, measure) for one in tasks]
+        if not self.has_random_starts(case):
+            return parts[0]
+        errors = np.stack([part.errors.mean(axis=1) for part in parts], axis=1)
+        return ErrorTable(parts[0].settings, errors / np.array([one.rmsve(one.initial_weights) for one in tasks]))
+
+    def errors(self, case: str, setting: Setting, measure: str, fresh: bool = True) -> Array:
+        """Return the errors of a setting, (units,); what is asked for is kept in `used`."""
+        found = super().errors(case, setting, measure, fresh)
+        key = fresh, case, repr((setting.rule.name, setting.rho_mode, dict(setting.values)))
+        self.used.setdefault(key, Used(case, fresh, setting, {})).errors[measure] = found
+        return found
+
+    def choose(self, case: str, line: Line, tuned_for: str = "last100") -> TunedSetting:
+        """Return what a line selects: the setting with the smallest mean error on the study's runs.
+
+        Several claims ask for the same; it is selected once.
+        """
+        key = case, line, tuned_for
+        if key not in self.chosen_before:
+            best, among = self.best(case, line.has, tuned_for), self.among(case, line.has, tuned_for)
+            at_edge = edge(best, among)
+            self.chosen_before[key] = TunedSetting(self, case, line.label, line.held, best, len(among), at_edge)
+        return self.chosen_before[key]
+
+
+def case_name(task: Task) -> str:
+    """Return the name of a task without its random first weights."""
+    parameters = {name: value for name, value in task.parameters.items() if name != "start_seed"}
+    return f"{task.name}({', '.join(f'{name}={value}' for name, value in parameters.items())})"
+
+
+def task_errors(results: Results, task: Task, measure: str) -> ErrorTable:
+    """Return settings and errors (settings, runs) of a task; "early" is read from the learning curves."""
+    if measure != "early":
+        return ErrorTable(*results.errors(str(task), measure))
+    settings = list(results.study.settings())
+    curves = results.curves(str(task), settings)
+    return ErrorTable(settings, curves[:, :, : max(1, curves.shape[2] // EARLY)].mean(axis=2))
+
+
+def edge(best: Setting, among: Iterable[Setting]) -> str:
+    """Return which parameters of the best setting are the lowest or highest of the grid, e.g. "highest alpha"."""
+    found = []
+    for name, value in best.values.items():
+        values = {setting.values[name] for setting in among}
+        if len(values) > 1 and value in (min(values), max(values)):
+            found.append(f"{'highest' if value == max(values) else 'lowest'} {name}")
+    return ", ".join(found)
