@@ -193,7 +193,7 @@ def first_steps(place: Place, seed: int) -> Steps:
     def uniform(observations: Any, n: int) -> Array:
         return np.full((n, actions), 1 / actions)
 
-    return one_round(place, uniform, uniform, seed, np.random.default_rng(seed), PROBE)
+    return one_round(place, uniform, uniform, seed % 2**31, np.random.default_rng(seed), PROBE)
 
 
 def policy_digest(given: Any, policy: Policy, observations: list[Any]) -> str:

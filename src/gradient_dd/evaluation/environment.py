@@ -74,9 +74,9 @@ def evaluate(
     if checkpoint is not None:
         if not file_path("'checkpoint'", checkpoint).absolute().parent.is_dir():
             raise must("'checkpoint'", "be a file in a folder that exists", checkpoint)
-        rule = (learner.name, code_of(learner.step)) if isinstance(learner, Rule) else learner
+        rule = digest_of((learner.name, code_of(learner.step))) if isinstance(learner, Rule) else learner
         request = {"seed": seed, "round_steps": full, "copies": place.copies, "discount": gamma}
-        request |= {"learner": digest_of(rule) if isinstance(learner, Rule) else learner, "options": digest_of(options)}
+        request |= {"learner": rule, "options": digest_of(options)}
         request |= fingerprint_of(Asked(place, target, behaviour, wanted, acting, basis), seed)
         held = read_checkpoint(checkpoint, request, **given)
         if held is not None:

@@ -211,9 +211,9 @@ def column(name: str, value: Any, n: int, lanes: int = 0) -> Array:
         rule = f"be ({n},), or ({n}, {lanes}) with one number for each lane"
         rule = rule if lanes else f"be ({n},): one number for each transition"
         raise must(f"The shape of {name!r}", rule, array.shape)
-    if not lanes:
-        return plain(np.broadcast_to(array, n))
-    return plain(np.broadcast_to(array[:, None] if array.ndim == 1 else array, (n, lanes)))
+    shape = (n, lanes) if lanes else (n,)
+    array = array[:, None] if lanes and array.ndim == 1 else array
+    return plain(array if array.shape == shape else np.broadcast_to(array, shape))
 
 
 def checked_columns(reward: Any, discount: Any, rho: Any, n: int, lanes: int = 0) -> list[Array]:

@@ -7,7 +7,7 @@ from gradient_dd.engine.kernels.keep import kept
 from gradient_dd.engine.stream import IN_ORDER, OUTSIDE, UNORDERED
 
 SIZE_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # of a double, all but its sign
-CHUNK = 512  # rows that are looked at while they are in the cache
+CHUNK = 256  # rows that are looked at while they are in the cache
 
 
 @kept(nogil=True, **COMPILE)
@@ -32,11 +32,11 @@ def pairs_order(indices, values, width, p):
     size, step, one = np.uintp(indices.size), np.uintp(width), np.uintp(1)
     for begin in range(np.uintp(0), size, max(one, np.uintp(CHUNK) * step)):
         end = min(size, begin + np.uintp(CHUNK) * step)
-        for j in range(begin, end):
+        outside |= np.int64(indices[begin]) | (last - np.int64(indices[begin]))
+        for j in range(begin + one, end):
             index = np.int64(indices[j])
             outside |= index | (last - index)  # becomes negative, for good, where one of the two is
-        for j in range(begin + one, end):
-            falls += indices[j] <= indices[j - one]
+            falls += index <= indices[j - one]
         for j in range(begin + step, end, step):  # from one row to the next they may fall
             falls -= indices[j] <= indices[j - one]
     if outside < 0:
