@@ -34,6 +34,9 @@ def checks(log, w):
     return return_checks(log, log.episode % 200, w, spread)
 
 
+SURE = Spread(np.ones(1), np.ones((2, 1)), np.zeros((2, 1)), np.zeros(1), 1.0, 0.95)  # of weights that are 1
+
+
 def against_returns(checks, scale):
     """Return (level, sentence) of what checks say against values of this size."""
     evaluation = SimpleNamespace(checks=checks, scale=scale)
@@ -321,3 +324,24 @@ def test_the_smallest_error_that_a_check_detects():
     one, _ = checks(steps(30), [1.0])
     assert one._replace(doubt=1.0, rest=0.75).blind == 4.0
     assert one._replace(doubt=1.0, rest=1.0 - 1e-10).blind == np.inf
+
+
+def test_the_doubt_of_a_gap_leaves_out_what_returns_and_values_share():
+    """Starts differ in what they are worth, and are paid just that: the returns are unsure, the gap is not."""
+    n = 100
+    x = np.where(np.arange(n) % 2, 1.0, 3.0)[:, None]
+    log = transitions_of(x, x[:, 0], 0.0, x)
+    found, _ = return_checks(log, np.arange(n), np.ones(1), SURE)
+    assert found.high - found.low > 0.3
+    assert found.doubt == pytest.approx(0.0, abs=1e-12)
+
+
+def test_weights_are_doubted_only_as_far_as_the_check_does_not_rest_on_them():
+    """With a discount of 0.9 and a cut after one step, 10 % of a constant value is checked."""
+    n = 100
+    log = transitions_of(np.ones((n, 1)), 0.1, 0.9, np.ones((n, 1)), cut=np.ones(n, bool))
+    unsure = SURE._replace(copies=np.array([[0.0], [2.0]]), factor=1.0)
+    found, _ = return_checks(log, np.arange(n), np.ones(1), unsure)
+    assert found.rest == pytest.approx(0.9)
+    assert found.doubt == pytest.approx(0.1)
+    assert found.blind == pytest.approx(1.0)

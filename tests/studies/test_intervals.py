@@ -207,3 +207,36 @@ def test_among_settings_that_all_diverged_the_best_on_other_runs_is_selected():
     assert intervals.select(errors) == 1
     assert intervals.select(np.array([[np.nan, 0.1], [0.5, 0.6]])) == 1  # a run that is not done yet
     assert intervals.select(np.array([[0.5, 0.6], [0.5, 0.6]])) == 0
+
+
+def test_a_growth_is_the_first_ratio_over_the_others():
+    """Logarithms of resampled ratios are subtracted, and the variances of independent pairs are added."""
+    pairs = [tuple(np.random.default_rng(seed).uniform(1, 2, size=(2, runs))) for seed, runs in ((1, 9), (2, 7))]
+    again, total, errors = np.zeros(300), np.zeros(300), 0.0
+    for place, (left, right) in enumerate(pairs):
+        weights = intervals.resamples(len(left), 4 + place, 300)
+        left, right = left / left.mean(), right / right.mean()
+        gaps = weights @ left / (weights @ right)
+        again += np.log(gaps) * (1 if place == 0 else -1)
+        spread = (weights @ left**2) / (weights @ left) ** 2 + (weights @ right**2) / (weights @ right) ** 2
+        both = 2 * (weights @ (left * right)) / ((weights @ left) * (weights @ right))
+        total += (spread - both) / (len(left) - 1)
+        errors += (left - right).var() / (len(left) - 1)
+    ratio = np.divide(*(left.mean() / right.mean() for left, right in pairs))
+    below, above = intervals.reach(again, np.sqrt(total), 0.8)
+    wanted = ratio, ratio * np.exp(-below * np.sqrt(errors)), ratio * np.exp(above * np.sqrt(errors))
+    assert intervals.ratio_interval(*pairs, level=0.8, seed=4, draws=300) == pytest.approx(wanted)
+
+
+def test_an_error_of_zero_has_no_interval():
+    other = np.array([3.0, 5.0])
+    assert intervals.ratio_interval((np.array([0.0, 2.0]), other)) == (0.25, 0.25, 0.25)
+    assert not intervals.resamples(2, 0, 10).flags.writeable
+    assert np.isfinite(intervals.estimate(np.array([[1.0, 2.0]])).sem).all()
+
+
+def test_settings_that_diverged_equally_often_are_compared_on_their_other_runs():
+    few, many = [np.inf, 0.5, np.inf, np.inf], [np.inf, 0.3, 0.3, np.inf]
+    assert intervals.select(np.array([few, many])) == 1
+    assert intervals.select(np.array([[np.inf, 0.4, 0.4], [np.inf, 0.3, 0.6]])) == 0
+    assert intervals.select(np.array([[np.inf, 2.0], [np.inf, 1.0]])) == 1
