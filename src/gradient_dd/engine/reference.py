@@ -110,7 +110,7 @@ class Weights:
         signals["x_eta"] = x @ eta
         signals["x_change"] = x @ self.change
         signals["z_eta"], signals["b_eta"] = z @ eta, b @ eta
-        x_end = x_next if discount else none  # x' of a terminal is never looked at
+        x_end = x_next if discount else none  # x' of a terminal is never used
         signals |= dict(zip(PRODUCTS, map(float, (x @ x, x @ x_end, x_end @ x_end, x @ z, z @ z)), strict=True))
         move = setting.rule.coefficients(signals)
 
@@ -138,7 +138,7 @@ class ReferenceResults:
     w, eta       (p,) the weights at the end
     steps        how many steps were made
     diverged_at  the step of the point at which the error was found beyond 1e100 or not a number, or None. (In a run
-                 counted in steps the lane engine also looks at each of the last 100 steps.)
+                 counted in steps the lane engine also checks the error at each of the last 100 steps.)
     """
 
     errors: Array

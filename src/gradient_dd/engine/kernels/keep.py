@@ -1,6 +1,6 @@
 """Kernels compiled once per machine: Numba's own way to store compiled code, under a key of all that it is made of.
 
-`cache=True` would not do: Numba then looks at one source file, and runs stale code when a function of another file
+`cache=True` would not do: Numba then compares one source file, and runs stale code when a function of another file
 changes. Here the key has the generated source, the bytecode of the rule and the numbers it reads, the contents of all
 files of the engine, the versions of Python, Numba, llvmlite and NumPy, the processor and its features, the width of
 vectors, and Numba's settings. A rule that calls functions of its own is compiled in every process.
@@ -114,7 +114,7 @@ def describe_rule(rule: Rule) -> str | None:
 
 
 class KeptCode(NullCache):
-    """Compiled code of one function on disk; Numba asks it before it compiles, and tells it afterwards."""
+    """Compiled code of one function on disk; Numba reads it before compiling, and writes it afterwards."""
 
     def __init__(self, made_of: str) -> None:
         self.made_of = made_of

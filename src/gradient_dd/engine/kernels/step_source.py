@@ -166,7 +166,7 @@ def call_rule(outcomes: OutcomeKind) -> Iterator[str]:
 def shrink_eta(outcomes: OutcomeKind) -> Iterator[str]:
     """Yield the lines that shrink all of η by shrinking its scale, and divide by the scale what is added to η.
 
-    Where the shrink is steady, the inverse of the scale is carried along, and the kernel looks at the scales now and
+    Where the shrink is steady, the inverse of the scale is carried along, and the kernel checks the scales now and
     then. Otherwise each step divides, and counts the scales that leave their range.
     """
     if not outcomes.scales_eta:

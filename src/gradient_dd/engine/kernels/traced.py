@@ -153,6 +153,14 @@ def entry(lanes, base, i):
 
 
 @numba.njit(**INLINE)
+def four_entries(lanes, base, i, B):
+    """Return where four rows of a trace begin in the weights, and its values there."""
+    (r0, z0), (r1, z1) = entry(lanes, base, i), entry(lanes, base, i + np.uintp(1))
+    (r2, z2), (r3, z3) = entry(lanes, base, i + np.uintp(2)), entry(lanes, base, i + np.uintp(3))
+    return r0 * B, r1 * B, r2 * B, r3 * B, z0, z1, z2, z3
+
+
+@numba.njit(**INLINE)
 def sum_along(sums, array, lanes, which, B):
     """Set the sums of all lanes to the product of a trace with their weights."""
     use_widest_vectors()
@@ -160,9 +168,7 @@ def sum_along(sums, array, lanes, which, B):
     base, count = which * np.uintp(lanes.marks.size >> 1), np.uintp(lanes.counts[which])
     whole = count - count % FOUR
     for i in range(np.uintp(0), whole, FOUR):
-        (r0, z0), (r1, z1) = entry(lanes, base, i), entry(lanes, base, i + np.uintp(1))
-        (r2, z2), (r3, z3) = entry(lanes, base, i + np.uintp(2)), entry(lanes, base, i + np.uintp(3))
-        r0, r1, r2, r3 = r0 * B, r1 * B, r2 * B, r3 * B
+        r0, r1, r2, r3, z0, z1, z2, z3 = four_entries(lanes, base, i, B)
         for lane in range(B):
             two = load_sums(sums, lane) + load_row(array, r0 + lane) * z0 + load_1(array, r1 + lane) * z1
             store_sums(sums, lane, two + load_2(array, r2 + lane) * z2 + load_3(array, r3 + lane) * z3)
@@ -179,9 +185,7 @@ def move_along_z(array, lanes, coefficients, B):
     base, count = np.uintp(0), np.uintp(lanes.counts[0])
     whole = count - count % FOUR
     for i in range(np.uintp(0), whole, FOUR):
-        (r0, z0), (r1, z1) = entry(lanes, base, i), entry(lanes, base, i + np.uintp(1))
-        (r2, z2), (r3, z3) = entry(lanes, base, i + np.uintp(2)), entry(lanes, base, i + np.uintp(3))
-        r0, r1, r2, r3 = r0 * B, r1 * B, r2 * B, r3 * B
+        r0, r1, r2, r3, z0, z1, z2, z3 = four_entries(lanes, base, i, B)
         for lane in range(B):
             along = load_sums(coefficients, lane)
             store_row(array, r0 + lane, load_row(array, r0 + lane) + along * z0)
