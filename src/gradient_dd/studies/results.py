@@ -57,16 +57,15 @@ class Results:
         """Return the learning curves of chosen settings, (settings, runs, bins); nan where a run is not done yet."""
         keys, known = self._lanes(task)
         chosen = [keys[known.index(setting)] for setting in settings]
-        ours = list(dict.fromkeys(chosen))
-        curves = np.full((len(ours), self.study.runs, self.study.horizon.bins), np.nan)
+        place = {key: i for i, key in enumerate(dict.fromkeys(chosen))}
+        curves = np.full((len(place), self.study.runs, self.study.horizon.bins), np.nan)
         with Store(self.path) as store, store.snapshot():
             for unit in store.units([self.tasks[task]], self.study.run_numbers):
-                found = [(ours.index(key), lane) for lane, key in enumerate(unit.keys) if key in ours]
-                if found:
-                    places, lanes = map(list, zip(*found, strict=True))
-                    points = np.frombuffer(b"".join(store.curves(unit, lanes)), "<f8")
-                    curves[places, unit.run - self.study.first_run] = points.reshape(len(lanes), -1)
-        return curves[[ours.index(key) for key in chosen]]
+                lanes = [lane for lane, key in enumerate(unit.keys) if key in place]
+                points = np.frombuffer(b"".join(store.curves(unit, lanes)), "<f8")
+                places = [place[unit.keys[lane]] for lane in lanes]
+                curves[places, unit.run - self.study.first_run] = points.reshape(len(lanes), curves.shape[2])
+        return curves[[place[key] for key in chosen]]
 
     def frame(self) -> "pd.DataFrame":
         """Return one row for each task and setting of the study; see `summary_frame`."""

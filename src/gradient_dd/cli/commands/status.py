@@ -24,13 +24,10 @@ def status(out: Path, as_json: bool) -> None:
         return
     studies = [
         (
-            one_line(study["name"]),
-            study["started"],
-            study["length"],
-            str(study["runs"]),
-            f"{study['done']:,} of {study['total']:,}",
+            *(one_line(str(one[name])) for name in ("name", "started", "length", "runs")),
+            f"{one['done']:,} of {one['total']:,}",
         )
-        for study in facts["studies"]
+        for one in facts["studies"]
     ]
     click.echo(table(studies, ("study", "started", "length", "runs", "done")) + "\n")
     rows = [tuple(one_line(str(cell)) for cell in row.values()) for row in facts["tasks"]]
