@@ -99,6 +99,8 @@ def test_a_leak_needs_many_known_returns_that_differ_and_a_number():
     returns, x = u[:, 0] ** 3, u + 1.0
     assert len(leaks_of(x, returns, np.arange(70) < 60)) == 1
     assert leaks_of(x, returns, np.arange(70) < 59) == []  # 10 for each feature and 50
+    assert len(leaks_of(np.hstack([x, x * 0.0]), returns, everything)) == 1
+    assert leaks_of(np.hstack([x, x * 0.0]), returns, np.arange(70) < 69) == []
     assert leaks_of(x, np.ones(70), everything) == []
     for values, count in ((10, 1), (9, 0)):
         kind = np.arange(70)[:, None] % values * 1.0
