@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.engine import lanes
+from gradient_dd.engine import blocks
 from gradient_dd.errors import extra, one_line
 from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
@@ -48,7 +48,7 @@ def print_notice(sentence: str) -> None:
 
 def count_kernels() -> int:
     """Return how many kernels this process has asked for; all but the last one or two are there."""
-    return len(lanes.COMPILING)
+    return len(blocks.COMPILING)
 
 
 def name_of(study: Study) -> str:
