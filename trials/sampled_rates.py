@@ -1,5 +1,7 @@
 """Rates, predicted and measured: does the slowest mode of sampled runs decay as theory says?
 
+    python -m trials.sampled_rates
+
 Runs of the lane engine start far from w*, along the slowest mode of the mean dynamics, so far that noise does not
 matter. What is left of it, averaged over independent runs,
 
@@ -32,6 +34,7 @@ from gradient_dd.tasks import Task, random_walk
 from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.effective import effective_matrix, flow_rate
 from gradient_dd.theory.stability import COUNT, SMALL, contraction, eigenvalues, rate
+from tools.programs import parser_of
 
 FAR = 1e8  # the length of w − w* at the start, in units of the mode
 POINTS = 20  # of a run, at which the weights are read
@@ -155,8 +158,9 @@ def rate_row(n_states: int, setting: Setting) -> RateRow:
     )
 
 
-def main() -> None:
-    """Print the table, row by row: `python -m trials.sampled_rates`, about a minute."""
+def main(words: list[str] | None = None) -> None:
+    """Print the table, row by row, in about a minute."""
+    parser_of(__doc__).parse_args(words)
     print("| m | learner | α | first order, i.i.d. | first order, trajectory | exact | measured | its error | gap |")
     print("|---|---|---|---|---|---|---|---|---|")
     for m in SIZES:

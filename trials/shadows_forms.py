@@ -1,4 +1,6 @@
-"""Which ladder between TD and GTD2 could be best?  python -m trials.shadows_forms
+"""Which ladder between TD and GTD2 could be best?
+
+    python -m trials.shadows_forms
 
 Six families lead from a safe learner to a quick one by one number: c in the forms of GTD2 and TDC, κ of Gradient-DD,
 reg of TDRC, λ of GTD2 and of TD. For each the best value in hindsight, tuned on every task as in the trial, is
@@ -19,6 +21,7 @@ from gradient_dd.experiments.shadows import trial
 from gradient_dd.experiments.tuning import tune_then_show
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import baird, boyan_chain, random_walk
+from tools.programs import parser_of
 
 FIRST = 71_000_000
 FAMILIES = {
@@ -64,8 +67,9 @@ def measures(case: shadows_cases.Case, steps: int = trial.STEPS, tuned: int = 2,
     return found
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Print the geometric mean of the ratio to the best family of each task, by group."""
+    parser_of(__doc__).parse_args(words)
     rows = []
     for case in forms_cases():
         found = measures(case)

@@ -6,7 +6,6 @@ A second call goes on from the tasks that are done. `gradient-dd reproduce shado
 """
 
 import json
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from gradient_dd.experiments.shadows.trial import (
     tables,
 )
 from gradient_dd.tasks import baird, boyan_chain, random_walk
+from tools.programs import parser_of
 
 FIRST = 81_000_000  # of the seeds of tasks and of Baird's initial weights, which nothing else uses
 SUITES = ("whole", "greedy", "reduced", "quick")
@@ -57,16 +57,16 @@ def suite(name: str) -> list[Case]:
     return [*paper, *on, *off, *diverging_cases(diverging, first)]
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Run the trial, or a small one, and write what it saw."""
-    parser = ArgumentParser(description="The trial of the learner that chooses, see docs/shadows.md.")
+    parser = parser_of(__doc__)
     parser.add_argument(
         "--suite", choices=SUITES, default="whole", help="quick: four tasks, four step sizes, 2,000 steps"
     )
     parser.add_argument("--schedule", choices=("constant", "tapered"), default="constant")
     parser.add_argument("--done", action="store_true", help="run nothing; show the tasks that are done")
     parser.add_argument("--out", type=Path, default=Path("shadows_trial.json"))
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(words)
     schedule = constant if chosen.schedule == "constant" else tapered(STEPS // 10, per="step")
     rules = TrialRules(schedule=schedule, **(QUICK if chosen.suite == "quick" else {}))
     file = chosen.out.with_suffix(".rows")  # one line for each task that is done: a second call runs the others

@@ -137,7 +137,8 @@ def ignore_interrupts(gently: bool) -> None:
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Let processes that start here solve with one thread each, whatever the environment says."""
+    """Let processes that start here solve with one thread each, and not see Ctrl-C until they ignore it."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:
@@ -145,6 +146,7 @@ def one_thread_each() -> Iterator[None]:
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def panel_numbers(panel: Panel) -> list[Any]:

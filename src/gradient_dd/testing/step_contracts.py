@@ -13,6 +13,7 @@ from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.learners import Rule, Setting
+from gradient_dd.learners.trace import Trace
 from gradient_dd.stream.learner import Learner
 from gradient_dd.tasks import Task
 from gradient_dd.testing.mean_update import away_from_zero, for_each_form, modes
@@ -50,8 +51,13 @@ def uses_all_it_declares(rule: Rule) -> None:
     for parameter in rule.parameters:
         used = rule.natural if parameter.shared else parameter.name in arguments
         assert used, f"{rule.name} declares the parameter {parameter.name!r} and does not use it"
+<<<<<<< HEAD
     functions: list[tuple[str, Any]] = [(rule.name, rule), *((f"A trace of {rule.name}", one) for one in rule.traces)]
     for what, one in functions:
+=======
+    asking: list[tuple[str, Rule | Trace]] = [(f"A trace of {rule.name}", trace) for trace in rule.traces]
+    for what, one in [(rule.name, rule), *asking]:
+>>>>>>> h-engine
         draws = random_signals(rule, one.arguments)
         for name in one.arguments:
             changed = [one.step(**draw) != one.step(**draw | {name: 0.6 * draw[name]}) for draw in draws]

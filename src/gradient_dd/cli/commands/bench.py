@@ -1,4 +1,4 @@
-"""`gradient-dd bench`: the lane engine against C, a plain NumPy loop and JAX."""
+"""`gradient-dd bench`: the lane engine against C and a plain NumPy loop."""
 
 import click
 
@@ -11,10 +11,10 @@ from gradient_dd.errors import unknown
 @click.option("--paper", is_flag=True, help="Measure the studies of the paper instead, against C for the same work.")
 @as_json
 def bench(task: str | None, paper: bool, as_json: bool) -> None:
-    """Measure the lane engine against C, a plain NumPy loop and JAX, in one run on one core.
+    """Measure the lane engine against C and a plain NumPy loop, in one run on one core.
 
-    C is compiled on the spot where there is a C compiler; JAX is measured where it is installed. Times are nanoseconds
-    per update of one setting; "/ C" is ours over C's, "NumPy /" and "JAX /" theirs over ours.
+    C is compiled on the spot where there is a C compiler. Times are nanoseconds per update of one setting; "/ C" is ours
+    over C's, "NumPy /" theirs over ours.
     """
     from gradient_dd.bench import CASES, HEAD, bench_table, run_bench
 

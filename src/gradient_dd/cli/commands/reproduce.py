@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradient_dd.cli.options import dask_address, folder_at, own_rules, results_file, results_folder, worker_count
+from gradient_dd.cli.options import (
+    checked_folder,
+    dask_address,
+    folder_at,
+    own_rules,
+    results_file,
+    results_folder,
+    worker_count,
+)
 from gradient_dd.cli.tables import as_json, json_text, table
 
 if TYPE_CHECKING:
@@ -74,7 +82,8 @@ def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_json:
         print_made(rewrite(figures, out.parent, print_stage), as_json, whole=not figures)
     else:
         own = {rule.name: rule for rule in map(load_rule, rules)}
-        click.echo(str(report_stored(out, report_folder(out), own)))
+        folder = checked_folder("The folder of the report", report_folder(out))
+        click.echo(str(report_stored(out, folder, own)))
 
 
 @click.command()
