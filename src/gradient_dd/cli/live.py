@@ -47,11 +47,7 @@ def print_notice(sentence: str) -> None:
 
 
 def count_kernels() -> int:
-<<<<<<< HEAD
-    """Return how many kernels this process has asked for; all but the last two or so are compiled."""
-=======
     """Return how many kernels this process has asked for; all but the last one or two are there."""
->>>>>>> h-engine
     return len(blocks.COMPILING)
 
 

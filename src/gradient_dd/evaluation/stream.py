@@ -30,7 +30,8 @@ from gradient_dd.stream.features import Features, Rows
 
 KEPT = 20_000  # first rows that are kept
 UPDATES = 200_000  # of a short stream, by replaying it
-MOST_PASSES = 50
+MOST_PASSES = 50  # unless the user asks for more
+PASSES_THAT_END = 10_000  # that a user may ask for
 PIECE = 4096  # rows learnt at a time
 POINTS = 100  # first states of episodes whose values are reported
 ORDERS = ("log", "shuffled")
@@ -81,7 +82,7 @@ class Evaluator:
         if start.shape not in ((), (p,)):
             raise must("The shape of 'initial_w'", f"be () or ({p},)", start.shape)
         self.initial_w = np.array(np.broadcast_to(start, p))
-        self.passes = None if passes is None else whole_number("'passes'", passes)
+        self.passes = None if passes is None else whole_number("'passes'", passes, at_most=PASSES_THAT_END)
         self.order = one_of("'order'", order, ORDERS)
         self.confidence = number("'confidence'", "be above 0 and below 1", confidence, low=1e-6, high=1 - 1e-6)
         self.seed = whole_number("'seed'", seed, at_least=0)

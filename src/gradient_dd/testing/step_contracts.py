@@ -51,13 +51,8 @@ def uses_all_it_declares(rule: Rule) -> None:
     for parameter in rule.parameters:
         used = rule.natural if parameter.shared else parameter.name in arguments
         assert used, f"{rule.name} declares the parameter {parameter.name!r} and does not use it"
-<<<<<<< HEAD
-    functions: list[tuple[str, Any]] = [(rule.name, rule), *((f"A trace of {rule.name}", one) for one in rule.traces)]
-    for what, one in functions:
-=======
     asking: list[tuple[str, Rule | Trace]] = [(f"A trace of {rule.name}", trace) for trace in rule.traces]
     for what, one in [(rule.name, rule), *asking]:
->>>>>>> h-engine
         draws = random_signals(rule, one.arguments)
         for name in one.arguments:
             changed = [one.step(**draw) != one.step(**draw | {name: 0.6 * draw[name]}) for draw in draws]

@@ -13,8 +13,8 @@ from gradient_dd.errors import unknown
 def bench(task: str | None, paper: bool, as_json: bool) -> None:
     """Measure the lane engine against C and a plain NumPy loop, in one run on one core.
 
-    C is compiled on the spot where there is a C compiler. Times are nanoseconds per update of one setting; "/ C" is ours
-    over C's, "NumPy /" theirs over ours.
+    C is compiled on the spot where there is a C compiler. Times are nanoseconds per update of one setting; "/ C" is
+    ours over C's, "NumPy /" theirs over ours.
     """
     from gradient_dd.bench import CASES, HEAD, bench_table, run_bench
 

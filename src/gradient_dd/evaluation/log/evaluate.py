@@ -10,13 +10,11 @@ from gradient_dd.errors import Words, must, whole_number
 from gradient_dd.evaluation.findings import findings_of
 from gradient_dd.evaluation.log.findings import LogFacts
 from gradient_dd.evaluation.result import Evaluation
-from gradient_dd.evaluation.stream import Evaluator
+from gradient_dd.evaluation.stream import PASSES_THAT_END, Evaluator
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.evaluation.verdict import verdict_of
 from gradient_dd.learners import Rule
 from gradient_dd.stream.log import LogReader
-
-MOST_PASSES = 10_000  # over a log: more would not end
 
 
 def evaluate_log(
@@ -57,7 +55,7 @@ def evaluate_log(
     The other arguments are those of `Evaluator`.
     """
     started = perf_counter()
-    turns = 1 if passes is None else whole_number("'passes'", passes, at_most=MOST_PASSES)
+    turns = 1 if passes is None else whole_number("'passes'", passes, at_most=PASSES_THAT_END)
     reader = LogReader(log, columns, discount, target, skip_bad_rows)
     mapping, words = reader.feature_map(features)
     evaluator = Evaluator(
