@@ -8,9 +8,8 @@ from click.testing import CliRunner
 
 from gradient_dd import tasks
 from gradient_dd.cli.commands import cli
-from gradient_dd.engine.log_shadows import RewardlessRows, log_exponents
 from gradient_dd.engine.reference import Weights
-from gradient_dd.engine.shadows import BLOCK
+from gradient_dd.engine.shadows import BLOCK, RewardlessRows, log_exponents
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import ALPHA, Rule

@@ -22,7 +22,7 @@ from gradient_dd.learners import LEARNERS
 from gradient_dd.stream import Learner
 from gradient_dd.tasks.exact import mspbe
 from gradient_dd.theory.advice import advise, advise_from_log
-from gradient_dd.theory.advice.log_pilot import LogPilot
+from gradient_dd.theory.advice.from_log import LogPilot
 from gradient_dd.theory.advice.space import spaces_of
 from gradient_dd.theory.analysis import AnalysisRequest, analyse_log, analyse_task
 from gradient_dd.theory.analysis_page import page_lines

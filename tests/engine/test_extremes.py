@@ -7,7 +7,7 @@ from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.learners import LEARNERS
-from gradient_dd.testing.mean_update import away_from_zero
+from gradient_dd.testing.mean_contracts import away_from_zero
 from tests.rules import compiled_rules, with_kernels
 
 EXPONENTS = (-300, -200, -100, -50, -10, 10, 20, 30, 50, 60, 80, 100, 120, 150, 160, 200, 250, 300)

@@ -16,7 +16,7 @@ from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.trace_state import SMALLEST
 from gradient_dd.tasks import exact
 from gradient_dd.testing import assert_alike
-from gradient_dd.testing.mean_update import HARSH_TASKS, harsh_task
+from gradient_dd.testing.mean_contracts import HARSH_TASKS, harsh_task
 
 COLLISION, ROOM = tasks.collision(2), tasks.rooms(0)
 TRACED = [name for name, rule in LEARNERS.items() if rule.traced.traces]

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from gradient_dd.evaluation.choice import Candidate
-from gradient_dd.evaluation.findings import FINDINGS, LEVELS, Finding, findings_of
-from gradient_dd.evaluation.log.findings import LogFacts
+from gradient_dd.evaluation.findings import FINDINGS, LEVELS, NOT_JUDGED, Finding, findings_of, verdict_of
+from gradient_dd.evaluation.log_findings import LogFacts
 from gradient_dd.evaluation.portfolio import TdStability
 from gradient_dd.evaluation.returns import ReturnCheck
-from gradient_dd.evaluation.verdict import NOT_JUDGED, verdict_of
 from gradient_dd.stream.log import LogColumns, RewardSums
 from gradient_dd.studies.intervals import Bounds
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradient_dd.learners import LEARNERS
-from gradient_dd.testing.mean_contracts import mean_radius
-from gradient_dd.testing.mean_update import HARSH_TASKS, harsh_task
+from gradient_dd.testing.mean_contracts import HARSH_TASKS, harsh_task, mean_radius
 from tests.learners.planting import AVERAGE, END, OFF, ON, REST, RULES, SIZES, STATES, USES, catcher, planted
 
 PLANTED_IN = ("td", "gtd", "gtd2", "tdc", "tdrc", "gradient_dd", "natural_gtd2", "natural_tdc", "my_tdc_dd")
@@ -185,7 +184,7 @@ def test_an_error_in_the_trace_is_caught(name, right, wrong, contract):
     crooked = replace(rule.traces[0], step=names[rule.traces[0].step.__name__])
     matrices = replace(rule, traces=(crooked, *rule.traces[1:]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gradient_dd.testing.mean_update.Z", crooked)
+        patch.setattr("gradient_dd.testing.mean_contracts.Z", crooked)
         assert catcher(matrices) == contract
 
 

@@ -15,7 +15,7 @@ from gradient_dd.learners import LEARNERS, MOVES, SIGNALS, TERMS, Parameter, Rul
 from gradient_dd.learners.rule import ALPHA, ZETA
 from gradient_dd.stream import Learner
 from gradient_dd.testing import CONTRACTS, check_learner, expected_move, modes
-from gradient_dd.testing.mean_update import HARSH_TASKS, harsh_task
+from gradient_dd.testing.mean_contracts import HARSH_TASKS, harsh_task
 from gradient_dd.theory import SampleMaps, spectral_radius
 from tests.learners.planting import END, REST, RULES, SIZES, UNCOMPILED, USES, catcher
 

@@ -13,7 +13,7 @@ from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
-from gradient_dd.theory.advice import extrapolation
+from gradient_dd.theory.advice import pilot as pilots
 from gradient_dd.theory.advice.advise import Advice, PredictedError, advise, advise_with, coarser
 from gradient_dd.theory.advice.pilot import SEED, Scores, TaskPilot, part_of, sum_of_factors
 from gradient_dd.theory.advice.search import SHORT, Search, Stage, neighbours
@@ -497,20 +497,20 @@ def test_a_run_is_as_long_as_its_schedule_counts():
 
 
 def test_the_least_of_a_parabola_through_three_errors():
-    assert extrapolation.vertex(np.array([9.0, 4.0, 1.0, 2.0]), 2) == pytest.approx(2.25)
-    assert extrapolation.vertex(np.array([2.0, 1.0, 4.0]), 1) == pytest.approx(0.75)
+    assert pilots.vertex(np.array([9.0, 4.0, 1.0, 2.0]), 2) == pytest.approx(2.25)
+    assert pilots.vertex(np.array([2.0, 1.0, 4.0]), 1) == pytest.approx(0.75)
     for errors, at in (([1.0, 2.0, 3.0], 0), ([3.0, 2.0, 1.0], 2), ([1.0, 1.0, 1.0], 1), ([inf, 1.0, 2.0], 1)):
-        assert extrapolation.vertex(np.array(errors), at) == at
+        assert pilots.vertex(np.array(errors), at) == at
 
 
 def test_a_longer_run_is_told_from_a_quarter_and_the_whole_of_the_pilot():
     pilot = KnownErrors(lambda name, values: bowl(alpha=0.125)(values), names=("td",))
     point = Point("td", "R", (-5 * OCTAVE,))
-    found = extrapolation.changes(pilot, point, "area", Horizon(steps=10**7, every=100))
+    found = pilots.changes(pilot, point, "area", Horizon(steps=10**7, every=100))
     assert found == (1.0, 1.0, 1.0)
     assert [(runs, share) for _, runs, share in pilot.calls] == [(4, 4), (4, 1)]
     assert [one.places[0] - point.places[0] for one in pilot.calls[0][0]] == list(range(-6, 11, 2))
-    assert extrapolation.prolonged(-0.05, 0.0, 0.05, 1.05) == pytest.approx(2**-0.5)  # a taper leaves little to learn
+    assert pilots.prolonged(-0.05, 0.0, 0.05, 1.05) == pytest.approx(2**-0.5)  # a taper leaves little to learn
 
 
 def test_a_part_of_a_horizon_is_its_beginning():
@@ -538,7 +538,7 @@ def test_powers_are_measured_and_prolonged():
     pilot = Power(None, names=("td",), steps=1e4)
     unit = pilot.spaces["td"].axes[0].unit
     point = Point("td", "R", (round(OCTAVE * log2(0.01 / unit)),))
-    found = extrapolation.changes(pilot, point, "area", Horizon(steps=16 * 10**4, every=100))
+    found = pilots.changes(pilot, point, "area", Horizon(steps=16 * 10**4, every=100))
     assert found == pytest.approx((0.25, 0.5, 0.5), rel=0.1)
-    assert extrapolation.prolonged(-9.0, 0.0, 2.0, 5.0) == 1 / 8  # never faster than 1/length
-    assert extrapolation.prolonged(1.0, 0.0, 2.0, 5.0) == 1.0  # and never upwards
+    assert pilots.prolonged(-9.0, 0.0, 2.0, 5.0) == 1 / 8  # never faster than 1/length
+    assert pilots.prolonged(1.0, 0.0, 2.0, 5.0) == 1.0  # and never upwards

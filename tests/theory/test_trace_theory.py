@@ -11,7 +11,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.least_squares import LSTD, RecursiveLSTD
 from gradient_dd.tasks import exact
-from gradient_dd.testing.mean_update import HARSH_TASKS, harsh_task
+from gradient_dd.testing.mean_contracts import HARSH_TASKS, harsh_task
 from gradient_dd.theory.traces import mean_drift, rest_weights, small_step_rate
 
 DRAWS = [tasks.collision(seed) for seed in range(60)]

@@ -7,7 +7,7 @@ from gradient_dd.cli.options import RUNS
 from gradient_dd.errors import BadRequestError, Words, must, unknown
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies import Study, study_data, study_from
-from gradient_dd.studies.grids import MOST_SETTINGS
+from gradient_dd.studies.study import MOST_SETTINGS
 
 CONDITIONS = ("episodes", "steps", "every", "runs", "seed", "sampling", "schedule")  # flags that a file has as well
 GRID_FLAGS = {

@@ -1,10 +1,12 @@
-"""The registry of findings: each is one small function, and what it is about, how grave it can be, and what it means.
+"""The registry of findings, and the verdict: one word for all that was found.
+
+A finding is one small function, with what it is about, how grave it can be, and what it means.
 
 A function takes the evidence of its subject and yields (level, sentence), once, several times or not at all:
 
     data     `Data` of data_findings.py: the stream, before anything is learnt
     answer   `Answer` of answer_findings.py: the values that were learnt
-    log      `LogFacts` of log/findings.py: the columns and rows of a log
+    log      `LogFacts` of log_findings.py: the columns and rows of a log
 
 Its docstring says what the finding means, and after "Remedy:" what to do. The tables of docs/choosing.md are made of
 them, and tests/evaluation/planted_failures.py has a log for each that the finding must notice.
@@ -67,3 +69,30 @@ def findings_of(subject: str, evidence: Any) -> list[Finding]:
         if check.subject == subject
         for level, sentence in check.find(evidence)
     ]
+
+
+WORDS = {"fine": "trust", "with care": "with care", "not": "not"}
+
+
+class Verdict(NamedTuple):
+    """One word, "trust", "with care" or "not", and all findings, the gravest first."""
+
+    word: str
+    findings: tuple[Finding, ...]
+
+    def __str__(self) -> str:
+        return self.word
+
+    @property
+    def reasons(self) -> list[str]:
+        """The sentences that speak against trust."""
+        return [one.sentence for one in self.findings if one.level != "fine"]
+
+
+NOT_JUDGED = Verdict("not", (Finding("not", "verdict", "The answer has not been judged."),))
+
+
+def verdict_of(findings: list[Finding]) -> Verdict:
+    """Return the word of the gravest finding, and all findings, the gravest first."""
+    ordered = sorted(findings, key=lambda one: -LEVELS.index(one.level))
+    return Verdict(WORDS[ordered[0].level] if ordered else "trust", tuple(ordered))

@@ -1,8 +1,7 @@
 """Studies: what to run, as data."""
 
 from gradient_dd.studies.files import load_rule, parse_schedule, read_study, study_data, study_from
-from gradient_dd.studies.grids import Grid, TaskSpec, grid, task
-from gradient_dd.studies.study import Study
+from gradient_dd.studies.study import Grid, Study, TaskSpec, grid, task
 
 __all__ = [
     "Grid",

@@ -27,8 +27,7 @@ from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import Words, file_path, must, text, unknown
 from gradient_dd.fingerprint import digest
 from gradient_dd.learners import LEARNERS, Rule
-from gradient_dd.studies.grids import grid, task
-from gradient_dd.studies.study import Study
+from gradient_dd.studies.study import Study, grid, task
 
 NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 KEYS = ("name", "episodes", "steps", "every", "runs", "first_run", "seed", "sampling", "schedule", "tasks", "learners")

@@ -10,13 +10,16 @@ is covered by being listed.
 
 from gradient_dd.learners import Rule, find
 from gradient_dd.testing.mean_contracts import (
+    Contract,
+    expected_move,
     is_stable_off_policy,
     is_stable_on_policy,
+    modes,
     moves_as_it_states,
     moves_on_average_as_it_states,
     rests_at_the_fixed_point,
+    stated_move,
 )
-from gradient_dd.testing.mean_update import Contract, expected_move, modes, stated_move
 from gradient_dd.testing.step_contracts import (
     assert_alike,
     is_a_pure_function,

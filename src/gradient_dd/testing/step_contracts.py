@@ -16,7 +16,7 @@ from gradient_dd.learners import Rule, Setting
 from gradient_dd.learners.trace import Trace
 from gradient_dd.stream.learner import Learner
 from gradient_dd.tasks import Task
-from gradient_dd.testing.mean_update import away_from_zero, for_each_form, modes
+from gradient_dd.testing.mean_contracts import away_from_zero, for_each_form, modes
 
 DRAWS = 50  # places at which a step is called
 SIGNED = ("delta", "x_eta", "x_change", "z_eta", "b_eta", "x_next", "x_z", "x_trace")  # signals that may be negative

@@ -163,7 +163,7 @@ def task_growth(task: Task, settings: Sequence[Setting], sampling: str) -> list[
 def log_growth(log: Log, settings: Sequence[Setting]) -> list[Growth | None]:
     """Return the measured growth of every setting on transitions of a log, drawn at random."""
     # Imported here, so that importing this file loads no compiler.
-    from gradient_dd.engine.log_shadows import RewardlessRows, log_exponents
+    from gradient_dd.engine.shadows import RewardlessRows, log_exponents
 
     part = log.part(np.random.default_rng(SEED).integers(len(log.reward), size=STEPS))
     rows = RewardlessRows(part.x, part.discount, part.x_next, part.rho)

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.log_options import log_options, refuse_log_options, take_log_options
+from gradient_dd.cli.options import log_options, refuse_log_options, take_log_options
 from gradient_dd.cli.tables import as_json, json_text, text_of
 from gradient_dd.errors import Words, must
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradient_dd.cli.log_options import log_options, take_log_options
+from gradient_dd.cli.options import log_options, take_log_options
 from gradient_dd.cli.tables import as_json, json_text, table
 from gradient_dd.errors import file_path, must
 

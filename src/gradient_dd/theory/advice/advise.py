@@ -12,8 +12,7 @@ from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.errors import must, one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
-from gradient_dd.theory.advice.extrapolation import Changes, changes
-from gradient_dd.theory.advice.pilot import Pilot, TaskPilot, expected_steps, part_of
+from gradient_dd.theory.advice.pilot import Changes, Pilot, TaskPilot, changes, expected_steps, part_of
 from gradient_dd.theory.advice.search import BUDGET, OnProgress, Row, Search
 from gradient_dd.theory.advice.space import spaces_of
 

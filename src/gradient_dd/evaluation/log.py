@@ -7,12 +7,11 @@ from typing import Any
 
 from gradient_dd.arrays import numbers
 from gradient_dd.errors import Words, must, whole_number
-from gradient_dd.evaluation.findings import findings_of
-from gradient_dd.evaluation.log.findings import LogFacts
+from gradient_dd.evaluation.findings import findings_of, verdict_of
+from gradient_dd.evaluation.log_findings import LogFacts
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.stream import PASSES_THAT_END, Evaluator
 from gradient_dd.evaluation.transitions import Transitions
-from gradient_dd.evaluation.verdict import verdict_of
 from gradient_dd.learners import Rule
 from gradient_dd.stream.log import LogReader
 
