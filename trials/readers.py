@@ -8,7 +8,6 @@ frame, a Parquet file, a CSV file, a .npz file and a .npy file, as far as the fo
 `LogReader`, with and without skipping of bad rows.
 """
 
-import argparse
 import csv
 import re
 import tempfile
@@ -26,6 +25,7 @@ import pyarrow.parquet as pq
 
 from gradient_dd.errors import GradientDDError
 from gradient_dd.stream.log import LogReader
+from tools.programs import parser_of
 
 Cells = dict[str, list[Any]]
 SPELLINGS: dict[str, Callable[[bool], Any]] = {
@@ -203,18 +203,18 @@ def compare(seed: int) -> tuple[Counter[str], str]:
     return counts, ""
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Compare as many logs as asked, and print counts."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     counts: Counter[str] = Counter()
     wrong = []
     for seed in range(given.seed, given.seed + given.count):
-        found, words = compare(seed)
+        found, disagreement = compare(seed)
         counts += found
-        wrong += [words] * bool(words)
+        wrong += [disagreement] * bool(disagreement)
     print(f"{given.count:,} logs; readings of all their forms, with and without skipping of bad rows:")
     print(", ".join(f"{name} {count:,}" for name, count in counts.items()))
     print(f"{len(wrong):,} disagreements", *wrong[:10], sep="\n")

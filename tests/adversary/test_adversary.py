@@ -16,19 +16,9 @@ from tests.adversary.rule import Case, judge
 pytestmark = pytest.mark.xdist_group("adversary")
 INPUTS = 12
 FEWER = {"advice": 2, "log_forms": 4, "kernel_folder": 3, "environment_reuses_its_array": 1}  # they take long
-BEING_MENDED = {  # attacks that still find something
-    *("stream_lanes", "minari", "environment_answers", "environment_reuses_its_array", "environment_spaces"),
-    *("damaged_checkpoint", "swapped_checkpoint", "crafted_file"),
-}
 
 
-def attacks(names):
-    """Return names as parameters; an attack on what is being mended may fail."""
-    mending = pytest.mark.xfail(reason="what it found is being mended", strict=False)
-    return [pytest.param(name, marks=[mending] if name in BEING_MENDED else []) for name in names]
-
-
-@pytest.mark.parametrize("attack", attacks(name for name in ATTACKS if name != "damaged_checkpoint"))
+@pytest.mark.parametrize("attack", ATTACKS)
 def test_odd_inputs_are_refused_in_one_sentence_or_taken(attack):
     found = [run_input(0, number, attack)[1] for number in range(FEWER.get(attack, INPUTS))]
     assert [f"{one.kind}: {one.words} {one.detail}" for one in found if one] == []

@@ -165,4 +165,4 @@ def test_the_folder_of_kernels_is_shown_and_cleared(command, tmp_path, monkeypat
     assert command("cache", "--clear").out == f"3 kernels removed from {tmp_path}.\n"
     assert json.loads(command("cache", "--clear", "--json").out)["removed"] == 3
     monkeypatch.setenv("GRADIENT_DD_CACHE", "off")
-    assert command("cache").out == "No kernels are kept: GRADIENT_DD_CACHE is off.\n"
+    assert command("cache").out == "No kernels are kept: GRADIENT_DD_CACHE is off, or there is no home folder.\n"

@@ -58,7 +58,7 @@ def test_more_than_three_studies_are_cut_short_in_a_line():
 
 
 def test_before_the_first_result_the_line_tells_of_kernels(monkeypatch):
-    monkeypatch.setattr(live.lanes, "COMPILING", dict.fromkeys(range(12)))
+    monkeypatch.setattr(live.blocks, "COMPILING", dict.fromkeys(range(12)))
     assert live.LiveView().line() == "Working; compiled or taken from disk so far: 12 kernels …"
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import Array, Integers, check_memory, numbers, sparse_numbers
-from gradient_dd.engine.reference import Metric
+from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, Metric
 from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
 from gradient_dd.engine.stream import NO_INDICES, FlatTransitions, QuickStep, StreamState, advance, blank_memory
 from gradient_dd.engine.traces import Before
 from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
-from gradient_dd.learners import MOVES, SIGNALS, Rule, find
+from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map
 from gradient_dd.stream.learner_file import SavedLearner, read_learner
 from gradient_dd.stream.trace_state import no_traces, product, saved_traces
@@ -75,7 +75,7 @@ class Learner:
         self.n_features = p = whole_number("'n_features'", n_features)
         size = 16 * p * p if self.rule.natural else 40 * p
         check_memory(f"A {self.rule.name} learner of {show(p)} features", size, "Use fewer features.")
-        self.rule.check_known("`Learner`", SIGNALS, MOVES)
+        self.rule.check_known("`Learner`", KNOWN_SIGNALS, KNOWN_MOVES)
         self.schedule = check_schedule(schedule)
         self.features = checked_map(features, p)
         self._quick: QuickStep | None = None

@@ -84,7 +84,7 @@ def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> L
 
 
 def read_log(
-    log: Any,
+    source: Any,
     *,
     discount: float | None = None,
     target: Any = None,
@@ -96,7 +96,7 @@ def read_log(
 
     Columns called x… or feature… are the features as they are, a single one too.
     """
-    reader = LogReader(log, columns, discount, target, skip_bad_rows)
+    reader = LogReader(source, columns, discount, target, skip_bad_rows)
     mapping, _ = reader.feature_map("raw" if features is None and reader.columns.are_features else features)
     parts: list[tuple[Array, ...]] = []
     for x, x_next, rows in reader.batches(mapping):

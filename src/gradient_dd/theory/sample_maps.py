@@ -31,7 +31,7 @@ from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import inverse
 
 LINEAR_SIGNALS = ("delta", "x_eta", "x_change")  # the signals that depend on the weights
-KNOWN_SIGNALS = ("alpha", "beta", "rho", "rho_x", "discount", *LINEAR_SIGNALS)
+SIGNALS_OF_THEORY = ("alpha", "beta", "rho", "rho_x", "discount", *LINEAR_SIGNALS)
 DIRECTED_MOVES = ("w_x", "w_next", "eta_x")  # the moves along a feature vector
 PROBES = ((0.7, -1.3, 2.1), (-40.0, 30.0, -20.0), (1e6, 2e6, -3e6))  # where affinity is checked
 PRECISION = 1e-9  # of that check, relative
@@ -62,7 +62,7 @@ class SampleMaps:
         self.task, self.setting = task, setting
         rule = setting.rule
         task.check_asked_everywhere("the theory")
-        rule.check_known("The theory", KNOWN_SIGNALS, (*DIRECTED_MOVES, "eta_eta"))
+        rule.check_known("The theory", SIGNALS_OF_THEORY, (*DIRECTED_MOVES, "eta_eta"))
         has = {"eta": rule.has_eta, "w": True, "w_prev": "x_change" in rule.arguments}
         self.parts = tuple(part for part in has if has[part])
         self.size = len(self.parts) * task.n_features
