@@ -39,8 +39,8 @@ def new_scratch(B, p):
     return WideScratch(np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(p), np.empty(p))
 
 
-# A sparse vector is given by two arrays of the table, its rows and values, and `span`, the first place and the one after
-# the last. (A record of them would count references in every step.)
+# A sparse vector is given by two arrays of the table, its rows and values, and by `span`, where it begins and ends.
+# (A record of them would count references in every step.)
 
 
 @numba.njit(**COMPILE)
