@@ -27,13 +27,8 @@ FROM_ELSEWHERE = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|
 PYTHON = {  # what the page of Python names shows, by section; the package's own classes and functions come first
     "Tasks": ("tasks.task.Task", "tasks.from_tables.from_tables", "tasks.build", "tasks.exact"),
     "Engines": (
-        *(
-            "engine.reference.run",
-            "engine.reference.ReferenceResults",
-            "engine.lanes.run_lanes",
-            "engine.horizon.LaneResults",
-        ),
-        *("engine.horizon.Horizon", "engine.schedules"),
+        *("engine.reference.run", "engine.reference.ReferenceResults", "engine.lanes.run_lanes"),
+        *("engine.horizon.LaneResults", "engine.horizon.Horizon", "engine.schedules"),
     ),
     "Studies and results": (
         *("studies.grids.grid", "studies.grids.task", "studies.files", "studies.frames", "studies.intervals"),

@@ -136,7 +136,7 @@ def test_one_hot_kernel_is_the_sparse_kernel_bit_for_bit(name):
         for use_one_hot in (True, False):
             table, shape = touches(one, "R", use_one_hot)
             assert shape.one_hot is use_one_hot
-            read = LaneTask(table, shape, measure(one), one.initial_weights, EPISODES.bins)
+            read = LaneTask(table, shape, measure(one), one.initial_weights, EPISODES.bins, one.action_probabilities)
             block = Block(grid(name, 20), 24, read)
             run = LaneRun(one, grid(name, 20), EPISODES, tapered(50))
             run.blocks[0] = block

@@ -94,4 +94,4 @@ def lanes_of(rule, width):
     settings, layout = [rule.setting(alpha=0.1)], Layout(lanes=width, stride=width, spare=3)
     if rule.is_plain:
         return new_lanes(settings, layout, STAR.initial_weights, diagonal=False)._asdict()
-    return new_traced_lanes(settings, layout, STAR.initial_weights)._asdict()
+    return new_traced_lanes(settings, layout, STAR.initial_weights, STAR.action_probabilities)._asdict()

@@ -261,3 +261,14 @@ def test_only_reachable_states_are_kept_and_the_others_said():
     assert tasks.from_tables(**given | {"start": None}).notes == ()
     with pytest.raises(BadRequestError, match="'keep' must be 'all' or 'reachable'"):
         tasks.from_tables(**given, keep="some")
+
+
+def test_errors_may_be_measured_against_a_goal():
+    """Distances to the TD fixed point, say; the trajectories stay, the results are others."""
+    task = tasks.random_mdp(seed=3)
+    aimed = replace(task, goal=task.features @ task.fixed_point)
+    assert aimed.rmsve(task.fixed_point) < 1e-15 < task.rmsve(task.fixed_point)
+    assert aimed.digest == task.digest
+    assert aimed.key != task.key
+    with pytest.raises(BadRequestError, match=r"the shape of 'goal' must be \(8,\)\. Got \(3,\)\."):
+        replace(task, goal=np.zeros(3))

@@ -99,13 +99,14 @@ def join(settings: Sequence[Setting], groups: list[list[int]], parts: Parts) -> 
 
 
 class LaneTask(NamedTuple):
-    """A task as kernels read it, for one placement of ρ: tables, error, first weights (p,), and bins of the curve."""
+    """A task as kernels read it, for one placement of ρ: tables, error, first weights (p,), bins of the curve, π, μ."""
 
     table: Touches
     shape: Shape
     error: Measure
     initial_w: Array
     bins: int
+    probabilities: tuple[Array, Array]
 
 
 class Block:
@@ -124,7 +125,7 @@ class Block:
         self.lanes: Any = (
             new_lanes(settings, layout, task.initial_w, diagonal=self.is_fused)
             if rule.is_plain
-            else new_traced_lanes(settings, layout, task.initial_w)
+            else new_traced_lanes(settings, layout, task.initial_w, task.probabilities)
         )
         self.errors = no_errors(lanes, task.bins)
         self.small: Packed | None = None

@@ -64,9 +64,10 @@ class LaneRun:
             read = setting.rule.trace_arguments  # settings that share what their traces read share the traces
             shared = tuple(setting.values[p.name] for p in setting.rule.parameters if p.shared or p.name in read)
             groups.setdefault((setting.rule, setting.rho_mode, shared), []).append(place)
-        error, first_w, bins = measure(self.task), self.task.initial_weights, self.horizon.bins
+        error, first_w, pi_mu = measure(self.task), self.task.initial_weights, self.task.action_probabilities
         modes = {setting.rho_mode for setting in self.settings}
-        as_read = {mode: LaneTask(*touches(self.task, mode), error, first_w, bins) for mode in modes}
+        bins = self.horizon.bins
+        as_read = {mode: LaneTask(*touches(self.task, mode), error, first_w, bins, pi_mu) for mode in modes}
         for rule in {setting.rule: None for setting in self.settings}:
             rule.check_known("The lane engine", KNOWN_SIGNALS, KNOWN_MOVES)
             check_sampling(rule, self.sampling)

@@ -8,6 +8,8 @@ Features   "tabular": one per state. "linear": one for every fourth state, inter
 Weights    0.5, so that every value starts at 0.5
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -28,27 +30,27 @@ def random_walk(
     """
     m = whole_number("'n_states'", n_states, at_least=1)
     check_size("random_walk", m, 2 * m)
-    centre = m // 2 + 1 if start is None else whole_number("'start'", start, at_least=1, at_most=m)
     inner = state_features(m, one_of("'features'", features, ("tabular", "linear")), n_features)
-    parameters: dict[str, object] = {"n_states": m}
+    parameters: dict[str, Any] = {"n_states": m}
     if features == "linear":
         parameters |= {"features": features, "n_features": inner.shape[1]}
     if start is not None:
-        parameters |= {"start": centre}
-    return walk("random_walk", inner, parameters, start=centre, left_reward=0.0, weights=0.5)
+        parameters["start"] = whole_number("'start'", start, at_least=1, at_most=m)
+    return walk("random_walk", inner, parameters, left_reward=0.0, weights=0.5)
 
 
 def walk(
     name: str,
     features: sp.csr_matrix,
-    parameters: dict[str, object],
-    *,
+    parameters: dict[str, Any],
     target: tuple[float, float] = (0.5, 0.5),
-    start: int | None = None,
     left_reward: float = -1.0,
     weights: float = 0.0,
 ) -> Task:
-    """Make a walk over as many states as there are rows of features, +1 at the right end; it starts at the centre."""
+    """Make a walk over as many states as there are rows of features, with reward 1 at the right end.
+
+    It starts at the centre, unless `parameters` names another `start`.
+    """
     m, p = features.shape
     state, action = np.repeat(np.arange(1, m + 1), 2), np.tile([0, 1], m)
     next_state, empty = state + 2 * action - 1, sp.csr_matrix((1, p))
@@ -58,7 +60,7 @@ def walk(
             state, action, next_state, np.ones(2 * m), (next_state == m + 1) + left_reward * (next_state == 0)
         ),
         discount=np.ones(m + 2),
-        start=np.eye(1, m + 2, m // 2 + 1 if start is None else start)[0],
+        start=np.eye(1, m + 2, parameters.get("start", m // 2 + 1))[0],
         behaviour=np.full((m + 2, 2), 0.5),
         target=np.tile(target, (m + 2, 1)),
         feature_rows=sp.vstack([empty, features, empty], format="csr"),

@@ -27,7 +27,7 @@ class Touches(NamedTuple):
     rows, x, x_next  (outcomes, width) flat: distinct rows, and the values of x and x' there
     u                (outcomes, width) flat: discount x' − x, so that δ = reward + u·w
     narrow           (outcomes,) whether the first k rows are all there is
-    reward, rho, rho_x, discount  (outcomes,);  pi, mu  (outcomes,) probabilities of the action under the two policies
+    reward, rho, rho_x, discount  (outcomes,)
     state, entered   (outcomes,) the state that it leaves and the one that it enters
     with_x, with_next  (outcomes,) products of the x of the state that it enters with its x and x'; with more than
                      `WIDEST` rows there are none, and `entered` is no state
@@ -42,8 +42,6 @@ class Touches(NamedTuple):
     rho: Array
     rho_x: Array
     discount: Array
-    pi: Array
-    mu: Array
     state: NDArray[np.int64]
     entered: NDArray[np.int64]
     with_x: Array
@@ -83,7 +81,6 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
     """Return the table of a task and its shape; without `use_one_hot`, one-hot features count as any sparse ones."""
     columns, values = padded(task.row_features)
     row, next_row, reward, discount, rho, _ = task.transitions
-    pi, mu = task.action_probabilities
     rows, x, x_next, used = unite(columns[row], values[row], columns[next_row], values[next_row])
     k, width = values.shape[1], max(int(used.max()), 1)
     one_hot = use_one_hot and k == 1 and bool(np.all(values[:-1] == 1))
@@ -103,8 +100,6 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
         rho=rho,
         rho_x=rho if rho_mode == "R" else np.ones_like(rho),
         discount=discount,
-        pi=np.array(pi),
-        mu=np.array(mu),
         state=row,
         entered=entered,
         with_x=with_x,

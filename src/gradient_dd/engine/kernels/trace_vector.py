@@ -33,6 +33,7 @@ class TracedLanes(NamedTuple):
     shared   the rule's own parameters, those that its traces read being equal in all lanes
     vectors  (2, p) the traces z and b;  places (2, p) which entries are listed;  marks (2, p) 1 for those
     counts   (2,) how many are listed;  sizes (2,) the largest |entry|
+    pi, mu   (outcomes,) probabilities of the action under the two policies
     before   (4,) discount, ρ, π and μ of the step before, 0 where an episode starts
     memory   numbers that traces keep
     """
@@ -48,12 +49,16 @@ class TracedLanes(NamedTuple):
     marks: NDArray[np.int8]
     counts: NDArray[np.int64]
     sizes: Array
+    pi: Array
+    mu: Array
     before: Array
     memory: Array
 
 
-def new_traced_lanes(settings: Sequence[Setting], layout: Layout, initial_w: Array) -> TracedLanes:
-    """Return fresh lanes of a rule with traces, products of features, or momentum."""
+def new_traced_lanes(
+    settings: Sequence[Setting], layout: Layout, initial_w: Array, probabilities: tuple[Array, Array]
+) -> TracedLanes:
+    """Return fresh lanes of a rule with traces, products of features, or momentum; `probabilities` are π and μ."""
     rule, p = settings[0].rule, len(initial_w)
     w, eta, start, fields = new_weights(settings, layout, initial_w)
     own = [settings[0].values[name] for name in lane_parameters(rule)[2:]]
@@ -65,6 +70,8 @@ def new_traced_lanes(settings: Sequence[Setting], layout: Layout, initial_w: Arr
         marks=np.zeros(2 * p, np.int8),
         counts=np.zeros(2, np.int64),
         sizes=np.zeros(2),
+        pi=np.array(probabilities[0]),
+        mu=np.array(probabilities[1]),
         before=np.zeros(4),
         memory=np.zeros(max(1, sum(len(trace.memory) for trace in rule.traces))),
     )
@@ -163,7 +170,7 @@ def make_advance_traces(rule: Rule) -> Any:
         goes_on = 1.0 if table.discount[step.outcome] != 0.0 else 0.0  # all that is before is 0 where an episode starts
         lanes.before[0] = table.discount[step.outcome]
         lanes.before[1] = goes_on * rho
-        lanes.before[2] = goes_on * table.pi[step.outcome]
-        lanes.before[3] = goes_on * table.mu[step.outcome]
+        lanes.before[2] = goes_on * lanes.pi[step.outcome]
+        lanes.before[3] = goes_on * lanes.mu[step.outcome]
 
     return advance_traces

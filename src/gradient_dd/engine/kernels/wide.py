@@ -33,47 +33,42 @@ class WideScratch(NamedTuple):
     along_next: Any
 
 
-class Vector(NamedTuple):
-    """A sparse vector: values from `first` to `last` of a table, and their rows."""
-
-    rows: Any
-    values: Any
-    first: Any
-    last: Any
-
-
 @numba.njit(**INLINE)
 def new_scratch(B, p):
     """Return scratch arrays for B lanes and p features."""
     return WideScratch(np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(B), np.empty(p), np.empty(p))
 
 
+# A sparse vector is given by two arrays of the table, its rows and values, and by `span`, where it begins and ends.
+# (A record of them would count references in every step.)
+
+
 @numba.njit(**COMPILE)
-def combine(inverse, x, scale, direction):
-    """Set `direction` (p,) to scale × the sum of rows of the inverse, each times its value of x."""
+def combine(inverse, rows, values, span, scale, direction):
+    """Set `direction` (p,) to scale × the sum of rows of the inverse, each times its value."""
     use_widest_vectors()
     p = np.uintp(direction.size)
     for i in range(p):
         direction[i] = 0.0
-    for j in range(x.first, x.last):
-        if x.values[j] != 0.0:
-            row, value = x.rows[j], scale * x.values[j]
+    for j in range(span[0], span[1]):
+        if values[j] != 0.0:
+            row, value = rows[j], scale * values[j]
             for i in range(p):
                 direction[i] += value * inverse[row, i]
 
 
 @numba.njit(**COMPILE)
-def observe(metric, x, direction):
-    """Take x into (ε I + Σ x xᵀ)⁻¹ by Sherman-Morrison; `direction` is scratch, (p,)."""
+def observe(metric, rows, values, span, direction):
+    """Take a vector x into (ε I + Σ x xᵀ)⁻¹ by Sherman-Morrison; `direction` is scratch, (p,)."""
     use_widest_vectors()
     p = np.uintp(direction.size)
     inverse = metric[1:].reshape(p, p)
     metric[0] += 1.0
     product = 1.0
-    combine(inverse, x, 1.0, direction)
-    for j in range(x.first, x.last):
-        if x.values[j] != 0.0:
-            product += x.values[j] * direction[x.rows[j]]
+    combine(inverse, rows, values, span, 1.0, direction)
+    for j in range(span[0], span[1]):
+        if values[j] != 0.0:
+            product += values[j] * direction[rows[j]]
     for i in range(p):
         factor = direction[i] / product
         for j in range(p):
@@ -81,10 +76,10 @@ def observe(metric, x, direction):
 
 
 @numba.njit(**COMPILE)
-def solve(metric, x, direction):
-    """Set `direction` (p,) to M⁻¹ x."""
+def solve(metric, rows, values, span, direction):
+    """Set `direction` (p,) to M⁻¹ times a vector."""
     p = np.uintp(direction.size)
-    combine(metric[1:].reshape(p, p), x, metric[0] + 1.0, direction)
+    combine(metric[1:].reshape(p, p), rows, values, span, metric[0] + 1.0, direction)
 
 
 # One step, in passes over the lanes -------------------------------------------------------------------------------
@@ -150,10 +145,10 @@ def move_w(lanes, table, step, scratch):
 @numba.njit(**INLINE)
 def move_w_along_metric(lanes, table, step, k, scratch):
     """Take x into the metric, then move w along M⁻¹x and M⁻¹x'."""
-    first, last = step.first, step.first + step.width
-    observe(lanes.metric, Vector(table.rows, table.x, first, first + k), scratch.along)
-    solve(lanes.metric, Vector(table.rows, table.x, first, last), scratch.along)
-    solve(lanes.metric, Vector(table.rows, table.x_next, first, last), scratch.along_next)
+    span = step.first, step.first + step.width
+    observe(lanes.metric, table.rows, table.x, (step.first, step.first + k), scratch.along)
+    solve(lanes.metric, table.rows, table.x, span, scratch.along)
+    solve(lanes.metric, table.rows, table.x_next, span, scratch.along_next)
     for i in range(np.uintp(scratch.along.size)):
         move_row(lanes.w, i * step.B, scratch, scratch.along[i], scratch.along_next[i], step.B)
 
