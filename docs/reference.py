@@ -31,7 +31,7 @@ PYTHON = {  # what the page of Python names shows, by section; the package's own
         *("engine.horizon.LaneResults", "engine.horizon.Horizon", "engine.schedules"),
     ),
     "Studies and results": (
-        *("studies.grids.grid", "studies.grids.task", "studies.files", "studies.frames", "studies.intervals"),
+        *("studies.study.grid", "studies.study.task", "studies.files", "studies.frames", "studies.intervals"),
     ),
     "Contracts": ("testing.check_learner",),
     "Theory": ("theory",),
