@@ -42,7 +42,7 @@ class Steps(NamedTuple):
     rho: Array
 
 
-class EnvironmentStep(NamedTuple):
+class PlayedStep(NamedTuple):
     """One transition: the observations, what the environment returned, the action and all probabilities for it."""
 
     observation: Any
@@ -104,9 +104,9 @@ def one_round(place: Place, behaviour: Policy, target: Policy, seed: int, rng: n
     return made._replace(rho=ratios(wanted, made.behaviour, made.action))
 
 
-def joined_steps(tracks: list[list[EnvironmentStep]], most: int) -> Steps:
+def joined_steps(tracks: list[list[PlayedStep]], most: int) -> Steps:
     """Return the first transitions of all copies, one copy after the other; the last of each is cut if it goes on."""
-    kept: list[EnvironmentStep] = []
+    kept: list[PlayedStep] = []
     for track in tracks:
         kept += track[: most - len(kept)]
         kept[-1] = kept[-1]._replace(cut=not kept[-1].terminated)
@@ -120,7 +120,7 @@ class Round:
 
     def __init__(self, place: Place, seed: int) -> None:
         self.place, self.env, self.count = place, place.env, 0
-        self.tracks: list[list[EnvironmentStep]] = [[] for _ in range(place.copies)]
+        self.tracks: list[list[PlayedStep]] = [[] for _ in range(place.copies)]
         self.resets = np.zeros(place.copies, bool)  # whose next step is a reset, and no transition
         self.between_episodes = False  # of a single environment
         self.seen = self._reset(seed=seed)
@@ -152,7 +152,7 @@ class Round:
             if not self.resets[i]:
                 there = final_observation(made[4], i) if self.place.mode == SAME_STEP and over[i] else after[i]
                 cut = truncated[i] and not terminated[i]
-                track.append(EnvironmentStep(self.seen[i], there, reward[i], terminated[i], cut, int(action[i]), among[i]))
+                track.append(PlayedStep(self.seen[i], there, reward[i], terminated[i], cut, int(action[i]), among[i]))
                 self.count += 1
         self.seen = after
         if self.place.mode == DISABLED and over.any():
