@@ -308,7 +308,7 @@ def test_a_learner_that_cannot_be_is_refused(arguments, values, sentence):
     assert str(caught.value).startswith(sentence)
 
 
-@pytest.mark.parametrize("name", [name for name, rule in LEARNERS.items() if rule.affine])  # others may never diverge
+@pytest.mark.parametrize("name", [name for name in ALL if LEARNERS[name].affine])  # others may never diverge
 def test_divergence_is_said_and_the_last_finite_weights_are_kept(name):
     agent = Learner(name, 2, alpha=50.0)
 

@@ -195,7 +195,8 @@ def test_studies_that_run_alike_share_their_units(tmp_path):
     seen, path = {}, tmp_path / "all.db"
     run_all([STUDY, alike, other], path, workers=1, on_progress=lambda state: seen.update({state.study.name: state}))
     shared = [(large, 0, 4), (large, 1, 4), (large, 2, 2)]  # 0.2 is in both studies
-    assert units(path) == [*((small, run, 2) for run in range(3)), *shared, (large, 0, 3), (large, 1, 3)]
+    wanted = [*((small, run, 2) for run in range(3)), *shared, (large, 0, 3), (large, 1, 3)]
+    assert sorted(units(path)) == sorted(wanted)  # two that are done at once are committed in any order
     for study in (STUDY, alike, other):
         run(study, tmp_path / f"{study.name}.db")
         assert set(content(tmp_path / f"{study.name}.db")) <= set(content(path))

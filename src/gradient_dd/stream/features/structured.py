@@ -50,6 +50,8 @@ def bounds_of(space: Any) -> tuple[Array, Array]:
         values = sum(whole_of(space)[0])
         return np.zeros(values), np.ones(values)
     parts = space.spaces.values() if name == "Dict" else space.spaces
+    if not parts:
+        raise must("A space of observations", "have at least one part", Words(f"{name}()"))
     low, high = zip(*(bounds_of(part) for part in parts), strict=True)
     return np.concatenate(low), np.concatenate(high)
 
