@@ -85,6 +85,7 @@ def test_an_eta_whose_scale_grows(name):
     assert results.curve[0, 0, 0] == pytest.approx(trace.errors[0], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("kernels of gradient_dd")
 def test_a_natural_rule_may_use_the_change():
     """Natural Gradient-DD, which the registry does not have, on one-hot, sparse and aggregated features."""

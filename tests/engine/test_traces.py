@@ -47,7 +47,7 @@ def by_hand(task, setting, steps=400):
 # Identities ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", [COLLISION, ROOM, tasks.random_walk(6)], ids=str)
+@pytest.mark.parametrize("task", [pytest.param(COLLISION, marks=pytest.mark.slow), ROOM, tasks.random_walk(6)], ids=str)
 def test_at_lambda_zero_these_are_td_bit_for_bit(task):
     """Tree Backup, V-trace, ABTD(0), true-online TD; in both engines and in `Learner`."""
     same = ("td", "tree_backup", "vtrace", "abtd", "true_online_td")

@@ -31,7 +31,7 @@ def fed(task, steps, sparse=False, seed=0, **options):
     return agent
 
 
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("sparse", [pytest.param(False, marks=pytest.mark.slow), True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("alpha", [None, 0.02], ids=["wide", "narrow"])
 @pytest.mark.parametrize("name", TASKS)
 def test_both_forms_give_the_same_bits(name, alpha, sparse):

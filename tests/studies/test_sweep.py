@@ -341,6 +341,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow  # `make torture` kills a worker too
 def test_dask_gives_the_same_store_even_if_a_worker_is_killed(tmp_path):
     """Two worker processes, a rule and a schedule of the user's own, one worker killed in the middle."""
     script = tmp_path / "on_dask.py"
