@@ -33,6 +33,14 @@ def numbers(what: str, value: Any, largest: float = np.inf) -> Array:
     return array
 
 
+def dimensions(value: Any) -> int:
+    """Return how many dimensions a value has as an array; 0 for a ragged one, which whoever reads it refuses."""
+    try:
+        return np.ndim(value)
+    except ValueError:
+        return 0
+
+
 def as_floats(what: str, value: Any) -> Array:
     """Return `value` as a float array, which may hold NaN or infinity, or raise."""
     if type(value) is np.ndarray and value.dtype == np.float64:

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from math import inf, isfinite, nan
 from numbers import Integral, Real
-from os import PathLike, fspath
+from os import PathLike, fsencode, fspath
 from pathlib import Path
 from typing import Any
 
 LONGEST = 80  # characters of a value that a sentence shows
+LONGEST_NAME = 255  # bytes of the name of a file, on every common disk
 MOST_BITS = 10_000  # of a whole number that is written out: Python refuses to write more than 4,300 digits
 
 
@@ -121,6 +122,8 @@ def file_path(what: str, value: Any) -> Path:
     text = fspath(value) if isinstance(value, str | PathLike) else ""
     if not isinstance(text, str) or "\0" in text or Path(text).name in ("", ".."):
         raise must(what, "be the path of a file", value)
+    if len(fsencode(Path(text).name)) > LONGEST_NAME:
+        raise must(what, f"have a name of at most {LONGEST_NAME} bytes", value)
     return Path(text)
 
 

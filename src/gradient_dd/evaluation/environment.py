@@ -58,7 +58,8 @@ def evaluate(
     (1,)
     """
     place = place_of(env)
-    actions, first = int(place.action_space.n), int(getattr(place.observation_space, "start", 0) or 0)
+    space = place.observation_space
+    actions, first = int(place.action_space.n), int(getattr(space, "start", 0)) if hasattr(space, "n") else 0
     wanted = policy_of("target", target, actions, first)
     acting = wanted if behaviour is None else policy_of("behaviour", behaviour, actions, first)
     basis = map_of(features, place)

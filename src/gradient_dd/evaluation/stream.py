@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Integers, numbers
+from gradient_dd.arrays import Integers
 from gradient_dd.errors import Words, must, number, one_of, whole_number
 from gradient_dd.evaluation.answer_findings import Answer
 from gradient_dd.evaluation.choice import Candidate, Solver, candidates_of
@@ -26,6 +26,7 @@ from gradient_dd.evaluation.spread import spread_of
 from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined, rows_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.features import Features, Rows
+from gradient_dd.stream.transitions import start_weights
 
 KEPT = 20_000  # first rows that are kept
 UPDATES = 200_000  # of a short stream, by replaying it
@@ -69,7 +70,7 @@ class Evaluator:
     ) -> None:
         p = self.n_features = whole_number("'n_features'", n_features)
         self.features, self.learner, self.parameters = features, learner, parameters
-        self.rule = None if learner in ("auto", "lstd") else find(learner)
+        self.rule = None if isinstance(learner, str) and learner in ("auto", "lstd") else find(learner)
         if self.rule is not None:
             if self.rule.natural:
                 raise must("'learner'", "be one whose step takes linear time", self.rule.name)
@@ -77,10 +78,7 @@ class Evaluator:
             form.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
         elif parameters:
             raise must("'learner'", f"be a learner where {sorted(parameters)[0]!r} is given", learner)
-        start = numbers("'initial_w'", initial_w)
-        if start.shape not in ((), (p,)):
-            raise must("The shape of 'initial_w'", f"be () or ({p},)", start.shape)
-        self.initial_w = np.array(np.broadcast_to(start, p))
+        self.initial_w = start_weights(initial_w, p)
         self.passes = None if passes is None else whole_number("'passes'", passes, at_most=PASSES_THAT_END)
         self.order = one_of("'order'", order, ORDERS)
         self.confidence = number("'confidence'", "be above 0 and below 1", confidence, low=1e-6, high=1 - 1e-6)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Integers, check_memory, numbers
+from gradient_dd.arrays import Array, Integers, check_memory, dimensions, numbers
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.stream_lanes import LaneMemory
 from gradient_dd.errors import Words, must, one_of, whole_number
@@ -52,7 +52,10 @@ class StreamLanes:
         precision: str = "float64",
     ) -> None:
         p = self.n_features = whole_number("'n_features'", n_features)
-        self.settings = tuple(settings)
+        try:
+            self.settings = tuple(settings)
+        except TypeError:
+            self.settings = ()
         if not self.settings or not all(isinstance(one, Setting) for one in self.settings):
             raise must("'settings'", "be one Setting or more", settings)
         rules = dict.fromkeys(one.rule for one in self.settings)
@@ -111,7 +114,7 @@ class StreamLanes:
         """
         here = checked_rows("x", x, self.n_features)
         n, lanes = here.n, len(self.settings)
-        shared = all(np.ndim(one) < 2 for one in (reward, discount, rho))
+        shared = all(dimensions(one) < 2 for one in (reward, discount, rho))
         reward, discount, rho = checked_columns(reward, discount, rho, n, 1 if shared else lanes)
         there = checked_next_rows(x_next, here, discount, self.n_features)
         ends = discount[:, 0] == 0

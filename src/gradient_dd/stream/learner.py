@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import Array, Integers, check_memory, numbers, sparse_numbers
+from gradient_dd.arrays import Array, Integers, check_memory, dimensions, numbers, sparse_numbers
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, Metric
 from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
 from gradient_dd.engine.stream import NO_INDICES, FlatTransitions, QuickStep, StreamState, advance, blank_memory
@@ -131,7 +131,7 @@ class Learner:
     def predict(self, x: Any) -> Any:
         """Return x·w: a number for one feature vector, (n,) for n rows, in any form that `update_many` takes."""
         p = self.n_features
-        if isinstance(x, tuple) and len(x) == 2 and np.ndim(x[1]) == 2:
+        if isinstance(x, tuple) and len(x) == 2 and dimensions(x[1]) == 2:
             x = checked_rows("X", x, p).matrix(p)
         if isinstance(x, tuple):
             where, given = checked_features("x", x, p)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import Array, Booleans, Integers, as_floats, is_masked, numbers, sparse_numbers
+from gradient_dd.arrays import Array, Booleans, Integers, as_floats, check_memory, is_masked, numbers, sparse_numbers
 from gradient_dd.engine.schedules import Schedule
 from gradient_dd.engine.stream import (
     INDEX,
@@ -86,6 +86,7 @@ def pair_of(name: str, x: tuple[Any, ...]) -> tuple[Any, Array]:
 
 def start_weights(initial_w: Any, p: int) -> Array:
     """Return the first weights (p,) from as many numbers, or from one for all of them."""
+    check_memory(f"The weights of {p} features", 8.0 * p, "Use fewer features.")
     weights = numbers("'initial_w'", initial_w)
     if weights.shape not in ((), (p,)):
         raise must("The shape of 'initial_w'", f"be () or ({p},)", weights.shape)

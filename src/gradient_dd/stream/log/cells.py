@@ -19,6 +19,7 @@ MISSING = (  # texts that stand for nothing
     *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "NULL", "null"),
     *("None", "<NA>", "NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
+NO_NAMES = ("true", "false", "inf", "infinity")  # texts that are a flag or a number in other forms of a log
 EXACT = 2**53  # floats above this leave out whole numbers, so that two episodes may have become one
 FLOAT = re.compile(r"[+-]?\d+(\.\d*(e[+-]?\d+)?|e[+-]\d+)", re.IGNORECASE)  # as programs write a float
 NAME = "be a whole number or the name of an episode"
@@ -146,7 +147,7 @@ def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Boole
         raise must(f"Column {name!r} in row {first:,}", NAME, Words(got))
     try:
         begins = np.concatenate([[True], values[1:] != values[:-1]]).astype(bool)
-    except (TypeError, ValueError):  # cells that cannot be compared
+    except (OverflowError, TypeError, ValueError):  # cells that cannot be compared
         begins = np.ones(len(values), bool)
     where = np.flatnonzero(begins)
     cells = list(values[where]) if kind == "M" else values[where].tolist()
@@ -167,7 +168,7 @@ def kind_of_name(cell: Any) -> str | None:
         if word in MISSING or word.lower() in ("nan", "null", "none"):
             return ""
         merged = FLOAT.fullmatch(word) and abs(float(word)) > EXACT
-        return None if merged or word.lower() in ("true", "false") else "text"
+        return None if merged or word.lower().lstrip("+-") in NO_NAMES else "text"
     if is_missing(cell):
         return ""
     if isinstance(cell, date | np.datetime64):

@@ -120,7 +120,10 @@ def named_columns(names: list[str], given: Any) -> dict[str, Any]:
         if role not in (*SEVERAL, *USUAL):
             raise unknown("role of a column", word, (*SEVERAL, *USUAL))
         ordered = isinstance(value, Iterable) and not isinstance(value, str | Mapping | Set)
-        several = list(value) if ordered else [value]
+        try:
+            several = list(value) if ordered else [value]
+        except TypeError:  # an array without dimensions says that it can be iterated over
+            several = [value]
         most = len(several) if role in SEVERAL else 1
         texts = all(isinstance(name, str) for name in several)
         if role in chosen or not texts or not 0 < len(set(several)) == len(several) <= most:

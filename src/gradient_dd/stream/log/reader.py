@@ -86,21 +86,21 @@ class LogReader:
             return own, f"Features are your own: {own.n_features} of them."
         if features is None:  # one number alone needs a constant
             features = "raw" if self.columns.are_features and d > 1 else "standard"
+        kinds = [name for name in FEATURES if name not in OTHER_FEATURES]
+        if not isinstance(features, str):
+            raise must("'features'", f"be a feature map, a function, or one of {', '.join([*PLAIN, *kinds])}", features)
         if features == "raw":
             raw = Columns(np.zeros(d), np.ones(d), intercept=False)
             return raw, f"Features are the {d} observations as they are."
         if features == "standard":
             words = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant."
             return Columns.fitted(first), words
-        kinds = [name for name in FEATURES if name not in OTHER_FEATURES]
-        if isinstance(features, str) and features in kinds:
+        if features in kinds:
             low, high = first.min(axis=0), first.max(axis=0)
             high = np.where(high > low, high, low + 1.0)
             mapping = from_data({"kind": features, "low": low, "high": high, "outside": "clip"})
             return mapping, f"Features: {mapping!r}, over the range of the first {len(first):,} rows."
-        if isinstance(features, str):
-            raise unknown("features", features, [*PLAIN, *kinds])
-        raise must("'features'", f"be a feature map, a function, or one of {', '.join([*PLAIN, *kinds])}", features)
+        raise unknown("features", features, [*PLAIN, *kinds])
 
     def stated(self, features: str) -> list[str]:
         """Return what each column was taken for, the sentence about features, and where the ratios come from."""

@@ -1,0 +1,35 @@
+"""Arguments of an evaluation and of lanes that an adversary found to escape: each is refused in one sentence."""
+
+import numpy as np
+import pytest
+
+import gradient_dd as gdd
+from gradient_dd.errors import BadRequestError
+from gradient_dd.stream.log.cells import kind_of_name
+
+LOG = {"x": np.eye(4), "reward": np.ones(4), "terminated": [False, True, False, True]}
+SETTING = gdd.LEARNERS["td"].setting(alpha=0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: gdd.evaluate_log(LOG, discount=0.9, learner=np.ones(3)), "Unknown learner array"),
+        (lambda: gdd.evaluate_log(LOG, discount=0.9, features=np.ones(3)), "'features' must be a feature map"),
+        (lambda: gdd.evaluate_log(LOG, discount=0.9, columns={"episode": np.array(2.0)}), "The column for 'episode'"),
+        (lambda: gdd.StreamLanes(3, 2), "'settings' must be one Setting or more"),
+        (lambda: gdd.StreamLanes([SETTING], 2).update_many(np.eye(2), [[1], [2, 3]], 0.9, np.eye(2)), "'reward' must"),
+        (lambda: gdd.Learner("td", 2).predict(([0], [[[1], [2, 3]]])), "The values of 'x' must be"),
+        (lambda: gdd.ShadowLearner(2**62), "The weights of 4611686018427387904 features must take at most"),
+        (lambda: gdd.Learner("td", 2).save("x" * 300), "The path of the learner must have a name of at most 255 bytes"),
+    ],
+)
+def test_odd_arguments_are_refused_in_one_sentence(call, sentence):
+    with pytest.raises(BadRequestError) as caught:
+        call()
+    assert str(caught.value).startswith(sentence), str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_that_other_forms_take_for_numbers_are_no_names():
+    assert [kind_of_name(word) for word in ("inf", "-Infinity", "true", "north")] == [None, None, None, "text"]
