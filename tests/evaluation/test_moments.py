@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from gradient_dd.evaluation import transitions_of
-from gradient_dd.evaluation.choice import Candidate, candidates_of
+from gradient_dd.evaluation.choice import Candidate, Spread, candidates_of, spread_of
 from gradient_dd.evaluation.moments import SAMPLE, SKETCH, GroupSums, lane_values, sparse_rows
-from gradient_dd.evaluation.spread import Spread, spread_of
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.features import Rows
 from gradient_dd.stream.least_squares import SparseRows, root_of_inverse, solution

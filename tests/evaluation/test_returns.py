@@ -8,7 +8,7 @@ import pytest
 
 from gradient_dd.evaluation import evaluate_stream, transitions_of
 from gradient_dd.evaluation.answer_findings import returns_beside_values
-from gradient_dd.evaluation.choice import NOTHING, Candidate
+from gradient_dd.evaluation.choice import NOTHING, Candidate, Spread
 from gradient_dd.evaluation.episodes import EpisodeSample, goes_on
 from gradient_dd.evaluation.moments import GroupSums, sparse_rows
 from gradient_dd.evaluation.returns import (
@@ -20,7 +20,6 @@ from gradient_dd.evaluation.returns import (
     returns_of,
     value_losses,
 )
-from gradient_dd.evaluation.spread import Spread
 from gradient_dd.tasks import random_walk
 from tests.evaluation.known_logs import log_of, realisable
 

@@ -21,9 +21,8 @@ from gradient_dd.engine.kernels.errors import measure
 from gradient_dd.engine.kernels.lane_state import MOST_LANES, padded_lanes
 from gradient_dd.engine.kernels.row_table import touches
 from gradient_dd.engine.kernels.rules import JointRule
-from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS
+from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, check_sampling
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.traces import check_sampling
 from gradient_dd.engine.trajectories import Stream, ends_in
 from gradient_dd.errors import Words, must, show, whole_number
 from gradient_dd.learners import Setting

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers, check_memory
-from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, PRODUCTS
-from gradient_dd.engine.traces import START, Before, trace_numbers
+from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, PRODUCTS, START, Before, trace_numbers
 from gradient_dd.errors import Words, must
 from gradient_dd.learners import Setting
 from gradient_dd.learners.trace import Trace

@@ -8,12 +8,11 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import must
-from gradient_dd.evaluation.choice import Candidate
+from gradient_dd.evaluation.choice import Candidate, Spread
 from gradient_dd.evaluation.findings import NOT_JUDGED, Verdict
 from gradient_dd.evaluation.moments import lane_values
 from gradient_dd.evaluation.portfolio import TdStability
 from gradient_dd.evaluation.returns import ReturnCheck
-from gradient_dd.evaluation.spread import Spread
 from gradient_dd.evaluation.transitions import as_rows
 from gradient_dd.stream.features import Features, Rows
 from gradient_dd.studies.intervals import Bounds

@@ -26,10 +26,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
-from gradient_dd.evaluation.choice import NOTHING, Candidate
+from gradient_dd.evaluation.choice import NOTHING, Candidate, Spread
 from gradient_dd.evaluation.episodes import GROUPS, goes_on
 from gradient_dd.evaluation.moments import lane_values
-from gradient_dd.evaluation.spread import Spread
 from gradient_dd.evaluation.transitions import Transitions, rows_of
 from gradient_dd.stream.features import Rows
 from gradient_dd.studies.intervals import error_of_groups, student_factor

@@ -13,7 +13,7 @@ import numpy as np
 from gradient_dd.arrays import Integers
 from gradient_dd.errors import Words, must, number, one_of, whole_number
 from gradient_dd.evaluation.answer_findings import Answer
-from gradient_dd.evaluation.choice import Candidate, Solver, candidates_of
+from gradient_dd.evaluation.choice import Candidate, Solver, candidates_of, spread_of
 from gradient_dd.evaluation.data_findings import Data
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.episodes import Blocks, EpisodeSample
@@ -22,7 +22,6 @@ from gradient_dd.evaluation.moments import MOST_GROUPED, GroupSums, sparse_rows
 from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, settings_to_try
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.returns import overruled, return_checks, value_losses
-from gradient_dd.evaluation.spread import spread_of
 from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined, rows_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.features import Features, Rows

@@ -13,10 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import Array, Integers, check_memory, dimensions, numbers, sparse_numbers
-from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, Metric
+from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, Before, Metric
 from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
 from gradient_dd.engine.stream import NO_INDICES, FlatTransitions, QuickStep, StreamState, advance, blank_memory
-from gradient_dd.engine.traces import Before
 from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from gradient_dd.arrays import Array, Integers, check_memory
-from gradient_dd.engine.traces import START, Before, memory_at_first, trace_numbers
+from gradient_dd.engine.reference import START, Before, memory_at_first, trace_numbers
 from gradient_dd.errors import boolean, number, whole_number
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.transitions import NONE, checked_features

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.traces import START, Before, Memory, memory_at_first, trace_numbers
+from gradient_dd.engine.reference import START, Before, Memory, memory_at_first, trace_numbers
 from gradient_dd.learners import Rule
 from gradient_dd.stream.transitions import NONE, FeatureVector
 
