@@ -123,7 +123,7 @@ def file_path(what: str, value: Any) -> Path:
     if not isinstance(text, str) or "\0" in text or Path(text).name in ("", ".."):
         raise must(what, "be the path of a file", value)
     if len(fsencode(Path(text).name)) > LONGEST_NAME:
-        raise must(what, f"have a name of at most {LONGEST_NAME} bytes", value)
+        raise must(what, f"be a file whose name has at most {LONGEST_NAME} bytes", value)
     return Path(text)
 
 

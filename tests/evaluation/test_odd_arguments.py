@@ -21,7 +21,10 @@ SETTING = gdd.LEARNERS["td"].setting(alpha=0.1)
         (lambda: gdd.StreamLanes([SETTING], 2).update_many(np.eye(2), [[1], [2, 3]], 0.9, np.eye(2)), "'reward' must"),
         (lambda: gdd.Learner("td", 2).predict(([0], [[[1], [2, 3]]])), "The values of 'x' must be"),
         (lambda: gdd.ShadowLearner(2**62), "The weights of 4611686018427387904 features must take at most"),
-        (lambda: gdd.Learner("td", 2).save("x" * 300), "The path of the learner must have a name of at most 255 bytes"),
+        (
+            lambda: gdd.Learner("td", 2).save("x" * 300),
+            "The path of the learner must be a file whose name has at most 255",
+        ),
     ],
 )
 def test_odd_arguments_are_refused_in_one_sentence(call, sentence):
