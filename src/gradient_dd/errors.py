@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from math import inf, isfinite, nan
 from numbers import Integral, Real
-from os import PathLike, fsencode, fspath
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +122,7 @@ def file_path(what: str, value: Any) -> Path:
     text = fspath(value) if isinstance(value, str | PathLike) else ""
     if not isinstance(text, str) or "\0" in text or Path(text).name in ("", ".."):
         raise must(what, "be the path of a file", value)
-    if len(fsencode(Path(text).name)) > LONGEST_NAME:
+    if len(Path(text).name.encode(errors="surrogatepass")) > LONGEST_NAME:
         raise must(what, f"be a file whose name has at most {LONGEST_NAME} bytes", value)
     return Path(text)
 
