@@ -57,6 +57,7 @@ class Evaluator:
     def __init__(
         self,
         n_features: int,
+        /,
         *,
         learner: str | Rule = "auto",
         features: Features | None = None,

@@ -94,7 +94,7 @@ def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumn
     following = chosen.setdefault("next", by_stem(free, "next"))
     if not observation:
         few = [name for name in free if len(name) < 40][:3]
-        hint = f"Name them: --column observation={','.join(few)}, or columns={{'observation': {few}}}."
+        hint = f"Name them: --column observation={repr(','.join(few))[1:-1]}, or columns={{'observation': {few}}}."
         got = Words(listed(tuple(names)) or "none")
         raise must("A log", "have observations, such as obs_0, obs_1, …", got, hint if few else "")
     if chosen["reward"] is None:
