@@ -85,6 +85,16 @@ def test_a_state_holds_all_that_changes(monkeypatch):
     assert isinstance(parts_of(evaluator)[-1], LaneMemory)
 
 
+def test_every_part_is_saved_by_its_owner():
+    """A part that its owner does not name would begin anew, which digests of the owner do not show."""
+    evaluator = Evaluator(2)
+    evaluator.begin(1.0)
+    for owner in parts_of(evaluator):
+        for name, value in vars(owner).items():
+            held = value if isinstance(value, list) else [value]
+            assert name in owner.saved or not any(hasattr(one, "saved") for one in held), name
+
+
 class Runs:
     """A pickle of it calls a function when it is read."""
 
