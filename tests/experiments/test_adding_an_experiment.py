@@ -2,12 +2,15 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from gradient_dd.cli.commands import cli
 from gradient_dd.experiments import EXPERIMENTS
 from gradient_dd.experiments.by_study import study_experiment
 from gradient_dd.experiments.claims import Ask, Claim
+from gradient_dd.experiments.experiment import Scale
+from gradient_dd.experiments.running import reproduce, rewrite
 from gradient_dd.experiments.verdicts import Pair, Question
 from gradient_dd.report.figure import BLACK, RED, Figure, Line
 from gradient_dd.studies import Study, grid, task
@@ -45,6 +48,7 @@ def test_an_experiment_is_data_and_a_line(tmp_path, monkeypatch):
     done = CliRunner().invoke(cli, ["reproduce", "tiny", *folder])
     assert done.exit_code == 0, done.output
     assert "holds (1 of 1)" in done.stdout
+    assert "2 of 4 runs: " in done.stderr, "the page of a first look comes before that of all runs"
     (verdict,) = json.loads((tmp_path / "tiny" / "claims.json").read_text(encoding="utf-8"))
     assert (verdict["claim"], verdict["verdict"], verdict["judgements"][0]["comparisons"][0]["runs"]) == (
         "td-better", "holds", 8,
@@ -57,3 +61,34 @@ def test_an_experiment_is_data_and_a_line(tmp_path, monkeypatch):
     again = CliRunner().invoke(cli, ["report", *folder])
     assert again.stdout == done.stdout
     assert CliRunner().invoke(cli, ["plot", "short-walk", *folder]).exit_code == 0
+
+
+def test_a_stopped_run_leaves_the_first_look(tmp_path, monkeypatch):
+    """What is interrupted after the first look has its page, can write it again, and computes nothing twice."""
+    monkeypatch.setitem(EXPERIMENTS, "tiny", __name__)
+    cells = []
+
+    def stop(sentence):
+        if sentence.startswith("First look"):
+            raise KeyboardInterrupt
+
+    def count(state):
+        cells.append((id(state), state.cells[0] - state.kept))
+
+    page = tmp_path / "report.html"
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(EXPERIMENT, (), tmp_path, Scale(), stop, on_progress=count)
+    assert "First look: 2 of 4 runs" in page.read_text("utf-8")
+    assert rewrite((), tmp_path).page == page
+    assert "First look: 2 of 4 runs" in page.read_text("utf-8")
+    stages = []
+    reproduce(EXPERIMENT, (), tmp_path, Scale(), stages.append, on_progress=count)
+    assert "First look" not in page.read_text("utf-8") + "".join(stages)
+    ran = sum(dict(cells).values())
+    assert ran == 4 * STUDY.n_settings + 2 * 8, "fresh runs of the first look are runs of the study"
+
+
+def test_a_first_look_is_only_of_the_whole(tmp_path):
+    stages = []
+    reproduce(EXPERIMENT, (), tmp_path, Scale(3), stages.append)
+    assert not any(sentence.startswith("First look") for sentence in stages)

@@ -40,7 +40,7 @@ def test_a_tiny_comparison_leaves_everything(tiny):
         assert f'id="{name}"' in made.page.read_text("utf-8")
     assert json.loads((folder / "claims.json").read_text("utf-8"))[-1]["claim"] == "trace-instead"
     assert all(sentence.split("(")[0] in made.page.read_text("utf-8") for sentence in made.answer)
-    assert "Smaller than the full scale" in made.page.read_text("utf-8")
+    assert "First look: 2 of" in made.page.read_text("utf-8")
     assert 'class="wide">' not in made.page.read_text("utf-8"), "what scrolls can be reached with the keyboard"
 
 

@@ -67,7 +67,7 @@ def test_everything_is_there(made):
     assert {verdict["claim"] for verdict in verdicts} == {"walk-constant", "walk-constant-td"}
     assert all(verdict["verdict"] in WORDS for verdict in verdicts)
     assert all(verdict["finding"] for verdict in verdicts)
-    assert "SMALLER THAN THE PAPER" in (folder / "figures/walk-constant.svg").read_text()
+    assert "FIRST LOOK: 3 OF 50 RUNS" in (folder / "figures/walk-constant.svg").read_text()
 
 
 def test_the_table_has_every_setting_and_the_reference_engine_s_numbers(made):
@@ -261,11 +261,18 @@ def test_a_quick_look_has_the_same_grids():
 
 
 @pytest.mark.parametrize(
-    ("scale", "smaller"), [((None, None), False), ((49, None), True), ((60, 30_000), False), ((None, 19_999), True)]
+    ("scale", "note"),
+    [
+        ((None, None), ""),
+        ((60, 30_000), ""),
+        ((49, None), "First look: 49 of 50 runs"),
+        ((None, 19_999), "First look: 19,999 of 20,000 episodes"),
+        ((5, 1_000), "First look: 5 of 50 runs, 1,000 of 20,000 episodes"),
+    ],
 )
-def test_only_a_smaller_scale_is_called_smaller(scale, smaller):
-    assert EXPERIMENT.note(Scale(*scale)) == ("Smaller than the paper's scale" if smaller else "")
-    assert str(EXPERIMENT.results_folder(Scale(*scale))) == ("results-quick" if smaller else "results")
+def test_only_a_smaller_scale_is_a_first_look(scale, note):
+    assert EXPERIMENT.note(Scale(*scale)) == note
+    assert str(EXPERIMENT.results_folder(Scale(*scale))) == ("results-quick" if note else "results")
 
 
 @pytest.mark.parametrize(

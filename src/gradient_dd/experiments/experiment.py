@@ -88,7 +88,7 @@ class PageContent:
 class Experiment:
     """All that one experiment is. `measure` returns what the other functions take: the evidence.
 
-    full       the scale that a run without --runs and --episodes has, and `full_words` what a page calls it
+    full       the scale that a run without --runs and --episodes has
     studies    those that figures show or claims rest on, by name
     figures    of studies, and drawings that need none: by name, for those who ask for some alone
     measure    runs or reads studies through the job: all settings on some runs, then the selected ones on fresh runs
@@ -117,12 +117,18 @@ class Experiment:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     drawings: Mapping[str, Drawing] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=lambda: COLUMNS)
-    full_words: str = "the full scale"
     folder: str = "experiments"
 
     def note(self, scale: Scale) -> str:
         """Return the warning that numbers of a smaller scale carry; empty at the full scale."""
-        return f"Smaller than {self.full_words}" if scale.is_smaller(self.full) else ""
+        if not scale.is_smaller(self.full):
+            return ""
+        parts = [
+            f"{getattr(scale, name):,} of {getattr(self.full, name):,} {name}"
+            for name in ("runs", "episodes")
+            if getattr(scale, name) and getattr(scale, name) < (getattr(self.full, name) or 0)
+        ]
+        return f"First look: {', '.join(parts)}"
 
     def results_folder(self, scale: Scale) -> Path:
         """Return the folder that results go to unless another is named."""

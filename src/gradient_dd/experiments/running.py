@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
+from os import cpu_count
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -11,10 +12,23 @@ from typing import Any
 from gradient_dd.errors import Words, must, unknown
 from gradient_dd.experiments import find_experiment
 from gradient_dd.experiments.drawing import draw_all, draw_here, drawing_picture, drawn_meanwhile, figure_picture
-from gradient_dd.experiments.experiment import Experiment, Job, OnNotice, Scale, read_scale, write_scale, write_text
+from gradient_dd.experiments.experiment import (
+    Experiment,
+    Job,
+    OnNotice,
+    OnProgress,
+    Scale,
+    read_scale,
+    write_scale,
+    write_text,
+)
 from gradient_dd.experiments.verdicts import ClaimVerdict, as_data
 from gradient_dd.report.inline_svg import inline_svg
 from gradient_dd.report.page import render
+from gradient_dd.studies.units import Progress
+
+PAGE = "report.html"
+FIRST_RUNS = 2  # of the first look
 
 
 @dataclass(frozen=True)
@@ -44,11 +58,58 @@ def reproduce(
 
     `how` goes to `run_all`: studies run as there. `on_stage` is called after each stage with a sentence: what it was,
     how long it took. A second call resumes.
+
+    The whole of an experiment at its full scale begins with a first look: the first runs of every study, and a page of
+    them, which the page of all runs replaces. All of its runs are among those of the studies, so none is wasted.
     """
     check_names(experiment, names)
     folder.mkdir(parents=True, exist_ok=True)
-    write_scale(folder, experiment.name, scale)
-    return make(Job(experiment, names, folder, scale, how, on_stage))
+    job = Job(experiment, names, folder, scale, how, on_stage)
+    if has_first_look(job):
+        look_first(job)
+    else:
+        write_scale(folder, experiment.name, scale)
+    made = make(job)
+    write_scale(folder, experiment.name, scale)  # only now: until here `report` can write the first look again
+    return made
+
+
+def has_first_look(job: Job) -> bool:
+    """Return whether a first look comes before all runs: the whole at full scale, where there is no page yet."""
+    is_whole = not job.names and job.scale == Scale() and (job.experiment.full.runs or 0) > FIRST_RUNS
+    return is_whole and not (job.folder / PAGE).exists()
+
+
+def look_first(job: Job) -> None:
+    """Write the page of the first runs alone, and say about how long the others will take."""
+    begin, cost = perf_counter(), Cost(job.how["on_progress"] if job.how and "on_progress" in job.how else None)
+    first = replace(job, scale=Scale(FIRST_RUNS), how={**(job.how or {}), "on_progress": cost})
+    write_scale(job.folder, job.experiment.name, first.scale)
+    made = make(first)
+    share = (job.experiment.full.runs or FIRST_RUNS) / FIRST_RUNS - 1
+    left = cost.core_seconds * share / ((job.how or {}).get("workers") or cpu_count() or 1)
+    job.on_stage(
+        f"First look after {perf_counter() - begin:.0f} s, {first.note.removeprefix('First look: ')}: {made.page}\n"
+        f"The page is written anew when all runs are done, in about {max(1, round(left / 60))} min."
+    )
+
+
+class Cost:
+    """Passes progress on, and sums the core-seconds of all studies."""
+
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        self.on_progress = on_progress
+        self.states: dict[int, Progress] = {}
+
+    def __call__(self, state: Progress) -> None:
+        self.states[id(state)] = state
+        if self.on_progress:
+            self.on_progress(state)
+
+    @property
+    def core_seconds(self) -> float:
+        """How long all units took so far, compiling not counted."""
+        return sum(state.core_seconds for state in self.states.values())
 
 
 def rewrite(names: tuple[str, ...], folder: Path, on_stage: OnNotice = lambda sentence: None) -> Made:
@@ -122,7 +183,7 @@ def make(job: Job) -> Made:
         "statements": statements,
         "pictures": {name: inline_svg(figures / f"{name}.svg", name) for name in whole},
     }
-    page = job.folder / "report.html"
+    page = job.folder / PAGE
     shown = render(experiment.folder, "page.html", content.results, content.studies, **common | dict(content.facts))
     write_text(page, shown)
     job.on_stage(f"Verdicts, tables, figures and report: {perf_counter() - begin:.1f} s")

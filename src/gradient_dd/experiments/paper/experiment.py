@@ -202,6 +202,5 @@ EXPERIMENT = study_experiment(
     answer=lambda evidence, verdicts: headline(verdicts),
     content=content,
     columns={"claim": "where", "statement": "statement", "verdict": "counted", "tuned alike": "alike"},
-    full_words="the paper's scale",
     folder="experiments/paper",
 )
