@@ -34,11 +34,8 @@ class MissingExtraError(GradientDDError, ImportError):
 
 
 EXTRAS = {  # each extra of the package, and what needs it
-    "cli": "The command line",
     "cluster": "A Dask cluster",
     "environments": "A Gymnasium environment",
-    "frames": "A data frame",
-    "parquet": "A Parquet file",
     "report": "A figure or a report",
 }
 
@@ -51,8 +48,8 @@ class Words(str):
 def extra(name: str) -> Iterator[None]:
     """Import what an extra brings; where it is not installed, the error says how to install it.
 
-    with extra("frames"):
-        import pandas as pd
+    with extra("environments"):
+        import gymnasium
     """
     try:
         yield

@@ -315,6 +315,10 @@ DIFFER = (
     "values, or a column is not what it was taken for."
 )
 UNCHECKED = "; the values agree: {}. But values that are all wrong {} would agree as well, so nothing has checked them."
+APART = (
+    "; the values there average to {}, which may differ by {} by chance. Values that are all wrong {} would do as "
+    "well, so nothing has checked them."
+)
 
 
 @pytest.mark.parametrize(
@@ -339,12 +343,19 @@ UNCHECKED = "; the values agree: {}. But values that are all wrong {} would agre
          + UNCHECKED.format(10, "by 6, where the largest is 4,")
          + " Episodes are cut, or their ratios too heavy, after 7 steps: 50% of the returns are values themselves."),
         ([check(9.0, steps=0, rest=1.0)], "with care", WEIGHTED.format(19, 18, 20)
-         + UNCHECKED.format(10, "by any amount")
+         + APART.format(10, "+9", "by any amount")
          + " Episodes are cut, or their ratios too heavy, after 0 steps: 100% of the returns are values themselves."),
     ],
 )  # fmt: skip
 def test_returns_beside_values(checks, level, sentence):
     assert found("returns_beside_values", answer(checks=tuple(checks), scale=4.0)) == [(level, sentence)]
+
+
+@pytest.mark.parametrize(("scale", "doubt"), [(1000.0, 60.0), (100.0, 60.0), (1.0, 1e9)])
+def test_numbers_that_are_far_apart_never_agree(scale, doubt):
+    said = found("returns_beside_values", answer(checks=(check(13.62 - 66.03, doubt, value=66.03),), scale=scale))
+    assert ("agree" in said[0][1]) == (scale == 1000.0)  # beside values of 1,000 the two are near
+    assert said[0][0] == ("fine" if scale == 1000.0 else "with care")
 
 
 def test_values_of_many_sizes_are_checked_by_the_largest():

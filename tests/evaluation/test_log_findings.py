@@ -20,7 +20,8 @@ def test_ends():
     assert found("ends_inside", log_facts()) == []
     words = "No column says where episodes end, so all are taken to go on. If some end, name the column."
     assert found("no_ends", log_facts(columns=LogColumns(("x",)))) == [("with care", words)]
-    for role in ("terminated", "done", "discount"):
+    assert found("no_ends", log_facts(columns=LogColumns(("x",)))._replace(discount=0.0)) == []
+    for role in ("terminated", "truncated", "done", "discount"):
         assert found("no_ends", log_facts(columns=LogColumns(("x",), **{role: "end"}))) == []
 
 

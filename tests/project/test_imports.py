@@ -13,11 +13,8 @@ from gradient_dd.errors import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-SLIM = ("numpy", "scipy", "numba")
-OPTIONAL = (
-    *("click", "rich", "pandas", "matplotlib", "jinja2", "gymnasium"),
-    *("distributed", "dask", "cloudpickle", "pyarrow", "jax"),
-)
+PLAIN = ("click", "numba", "numpy", "pandas", "pyarrow", "rich", "scipy")  # what comes with the package
+OPTIONAL = ("matplotlib", "jinja2", "gymnasium", "distributed", "dask", "cloudpickle", "jax")
 
 # Run before a program: no package of an extra can be imported.
 BLOCK = f"""
@@ -69,13 +66,13 @@ except SystemExit as end:
 
 
 def test_importing_the_package_loads_no_other():
-    assert not {*SLIM, *OPTIONAL} & loaded_by("import gradient_dd")
+    assert not {*PLAIN, *OPTIONAL} & loaded_by("import gradient_dd")
 
 
 def test_help_loads_click_alone():
     """That is what makes it answer in a blink."""
     for arguments in (["--help"], ["--version"], ["sweep", "--help"], ["reproduce", "--help"]):
-        assert {*SLIM, *OPTIONAL} & loaded_by_command(*arguments) == {"click"}
+        assert {*PLAIN, *OPTIONAL} & loaded_by_command(*arguments) == {"click"}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +80,7 @@ def test_help_loads_click_alone():
 )
 def test_looking_compiles_draws_and_builds_nothing(arguments):
     loaded = loaded_by_command(*arguments)
-    assert {*SLIM, *OPTIONAL} & loaded <= {"click", "numpy", "scipy"}
+    assert {*PLAIN, *OPTIONAL} & loaded <= {"click", "numpy", "scipy"}
     assert (
         not {"gradient_dd.experiments.paper.studies", "gradient_dd.engine.lanes"} & loaded
     )  # the first builds a hundred tasks
@@ -163,20 +160,10 @@ def test_learning_sampling_and_theory_need_no_extra(slim):
 
 @pytest.mark.xdist_group("slim")
 def test_status_compiles_nothing_and_draws_nothing(slim):
-    assert {*SLIM, *OPTIONAL} & loaded_by_command("status", "--out", str(slim[1])) <= {"click", "numpy", "scipy"}
+    assert {*PLAIN, *OPTIONAL} & loaded_by_command("status", "--out", str(slim[1])) <= {"click", "numpy", "scipy"}
 
 
-STUDY = "Study('s', (task('random_walk', n_states=3),), (grid('td'),), episodes=3, runs=1)"
-FRAME = f"""
-from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.results import Results
-from gradient_dd.studies.store import Store
-Store('r.db', write=True).close()
-Results({STUDY}, 'r.db').frame()
-"""
 CLUSTER = "from gradient_dd.studies.cluster import dask_executor; dask_executor('local').__enter__()"
-PARQUET = "from gradient_dd.studies.frames import write_frame; write_frame(None, 'table.parquet')"
-LOG = "import pathlib; pathlib.Path('log.csv').touch(); from gradient_dd.theory import read_log; read_log('log.csv')"
 
 
 @pytest.mark.parametrize(
@@ -184,9 +171,6 @@ LOG = "import pathlib; pathlib.Path('log.csv').touch(); from gradient_dd.theory 
     [
         ("cluster", "distributed", CLUSTER),
         ("environments", "gymnasium", "import gradient_dd.tasks.environments"),
-        ("frames", "pandas", FRAME),
-        ("parquet", "pyarrow", LOG),
-        ("parquet", "pyarrow", PARQUET),
         ("report", "matplotlib", "import gradient_dd.report.canvas"),
         ("report", "matplotlib", "import gradient_dd.report.study_figure"),
         ("report", "matplotlib", "import gradient_dd.experiments.paper.drawings.maps"),
@@ -208,20 +192,18 @@ except ImportError as error:
     assert output(BLOCK + catch, str(tmp_path)) == sentence
 
 
-def test_the_command_says_that_it_needs_click():
-    result = program(BLOCK + "from gradient_dd.cli import main; main()", "list")
-    assert result.returncode == 1
-    assert not result.stdout
-    assert result.stderr == (
-        "Error: The command line needs click, which is not installed. Try: pip install 'gradient-dd[cli]'.\n"
-    )
+def test_the_plain_install_evaluates_a_csv_file(tmp_path):
+    (tmp_path / "log.csv").write_text("obs,reward,done\n" + "0,1,0\n1,0,1\n" * 30)
+    code = BLOCK + "from gradient_dd.cli import main; main()"
+    shown = output(code, "evaluate", str(tmp_path / "log.csv"), "--discount", "0.9", "--passes", "1")
+    assert "Value where episodes begin: 1," in shown
 
 
 def test_every_extra_that_a_sentence_names_is_declared():
     declared = DECLARED["optional-dependencies"]
     assert sorted(EXTRAS) == sorted(set(declared) - {"all", "bench", "dev", "docs"})
     assert declared["all"] == [f"gradient-dd[{','.join(sorted(EXTRAS))}]"]
-    assert sorted(name.partition(">")[0] for name in DECLARED["dependencies"]) == sorted(SLIM)
+    assert sorted(name.partition(">")[0] for name in DECLARED["dependencies"]) == sorted(PLAIN)
 
 
 def test_the_environments_are_registered_whenever_gymnasium_arrives():

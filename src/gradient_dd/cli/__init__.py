@@ -1,6 +1,6 @@
 """The command line. A command parses its words, calls one function of one room, and prints what comes back.
 
-Each command is a file of `commands/`. This file needs no extra, so that `gradient-dd` can say which one is missing.
+Each command is a file of `commands/`.
 """
 
 import _thread
@@ -14,7 +14,7 @@ from io import TextIOWrapper
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from gradient_dd.errors import BadRequestError, GradientDDError, extra, one_line
+from gradient_dd.errors import BadRequestError, GradientDDError, one_line
 
 if TYPE_CHECKING:
     import click
@@ -33,8 +33,8 @@ def main() -> None:
         if "numpy" not in sys.modules:  # the variable is read once, when NumPy loads
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we have threads of our own
         print_what_can_be_printed()
-        with extra("cli"):
-            from gradient_dd.cli.commands import cli
+        from gradient_dd.cli.commands import cli
+
         run(cli)
     except KeyboardInterrupt as error:
         stop(str(error) or "Stopped.", 1)

@@ -9,16 +9,14 @@ from types import TracebackType
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from gradient_dd.engine import blocks
-from gradient_dd.errors import extra, one_line
+from gradient_dd.errors import one_line
 from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
 from gradient_dd.studies.units import Progress as SweepProgress
-
-with extra("cli"):
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 EVERY = 10.0  # seconds between two plain lines
 FRESH = "-fresh"  # how the studies that run selected settings on fresh runs are named

@@ -10,6 +10,7 @@ from gradient_dd.evaluation.returns import ReturnCheck
 
 WIDE = 0.5  # half an interval, over the size of the values: beyond it the answer needs care
 FAR, FAR_OFF = 2.0, 0.1  # a gap of so many doubts, and of this share of the value, is a "not"
+NEAR = 0.25  # of the larger of two numbers: up to such a gap they agree
 BLIND = 0.5  # of the size of the values: returns that would not notice such an error check nothing
 
 
@@ -121,11 +122,16 @@ def returns_beside_values(answer: Answer) -> Found:
             "was taken for.",
         )
         return
-    sharp = [one for one in checks if one.blind <= BLIND * max(scale, abs(one.value))]
+    sharp = [one for one in checks if one.blind <= BLIND * max(scale, abs(one.value)) and agree(one, scale)]
     if sharp:
         yield "fine", f"{in_words(sharp[0])}; the values agree: {sharp[0].value:.4g}."
         return
     best = min(checks, key=lambda one: one.blind)
+    beside = (
+        f"the values agree: {best.value:.4g}. But values"
+        if agree(best, scale)
+        else f"the values there average to {best.value:.4g}, which may differ by {best.gap:+.3g} by chance. Values"
+    )
     unseen = f"by {best.blind:.2g}, where the largest is {scale:.2g}," if best.steps else "by any amount"
     rest = (
         f" Episodes are cut, or their ratios too heavy, after {best.steps} steps: {best.rest:.0%} of the returns are "
@@ -135,9 +141,14 @@ def returns_beside_values(answer: Answer) -> Found:
     )
     yield (
         "with care",
-        f"{in_words(best)}; the values agree: {best.value:.4g}. But values that are all wrong {unseen} would agree as "
+        f"{in_words(best)}; {beside} that are all wrong {unseen} would {'agree' if agree(best, scale) else 'do'} as "
         f"well, so nothing has checked them.{rest}",
     )
+
+
+def agree(check: ReturnCheck, scale: float) -> bool:
+    """Return whether returns and values are near enough to be called equal, whatever chance may do."""
+    return abs(check.gap) <= max(NEAR * max(abs(check.returns), abs(check.value)), FAR_OFF * scale)
 
 
 def in_words(check: ReturnCheck) -> str:

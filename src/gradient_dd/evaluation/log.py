@@ -85,7 +85,9 @@ def evaluate_log(
         raise must(f"{reader.source.name}", "have at least one transition", Words(f"none in {reader.last.rows} rows"))
     result = evaluator.result()
     last, named = reader.last, "observation" in (columns or {})
-    facts = LogFacts(reader.columns, named, last.ends_inside, last.first_inside, last.dropped, last.used)
+    facts = LogFacts(
+        reader.columns, named, last.ends_inside, last.first_inside, last.dropped, last.used, reader.discount
+    )
     return replace(
         result,
         verdict=verdict_of([*result.verdict.findings, *findings_of("log", facts)]),

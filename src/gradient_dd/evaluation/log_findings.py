@@ -17,6 +17,7 @@ class LogFacts(NamedTuple):
     columns        the columns by their roles;  named  whether the user named those of the observation
     ends_inside    rows after which the same episode goes on, though it ended;  first_inside  the first of them
     dropped, used  rewards of the rows whose next observation is not known, and of all others
+    discount       γ where the log has no column of discounts
     """
 
     columns: LogColumns
@@ -25,6 +26,7 @@ class LogFacts(NamedTuple):
     first_inside: int
     dropped: RewardSums
     used: RewardSums
+    discount: float = 1.0
 
 
 @finding("log", "ends", "not")
@@ -42,7 +44,9 @@ def ends_inside(log: LogFacts) -> Found:
 @finding("log", "ends", "with care")
 def no_ends(log: LogFacts) -> Found:
     """No column tells where episodes end. Remedy: name the column of ends"""
-    if not (log.columns.terminated or log.columns.done or log.columns.discount):
+    columns = log.columns
+    told = columns.terminated or columns.truncated or columns.done or columns.discount
+    if not told and log.discount > 0:
         words = "No column says where episodes end, so all are taken to go on. If some end, name the column."
         yield "with care", words
 

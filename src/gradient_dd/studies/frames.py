@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradient_dd.arrays import Integers
-from gradient_dd.errors import Words, extra, must
+from gradient_dd.errors import Words, must
 from gradient_dd.studies.intervals import has_exploded
 from gradient_dd.studies.records import EVERY_RUN, StoredSetting, StoredUnit, gathered, lost_settings
 from gradient_dd.studies.store import Store
@@ -43,8 +43,7 @@ def column_of(parameter: str) -> str:
 
 def setting_frame(settings: Iterable[StoredSetting]) -> "pd.DataFrame":
     """Return the facts and parameters of settings, by their rows in the store."""
-    with extra("frames"):
-        import pandas as pd
+    import pandas as pd
 
     rows = {setting.id: setting.facts for setting in settings}
     cells = {name: [facts[name] for facts in rows.values()] for name in (*FACTS, "steps", "values")}
@@ -102,8 +101,7 @@ def fold_runs(rows: Integers, numbers: Any, first: dict[int, float]) -> "pd.Data
     `rows` has the setting's row of each result, in order. `first` has the error of the first weights of each setting,
     nan where it is not known.
     """
-    with extra("frames"):
-        import pandas as pd
+    import pandas as pd
 
     settings, begin, count = np.unique(rows, return_index=True, return_counts=True)
     columns: dict[str, Any] = {"runs": count, "diverged_runs": np.zeros(len(count), int)}
@@ -127,8 +125,7 @@ def fold_runs(rows: Integers, numbers: Any, first: dict[int, float]) -> "pd.Data
 
 def run_frame(store: Store) -> "pd.DataFrame":
     """Return one row for each setting and run of a store, curves left out."""
-    with extra("frames"):
-        import pandas as pd
+    import pandas as pd
 
     with store.snapshot():
         settings, units = store.settings(), store.units()
@@ -147,8 +144,6 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
         if path.suffix == ".csv":
             without_formulas(frame).to_csv(path, index=False)
         elif path.suffix == ".parquet":
-            with extra("parquet"):
-                import pyarrow  # noqa: F401  (pandas writes with it)
             frame.to_parquet(path, index=False)
         else:
             raise must("The file to export to", "end in .csv or .parquet", path.name)

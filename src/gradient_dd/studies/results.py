@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, extra, must, one_of
+from gradient_dd.errors import Words, must, one_of
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, intervals
 from gradient_dd.studies.frames import MEASURES, column_of, summary_frame
@@ -78,8 +78,7 @@ class Results:
 
     def best_frame(self, measure: str = "last100") -> "pd.DataFrame":
         """Return the tuned setting of each learner on each task, with every parameter that varies in the study."""
-        with extra("frames"):
-            import pandas as pd
+        import pandas as pd
 
         parts = []
         for task in self.tasks:

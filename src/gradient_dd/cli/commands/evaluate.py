@@ -12,6 +12,7 @@ from gradient_dd.errors import file_path, must
 
 if TYPE_CHECKING:
     from gradient_dd.evaluation import Evaluation
+    from gradient_dd.evaluation.choice import Candidate
 
 WORDS = {
     "trust": "Trust it: nothing was found that speaks against it.",
@@ -89,6 +90,13 @@ def page_path(report: str) -> Path:
     return page
 
 
+def shown_candidates(found: "Evaluation") -> list["Candidate"]:
+    """Return the best candidates, and the best LSTD wherever it stands."""
+    first, rest = found.candidates[:SHOWN], found.candidates[SHOWN:]
+    exact = [] if any(one.name == "lstd" for one in first) else [one for one in rest if one.name == "lstd"][:1]
+    return [*first, *exact]
+
+
 def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
     """Return an evaluation as text: the value, the verdict and why, what was tried, and what is not `printed` yet."""
     low, high = found.start_interval
@@ -101,7 +109,7 @@ def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
         "",
         f"Chosen: {found.chosen}, by its error on rows it had not seen, of {len(found.candidates)} candidates.",
         table(
-            ((one.words, "diverged" if one.diverged else f"{one.error:.4g}") for one in found.candidates[:SHOWN]),
+            ((one.words, "diverged" if one.diverged else f"{one.error:.4g}") for one in shown_candidates(found)),
             ("candidate", "held-out error"),
         ),
         "",

@@ -32,6 +32,8 @@ USUAL = {  # the usual names of each role, in lower case; the first is ours
 STEMS = ("obs", "observation", "observations", "x", "feature", "features", "state", "s")
 FEATURE_STEMS = ("x", "feature", "features")  # columns of these names are taken as features as they are
 SEVERAL = ("observation", "next")  # roles of several columns
+NO_STATE = re.compile(r"action|^act_|decision|choice|treatment|^arm$|^move$|^next|^pi_|reward")  # no hint for a state
+MOST = 50  # columns of a hint
 OTHER_WORDS = {"next_observation": "next", "behavior_probability": "behaviour_probability"}  # for roles
 
 
@@ -68,6 +70,11 @@ class LogColumns:
         """Whether the observations are features already, by their name."""
         return re.sub(r"[_.]?\d+$", "", self.observation[0].lower()) in FEATURE_STEMS
 
+    def one_step(self, discount: float) -> bool:
+        """Return whether every row is an episode of its own: γ is 0, and no column tells of episodes."""
+        told = (self.discount, self.terminated, self.truncated, self.done, self.episode)
+        return discount == 0.0 and not any(told)
+
     def stated(self) -> list[str]:
         """Return a sentence for each role: which column has it."""
         after = listed(self.next) if self.next else "the next row of the episode"
@@ -93,10 +100,12 @@ def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumn
     observation = chosen.setdefault("observation", by_stem(free, ""))
     following = chosen.setdefault("next", by_stem(free, "next"))
     if not observation:
-        few = [name for name in free if len(name) < 40][:3]
-        hint = f"Name them: --column observation={repr(','.join(few))[1:-1]}, or columns={{'observation': {few}}}."
+        likely = [name for name in free if len(name) < 40 and not NO_STATE.search(name.lower())]
+        hint = (
+            f"Name them: --column observation={repr(','.join(likely))[1:-1]}, or columns={{'observation': {likely}}}."
+        )
         got = Words(listed(tuple(names)) or "none")
-        raise must("A log", "have observations, such as obs_0, obs_1, …", got, hint if few else "")
+        raise must("A log", "have observations, such as obs_0, obs_1, …", got, hint if 0 < len(likely) <= MOST else "")
     if chosen["reward"] is None:
         raise missing("A column of rewards", "reward", names)
     if following and len(following) != len(observation):

@@ -191,7 +191,7 @@ class RowReader:
             for role in ("terminated", "truncated", "done")
             for name in [getattr(self.columns, role)]
         }
-        ended = flags["terminated"] | (flags["done"] & ~flags["truncated"])
+        ended = flags["terminated"] | (flags["done"] & ~flags["truncated"]) | self.columns.one_step(self.discount)
         cut = flags["truncated"] & ~ended
         if self.columns.discount is None:
             return ended, cut, np.where(ended, 0.0, self.discount)

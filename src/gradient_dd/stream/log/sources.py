@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import GradientDDError, Words, extra, file_path, must
+from gradient_dd.errors import GradientDDError, Words, file_path, must
 from gradient_dd.files import DamagedFileError, read_arrays
 from gradient_dd.stream.log.cells import MISSING, objects
 from gradient_dd.stream.log.columns import listed
@@ -214,8 +214,7 @@ def npy_source(file: Path) -> Source:
 
 def parquet_source(file: Path) -> Source:
     """Return the source of a Parquet file."""
-    with extra("parquet"):
-        import pyarrow.parquet as pq
+    import pyarrow.parquet as pq
 
     def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
         with pq.ParquetFile(file) as opened:
@@ -232,9 +231,8 @@ def csv_source(file: Path) -> Source:
     Names of episodes are text, as they are in the file. The other columns are numbers, flags or text as the first block
     of the file suggests. Where a later block does not fit, all that follows is text.
     """
-    with extra("parquet"):
-        import pyarrow as pa
-        from pyarrow import csv
+    import pyarrow as pa
+    from pyarrow import csv
 
     def blocks(columns: list[str], kinds: dict[str, Any]) -> Any:
         convert = csv.ConvertOptions(include_columns=columns, column_types=kinds, null_values=list(MISSING))
