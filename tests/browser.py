@@ -60,3 +60,18 @@ def outcome_of(document):
     found = re.search(r'id="outcome">(.*?)</script>', document, re.DOTALL)
     assert found, document[-500:]
     return json.loads(found[1])
+
+
+def run_javascript(script, place):
+    """Return the data that a script leaves in `outcome`: run by Node where there is one, else by Chromium."""
+    if node := shutil.which("node"):
+        file = place / "script.js"
+        file.write_text(script + "\nconsole.log(JSON.stringify(outcome));", encoding="utf-8")
+        return json.loads(subprocess.run([node, file], capture_output=True, text=True, timeout=600, check=True).stdout)
+    if BROWSER is None:
+        pytest.skip("neither Node nor Chromium on this machine: the JavaScript was not run")
+    page = place / "script.html"
+    left = 'document.getElementById("outcome").textContent = JSON.stringify(outcome);'
+    holder = '<script type="application/json" id="outcome"></script>'
+    page.write_text(f"<body>{holder}<script>{script}\n{left}</script></body>", encoding="utf-8")
+    return outcome_of(browse(page, place))

@@ -1,6 +1,7 @@
 """The reference engine: one rule, one setting, one stream, in plain NumPy that reads like the equations.
 
-It is slow and obviously right. Every faster path is held equal to it by tests.
+It is slow and obviously right. Every faster path is held equal to it by tests. Products of two vectors are summed from
+left to right, so that their bits are defined: NumPy's own order depends on the machine.
 """
 
 from collections.abc import Mapping
@@ -20,6 +21,19 @@ from gradient_dd.learners.trace import Trace
 from gradient_dd.tasks import Task
 
 Memory = tuple[float, ...]
+
+
+def dot(x: Array, y: Array) -> float:
+    """Return x·y, summed from left to right."""
+    return float(np.add.accumulate(x * y)[-1])
+
+
+def product(matrix: Array, x: Array) -> Array:
+    """Return the matrix times x, each row summed from left to right; where x is 0 nothing is added."""
+    used = np.flatnonzero(x)
+    if not len(used):
+        return np.zeros(len(matrix))
+    return np.add.accumulate(matrix[:, used] * x[used], axis=1)[:, -1]
 
 
 class Before(NamedTuple):
@@ -79,8 +93,8 @@ class Metric:
 
     def observed(self, x: Array) -> "Metric":
         """Return the metric with one more x in the mean; this one stays as it is."""
-        v = self.inverse @ x
-        taken = np.outer(v, v / (1 + x @ v))
+        v = product(self.inverse, x)
+        taken = np.outer(v, v / (1 + dot(x, v)))
         after = copy(self)
         after.inverse, after.count = np.subtract(self.inverse, taken, out=taken), self.count + 1
         return after
@@ -92,7 +106,7 @@ class Metric:
 
     def direction(self, x: Array) -> Array:
         """Return M⁻¹ x."""
-        return (self.count + 1) * (self.inverse @ x)
+        return (self.count + 1) * product(self.inverse, x)
 
 
 class Weights:
@@ -141,18 +155,19 @@ class Weights:
         signals = setting.signals(factor, rho)
         for trace in setting.rule.traces:
             z, kept = self.traces[trace.name], self.memory[trace.name]
-            decay, gain, kept = trace_numbers(trace, signals, self.before, kept, x @ z)
+            decay, gain, kept = trace_numbers(trace, signals, self.before, kept, dot(x, z))
             self.traces[trace.name], self.memory[trace.name] = decay * z + gain * x, kept
         self.before = Before(discount, rho, pi, mu) if discount else START
         none = np.zeros_like(x)
         z, b = self.traces.get("z", none), self.traces.get("b", none)
         signals["discount"] = discount
-        signals["delta"] = reward + discount * (x_next @ w) - x @ w
-        signals["x_eta"] = x @ eta
-        signals["x_change"] = x @ self.change
-        signals["z_eta"], signals["b_eta"] = z @ eta, b @ eta
+        signals["delta"] = reward + discount * dot(x_next, w) - dot(x, w)
+        signals["x_eta"] = dot(x, eta)
+        signals["x_change"] = dot(x, self.change)
+        signals["z_eta"], signals["b_eta"] = dot(z, eta), dot(b, eta)
         x_end = x_next if discount else none  # x' of a terminal is never used
-        signals |= dict(zip(PRODUCTS, map(float, (x @ x, x @ x_end, x_end @ x_end, x @ z, z @ z)), strict=True))
+        pairs = ((x, x), (x, x_end), (x_end, x_end), (x, z), (z, z))
+        signals |= {name: dot(*pair) for name, pair in zip(PRODUCTS, pairs, strict=True)}
         move = setting.rule.coefficients(signals)
 
         along, along_next = x, x_next

@@ -1,0 +1,1 @@
+"""The live page: rules that run in a browser, translated from their own source."""

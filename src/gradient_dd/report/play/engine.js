@@ -1,0 +1,149 @@
+"use strict";
+// The engine of the live page: random words, trajectories and runs, as engine/trajectories.py and engine/reference.py have
+// them. RULES, the steps of the rules, is generated from their Python source and stands before this file.
+
+// Random words: NumPy's SeedSequence and PCG64DXSM -------------------------------------------------------------------
+
+const LOW64 = 0xffffffffffffffffn, MULTIPLIER = 0xda942042e4dd58b5n, FIRST_MULTIPLIER = 0x2360ed051fc65da44385df649fccf645n;
+
+// Eight 32-bit words from whole numbers: the seed, then the spawn key.
+function seedWords(seed, key) {
+  const entropy = [seed % 2 ** 32];
+  if (seed >= 2 ** 32) entropy.push(Math.floor(seed / 2 ** 32));
+  while (entropy.length < 4) entropy.push(0);
+  entropy.push(...key);
+  let constant = 0x43b0d7e5;
+  const hash = value => {
+    value ^= constant; constant = Math.imul(constant, 0x931e8875); value = Math.imul(value, constant);
+    return value ^ (value >>> 16);
+  };
+  const mix = (a, b) => { const c = Math.imul(a, 0xca01f9dd) - Math.imul(b, 0x4973f715); return c ^ (c >>> 16); };
+  const pool = entropy.slice(0, 4).map(hash);
+  for (let from = 0; from < 4; from++) for (let to = 0; to < 4; to++) if (from !== to) pool[to] = mix(pool[to], hash(pool[from]));
+  for (const word of entropy.slice(4)) for (let to = 0; to < 4; to++) pool[to] = mix(pool[to], hash(word));
+  constant = 0x8b51f9dd;
+  return Array.from({ length: 8 }, (_, i) => {
+    let value = pool[i % 4] ^ constant; constant = Math.imul(constant, 0x58f38ded); value = Math.imul(value, constant);
+    return (value ^ (value >>> 16)) >>> 0;
+  });
+}
+
+// A function that returns the next word as its upper and its lower 32 bits, in `word`.
+function randomWords(seed, key, word) {
+  const [a, b, c, d] = [0, 2, 4, 6].map((i, _, __, words = seedWords(seed, key)) => BigInt(words[i]) | (BigInt(words[i + 1]) << 32n));
+  const wide = value => BigInt.asUintN(128, value), increment = wide(((c << 64n | d) << 1n) | 1n);
+  let state = wide((increment + (a << 64n | b)) * FIRST_MULTIPLIER + increment);
+  return () => {
+    let high = state >> 64n;
+    high ^= high >> 32n; high = (high * MULTIPLIER) & LOW64; high ^= high >> 48n; high = (high * (state & LOW64 | 1n)) & LOW64;
+    state = wide(state * MULTIPLIER + increment);
+    word[0] = Number(high >> 32n); word[1] = Number(high & 0xffffffffn);
+  };
+}
+
+// Trajectories --------------------------------------------------------------------------------------------------------
+
+// The outcome of every step: the upper half of a word chooses an entry, the lower half one of its two outcomes.
+function trajectory(task, seed, run, sampling, steps) {
+  const { first, size, keep, outcome } = task.alias[sampling], column = new Int32Array(steps), word = [0, 0];
+  const next = randomWords(seed, [...task.digest, sampling === "iid" ? 1 : 0, run], word);
+  let group = first.length - 1;
+  for (let t = 0; t < steps; t++) {
+    next();
+    const entry = first[group] + Math.floor(word[0] * size[group] / 2 ** 32), side = word[1] >= keep[entry] ? 1 : 0;
+    column[t] = outcome[2 * entry + side];
+    group = sampling === "iid" ? 0 : task.next_row[column[t]];
+  }
+  return column;
+}
+
+// Tasks ---------------------------------------------------------------------------------------------------------------
+
+// The table of a task with what the steps need of it: of each outcome the features of x and of x', index by index.
+function prepare(data) {
+  const p = data.initial_weights.length, n = data.true_values.length, rows = new Float64Array((n + 1) * p);
+  data.features.forEach((entries, s) => { for (const [i, value] of entries) rows[s * p + i] = value; });
+  const first = [0], index = [], X = [], N = [];
+  data.row.forEach((here, o) => {
+    for (let i = 0; i < p; i++) {
+      const x = rows[here * p + i], next = rows[data.next_row[o] * p + i];
+      if (x !== 0 || next !== 0) { index.push(i); X.push(x); N.push(next); }
+    }
+    first.push(index.length);
+  });
+  const floats = names => Object.fromEntries(names.map(name => [name, Float64Array.from(data[name])]));
+  const whole = (names, from) => Object.fromEntries(names.map(name => [name, Int32Array.from(from[name])]));
+  const alias = Object.fromEntries(Object.entries(data.alias).map(([kind, tables]) => [kind,
+    { ...whole(["first", "size", "outcome"], tables), keep: Float64Array.from(tables.keep) }]));
+  return { ...data, ...floats(["reward", "discount", "rho", "pi", "mu", "visits", "true_values", "initial_weights"]),
+    ...whole(["row", "next_row", "active"], data), p, n, rows, alias, first: Int32Array.from(first), index: Int32Array.from(index),
+    X: Float64Array.from(X), N: Float64Array.from(N) };
+}
+
+function valuesOf(task, w) {
+  return Float64Array.from({ length: task.n }, (_, s) => {
+    let value = 0;
+    for (let i = 0; i < task.p; i++) value += task.rows[s * task.p + i] * w[i];
+    return value;
+  });
+}
+
+function rootMeanSquare(task, w) {
+  let sum = 0;
+  for (let s = 0, at = 0; s < task.n; s++) {
+    let value = 0;
+    for (let i = 0; i < task.p; i++, at++) value += task.rows[at] * w[i];
+    sum += task.visits[s] * (value - task.true_values[s]) ** 2;
+  }
+  return Math.sqrt(sum);
+}
+
+// M⁻¹ of a natural rule, kept up to date by the formula of Sherman and Morrison.
+function newMetric(p, ridge) {
+  const inverse = Array.from({ length: p }, (_, i) => Float64Array.from({ length: p }, (_, j) => (i === j ? 1 : 0) / ridge));
+  const spare = [new Float64Array(p), new Float64Array(p)], v = new Float64Array(p);
+  let count = 0;
+  const times = (from, to, index, x, into) => inverse.forEach((line, i) => {
+    let sum = 0;
+    for (let k = from; k < to; k++) sum += line[index[k]] * x[k];
+    into[i] = sum;
+  });
+  return {
+    observe(from, to, index, x) {
+      times(from, to, index, x, v);
+      let size = 0;
+      for (let k = from; k < to; k++) size += x[k] * v[index[k]];
+      const share = v.map(one => one / (1 + size));
+      inverse.forEach((line, i) => { for (let j = 0; j < p; j++) line[j] -= v[i] * share[j]; });
+      count += 1;
+    },
+    direction(from, to, index, x, place) {
+      times(from, to, index, x, spare[place]);
+      spare[place].forEach((one, i) => { spare[place][i] = (count + 1) * one; });
+      return spare[place];
+    },
+  };
+}
+
+// Runs ----------------------------------------------------------------------------------------------------------------
+
+const DIVERGED = 1e100;
+
+// A learner as a setting has it: with lam > 0 a rule with two forms is the one along the trace.
+function learnerOf(task, setting) {
+  const forms = RULES[setting.learner];
+  return forms[forms.length > 1 && setting.values.lam > 0 ? 1 : 0](task, setting.values, setting.rhoMode || "R");
+}
+
+// One run: the error after every `every` steps, infinite from where it diverged, and the values at each of `scenes` moments.
+function runOnce(task, setting, column, every, scenes = 0) {
+  const learner = learnerOf(task, setting), points = column.length / every, errors = new Float64Array(points).fill(Infinity), shown = [];
+  for (let point = 0, t = 0; point < points; point++) {
+    for (const end = t + every; t < end; t++) if (task.active[column[t]]) learner.advance(column[t]);
+    const error = rootMeanSquare(task, learner.w);
+    if (!(error <= DIVERGED)) break;
+    errors[point] = error;
+    if (scenes && (point + 1) % (points / scenes) === 0) shown.push(valuesOf(task, learner.w));
+  }
+  return { errors, w: learner.w, eta: learner.eta, shown };
+}

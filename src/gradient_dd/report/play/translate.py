@@ -1,0 +1,179 @@
+"""A scalar function of a rule, from Python to JavaScript: the same operations in the same order, so the same bits.
+
+Only what has one meaning in both languages is translated: + − × ÷, comparisons, `min`, `max`, `abs`, conditionals, and
+numbers that the file of the rule names. Powers, logarithms and the like differ in the last bit from one mathematical
+library to the next; they are refused, as is everything else, with the line on which they stand.
+"""
+
+import ast
+from collections.abc import Callable, Iterator
+from inspect import getclosurevars, getsourcefile, getsourcelines
+from numbers import Real
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from gradient_dd.errors import BadRequestError, Words, must
+
+OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.UAdd: "+", ast.USub: "-",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "===", ast.NotEq: "!==",
+}  # fmt: skip
+# Math.min and Math.max treat NaN and the order of their arguments in another way than Python does.
+FUNCTIONS = {"min": ("lesser", 2), "max": ("larger", 2), "abs": ("Math.abs", 1)}
+SUPPORT = "const lesser = (a, b) => b < a ? b : a, larger = (a, b) => b > a ? b : a;"
+
+
+def name_in_javascript(name: str) -> str:
+    """Return a name that no word of JavaScript has; `$` is in no name of Python, so no two become the same."""
+    return "$" + "".join(one if one.isascii() else f"${ord(one):x}$" for one in name)
+
+
+def javascript_of(function: Callable[..., Any], returned: tuple[str, ...]) -> list[str]:
+    """Return the lines of JavaScript that do what a function of scalars does.
+
+    Its arguments are read from variables of their names, `name_in_javascript`; what it returns is left in the variables
+    `returned`. The lines are a block of their own, so the names inside it do not meet those outside.
+    """
+    return Translation(function).block(returned)
+
+
+class Translation:
+    """One function on its way to JavaScript."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        try:
+            lines, first = getsourcelines(function)
+            self.tree = ast.parse(dedent("".join(lines))).body[0]
+        except (OSError, TypeError, SyntaxError):
+            rule = "be a function with source that can be read, to run on a page"
+            raise must(f"{getattr(function, '__name__', 'The step')!r}", rule, function) from None
+        self.file, self.first = Path(getsourcefile(function) or "").name, first
+        if not isinstance(self.tree, ast.FunctionDef):
+            raise self.refused(self.tree, "a function that is written with 'def'")
+        self.arguments = [one.arg for one in self.tree.args.args]
+        self.known = getclosurevars(function)
+        self.assigned = {
+            one.id for one in ast.walk(self.tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        }
+
+    def block(self, returned: tuple[str, ...]) -> list[str]:
+        """Return the function as a labelled block, which a `return` leaves."""
+        assert isinstance(self.tree, ast.FunctionDef)
+        self.returned, self.fresh = returned, 0
+        body = [line for one in self.tree.body for line in self.statement(one)]
+        changed = sorted(self.assigned & set(self.arguments))
+        outside = [f"const {name_in_javascript(name)}$ = {name_in_javascript(name)};" for name in changed]
+        inside = [f"let {name_in_javascript(name)} = {name_in_javascript(name)}$;" for name in changed]
+        own = sorted(self.assigned - set(self.arguments))
+        if own:
+            inside.append(f"let {', '.join(map(name_in_javascript, own))};")
+        return ["step: {", *outside, "{", *inside, *body, "}", "}"]
+
+    def refused(self, node: ast.AST, allowed: str) -> BadRequestError:
+        """Return the sentence that names the line that cannot be translated."""
+        line = self.first + getattr(node, "lineno", 1) - 1
+        what = f"Line {line} of {self.file}"
+        return must(what, f"be {allowed}, to run on a page", Words(ast.unparse(node).splitlines()[0]))
+
+    # Statements -----------------------------------------------------------------------------------------------------
+
+    def statement(self, node: ast.stmt) -> Iterator[str]:
+        """Yield the lines of a statement."""
+        match node:
+            case ast.Expr(value=ast.Constant()) | ast.Pass():
+                return
+            case ast.Assign(targets=[target], value=value):
+                yield from self.assignment(node, target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                yield from self.assignment(node, target, value)
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
+                yield f"{name_in_javascript(name)} = {self.operation(node, op, ast.Name(name), value)};"
+            case ast.If(test=test, body=body, orelse=others):
+                yield f"if ({self.condition(test)}) {{"
+                for one in body:
+                    yield from self.statement(one)
+                yield "} else {"
+                for one in others:
+                    yield from self.statement(one)
+                yield "}"
+            case ast.Return(value=ast.Tuple(elts=values)) if len(values) == len(self.returned):
+                yield from (
+                    f"{name} = {self.expression(one)};" for name, one in zip(self.returned, values, strict=True)
+                )
+                yield "break step;"
+            case _:
+                allowed = f"an assignment, a condition, or a return of a tuple of {len(self.returned)}"
+                raise self.refused(node, allowed)
+
+    def assignment(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> Iterator[str]:
+        """Yield the lines of an assignment to one name, or of one tuple to as many names."""
+        match target, value:
+            case ast.Name(id=name), _:
+                yield f"{name_in_javascript(name)} = {self.expression(value)};"
+            case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+                self.fresh += 1  # all values are taken before the first name changes
+                held = [f"held{self.fresh}_{place}" for place in range(len(values))]
+                yield from (f"const {one} = {self.expression(v)};" for one, v in zip(held, values, strict=True))
+                for into, one in zip(names, held, strict=True):
+                    if not isinstance(into, ast.Name):
+                        raise self.refused(node, "an assignment to names")
+                    yield f"{name_in_javascript(into.id)} = {one};"
+            case _:
+                raise self.refused(node, "an assignment to names")
+
+    # Expressions ----------------------------------------------------------------------------------------------------
+
+    def expression(self, node: ast.expr) -> str:
+        """Return a number as JavaScript."""
+        match node:
+            case ast.Constant(value=value) if isinstance(value, int | float) and not isinstance(value, bool):
+                return number_in_javascript(value)
+            case ast.Name(id=name):
+                return self.name(node, name)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.operation(node, op, left, right)
+            case ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=operand):
+                return f"({OPERATORS[type(op)]}{self.expression(operand)})"
+            case ast.IfExp(test=test, body=body, orelse=other):
+                return f"({self.condition(test)} ? {self.expression(body)} : {self.expression(other)})"
+            case ast.Call(func=ast.Name(id=name), args=values, keywords=[]) if name in self.known.builtins:
+                function, count = FUNCTIONS.get(name, ("", 0))
+                if len(values) == count:
+                    return f"{function}({', '.join(map(self.expression, values))})"
+        raise self.refused(node, "made of + - * /, min and max of two, abs, conditions and numbers")
+
+    def operation(self, node: ast.AST, op: ast.operator, left: ast.expr, right: ast.expr) -> str:
+        """Return an operation on two numbers."""
+        if type(op) not in OPERATORS:
+            raise self.refused(node, "made of + - * / alone (a power as products)")
+        return f"({self.expression(left)} {OPERATORS[type(op)]} {self.expression(right)})"
+
+    def condition(self, node: ast.expr) -> str:
+        """Return a condition: comparisons, joined by `and`, `or` and `not`."""
+        match node:
+            case ast.Compare(left=left, ops=ops, comparators=others) if all(type(op) in OPERATORS for op in ops):
+                numbers = [self.expression(one) for one in (left, *others)]
+                pairs = zip(numbers, ops, numbers[1:], strict=False)
+                return "(" + " && ".join(f"{a} {OPERATORS[type(op)]} {b}" for a, op, b in pairs) + ")"
+            case ast.BoolOp(op=op, values=values):
+                joined = " && " if isinstance(op, ast.And) else " || "
+                return "(" + joined.join(map(self.condition, values)) + ")"
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return f"!{self.condition(operand)}"
+        raise self.refused(node, "a comparison where a condition stands")
+
+    def name(self, node: ast.AST, name: str) -> str:
+        """Return a variable, or the number that the file of the rule calls so."""
+        if name in self.arguments or name in self.assigned:
+            return name_in_javascript(name)
+        value = {**self.known.globals, **self.known.nonlocals}.get(name)
+        if isinstance(value, Real):
+            return number_in_javascript(float(value))
+        raise self.refused(node, "made of arguments, own names and numbers")
+
+
+def number_in_javascript(value: float) -> str:
+    """Return a number that is read back as the same double, in brackets where it has a sign."""
+    text = repr(float(value)).replace("inf", "Infinity").replace("nan", "NaN")
+    return f"({text})" if text.startswith("-") else text
