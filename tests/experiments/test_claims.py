@@ -11,7 +11,7 @@ from gradient_dd.experiments.by_study import fresh_work
 from gradient_dd.experiments.paper.asking import AS_PRINTED, WHOLE, costs_as_much, good_step_sizes
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
-from gradient_dd.experiments.tuning import StudyEvidence, edge, task_errors
+from gradient_dd.experiments.tuning import StudyEvidence, task_errors
 from gradient_dd.experiments.verdicts import ALIKE, MAIN, Question, counts, in_words, judged, outcome_of, over_all
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
@@ -287,14 +287,7 @@ def test_a_comparison_says_how_many_settings_were_to_choose_from(worlds):
     assert numbers == {MAIN: {(13, 65)}, "ζ = 1 for GTD2 and TDC": {(13, 13)}, ALIKE: {(65, 65)}}
 
 
-def test_an_edge_of_the_grid_is_marked(worlds):
-    settings = list(grid("gtd2", alpha=(0.1, 0.2, 0.3), zeta=(1, 4)).settings())
-    assert [edge(one, settings) for one in settings[::2]] == [
-        "lowest alpha, lowest zeta",
-        "lowest zeta",
-        "highest alpha, lowest zeta",
-    ]
-    assert edge(settings[2], settings[2:3]) == ""
+def test_a_comparison_says_that_a_setting_is_at_the_edge(worlds):
     comparison = verdict_of("boyan-better", worlds[right]).judgements[0].comparisons[0]
     assert "Gradient-DD: highest alpha" in comparison.edge
 

@@ -1,5 +1,6 @@
 """What the command line prints of learners and tasks: facts in, text out."""
 
+import re
 from inspect import cleandoc, signature
 from sys import modules
 from typing import Any
@@ -14,8 +15,8 @@ MOST_DENSE = 2000  # features up to which matrices are decomposed: 20 seconds
 
 
 def learner_lines() -> dict[str, str]:
-    """Return one line for every learner."""
-    return {name: rule.summary for name, rule in LEARNERS.items()}
+    """Return one line for every learner: its summary without the labels of the paper's equations."""
+    return {name: re.sub(r" \[[\w, -]+\]$", "", rule.summary) for name, rule in LEARNERS.items()}
 
 
 def task_lines() -> dict[str, str]:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from time import perf_counter
 from types import TracebackType
 from typing import Any
 
@@ -70,6 +71,7 @@ class LiveView:
         self.bars = Progress(*columns, TextColumn("{task.fields[note]}"), console=console, disable=not self.is_terminal)
         self.known: dict[Any, TaskID] = {}
         self.seen: dict[int, SweepProgress] = {}
+        self.begin = perf_counter()
         self.closed = threading.Event()
         self.printer = threading.Thread(target=self._print_lines, daemon=True)
 
@@ -102,13 +104,15 @@ class LiveView:
         return f"Working; compiled or taken from disk so far: {count_kernels()} kernels …{complete}"
 
     def summary(self) -> list[str]:
-        """Return a line on what was run of each study; none for a study that was complete before."""
-        return [
+        """Return a line on what was run of each study, and the time of all; none where all was complete before."""
+        lines = [
             f"{name_of(one.study)}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
             + (f", {one.diverged} settings × runs diverged" if one.diverged else "")
             for one in self.seen.values()
             if one.updates
         ]
+        whole = f"All of it, compiling included: {perf_counter() - self.begin:.1f} s"
+        return [*lines, whole] if lines else []
 
     def __call__(self, state: SweepProgress) -> None:
         self.seen[id(state)] = state

@@ -4,7 +4,7 @@
 on fresh runs. A *case* is what one comparison is about: a task, or several tasks whose errors are averaged.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Line
 from gradient_dd.studies import Grid, Study
 from gradient_dd.studies.intervals import select
-from gradient_dd.studies.results import Results, places, tuned
+from gradient_dd.studies.results import Results, edge, places, tuned
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task, build
 
@@ -226,13 +226,3 @@ def task_errors(results: Results, task: Task, measure: str) -> ErrorTable:
     settings = list(results.study.settings())
     curves = results.curves(str(task), settings)
     return ErrorTable(settings, curves[:, :, : max(1, curves.shape[2] // EARLY)].mean(axis=2))
-
-
-def edge(best: Setting, among: Iterable[Setting]) -> str:
-    """Return which parameters of the best setting are the lowest or highest of the grid, e.g. "highest alpha"."""
-    found = []
-    for name, value in best.values.items():
-        values = {setting.values[name] for setting in among}
-        if len(values) > 1 and value in (min(values), max(values)):
-            found.append(f"{'highest' if value == max(values) else 'lowest'} {name}")
-    return ", ".join(found)

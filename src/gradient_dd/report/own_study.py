@@ -8,7 +8,7 @@ import numpy as np
 
 from gradient_dd.errors import Words, must
 from gradient_dd.learners import Rule
-from gradient_dd.report.figure import BLACK, BLUE, GREEN, NAMES, ORANGE, PURPLE, RED, SKY, YELLOW, Figure, Line
+from gradient_dd.report.figure import MADE_FROM, NAMES, Figure, Line, colours_of
 from gradient_dd.report.page import Shown, figure_facts, render, setting_text
 from gradient_dd.report.panels import panels_of, title_of
 from gradient_dd.report.study_figure import draw, scale
@@ -16,8 +16,6 @@ from gradient_dd.studies import Study, intervals, study_from
 from gradient_dd.studies.results import Results, places, tuned
 from gradient_dd.studies.store import Store
 
-COLOURS = {"td": BLACK, "tdrc": SKY, "gtd2": ORANGE, "tdc": GREEN, "gradient_dd": RED}
-OTHERS = (PURPLE, BLUE, YELLOW)
 CONDITIONS = ("schedule", "episodes", "steps", "every", "sampling", "seed")
 MEASURES = {"last100": "the last 100 errors", "area": "all errors"}
 
@@ -44,6 +42,7 @@ def write_report(results: Results, folder: Path) -> Path:
         scale=scale(study),
         headline=[sentence(task, words) for words, tasks in compared.items() for task in tasks],
         compared=compared,
+        edge_notes={words: results.edge_notes(measure) for measure, words in MEASURES.items()},
         figures=[figure_facts(one, folder / "figures") for one in shown],
     )
     target = folder / "report.html"
@@ -101,10 +100,10 @@ def check_complete(results: Results) -> None:
 def lines_of(study: Study) -> tuple[Line, ...]:
     """Return a line for each learner and place of ρ, tuned over everything but alpha."""
     kinds = list(dict.fromkeys((setting.rule.name, setting.rho_mode) for setting in study.settings()))
-    others = [name for name, _ in kinds if name not in COLOURS]
-    colours = COLOURS | {name: OTHERS[place % len(OTHERS)] for place, name in enumerate(dict.fromkeys(others))}
+    colours = colours_of(name for name, _ in kinds)
     return tuple(
-        Line(label(name, mode), name, rho_mode=mode, colour=colours[name], dashed=mode == "T") for name, mode in kinds
+        Line(label(name, mode), name, rho_mode=mode, colour=colours[name], dashed=mode == "T" or name in MADE_FROM)
+        for name, mode in kinds
     )
 
 

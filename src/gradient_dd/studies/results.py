@@ -95,6 +95,22 @@ class Results:
         )
         return frame[[*first, *varying_columns(self.study.settings()), *shown]]
 
+    def edge_notes(self, measure: str = "last100") -> list[str]:
+        """Return a sentence for each learner, task and parameter whose best value is the first or last of the grid."""
+        notes = []
+        for task in self.tasks:
+            settings, errors = self.errors(task, measure)
+            for kind in dict.fromkeys(map(learner_of, settings)):
+                ours = places(settings, lambda setting, kind=kind: learner_of(setting) == kind)  # type: ignore[misc]
+                best = settings[ours[intervals.select(errors[ours])]]
+                for end, name, values in edges(best, (settings[place] for place in ours)):
+                    beyond = ", ".join(f"{value:.3g}" for value in values_beyond(end, values))
+                    notes.append(
+                        f"{kind[0]} on {task}: its best {name}, {best.values[name]:.3g}, is the {end} of the grid."
+                        + (f" Try also {beyond}." if beyond else "")
+                    )
+        return notes
+
     def selected(self, task: str, learner: str, measure: str = "last100") -> Setting:
         """Return the setting of a learner with the smallest mean error."""
         settings, errors = self.errors(task, measure)
@@ -125,6 +141,29 @@ def tuned(settings: Sequence[Setting], errors: Array, wanted: Callable[[Setting]
     if not ours:
         raise must("The settings to choose from", "include one that is wanted", Words("none"))
     return ours[intervals.select(errors[ours])]
+
+
+def edge(best: Setting, among: Iterable[Setting]) -> str:
+    """Return which parameters of the best setting are the lowest or highest of the grid, e.g. "highest alpha"."""
+    return ", ".join(f"{end} {name}" for end, name, _ in edges(best, among))
+
+
+def edges(best: Setting, among: Iterable[Setting]) -> list[tuple[str, str, list[float]]]:
+    """Return ("lowest" or "highest", parameter, its values in order) for each parameter whose best value is an end."""
+    found, others = [], list(among)
+    for name, value in best.values.items():
+        values = sorted({setting.values[name] for setting in others})
+        if len(values) > 1 and value in (values[0], values[-1]):
+            found.append(("highest" if value == values[-1] else "lowest", name, values))
+    return found
+
+
+def values_beyond(end: str, values: Sequence[float], count: int = 2) -> list[float]:
+    """Return values to try beyond one end of a grid, spaced as the grid is there: by a factor, or by steps from 0."""
+    last, before = (values[-1], values[-2]) if end == "highest" else (values[0], values[1])
+    if last == 0 or before == 0:
+        return [last + (last - before) * (place + 1) for place in range(count) if end == "highest"]
+    return [last * (last / before) ** (place + 1) for place in range(count)]
 
 
 def learner_of(setting: Setting) -> tuple[str, str]:

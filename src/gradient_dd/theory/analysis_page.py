@@ -19,26 +19,25 @@ COLUMNS = 40  # of the picture of the curve
 SHARES = (0.01, 0.1, 0.5, 1.0)  # of a run at which the error is printed
 
 
-def page_lines(found: Analysis) -> list[Line]:
-    """Return all that was found, line by line."""
+def page_lines(found: Analysis, details: bool = True) -> list[Line]:
+    """Return what was found, line by line; without `details` only the advice and what limits it."""
     advice = found.advice
-    rows = [table_row(*pair) for pair in zip(advice.candidates, found.limits, strict=True)]
     lines: list[Line] = [
         f"{found.subject}, {length(advice.horizon)}, step size {found.schedule}, sampling: {found.sampling}",
         f"The error to keep small is the one {WHEN[advice.measure]}.",
         "",
         *advice_lines(found),
         "",
-        (rows, HEAD),
-        *notes(found),
-        "",
     ]
+    if details:
+        rows = [table_row(*pair) for pair in zip(advice.candidates, found.limits, strict=True)]
+        lines += [(rows, HEAD), *notes(found), ""]
     if found.growth is not None:
         lines += [*growth_lines(found, found.growth), ""]
     lines += [f"TD is {found.td}.", *doubt_lines(found.doubt)]
-    if found.assumptions:
+    if details and found.assumptions:
         lines += ["", *assumption_lines(found.assumptions)]
-    return lines
+    return lines if details else [*lines, "--details shows the other learners, their limits and the assumptions."]
 
 
 def advice_lines(found: Analysis) -> list[str]:

@@ -21,7 +21,17 @@ from gradient_dd.cli.commands.verify import verify
 COMMANDS = (list_command, show, analyse, evaluate, sweep, status, verify, export, reproduce, report, plot, bench, cache)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class FullSummaries(click.Group):
+    """A group whose help shows the first sentence of every command whole."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in their own order, each with its first sentence."""
+        rows = [(name, " ".join((one.help or "").split("\n\n")[0].split())) for name, one in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=FullSummaries, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="gradient-dd")
 def cli() -> None:
     """Gradient-DD and the TD family: linear off-policy value prediction.

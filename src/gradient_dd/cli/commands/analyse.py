@@ -20,6 +20,7 @@ from gradient_dd.errors import Words, must
 @click.option("--learner", "learners", multiple=True, metavar="NAME", help="Try this learner, not the usual five.")
 @click.option("--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="Try a rule of your own as well.")
 @click.option("--shadows", is_flag=True, help="Measure with copies without rewards whether each learner diverges.")
+@click.option("--details", is_flag=True, help="Print the other learners, their limits and the theorem's assumptions.")
 @click.option("--log", "log_file", type=click.Path(), help="A log, as 'evaluate' takes it, instead of a task.")
 @log_options
 @as_json
@@ -48,7 +49,7 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
         raise must("'analyse'", "be given a task or a log", Words("neither" if task is None else "both"))
     if log_file is None:
         refuse_log_options(flags)
-    reading = take_log_options(flags)
+    reading, details = take_log_options(flags), flags.pop("details")
     flags["schedule"] = parse_schedule(flags["schedule"])
     flags["rules"] = tuple(map(load_rule, flags["rules"]))
     request = AnalysisRequest(**flags, on_progress=on_progress)
@@ -56,4 +57,4 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
         found = analyse_log(str(log_file), request, **reading)
     else:
         found = analyse_task(build(task, **dict(map(assignment, parameters))), request)
-    click.echo(json_text(found.facts()) if as_json else text_of(page_lines(found)))
+    click.echo(json_text(found.facts()) if as_json else text_of(page_lines(found, details)))

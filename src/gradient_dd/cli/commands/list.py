@@ -1,8 +1,13 @@
 """`gradient-dd list`: what there is."""
 
+from shutil import get_terminal_size
+from textwrap import TextWrapper
+
 import click
 
 from gradient_dd.cli.tables import as_json, json_text
+
+WIDEST = 100  # columns; longer lines are broken between words
 
 
 @click.command("list")
@@ -20,5 +25,7 @@ def list_command(what: str | None, as_json: bool) -> None:
     for kind, rows in lines.items():
         click.echo(f"{kind}:")
         width = max(map(len, rows))
+        across = min(WIDEST, get_terminal_size((WIDEST, 0)).columns)
+        lines = TextWrapper(across, subsequent_indent=" " * (width + 4), break_on_hyphens=False)
         for name, line in rows.items():
-            click.echo(f"  {name:{width}}  {line}")
+            click.echo(lines.fill(f"  {name:{width}}  {line}"))

@@ -77,5 +77,7 @@ def sweep(
         return
     click.echo("The best setting of each learner, by the mean of the last 100 errors:")
     click.echo(printable(results.best_frame().to_string(index=False, na_rep="")))
+    for sentence in results.edge_notes():
+        print_notice(sentence)
     total = study.n_settings * len(study.tasks)
     click.echo(f"All {total} settings are in {out}: gradient-dd export --out {out} table.csv")

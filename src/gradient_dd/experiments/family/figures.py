@@ -17,7 +17,7 @@ from gradient_dd.experiments.family.standings import Standing, costs_of, dd_comp
 from gradient_dd.experiments.verdicts import ClaimVerdict
 from gradient_dd.learners import LEARNERS
 from gradient_dd.report.canvas import plain_numbers, save, styled
-from gradient_dd.report.figure import BLACK, BLUE, GREEN, MARKERS, ORANGE, PURPLE, RAMP, RED, SKY, YELLOW
+from gradient_dd.report.figure import BLUE, COLOURS, MARKERS, RAMP, RED
 from gradient_dd.studies.intervals import estimate, has_exploded
 
 with extra("report"):
@@ -28,11 +28,7 @@ HEAT = LinearSegmentedColormap.from_list("heat", ["#ffffff", "#f6d7a7", "#d9733f
 LIGHT_INK = "#fefefe"  # not pure white, which a page in dark colours turns into the colour of its paper
 SPAN = 2.0  # how far the axes of the DD term reach from 1
 WORST = 4.0  # the ratio from which on a cell has the last colour
-BROWN = "#7d5a46"
-OVER_LAMBDA = {
-    "td": BLACK, "gtd2": ORANGE, "tdc": GREEN, "tdrc": SKY, "htd": PURPLE, "pgtd2": YELLOW, "etd": BLUE,
-    "vtrace": BROWN, "gradient_dd": RED,
-}  # fmt: skip
+OVER_LAMBDA = ("td", "gtd2", "tdc", "tdrc", "htd", "pgtd2", "etd", "vtrace", "gradient_dd")
 ACROSS = 5  # panels in a row
 HIGHEST = 2.0  # times the first error: where the axes of errors over step sizes end
 
@@ -189,7 +185,7 @@ def over_lambda(contest: Contest) -> Any:
             means = np.array([contest.shown(problem.name, Entrant(name, lam)).mean() for lam in lams])
             means[has_exploded(means, contest.first[problem.name])] = np.nan
             shown += means.tolist()
-            look = {"marker": MARKERS[place], "color": OVER_LAMBDA[name], "label": LEARNERS[name].label}
+            look = {"marker": MARKERS[place], "color": COLOURS[name], "label": LEARNERS[name].label}
             axes.plot(range(len(lams)), means, linewidth=2.2 if name == "gradient_dd" else 1.2, markersize=3.5, **look)
             axes.set_xticks(range(len(lams)), [f"{lam:g}" for lam in lams])
         axes.set_yscale("log")

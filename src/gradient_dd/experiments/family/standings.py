@@ -16,10 +16,10 @@ from gradient_dd.experiments.claims import first_upper
 from gradient_dd.experiments.experiment import Job, csv_text
 from gradient_dd.experiments.family.contest import MEASURES, Contest, Entrant, trace_length
 from gradient_dd.experiments.family.problems import WITH_DD
-from gradient_dd.experiments.tuning import edge
 from gradient_dd.experiments.verdicts import ClaimVerdict, Comparison
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.studies.intervals import Interval, estimate, has_exploded, ratio_interval
+from gradient_dd.studies.results import edge
 from gradient_dd.studies.store import Store
 
 LITTLE = 0.01  # a change of the error whose whole interval is smaller is called little, whatever its sign

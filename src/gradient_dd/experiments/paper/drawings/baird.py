@@ -27,7 +27,7 @@ from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.experiments.paper.figures import DRAWINGS
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.report.canvas import drawn, key, plain_numbers
-from gradient_dd.report.figure import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
+from gradient_dd.report.figure import ORANGE, RAMP, RED
 from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.stability import in_row_space
 
@@ -41,7 +41,7 @@ LEARNER: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 RADIUS = 0.5  # of a state in the diagram
-STARTS = {11: BLUE, 12: SKY, 13: GREEN, 14: PURPLE}  # seeds of random first weights, and their colours
+STARTS = dict(zip((11, 12, 13, 14), RAMP, strict=False))  # seeds of random first weights, and their colours
 
 
 class SlowMode(NamedTuple):
