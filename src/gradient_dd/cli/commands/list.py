@@ -26,6 +26,6 @@ def list_command(what: str | None, as_json: bool) -> None:
         click.echo(f"{kind}:")
         width = max(map(len, rows))
         across = min(WIDEST, get_terminal_size((WIDEST, 0)).columns)
-        lines = TextWrapper(across, subsequent_indent=" " * (width + 4), break_on_hyphens=False)
+        wrapper = TextWrapper(across, subsequent_indent=" " * (width + 4), break_on_hyphens=False)
         for name, line in rows.items():
-            click.echo(lines.fill(f"  {name:{width}}  {line}"))
+            click.echo(wrapper.fill(f"  {name:{width}}  {line}"))
