@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
     from gradient_dd.evaluation import evaluate, evaluate_log
     from gradient_dd.learners import LEARNERS, Parameter, Rule
+    from gradient_dd.networks.learner import NetworkLearner
+    from gradient_dd.networks.network import Network
     from gradient_dd.stream import Learner, features
     from gradient_dd.stream.lanes import StreamLanes
     from gradient_dd.stream.shadows import ShadowLearner
@@ -36,6 +38,8 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "DivergedError": "errors",
     "GradientDDError": "errors",
     "Learner": "stream",
+    "Network": "networks.network",
+    "NetworkLearner": "networks.learner",
     "Parameter": "learners",
     "Results": "studies.results",
     "Rule": "learners",
@@ -61,6 +65,8 @@ __all__ = [
     "DivergedError",
     "GradientDDError",
     "Learner",
+    "Network",
+    "NetworkLearner",
     "Parameter",
     "Results",
     "Rule",

@@ -36,6 +36,7 @@ class MissingExtraError(GradientDDError, ImportError):
 EXTRAS = {  # each extra of the package, and what needs it
     "cluster": "A Dask cluster",
     "environments": "A Gymnasium environment",
+    "neural": "A network",
     "report": "A figure or a report",
 }
 

@@ -14,7 +14,7 @@ from gradient_dd.errors import EXTRAS
 ROOT = Path(__file__).parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PLAIN = ("click", "numba", "numpy", "pandas", "pyarrow", "rich", "scipy")  # what comes with the package
-OPTIONAL = ("matplotlib", "jinja2", "gymnasium", "distributed", "dask", "cloudpickle", "jax")
+OPTIONAL = ("matplotlib", "jinja2", "gymnasium", "distributed", "dask", "cloudpickle", "jax", "optax")
 
 # Run before a program: no package of an extra can be imported.
 BLOCK = f"""
@@ -84,6 +84,20 @@ def test_looking_compiles_draws_and_builds_nothing(arguments):
     assert (
         not {"gradient_dd.experiments.paper.studies", "gradient_dd.engine.lanes"} & loaded
     )  # the first builds a hundred tasks
+
+
+# Imports every module of the package but the room of networks.
+EVERY_MODULE = """
+import importlib, pkgutil, gradient_dd
+for module in pkgutil.walk_packages(gradient_dd.__path__, "gradient_dd."):
+    if not module.name.startswith("gradient_dd.networks") and not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+"""
+
+
+def test_no_other_room_loads_jax_until_a_network_is_asked_for():
+    """JAX takes seconds to load, and the other rooms reach networks only inside functions."""
+    assert not {"jax", "optax"} & loaded_by(EVERY_MODULE)
 
 
 # The environment when NumPy is imported for the first time.
@@ -171,6 +185,8 @@ CLUSTER = "from gradient_dd.studies.cluster import dask_executor; dask_executor(
     [
         ("cluster", "distributed", CLUSTER),
         ("environments", "gymnasium", "import gradient_dd.tasks.environments"),
+        ("neural", "jax", "import gradient_dd; gradient_dd.Network(2)"),
+        ("neural", "jax", "import gradient_dd; gradient_dd.NetworkLearner"),
         ("report", "matplotlib", "import gradient_dd.report.canvas"),
         ("report", "matplotlib", "import gradient_dd.report.study_figure"),
         ("report", "matplotlib", "import gradient_dd.experiments.paper.drawings.maps"),

@@ -23,6 +23,7 @@ from time import time
 VARIABLE = "GRADIENT_DD_CACHE"
 LIMIT = 256 * 2**20  # bytes
 SUFFIX, UNFINISHED = ".kernel", ".unfinished"
+NETWORKS = "networks"  # the folder in it where JAX keeps the programs of networks, in a form of its own
 ABANDONED = 3600.0  # seconds after which an unfinished file is taken for one whose process died
 
 
@@ -158,7 +159,8 @@ def entries(place: Path | None, suffix: str = SUFFIX) -> list[tuple[os.stat_resu
     """Return the facts and the path of every entry; what is no file is none."""
     found = []
     with suppress(OSError):
-        for path in place.glob(f"*{suffix}") if place else ():
+        kept = [*place.glob(f"*{suffix}"), *(place.glob(f"{NETWORKS}/*") if suffix == SUFFIX else ())] if place else []
+        for path in kept:
             with suppress(OSError):  # another process may remove one meanwhile
                 found.append((path.lstat(), path))
     return [(facts, path) for facts, path in found if stat.S_ISREG(facts.st_mode)]

@@ -14,11 +14,12 @@ from gradient_dd.learners.trace import Trace
 
 BOOTSTRAP = Parameter("bootstrap", "ζ: how far TD errors reach back: 0 one step, 1 farthest", default=0.0, high=1.0)
 
+SMALLEST = 1e-30  # stands for the larger probability where an episode starts and both are 0
+
 
 def action_dependent_trace(bootstrap, psi_zero, psi_max, discount_before, pi_before, mu_before):
     psi = 2.0 * bootstrap * psi_zero + max(0.0, 2.0 * bootstrap - 1.0) * (psi_max - 2.0 * psi_zero)
-    larger = max(pi_before, mu_before)
-    share = pi_before / larger if larger > 0.0 else 0.0
+    share = pi_before / max(pi_before, mu_before, SMALLEST)
     return discount_before * min(psi * pi_before, share), 1.0
 
 

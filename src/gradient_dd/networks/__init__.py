@@ -1,0 +1,11 @@
+"""The same rules on networks: the only room that imports JAX, which the extra `neural` brings.
+
+network        what a network is: its shape, its flat weights, its values and its second output h
+rules          which rules a network can follow, and why another cannot
+step           one update of a rule on a network, as a pure function of arrays
+optimisers     what turns a direction into a step: plain, Adam, or a transformation of your own
+learner        NetworkLearner, fed with transitions or batches
+lanes          many settings and seeds in one compiled program
+environments   Mountain Car, Acrobot and Cart Pole as functions of arrays
+control        NetworkControl: the same rules on action values
+"""

@@ -1,0 +1,317 @@
+"""NetworkLearner: any rule on a network, fed with transitions or batches from anywhere."""
+
+from functools import cache
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+
+from gradient_dd.arrays import Array, dimensions, numbers
+from gradient_dd.errors import DivergedError, boolean, extra, must, number, whole_number
+from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.networks.network import Network
+from gradient_dd.networks.optimisers import find_optimiser
+from gradient_dd.networks.programs import keep_programs
+from gradient_dd.networks.rules import check_rule
+from gradient_dd.networks.step import Kind, Sample, State, advance, first_state
+from gradient_dd.stream.transitions import check_each, checked_columns, checked_probability_columns
+
+with extra("neural"):
+    import jax
+    import jax.numpy as jnp
+
+CHUNK = 64  # updates in one compiled scan; the rest of a call is made one by one
+
+
+class NetworkLearner:
+    """A learner on a network, to feed with transitions or with batches.
+
+    rule          a name in `LEARNERS`, or a Rule of your own
+    network       the shape of the value function
+    alpha         step size of w; left out where `optimiser` is a transformation of your own, which has its own
+    optimiser     "sgd", "adam", "adam_without_momentum" (β₁ = 0), or a transformation of Optax
+    second_alpha  step size of η; default zeta × alpha
+    initial_w     flat first weights; default drawn from `seed`. initial_eta  the same for η; default h = 0 everywhere
+    rho_mode      "R" or "T": where the importance ratio stands in the GTD2 family
+    period        the DD term pulls to the values of a copy of w, which is made every so many updates and is one update
+                  old then: 1 is Gradient-DD
+    target_period bootstrap from a copy of w that is made every so many updates; None: from w itself
+    pull          pull w itself to that copy, by alpha × pull (DQN Pro)
+    correction    with the Hessian term ψ (Maei 2009), for GTD2 and TDC; the network needs second="tangent"
+    parameters    the rule's own: zeta, kappa, reg, lam, ...
+
+    >>> agent = NetworkLearner("gradient_dd", Network(inputs=1, hidden=()), alpha=0.5)
+    >>> agent.update([1.0], reward=1.0, discount=0.0, s_next=None)
+    1.0
+    >>> agent.eta
+    array([0.5, 0.5])
+    """
+
+    def __init__(
+        self,
+        rule: str | Rule,
+        network: Network,
+        *,
+        alpha: float | None = None,
+        optimiser: Any = "sgd",
+        second_alpha: float | None = None,
+        initial_w: Any = None,
+        initial_eta: Any = None,
+        seed: int = 0,
+        rho_mode: str = "R",
+        period: int = 1,
+        target_period: int | None = None,
+        pull: float = 0.0,
+        correction: bool = False,
+        **parameters: Any,
+    ) -> None:
+        if not isinstance(network, Network):
+            raise must("'network'", "be a Network", network)
+        self.network, self.seed = network, whole_number("'seed'", seed, at_least=0)
+        chosen = find_optimiser(optimiser)
+        self.setting = network_setting(rule, chosen.own, alpha, rho_mode, parameters)
+        check_rule(self.rule, network, boolean("'correction'", correction))
+        target = target_period is not None
+        self.kind = Kind(self.rule, network, self.setting.rho_mode, chosen, correction, target)
+        self.options: dict[str, Any] = {
+            "period": whole_number("'period'", period),
+            "target_period": whole_number("'target_period'", target_period) if target else 1,
+            "pull": number("'pull'", "be a number that is zero or more", pull, low=0.0),
+            "second_alpha": second_step(self.setting, chosen.own, second_alpha, parameters),
+        }
+        if self.options["period"] > 1 and "kappa" not in self.rule.defaults:
+            raise must(f"'period' for {self.rule.name}", "be 1, for it has no DD term", period)
+        if pull and not target:
+            raise must("'target_period'", "be given with 'pull', which pulls to that copy", target_period)
+        first_w, first_eta = network.first_w(self.seed), network.first_eta(self.seed)
+        if initial_w is not None:
+            first_w = network.checked_weights("initial_w", initial_w, network.n_weights)
+        if initial_eta is not None:
+            first_eta = network.checked_weights("initial_eta", initial_eta, network.n_second_weights)
+        with network.working():
+            keep_programs()
+            self.values = {name: network.array(value) for name, value in self._numbers().items()}
+            self.values |= {name: jnp.int32(self.options[name]) for name in ("period", "target_period")}
+            self.state: State = first_state(self.kind, network.array(first_w), network.array(first_eta))
+
+    def _numbers(self) -> dict[str, float]:
+        """Return the numbers that the compiled update reads."""
+        return update_numbers(self.setting, self.kind.optimiser.transformation is None, self.options)
+
+    def __repr__(self) -> str:
+        shape = "-".join(map(str, self.network.widths))
+        return f"<NetworkLearner {self.setting}, network {shape}, {self.updates} updates>"
+
+    @property
+    def rule(self) -> Rule:
+        """The rule it follows."""
+        return self.setting.rule
+
+    @property
+    def updates(self) -> int:
+        """How many updates it has made."""
+        return int(self.state.updates)
+
+    @property
+    def w(self) -> Array:
+        """All weights of the value function, flat: layer by layer W (inputs × outputs, row by row), then b."""
+        return np.asarray(self.state.w).astype(float)
+
+    @property
+    def eta(self) -> Array:
+        """All secondary weights, flat in the same way; zeros for a rule that has none."""
+        return np.asarray(self.state.eta).astype(float)
+
+    def predict(self, s: Any) -> Any:
+        """Return V(s): a number for one state (d,), (n,) for states (n, d)."""
+        rows, single = states("s", s, self.network.inputs)
+        with self.network.working():
+            values = np.asarray(predictions(self.network)(self.state.w, self.network.array(rows)))[:, 0].astype(float)
+        return float(values[0]) if single else values
+
+    def update(
+        self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any = 1.0, pi: Any = None, mu: Any = None
+    ) -> Any:
+        """Make one update from one transition (d,), or from a batch (B, d), and return the TD error or errors (B,).
+
+        `discount` is 0 where an episode ended; s_next is not read there, and may be None. A batch moves w and η by the
+        mean over its transitions. Nothing changes if an argument is refused, or if the step would diverge
+        (DivergedError). A rule with a trace takes one transition at a time.
+        """
+        single = dimensions(s) == 1
+        sample = self._sample(s, reward, discount, s_next, rho, pi, mu)
+        if self.rule.traces and not single:
+            raise must(f"'s' for {self.rule.name}", "be one state, for its trace follows one stream", np.shape(s))
+        with self.network.working():
+            state, delta, sound = one_update(self.kind)(self.values, self.state, self._arrays(sample))
+            if not sound:
+                raise self._diverged(self.updates + 1)
+            self.state = state
+        errors = np.asarray(delta).astype(float)
+        return float(errors[0]) if single else errors
+
+    def update_many(
+        self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any = 1.0, pi: Any = None, mu: Any = None
+    ) -> Array:
+        """Make an update from each of n transitions (n, d), one after the other; return their TD errors (n,).
+
+        The result is that of `update` for each of them, up to rounding. Where a step would diverge, the transitions
+        before it have been learnt, and DivergedError says which update it was.
+        """
+        sample = self._sample(s, reward, discount, s_next, rho, pi, mu)
+        return self._run(sample, np.arange(len(sample.reward))[:, None])[:, 0]
+
+    def replay(self, buffer: Any, updates: int, batch: int = 32) -> Array:
+        """Make updates from batches drawn from a buffer with replacement; return the TD errors (updates, batch).
+
+        `buffer` holds (s, reward, discount, s_next) or (s, reward, discount, s_next, rho), n transitions. What is drawn
+        depends on `seed` and on how many updates were made before.
+        """
+        if not isinstance(buffer, list | tuple) or len(buffer) not in (4, 5):
+            raise must("'buffer'", "be (s, reward, discount, s_next) or (s, reward, discount, s_next, rho)", buffer)
+        if self.rule.traces:
+            raise must(f"The rule of {self.rule.name} with a replay", "have no trace", self.rule.name)
+        updates, batch = whole_number("'updates'", updates), whole_number("'batch'", batch)
+        s, reward, discount, s_next, *rho = buffer
+        sample = self._sample(s, reward, discount, s_next, rho[0] if rho else 1.0, None, None)
+        drawn = np.random.default_rng([self.seed, self.updates]).integers(len(sample.reward), size=(updates, batch))
+        return self._run(sample, drawn)
+
+    def _run(self, sample: Sample, places: Any) -> Array:
+        """Make an update from the rows that each row of `places` names; return the TD errors in its shape."""
+        n, errors = len(sample.reward), np.empty(places.shape)
+        rows = max(CHUNK, 1 << (n - 1).bit_length())  # few shapes, so that few programs are compiled
+        padded = Sample(*(np.concatenate([column, np.zeros((rows - n, *column.shape[1:]))]) for column in sample))
+        with self.network.working():
+            data = self._arrays(padded)
+            for done in range(0, len(places), CHUNK):
+                part = places[done : done + CHUNK]
+                indices = np.zeros((CHUNK, places.shape[1]), np.int32)
+                indices[: len(part)] = part
+                call = self.values, self.state, data, jnp.asarray(indices), jnp.arange(CHUNK) < len(part)
+                self.state, delta, sound = many_updates(self.kind)(*call)
+                if not sound:
+                    raise self._diverged(self.updates + 1)
+                errors[done : done + CHUNK] = np.asarray(delta)[: len(part)]
+        return errors
+
+    def _sample(self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any, pi: Any, mu: Any) -> Sample:
+        """Return checked transitions as NumPy arrays; next states after an end are 0."""
+        here, _ = states("s", s, self.network.inputs)
+        n = len(here)
+        reward, discount, rho = checked_columns(reward, discount, rho, n)
+        given = checked_probability_columns(self.rule, rho, pi, mu)
+        there = np.zeros_like(here)
+        if s_next is None:
+            check_each("discount", discount != 0, discount, "be 0 where 's_next' is None")
+        else:
+            there, _ = states("s_next", s_next, self.network.inputs, used=discount != 0)
+            if there.shape != here.shape:
+                raise must("'s_next'", f"have the form of 's', {here.shape}", there.shape)
+        one, pi, mu = np.ones((n, 1)), *(np.zeros(n) if column is None else column for column in given)
+        return Sample(here, one, reward, discount, there, one, rho, pi, mu)
+
+    def _arrays(self, sample: Sample) -> Sample:
+        return Sample(*(self.network.array(column) for column in sample))
+
+    def _diverged(self, update: int) -> DivergedError:
+        return DivergedError(
+            f"{self.setting} diverged on a network at update {update}. The last finite weights are kept. "
+            "Try a smaller alpha."
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
+        from gradient_dd.networks.learner_file import write_learner
+
+        write_learner(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, rule: Rule | None = None, optimiser: Any = None) -> Self:
+        """Return the learner that a file holds; it learns on as if it had never been saved.
+
+        A rule or an optimiser of your own is not in the file: give it again.
+        """
+        from gradient_dd.networks.learner_file import read_learner
+
+        return read_learner(cls, path, rule, optimiser)
+
+
+def network_setting(
+    rule: str | Rule, own: bool, alpha: float | None, rho_mode: str, parameters: dict[str, Any]
+) -> Setting:
+    """Return the setting of a rule; with an optimiser of the user's own, which has the step size, alpha is 1."""
+    if own:
+        if alpha is not None:
+            raise must("'alpha'", "be left out, for your optimiser has the step size", alpha)
+        alpha = 1.0
+    if alpha is None:
+        raise must("'alpha'", "be given", alpha)
+    return find(rule).setting(rho_mode, alpha=alpha, **parameters)
+
+
+def second_step(setting: Setting, own: bool, second_alpha: Any, parameters: dict[str, Any]) -> float | None:
+    """Return the step size of η that was given, or None for zeta × alpha."""
+    decays = "eta_eta" in setting.rule.moves
+    if second_alpha is None:
+        if own and decays:
+            raise must("'second_alpha'", "be given: it is the step of the decay of η", None)
+        return None
+    if "zeta" in parameters or not setting.rule.has_eta:
+        raise must("'second_alpha'", "be left out: 'zeta' is given, or the rule has no η", second_alpha)
+    return number("'second_alpha'", "be a number that is zero or more", second_alpha, low=0.0)
+
+
+def update_numbers(setting: Setting, plain: bool, options: dict[str, Any]) -> dict[str, float]:
+    """Return the numbers that a compiled update reads.
+
+    The rule has the step sizes where the optimiser is `plain`; otherwise it gets alpha = beta = 1.
+    """
+    step = setting.values["alpha"]
+    second = options["second_alpha"]
+    second = setting.values.get("zeta", 0.0) * step if second is None else second
+    rule = {"alpha": step, "beta": second} if plain else {"alpha": 1.0, "beta": 1.0}
+    return {**setting.values, **rule, "step": step, "second_step": second, "pull": options["pull"]}
+
+
+def states(name: str, s: Any, inputs: int, used: Any = None) -> tuple[Array, bool]:
+    """Return states as rows (n, inputs), and whether one alone was given; rows that are not `used` become 0."""
+    if used is not None and dimensions(s) == 2 and len(s) == len(used) and not used.all():
+        s = np.where(used[:, None], np.asarray(s, float), 0.0)
+    elif used is not None and dimensions(s) == 1 and not used.any():
+        s = np.zeros(inputs)
+    rows = numbers(f"{name!r}", s)
+    if rows.ndim not in (1, 2) or rows.shape[-1] != inputs:
+        raise must(f"The shape of {name!r}", f"be ({inputs},) or (n, {inputs})", rows.shape)
+    return (rows[None], True) if rows.ndim == 1 else (rows, False)
+
+
+@cache
+def one_update(kind: Kind) -> Any:
+    """Return the compiled update of one batch."""
+    return jax.jit(lambda values, state, sample: advance(kind, values, state, sample))
+
+
+@cache
+def many_updates(kind: Kind) -> Any:
+    """Return the compiled scan over rows of indices into transitions; only `live` rows that do not diverge count."""
+
+    def run(values: Any, state: Any, data: Any, indices: Any, live: Any) -> Any:
+        def body(carry: Any, step: Any) -> Any:
+            (state, sound), (rows, live) = carry, step
+            sample = jax.tree.map(lambda column: column[rows], data)
+            new, delta, ok = advance(kind, values, state, sample)
+            sound &= ok | ~live
+            new = jax.tree.map(lambda after, before: jnp.where(sound & live, after, before), new, state)
+            return (new, sound), delta
+
+        (state, sound), deltas = jax.lax.scan(body, (state, jnp.array(True)), (indices, live))
+        return state, deltas, sound
+
+    return jax.jit(run)
+
+
+@cache
+def predictions(network: Network) -> Any:
+    """Return the compiled values of states (n, inputs)."""
+    return jax.jit(network.values)

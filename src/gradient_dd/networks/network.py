@@ -1,0 +1,163 @@
+"""Network: a value function with hidden layers, all of whose weights are one flat vector.
+
+Layer by layer the vector has W, inputs × outputs row by row, then b. So w[:64] of a network of one input and 64 hidden
+units are the weights of its input, whatever made them. Without hidden layers a network is V(s) = w·(s, 1): the linear
+case, in which every rule is what `Learner` makes of it.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array, check_memory, numbers
+from gradient_dd.errors import extra, must, one_of, whole_number
+
+with extra("neural"):
+    import jax
+    import jax.numpy as jnp
+
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": jnp.tanh, "relu": jax.nn.relu}
+GAINS = {"tanh": 1.0, "relu": 2.0}  # variance of a first weight, times the number of inputs of its layer
+SECONDS = ("head", "tangent", "network")
+PRECISIONS = ("float32", "float64")
+MOST_LAYERS = 20
+
+
+@dataclass(frozen=True)
+class Network:
+    """The shape of a value function, and of the second output h that rules with η need.
+
+    inputs      length of a state
+    hidden      units of each hidden layer; () is the linear case
+    activation  "tanh" or "relu"
+    second      what h(s) is. "head": linear on the last hidden layer and a 1, with no gradient into that layer.
+                "tangent": η·∇V(s), which theory has (Maei 2009). "network": a network of its own, shaped like V's
+    precision   "float32" or "float64"
+    outputs     1 for state values; the number of actions for action values
+    """
+
+    inputs: int
+    hidden: tuple[int, ...] = (64, 64)
+    activation: str = "tanh"
+    second: str = "head"
+    precision: str = "float32"
+    outputs: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("inputs", "outputs"):
+            object.__setattr__(self, name, whole_number(f"{name!r} of a network", getattr(self, name)))
+        if not isinstance(self.hidden, list | tuple) or len(self.hidden) > MOST_LAYERS:
+            raise must("'hidden' of a network", f"be a tuple of at most {MOST_LAYERS} whole numbers", self.hidden)
+        widths = tuple(whole_number("A width in 'hidden' of a network", width) for width in self.hidden)
+        object.__setattr__(self, "hidden", widths)
+        one_of("'activation' of a network", self.activation, ACTIVATIONS)
+        one_of("'second' of a network", self.second, SECONDS)
+        one_of("'precision' of a network", self.precision, PRECISIONS)
+        check_memory(f"A network of {self.n_weights:,} weights", 80.0 * self.n_weights, "Use fewer units.")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The length of its input, of each hidden layer, and of its output."""
+        return (self.inputs, *self.hidden, self.outputs)
+
+    @cached_property
+    def n_weights(self) -> int:
+        """The length of w."""
+        return sum((here + 1) * there for here, there in pairwise(self.widths))
+
+    @property
+    def n_second_weights(self) -> int:
+        """The length of η."""
+        return (self.widths[-2] + 1) * self.outputs if self.second == "head" else self.n_weights
+
+    @property
+    def is_linear_in_eta(self) -> bool:
+        """Whether h is linear in η, so that h(s) is η·∇h(s)."""
+        return self.second != "network" or not self.hidden
+
+    @property
+    def has_one_kind_of_gradient(self) -> bool:
+        """Whether ∇h(s) by η is ∇V(s) by w, as in the linear case."""
+        return self.second == "tangent" or not self.hidden
+
+    def with_outputs(self, outputs: int) -> "Network":
+        """Return the same network with another number of outputs."""
+        return replace(self, outputs=outputs)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return its fields as plain data; `Network(**data)` makes it again."""
+        return asdict(self)
+
+    def working(self) -> AbstractContextManager[Any]:
+        """Return the context in which JAX computes with its precision; nothing is changed for other users of JAX."""
+        return jax.enable_x64(True) if self.precision == "float64" else nullcontext()
+
+    def array(self, values: Any) -> Any:
+        """Return numbers as an array of its precision; call this inside `working`."""
+        return jnp.asarray(np.asarray(values, self.precision))
+
+    def layers(self, w: Any) -> list[tuple[Any, Any]]:
+        """Return W and b of each layer of the flat weights w."""
+        found, begin = [], 0
+        for here, there in pairwise(self.widths):
+            middle, end = begin + here * there, begin + (here + 1) * there
+            found.append((w[begin:middle].reshape(here, there), w[middle:end]))
+            begin = end
+        return found
+
+    def last_hidden(self, w: Any, s: Any) -> Any:
+        """Return the last hidden layer for states s (n, inputs); without hidden layers, s itself."""
+        for W, b in self.layers(w)[:-1]:
+            s = ACTIVATIONS[self.activation](s @ W + b)
+        return s
+
+    def values(self, w: Any, s: Any) -> Any:
+        """Return the values of states s (n, inputs), (n, outputs)."""
+        W, b = self.layers(w)[-1]
+        return self.last_hidden(w, s) @ W + b
+
+    def second_values(self, eta: Any, w: Any, s: Any) -> Any:
+        """Return h of states s (n, inputs), (n, outputs)."""
+        if self.second == "network":
+            return self.values(eta, s)
+        if self.second == "tangent":
+            return jax.jvp(lambda at: self.values(at, s), (w,), (eta,))[1]
+        last = jax.lax.stop_gradient(self.last_hidden(w, s))
+        W, b = eta[: -self.outputs].reshape(-1, self.outputs), eta[-self.outputs :]
+        return last @ W + b
+
+    def first_w(self, seed: int) -> Array:
+        """Return the first weights of a seed: normal with variance 1 (2 for relu) over the inputs of a layer, b = 0.
+
+        Without hidden layers they are 0, as those of `Learner` are.
+        """
+        if not self.hidden:
+            return np.zeros(self.n_weights)
+        return self._drawn(np.random.default_rng([seed, 0]))
+
+    def first_eta(self, seed: int) -> Array:
+        """Return the first secondary weights, with which h is 0 everywhere."""
+        if self.second != "network" or not self.hidden:
+            return np.zeros(self.n_second_weights)
+        eta = self._drawn(np.random.default_rng([seed, 1]))
+        eta[-(self.widths[-2] + 1) * self.outputs :] = 0.0
+        return eta
+
+    def _drawn(self, rng: np.random.Generator) -> Array:
+        parts = []
+        for here, there in pairwise(self.widths):
+            deviation = (GAINS[self.activation] / here) ** 0.5
+            parts += [deviation * rng.standard_normal(here * there), np.zeros(there)]
+        return np.concatenate(parts)
+
+    def checked_weights(self, name: str, given: Any, n: int) -> Array:
+        """Return flat weights (n,) that a user gives, or raise."""
+        weights = numbers(f"{name!r}", given)
+        if weights.shape != (n,):
+            raise must(f"The shape of {name!r}", f"be ({n},)", weights.shape)
+        return weights.copy()

@@ -1,0 +1,263 @@
+"""One update of a rule on a network, as a pure function of arrays.
+
+What `Rule.step` returns are the cotangents of V(s), V(s') and h(s): the rule says how far to move along each gradient,
+and one vector-Jacobian product turns that into a direction of all weights,
+
+    w ← w + w_x ∇V(s) + w_next ∇V(s'),   η ← η + eta_x ∇h(s),
+
+which is the linear update with ∇V(s) for x. So the rule files serve as they are. Signals: δ from V; x·η is h(s);
+x·(w − w_prev) is V_w(s) − V_copy(s), the copy being w of one update before (Gradient-DD) or of a longer period
+(functional regularisation). A batch has means. All right-hand sides use old weights; w and η move together.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from gradient_dd.errors import extra
+from gradient_dd.learners import Rule
+from gradient_dd.networks.network import Network
+from gradient_dd.networks.optimisers import Optimiser
+from gradient_dd.networks.rules import on_arrays
+
+with extra("neural"):
+    import jax
+    import jax.numpy as jnp
+
+TRACE_NUMBERS = ("discount", "rho", "pi", "mu")  # of the transition before
+
+
+class Kind(NamedTuple):
+    """What one compiled program is for: all that is not a number."""
+
+    rule: Rule
+    network: Network
+    rho_mode: str
+    optimiser: Optimiser
+    correction: bool = False
+    target: bool = False
+
+
+class Sample(NamedTuple):
+    """A batch of transitions: states (B, inputs), numbers (B,).
+
+    `here` and `there` (B, outputs) say which outputs make V(s) and V(s'): 1 for state values; for action values the
+    action taken, and the target policy in the next state.
+    """
+
+    s: Any
+    here: Any
+    reward: Any
+    discount: Any
+    s_next: Any
+    there: Any
+    rho: Any
+    pi: Any
+    mu: Any
+
+
+class TraceMemory(NamedTuple):
+    """A trace of ∇V by w, the same trace of ∇h by η, and the numbers it keeps."""
+
+    of_w: Any
+    of_eta: Any
+    kept: tuple[Any, ...]
+
+
+class State(NamedTuple):
+    """All that changes: weights, copies of w for the DD term and for bootstrapping, traces, memories of optimisers."""
+
+    w: Any
+    eta: Any
+    copy: Any
+    target: Any
+    traces: dict[str, TraceMemory]
+    before: Any
+    memory: Any
+    second_memory: Any
+    updates: Any
+
+
+def first_state(kind: Kind, w: Any, eta: Any) -> State:
+    """Return the state of weights that have not learnt yet."""
+    zero = jnp.zeros((), w.dtype)
+    traces = {
+        trace.name: TraceMemory(jnp.zeros_like(w), jnp.zeros_like(eta), (zero,) * len(trace.memory))
+        for trace in kind.rule.traces
+    }
+    optimiser = kind.optimiser
+    return State(
+        w=w,
+        eta=eta,
+        copy=w,
+        target=w if kind.target else (),
+        traces=traces,
+        before=jnp.zeros(len(TRACE_NUMBERS), w.dtype),
+        memory=optimiser.first(w),
+        second_memory=optimiser.first(eta) if kind.rule.has_eta else (),
+        updates=jnp.zeros((), jnp.int32),
+    )
+
+
+class Gradients(NamedTuple):
+    """Values of a batch, and the functions that pull cotangents (B,) back to directions of weights."""
+
+    v: Any
+    v_next: Any
+    h: Any
+    to_w: Callable[[Any, Any], Any]
+    to_eta: Callable[[Any, Any], Any]
+    curvature: Callable[[Any], Any]
+
+
+def read(outputs: Any, weights: Any) -> Any:
+    """Return (B,) values: the outputs (B, outputs) weighted and summed."""
+    return (outputs * weights).sum(axis=-1)
+
+
+def gradients(kind: Kind, state: State, sample: Sample) -> Gradients:
+    """Return V(s), V(s') and h(s), and their vector-Jacobian products where the rule moves along them."""
+    network, moves = kind.network, kind.rule.moves
+
+    def v_of(w: Any) -> Any:
+        return read(network.values(w, sample.s), sample.here)
+
+    def v_next_of(w: Any) -> Any:
+        return read(network.values(w, sample.s_next), sample.there)
+
+    def h_of(eta: Any, w: Any) -> Any:
+        return read(network.second_values(eta, w, sample.s), sample.here)
+
+    def h_next_of(eta: Any, w: Any) -> Any:
+        return read(network.second_values(eta, w, sample.s_next), sample.there)
+
+    v, pull = jax.vjp(v_of, state.w)
+    if "w_next" in moves or "next_next" in kind.rule.arguments:
+        v_next, pull_next = jax.vjp(v_next_of, state.w)
+    else:
+        v_next, pull_next = v_next_of(state.w), None
+    h, pull_h = jax.vjp(h_of, state.eta, state.w) if kind.rule.has_eta else (jnp.zeros_like(v), None)
+    pull_h_next = jax.vjp(h_next_of, state.eta, state.w)[1] if "eta_next" in moves else None
+
+    def to_w(here: Any, there: Any) -> Any:
+        moved = pull(here)[0]
+        return moved if there is None or pull_next is None else moved + pull_next(there)[0]
+
+    def to_eta(here: Any, there: Any) -> Any:
+        moved = pull_h(here)[0] if pull_h else jnp.zeros_like(state.eta)
+        return moved if there is None or pull_h_next is None else moved + pull_h_next(there)[0]
+
+    def curvature(weights: Any) -> Any:
+        assert pull_h is not None, "a rule without η has no ψ"
+        return pull_h(weights)[1]  # with h = η·∇V, the gradient of h by w is ∇²V η
+
+    return Gradients(v, v_next, h, to_w, to_eta, curvature)
+
+
+class Directions(NamedTuple):
+    """Where an update goes: w along one direction, η along another and by a share of itself; and the TD errors."""
+
+    w: Any
+    eta: Any
+    shrink: Any
+    traces: dict[str, TraceMemory]
+    delta: Any
+
+
+def directions(kind: Kind, values: dict[str, Any], state: State, sample: Sample) -> Directions:
+    """Return where the rule moves w and η, means over the batch, all from old weights."""
+    rule, size = kind.rule, sample.reward.shape[0]
+    found = gradients(kind, state, sample)
+    signals = weight_signals(kind, state, sample, found) | {
+        name: values[name] for name in (*rule.defaults, "beta") if name in values
+    }
+    traces = advance_traces(kind, state, found, signals) if rule.traces else state.traces
+    if rule.traces:
+        signals |= trace_signals(kind, state, found, traces)
+    delta = signals["delta"]
+    returned = on_arrays(rule.step)(*(signals[name] for name in rule.arguments))
+    moves = {name: jnp.broadcast_to(one, delta.shape) / size for name, one in zip(rule.moves, returned, strict=True)}
+    zero = jnp.zeros_like(delta)
+    along_w = found.to_w(moves.get("w_x", zero), moves.get("w_next"))
+    along_eta = found.to_eta(moves.get("eta_x", zero), moves.get("eta_next")) if rule.has_eta else state.eta
+    if "w_z" in moves:
+        along_w += moves["w_z"].sum() * traces["z"].of_w
+    if "eta_z" in moves:
+        along_eta += moves["eta_z"].sum() * traces["z"].of_eta
+    if "w_change" in moves:
+        along_w += moves["w_change"].sum() * (state.w - state.copy)
+    if kind.correction:  # ψ (Maei 2009): what the gradient of h by w adds
+        along_w -= values["alpha"] * found.curvature((sample.rho * delta - found.h) / size)
+    if kind.target:
+        along_w -= values["alpha"] * values["pull"] * (state.w - state.target)
+    return Directions(along_w, along_eta, moves.get("eta_eta", zero).sum(), traces, delta)
+
+
+def weight_signals(kind: Kind, state: State, sample: Sample, found: Gradients) -> dict[str, Any]:
+    """Return the signals of transitions and of values, (B,) each."""
+    network = kind.network
+    boot = read(network.values(state.target, sample.s_next), sample.there) if kind.target else found.v_next
+    signals = {
+        "rho": sample.rho,
+        "rho_x": sample.rho if kind.rho_mode == "R" else jnp.ones_like(sample.rho),
+        "discount": sample.discount,
+        "delta": sample.reward + sample.discount * boot - found.v,
+        "x_eta": found.h,
+    }
+    if "x_change" in kind.rule.arguments:
+        signals["x_change"] = found.v - read(network.values(state.copy, sample.s), sample.here)
+    return signals
+
+
+def advance(kind: Kind, values: dict[str, Any], state: State, sample: Sample) -> tuple[State, Any, Any]:
+    """Return the state after one update, the TD errors (B,), and whether it stayed finite; if not, the old state."""
+    found, optimiser = directions(kind, values, state, sample), kind.optimiser
+    change, memory = optimiser.step(found.w, state.memory, state.w, values["step"])
+    w, eta, second_memory, updates = state.w + change, state.eta, state.second_memory, state.updates + 1
+    if kind.rule.has_eta:
+        change, second_memory = optimiser.step(found.eta, second_memory, eta, values["second_step"])
+        scale = values["second_step"] if optimiser.transformation else 1.0  # a decay does not go through the optimiser
+        eta = eta + change + scale * found.shrink * eta
+    now = jnp.stack([getattr(sample, name)[0] for name in TRACE_NUMBERS])
+    new = State(
+        w=w,
+        eta=eta,
+        copy=jnp.where(updates % values["period"] == 0, state.w, state.copy),
+        target=jnp.where(updates % values["target_period"] == 0, w, state.target) if kind.target else (),
+        traces=found.traces,
+        before=jnp.where(sample.discount[0] == 0, 0.0, now),  # an episode that starts knows nothing of the one before
+        memory=memory,
+        second_memory=second_memory,
+        updates=updates,
+    )
+    sound = is_sound(w) & is_sound(eta)
+    return jax.tree.map(lambda after, before: jnp.where(sound, after, before), new, state), found.delta, sound
+
+
+def is_sound(weights: Any) -> Any:
+    """Return whether all weights are finite, and their squares too."""
+    return (jnp.abs(weights) < 0.1 * jnp.sqrt(jnp.finfo(weights.dtype).max)).all()
+
+
+def advance_traces(kind: Kind, state: State, found: Gradients, signals: dict[str, Any]) -> dict[str, TraceMemory]:
+    """Return the traces after one more gradient: decay z + gain ∇V(s), and the same with ∇h(s)."""
+    one = jnp.ones_like(found.v)
+    x, x_eta = found.to_w(one, None), found.to_eta(one, None)
+    known = signals | {f"{name}_before": state.before[place] for place, name in enumerate(TRACE_NUMBERS)}
+    made = {}
+    for trace in kind.rule.traces:
+        old = state.traces[trace.name]
+        known |= {"x_trace": x @ old.of_w} | dict(zip(trace.memory, old.kept, strict=True))
+        numbers = on_arrays(trace.step)(*(known[name] for name in trace.arguments))
+        decay, gain, *kept = (jnp.reshape(number, ()) for number in numbers)
+        made[trace.name] = TraceMemory(decay * old.of_w + gain * x, decay * old.of_eta + gain * x_eta, tuple(kept))
+    return made
+
+
+def trace_signals(kind: Kind, state: State, found: Gradients, traces: dict[str, TraceMemory]) -> dict[str, Any]:
+    """Return the signals of traces and the products of gradients that the rule asks for."""
+    one, zero = jnp.ones_like(found.v), jnp.zeros_like(found.v)
+    signals = {f"{name}_eta": trace.of_eta @ state.eta for name, trace in traces.items()}
+    if "x_x" in kind.rule.arguments:
+        x, x_next, z = found.to_w(one, None), found.to_w(zero, one), traces["z"].of_w
+        signals |= {"x_x": x @ x, "x_next": x @ x_next, "next_next": x_next @ x_next, "x_z": x @ z, "z_z": z @ z}
+    return signals
