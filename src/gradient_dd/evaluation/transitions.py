@@ -3,8 +3,8 @@
 A batch keeps what a learner needs, and to which episode each transition belongs. Batches follow each other in time.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -42,10 +42,14 @@ class Transitions:
         """(n,) whether the episode ended here: it went no further, and was not cut."""
         return self.discount == 0
 
-    def part(self, chosen: Any) -> "Transitions":
+    def part(self, chosen: Any) -> Self:
         """Return the transitions with these numbers, or where a mask is true."""
-        columns = (column[chosen] for column in (self.reward, self.discount, self.rho, self.episode, self.cut))
-        return Transitions(rows_of(self.x, chosen), rows_of(self.x_next, chosen), *columns)
+        columns: list[Any] = [getattr(self, one.name) for one in fields(self)]
+        chosen_rows: list[Any] = [rows_of(one, chosen) if isinstance(one, Rows) else one[chosen] for one in columns]
+        return type(self)(*chosen_rows)
+
+
+Batch = TypeVar("Batch", bound=Transitions)
 
 
 def rows_of(rows: Rows, chosen: Any) -> Rows:
@@ -53,19 +57,20 @@ def rows_of(rows: Rows, chosen: Any) -> Rows:
     return Rows(None if rows.indices is None else rows.indices[chosen], rows.values[chosen])
 
 
-def joined(batches: list[Transitions]) -> Transitions:
+def joined(batches: list[Batch]) -> Batch:
     """Return several batches as one."""
     if len(batches) == 1:
         return batches[0]
 
-    def stacked(parts: list[Rows]) -> Rows:
+    def stacked(parts: list[Any]) -> Any:
+        if not isinstance(parts[0], Rows):
+            return np.concatenate(parts)
         indices = [rows.indices for rows in parts]
         whole = None if indices[0] is None else np.concatenate([one for one in indices if one is not None])
         return Rows(whole, np.concatenate([rows.values for rows in parts]))
 
-    names = ("reward", "discount", "rho", "episode", "cut")
-    columns = (np.concatenate([getattr(batch, name) for batch in batches]) for name in names)
-    return Transitions(stacked([batch.x for batch in batches]), stacked([batch.x_next for batch in batches]), *columns)
+    names = [one.name for one in fields(batches[0])]
+    return type(batches[0])(*(stacked([getattr(batch, name) for batch in batches]) for name in names))
 
 
 def transitions_of(

@@ -3,6 +3,7 @@
     A = Σ ρ z (x − γx')ᵀ      b = Σ ρ r z      C = Σ z zᵀ          z = x, test features, or a trace
     plain      A w = b
     ridge ε    (A + ε D) (w − w₀) = b − A w₀                       D = diag(C), 1 where a feature was never seen
+    tiny ridge (A + ε p D) w = b, ε = 1e-6: the trace of A's units, for many right sides and many samples at once
     recursive  k = P z / (1 + uᵀP z) with u = x − γx';  w ← w + k (r − u·w),  P ← P − k uᵀP,  P at first I / ridge
 
 With a trace, z ← ρ (γ λ z + x) or the emphatic trace of ETD(λ) stands for ρ z. Every form takes O(p²) numbers, p being
@@ -26,6 +27,7 @@ from gradient_dd.tasks.exact import Moments, fixed_point
 
 UNUSED = 1e-9  # eigenvalues of C below this share of their mean belong to directions that the features do not span
 SINGULAR = 1e-10  # singular values below this share of the largest count as zero
+TINY_RIDGE = 1e-6  # of the trace of C where its diagonal is 1, for action values
 SMALLEST_RIDGE = 1e-7  # where rows are solved: features that were never seen keep their initial weight
 
 
@@ -51,6 +53,19 @@ def solution(moments: Moments, ridge: float, initial: Array) -> Array:
         M = np.vstack([M, np.sqrt(ridge) * np.eye(M.shape[1])])
         right = np.concatenate([right, np.zeros(M.shape[1])])
     return np.asarray(initial + root @ np.linalg.lstsq(M, right, rcond=SINGULAR)[0])
+
+
+def scaled_solution(A: Array, b: Array, scale: Array, ridge: float) -> Array:
+    """Return the solutions w (…, p, k) of (A + ridge D) w = b, for A (…, p, p) and b (…, p, k); D = diag(scale)."""
+    unit = 1 / np.sqrt(scale)  # in these units the diagonal of C is 1
+    M, right = unit[:, None] * A * unit, unit[:, None] * b
+    places = np.arange(len(unit))
+    M[..., places, places] += ridge
+    try:
+        found = np.linalg.solve(M, right)
+    except np.linalg.LinAlgError:
+        found = np.linalg.pinv(M, rcond=SINGULAR) @ right
+    return np.asarray(unit[:, None] * found)
 
 
 class SparseRows:
@@ -80,14 +95,7 @@ class SparseRows:
         left = sparse.diags_array(each) @ self.x
         A = np.asarray((left.T @ self.weighted).todense()) / rows
         b = left.T @ self.paid / rows
-        unit = 1 / np.sqrt(self.scale)  # in these units the diagonal of C is 1
-        M, right = unit[:, None] * A * unit, unit * (b - A @ initial)
-        M[np.diag_indices_from(M)] += ridge
-        try:
-            found = np.linalg.solve(M, right)
-        except np.linalg.LinAlgError:
-            found = np.linalg.lstsq(M, right, rcond=SINGULAR)[0]
-        return np.asarray(initial + unit * found)
+        return np.asarray(initial + scaled_solution(A, (b - A @ initial)[:, None], self.scale, ridge)[:, 0])
 
 
 class TraceOfData:

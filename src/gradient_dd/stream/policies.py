@@ -73,6 +73,29 @@ def wants_actions(target: Any) -> bool:
     return len([one for one in wanted if one.default is one.empty and one.kind != one.KEYWORD_ONLY]) != 1
 
 
+def all_probabilities(name: str, target: Any, observations: Array, names: tuple[Any, ...]) -> Array:
+    """Return a policy's probabilities of all actions, (n, actions), in the order of their names.
+
+    target  a function of observations that returns (n, actions); one of observations and actions that returns the
+            probability of each action, (n,), which is asked about one action after the other; or a table
+    """
+    n = len(observations)
+    if callable(target) and wants_actions(target):
+        kind = np.int64 if all(isinstance(one, int) for one in names) else object
+        columns = []
+        for one in names:
+            asked = np.full(n, one, dtype=kind)
+            found = as_floats(f"What the policy {name!r} gives", called(name, target, observations, asked))
+            if found.shape == (n, len(names)):
+                return checked(name, found, n, len(names))
+            if found.shape != (n,):
+                rule = "return a probability for each row, (n,), or one for each action, (n, actions)"
+                raise must(f"The policy {name!r}", rule, Words(f"an array {found.shape}"))
+            columns.append(found)
+        return checked(name, np.column_stack(columns), n, len(names))
+    return checked(name, called(name, log_policy(target), observations, None), n, len(names))
+
+
 def taken_probabilities(target: LogPolicy, observations: Array, actions: Any, rows: Integers) -> Array:
     """Return the target policy's probabilities of the actions taken, (n,); `rows` are the numbers of the rows."""
     n = len(observations)

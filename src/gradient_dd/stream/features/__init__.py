@@ -3,7 +3,7 @@
 from typing import Any
 
 from gradient_dd.errors import must, unknown
-from gradient_dd.stream.features.dense import Columns, Fourier, Own, Polynomial, RadialBasis
+from gradient_dd.stream.features.dense import Columns, Fourier, Own, Polynomial, Quadratic, RadialBasis
 from gradient_dd.stream.features.kind import Features, Rows
 from gradient_dd.stream.features.sparse import OneHot, TileCoder
 from gradient_dd.stream.features.structured import Structured, bounds_of, layout_of
@@ -16,6 +16,7 @@ __all__ = [
     "OneHot",
     "Own",
     "Polynomial",
+    "Quadratic",
     "RadialBasis",
     "Rows",
     "Structured",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 FEATURES: dict[str, type[Features]] = {
-    kind.kind: kind for kind in (TileCoder, Fourier, RadialBasis, Polynomial, OneHot, Columns, Structured)
+    kind.kind: kind for kind in (TileCoder, Fourier, RadialBasis, Polynomial, OneHot, Columns, Quadratic, Structured)
 }
 
 

@@ -144,6 +144,38 @@ class Columns(Features):
         return Rows(None, np.column_stack([X, np.ones(len(X))]) if self.intercept else X)
 
 
+class Quadratic(Features):
+    """A constant, the columns shifted and scaled, their squares and their products: 1, z_i and z_i z_j.
+
+    `Quadratic.fitted(X)` takes mean and spread from data.
+    """
+
+    kind = "quadratic"
+
+    def __init__(self, shift: Any, scale: Any) -> None:
+        self.columns = Columns(shift, scale, intercept=False)
+        self.shift, self.scale = self.columns.shift, self.columns.scale
+        d = len(self.shift)
+        self.n_features = self.nonzeros = 1 + d + d * (d + 1) // 2
+        if self.n_features > MOST:
+            raise must("The number of quadratic features", f"be at most {MOST:,}", self.n_features)
+        self.bound = np.inf
+
+    @classmethod
+    def fitted(cls, observations: Any) -> "Quadratic":
+        """Return the map that gives the columns of these observations mean 0 and spread 1."""
+        columns = Columns.fitted(observations, intercept=False)
+        return cls(columns.shift, columns.scale)
+
+    def rows(self, observations: Any) -> Rows:
+        """Return the features of n observations, dense."""
+        z = self.columns.rows(observations).values
+        first, second = np.triu_indices(z.shape[1])
+        with np.errstate(over="ignore"):
+            products = numbers("Products of scaled observations", z[:, first] * z[:, second])
+        return Rows(None, np.column_stack([np.ones(len(z)), z, products]))
+
+
 class Own(Features):
     """A function of one observation that returns a vector, or an object with `transform` for many.
 

@@ -1,6 +1,7 @@
 """Reads a log of any form as transitions with features: for `evaluate_log`, and for the theory of a log."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -8,20 +9,24 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Words, boolean, must, number, unknown
-from gradient_dd.stream.features import FEATURES, Columns, Features, Own, Rows, from_data
+from gradient_dd.stream.features import FEATURES, Columns, Features, Own, Quadratic, Rows, from_data
+from gradient_dd.stream.log.actions import Actions, find_actions
 from gradient_dd.stream.log.columns import LogColumns, find_columns, missing
 from gradient_dd.stream.log.rows import LogRows, RowReader
 from gradient_dd.stream.log.sources import open_log
 from gradient_dd.stream.policies import LogPolicy, log_policy
 
-PLAIN = ("raw", "standard")
-OTHER_FEATURES = ("one_hot", "columns", "structured")  # the range of the first rows does not define these maps
+PLAIN = ("raw", "standard", "quadratic")
+OTHER_FEATURES = ("one_hot", "columns", "quadratic", "structured")  # a range of the first rows does not define them
 
 
 class LogReader:
     """Reads a log, as often as asked. `last` has what the last pass found, `seconds` how long reading took.
 
     log, columns, discount, target, skip_bad_rows   as `evaluate_log` takes them
+    actions   whether rows have the actions taken and their probabilities, instead of ratios
+    carried   further columns of numbers that go along with the observation, in its place before and after a step: a
+              column "a" after the step is "next_a", if the log has next observations
     """
 
     def __init__(
@@ -31,19 +36,41 @@ class LogReader:
         discount: float | None = None,
         target: Any = None,
         skip_bad_rows: bool = False,
+        actions: bool = False,
+        carried: tuple[str, ...] = (),
     ) -> None:
         self.source = open_log(log)
         self.columns = find_columns(self.source.names, columns)
+        self.carried = carried
+        self.actions = self._find_actions() if actions else None
         self.discount = checked_discount(self.columns, discount)
         self.target = checked_target(self.columns, target, self.source.names)
         self.skip = boolean("'skip_bad_rows'", skip_bad_rows)
         self.seconds, self.last = 0.0, self._new_pass()
 
+    def _find_actions(self) -> Actions:
+        if self.columns.action is None:
+            raise missing("With a target policy, a column of the role 'action'", "action", self.source.names)
+        return find_actions(self.source, self.columns.action)
+
     def _new_pass(self) -> RowReader:
-        return RowReader(self.columns, self.discount, self.target, self.skip)
+        after = tuple(self._name_after(name) for name in self.carried) if self.columns.next else ()
+        before = replace(
+            self.columns, observation=(*self.columns.observation, *self.carried), next=(*self.columns.next, *after)
+        )
+        return RowReader(before, self.discount, self.target, self.skip, self.actions)
+
+    def _name_after(self, name: str) -> str:
+        """Return the column that has after a step what `name` has before the step; a signal is not looked at there."""
+        after = f"next_{name}"
+        if after not in self.source.names and name in self.columns.used:
+            return name
+        if after not in self.source.names:
+            raise missing(f"Where the log has next observations, the column {after!r}", after, self.source.names)
+        return after
 
     def tables(self) -> Iterator[LogRows]:
-        """Yield the transitions of the log once, observations as they are in the log."""
+        """Yield the transitions of the log once, observations as they are in the log, with what they carry."""
         self.last = self._new_pass()
         yield from self.last.read(self._timed(self.source.chunks(self.last.needed, self.columns.episode)))
 
@@ -59,22 +86,27 @@ class LogReader:
     def first_rows(self) -> Array:
         """Return the observations of the first transitions."""
         for table in self.tables():
-            return table.observation
+            return self.observed(table.observation)
         what = f"The log {self.source.name}"
         if self.last.rows == 0:
             raise must(what, "have rows", Words("none"))
         rule = "have a transition: two rows of one episode, or an end"
         raise must(what, rule, Words(f"{self.last.rows} rows without one"))
 
+    def observed(self, wide: Array) -> Array:
+        """Return observations without what they carry."""
+        return wide[:, : wide.shape[1] - len(self.carried)]
+
     def batches(self, features: Features) -> Iterator[tuple[Rows, Rows, LogRows]]:
         """Yield the features of both states, 0 after an end, and the rows they are made of."""
         for table in self.tables():
-            here = features.rows(table.observation)
+            seen, after = self.observed(table.observation), self.observed(table.following)
             ended = (table.discount == 0)[:, None]
-            there = features.rows(np.where(ended, table.observation, table.following))  # any legal observation will do
+            here = features.rows(seen)
+            there = features.rows(np.where(ended, seen, after))  # any legal observation will do
             yield here, Rows(there.indices, np.where(ended, 0.0, there.values)), table
 
-    def feature_map(self, features: Any) -> tuple[Features, str]:
+    def feature_map(self, features: Any, default: str = "standard") -> tuple[Features, str]:
         """Return the feature map that the user asks for, and a sentence about it."""
         first = self.first_rows()
         d = first.shape[1]
@@ -85,7 +117,7 @@ class LogReader:
             own.rows(first[:2])
             return own, f"Features are your own: {own.n_features} of them."
         if features is None:  # one number alone needs a constant
-            features = "raw" if self.columns.are_features and d > 1 else "standard"
+            features = "raw" if self.columns.are_features and d > 1 else default
         kinds = [name for name in FEATURES if name not in OTHER_FEATURES]
         if not isinstance(features, str):
             raise must("'features'", f"be a feature map, a function, or one of {', '.join([*PLAIN, *kinds])}", features)
@@ -95,6 +127,9 @@ class LogReader:
         if features == "standard":
             words = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant."
             return Columns.fitted(first), words
+        if features == "quadratic":
+            scaled = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant"
+            return Quadratic.fitted(first), f"{scaled}, with squares and products."
         if features in kinds:
             low, high = first.min(axis=0), first.max(axis=0)
             high = np.where(high > low, high, low + 1.0)

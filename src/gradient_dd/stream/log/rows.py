@@ -13,6 +13,7 @@ import numpy as np
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
 from gradient_dd.errors import Words, must
 from gradient_dd.stream.log import sources
+from gradient_dd.stream.log.actions import Actions
 from gradient_dd.stream.log.cells import as_actions, as_matrix, as_names, as_numbers
 from gradient_dd.stream.log.columns import LogColumns
 from gradient_dd.stream.log.sources import Chunk
@@ -29,7 +30,11 @@ BOUNDS = {FINITE: (-LARGEST, LARGEST), FLAG: (0, 1), DISCOUNT: (0, 1), RATIO: (0
 
 @dataclass
 class LogRows:
-    """Checked columns of some rows of a log: observations (n, d), everything else (n,)."""
+    """Checked columns of some rows of a log: observations (n, d), everything else (n,).
+
+    action     (n, k) the numbers of the actions taken, (n, 0) unless they are asked for
+    behaviour  (n,) probability of the action taken, NaN where the log does not tell or it is not asked for
+    """
 
     row: Integers
     observation: Array
@@ -39,6 +44,8 @@ class LogRows:
     cut: Booleans
     rho: Array
     episode: Integers
+    action: Array
+    behaviour: Array
 
     def __len__(self) -> int:
         return len(self.row)
@@ -87,12 +94,14 @@ class RowReader:
 
     discount  γ, used where the log has no column of discounts
     target    the policy to evaluate, where the log has no ratios of its own
+    actions   the actions of the log, where rows are to have them instead of ratios
     """
 
     columns: LogColumns
     discount: float
     target: LogPolicy | None
     skip: bool
+    actions: Actions | None = None
     rows: int = 0  # read so far
     skipped: list[tuple[int, str]] = field(default_factory=list)  # the first bad rows, and what was bad
     n_skipped: int = 0
@@ -112,7 +121,8 @@ class RowReader:
     @property
     def needed(self) -> list[str]:
         """The columns to read."""
-        unread = [self.columns.action] if self.target is None else [self.columns.rho, self.columns.target_probability]
+        ratios = [self.columns.rho, self.columns.target_probability]
+        unread = [self.columns.action] if self.target is None and self.actions is None else ratios
         kept = {*self.columns.observation, *self.columns.next, self.columns.reward}
         return [name for name in self.columns.used if name in kept or name not in unread]
 
@@ -132,7 +142,8 @@ class RowReader:
         observation = self._matrix(chunk, columns.observation, np.ones(n, bool))
         reward = self._column(chunk, columns.reward, FINITE)
         ended, cut, discount = self._ends(chunk, n)
-        rho = self._ratios(chunk, observation)
+        rho = np.ones(n) if self.actions else self._ratios(chunk, observation)
+        action, behaviour = self._actions(chunk, n)
         following = observation
         if columns.next:  # where an episode ended, the next observation may be anything
             following = self._matrix(chunk, columns.next, ~ended)
@@ -143,7 +154,7 @@ class RowReader:
         episode = self._episodes(chunk, ended, cut)
         self.rows += n
         self.n_skipped += int(self._bad.sum())
-        found = LogRows(row, observation, following, reward, discount, cut, rho, episode)
+        found = LogRows(row, observation, following, reward, discount, cut, rho, episode, action, behaviour)
         return found.part(~self._bad) if self._bad.any() else found
 
     def _matrix(self, chunk: Chunk, names: tuple[str, ...], needed: Booleans) -> Array:
@@ -221,6 +232,16 @@ class RowReader:
         high = ratio > LARGEST
         self._refuse(below_name, high, "not be so small that the ratio overflows", below)
         return np.where(high, 0.0, ratio)
+
+    def _actions(self, chunk: Chunk, n: int) -> tuple[Array, Array]:
+        """Return the actions taken and their probabilities, where they are asked for."""
+        unknown = np.full(n, np.nan)
+        if self.actions is None:
+            return np.empty((n, 0)), unknown
+        name, below = str(self.columns.action), self.columns.behaviour_probability
+        found = self.actions.numbers(f"Column {name!r}", chunk[name])
+        self._refuse(name, np.asarray(np.isnan(found).any(axis=1)), "have an action", chunk[name])
+        return found, unknown if below is None else self._column(chunk, below, TAKEN)
 
     def _episodes(self, chunk: Chunk, ended: Booleans, cut: Booleans) -> Integers:
         """Return the number of the episode of each row; a name that comes back is refused."""

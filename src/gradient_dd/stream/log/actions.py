@@ -1,0 +1,115 @@
+"""The actions of a log: names of any kind that are numbered, or numbers that are features themselves.
+
+An action with a name has a number: whole numbers from 0 on are their own, any others are numbered in sorted order. The
+features of an action taken are 0s and a 1. Actions that are measured, such as a force, are features as they are:
+1, a and a² of each of their columns.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import LARGEST, Array
+from gradient_dd.errors import Words, must, show
+from gradient_dd.stream.log.cells import as_actions, as_matrix
+from gradient_dd.stream.log.sources import Source
+
+MOST = 1000  # different actions that have names; more numbers than that are measurements
+MOST_BROKEN = 20  # different numbers, not all of them whole, that are still names
+
+
+@dataclass(frozen=True)
+class Actions:
+    """What actions a log has.
+
+    names  of all actions, in the order of the columns of a policy; () where actions are measured
+    width  columns of an action that is measured, else 1
+    """
+
+    names: tuple[Any, ...]
+    width: int = 1
+
+    @property
+    def n_features(self) -> int:
+        """How many features an action has."""
+        return len(self.names) or 1 + 2 * self.width
+
+    @property
+    def named(self) -> bool:
+        """Whether actions have names, so that a policy gives a probability for each."""
+        return bool(self.names)
+
+    @property
+    def counted(self) -> bool:
+        """Whether actions are whole numbers from 0 on."""
+        return self.names == tuple(range(len(self.names)))
+
+    def with_more(self, names: Iterable[Any]) -> "Actions":
+        """Return these actions and others, which a policy knows and the log never takes."""
+        more = [name for name in names if name not in self.names]
+        return replace(self, names=sorted_names({*self.names, *more})) if more else self
+
+    def numbers(self, what: str, values: Any) -> Array:
+        """Return actions as numbers (n, 1), or as they are where they are measured (n, width)."""
+        found = as_actions(np.asarray(values))
+        if not self.named:
+            numbers, _ = as_matrix(what, found, 0, self.width)
+            return np.asarray(np.where(np.abs(numbers) <= LARGEST, numbers, np.nan))
+        if found.ndim != 1:
+            raise must(what, "have one action in each row", Words(f"an array {found.shape}"))
+        place = {name: k for k, name in enumerate(self.names)}
+        seen, where = np.unique(found, return_inverse=True) if found.dtype.kind in "iufU" else distinct(found)
+        return np.array([place.get(plain(one), np.nan) for one in seen], float)[where][:, None]
+
+    def features(self, numbers: Array) -> Array:
+        """Return the features of actions taken, (n, n_features)."""
+        if not self.named:
+            return np.column_stack([np.ones(len(numbers)), numbers, numbers**2])
+        return np.eye(len(self.names))[numbers[:, 0].astype(np.int64)]
+
+
+def plain(name: Any) -> Any:
+    """Return a name as plain Python."""
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def distinct(cells: Any) -> tuple[list[Any], Any]:
+    """Return the different cells of a column of objects, and which of them each cell is."""
+    place: dict[Any, int] = {}
+    where = np.array([place.setdefault(plain(cell), len(place)) for cell in cells], np.int64)
+    return list(place), where
+
+
+def sorted_names(names: set[Any]) -> tuple[Any, ...]:
+    """Return names in order; whole numbers from 0 on are all that lie between them too."""
+    whole = all(isinstance(name, int) and not isinstance(name, bool) for name in names)
+    if whole and names and min(names) >= 0 and max(names) < MOST:
+        return tuple(range(max(names) + 1))
+    return tuple(sorted(names, key=lambda name: (isinstance(name, str), name)))
+
+
+def find_actions(source: Source, column: str) -> Actions:
+    """Return the actions that a log has, from its column of actions alone."""
+    seen: set[Any] = set()
+    for chunk in source.chunks([column], None):
+        values = chunk[column]
+        if not len(values):
+            continue
+        if values.ndim > 1 or isinstance(values[0], list | tuple | np.ndarray):
+            return Actions((), as_matrix(column, values, 0, None)[0].shape[1])
+        cells = as_actions(values)
+        found = np.unique(cells).tolist() if cells.dtype.kind in "iufU" else distinct(cells)[0]
+        seen |= {name for name in found if name is not None and name == name}
+        if len(seen) > MOST:
+            break
+    if any(not isinstance(name, str | int | float) for name in seen):
+        raise must(f"Column {column!r}", "have numbers or names of actions", show(next(iter(seen))))
+    words = any(isinstance(name, str) for name in seen)
+    if words and len(seen) > MOST:
+        raise must("The number of different actions", f"be at most {MOST:,}", Words(f"more in column {column!r}"))
+    broken = not words and any(name != int(name) for name in seen)
+    if len(seen) > MOST or (broken and len(seen) > MOST_BROKEN):
+        return Actions((), 1)
+    return Actions(sorted_names({int(one) if isinstance(one, float) and not broken else one for one in seen}))
