@@ -72,18 +72,31 @@ def averaged_matrix(task: Task, kappa_alpha: float) -> Array:
 
     The changes Δ must settle, as they do wherever κα‖x‖² < 1.
     """
-    kappa_alpha = number("'kappa_alpha'", "be a number that is zero or more", kappa_alpha, low=0.0)
-    V, X = moves_by_next_state(task), task.features
-    n, p = X.shape
-    group, _, after = groups(task, "trajectory")
-    flow = (after @ np.eye(n)[group]).T  # (n, n) from each state to the next
-    again = kappa_alpha * np.einsum("st,si,sj->tisj", flow, X, X).reshape(n * p, n * p)
-    if np.abs(np.linalg.eigvals(again)).max() >= 1:
-        largest = float((X**2).sum(axis=1).max())
-        rule = f"be so small that the changes of w settle, as they do below {1 / largest:.4g}"
-        raise must("'kappa_alpha'", rule, kappa_alpha)
-    settled = np.linalg.solve(np.eye(n * p) + again, V.reshape(n * p, p))
-    return settled.reshape(n, p, p).sum(axis=0).T
+    return AveragedFlow(task).matrix(kappa_alpha)
+
+
+class AveragedFlow:
+    """`averaged_matrix` of one task at several κα. Of V_s only x·V_s matters: n unknown rows, not n matrices."""
+
+    def __init__(self, task: Task) -> None:
+        X, n = task.features, task.n_states
+        group, _, after = groups(task, "trajectory")
+        flow = (after @ np.eye(n)[group]).T  # (n, n) from each state to the next
+        V = moves_by_next_state(task)
+        self.X, self.plain, self.overlap = X, V.sum(axis=0), flow.T * (X @ X.T)
+        self.moved = np.einsum("si,sij->sj", X, V)
+        self.radius = float(np.abs(np.linalg.eigvals(self.overlap)).max())
+
+    def matrix(self, kappa_alpha: float) -> Array:
+        """Return A_eff (p, p)."""
+        kappa_alpha = number("'kappa_alpha'", "be a number that is zero or more", kappa_alpha, low=0.0)
+        again = kappa_alpha * self.overlap
+        if kappa_alpha * self.radius >= 1:
+            largest = float((self.X**2).sum(axis=1).max())
+            rule = f"be so small that the changes of w settle, as they do below {1 / largest:.4g}"
+            raise must("'kappa_alpha'", rule, kappa_alpha)
+        settled = np.linalg.solve(np.eye(len(again)) + again, self.moved)  # (n, p): x·V_s
+        return np.asarray((self.plain - kappa_alpha * self.X.T @ settled).T)
 
 
 def moves_by_next_state(task: Task) -> Array:
