@@ -18,6 +18,11 @@ def test_an_edge_of_the_grid_is_marked():
     assert edges(settings[4], settings) == [("highest", "alpha", [0.1, 0.2, 0.3]), ("lowest", "zeta", [1.0, 4.0])]
 
 
+def test_the_largest_legal_value_is_no_edge():
+    settings = list(grid("gtd2_to_td", alpha=0.1, c=(0.5, 0.75, 1.0)).settings())
+    assert [edge(one, settings) for one in settings] == ["lowest c", "", ""]
+
+
 @pytest.mark.parametrize(
     ("end", "values", "beyond"),
     [

@@ -149,11 +149,15 @@ def edge(best: Setting, among: Iterable[Setting]) -> str:
 
 
 def edges(best: Setting, among: Iterable[Setting]) -> list[tuple[str, str, list[float]]]:
-    """Return ("lowest" or "highest", parameter, its values in order) for each parameter whose best value is an end."""
+    """Return ("lowest" or "highest", parameter, its values in order) for each parameter whose best value is an end.
+
+    The largest legal value is no end: there is nothing beyond it.
+    """
     found, others = [], list(among)
+    legal = {parameter.name: parameter.high for parameter in best.rule.parameters}
     for name, value in best.values.items():
         values = sorted({setting.values[name] for setting in others})
-        if len(values) > 1 and value in (values[0], values[-1]):
+        if len(values) > 1 and value in (values[0], values[-1]) and value != legal.get(name):
             found.append(("highest" if value == values[-1] else "lowest", name, values))
     return found
 
