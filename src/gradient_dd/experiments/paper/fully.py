@@ -1,9 +1,10 @@
 """Tuned fully: every learner chooses among as many settings over all parameters it has, and none of them at an edge.
 
 The other ways of tuning give Gradient-DD a step size, or a step size and κ; but ζ is what it needs on one task and κ on
-another. Here it has α × ζ × κ, and every rival the same number of settings: TDRC α × ζ × reg, gtd2_to_td α × ζ × c, GTD2, TDC
-and HTD α × ζ more finely, TD α alone. Ranges were placed by a first look at two runs of another seed. On-policy HTD is TD
-and ζ of HTD-DD makes no difference; along trajectories of a table HTD-DD is TD too. Those that are TD are left out.
+another. Here it has α × ζ × κ, and every rival the same number of settings: TDRC α × ζ × reg, gtd2_to_td α × ζ × c,
+GTD2, TDC and HTD α × ζ more finely, TD α alone. Ranges were placed by a first look at two runs of another seed.
+On-policy HTD is TD and ζ of HTD-DD makes no difference; along trajectories of a table HTD-DD is TD too. Those that are
+TD are left out.
 """
 
 from dataclasses import dataclass, replace
