@@ -42,17 +42,19 @@ class Ranges:
         quick, slow = (powers(2.0, *ends, 10) for ends in (self.quick, self.slow))
         finely, fine = powers(2.0, *self.slow, 20), powers(2.0, *self.quick, 20)
         zetas, some = powers(4.0, *self.zeta, 12), powers(4.0, *self.zeta, 6)
-        both = {"zeta": self.zetas, "kappa": self.kappas}
         grids = [
             grid("td", alpha=powers(2.0, *self.quick, SETTINGS)),
             grid("tdrc", alpha=quick, zeta=some, reg=powers(4.0, *self.reg, 4)),
             grid("tdc", alpha=finely, zeta=zetas),
             *(grid("gtd2", mode, alpha=finely, zeta=zetas) for mode in modes),
             *(grid("gtd2_to_td", mode, alpha=slow, zeta=some, c=SHARES) for mode in modes),
-            *(grid("gradient_dd", mode, alpha=slow, **both) for mode in modes),
+            *(grid("gradient_dd", mode, alpha=slow, zeta=self.zetas, kappa=self.kappas) for mode in modes),
         ]
         if off_policy:
-            grids += [grid("htd", alpha=fine, zeta=zetas), grid("htd_dd", alpha=quick, **both)]
+            grids += [
+                grid("htd", alpha=fine, zeta=zetas),
+                grid("htd_dd", alpha=quick, zeta=self.zetas, kappa=self.kappas),
+            ]
         elif with_htd_dd:
             grids.append(grid("htd_dd", alpha=fine, kappa=powers(4.0, -5, 3, 12)))
         return tuple(grids)
