@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gradient_dd.networks.learner import NetworkLearner
     from gradient_dd.networks.network import Network
     from gradient_dd.stream import Learner, features
+    from gradient_dd.stream.auto import AutoLearner
     from gradient_dd.stream.lanes import StreamLanes
     from gradient_dd.stream.shadows import ShadowLearner
     from gradient_dd.studies.results import Results
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 _HOME = {  # the module of each public name; a module that is itself public stands for all of it
     "LEARNERS": "learners",
     "TASKS": "tasks",
+    "AutoLearner": "stream.auto",
     "BadRequestError": "errors",
     "DivergedError": "errors",
     "GradientDDError": "errors",
@@ -61,6 +63,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
 __all__ = [
     "LEARNERS",
     "TASKS",
+    "AutoLearner",
     "BadRequestError",
     "DivergedError",
     "GradientDDError",

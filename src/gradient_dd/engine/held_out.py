@@ -7,20 +7,24 @@ transition, the running mean
     G_k = E[ρ δ_k x]
 
 is the expected update of TD at a_k, on data that a_k was not made from. It is zero at the TD fixed point, and affine in
-a_k. So for every weighted mean Σ c_k a_k, Σ c_k = 1, it is Σ c_k G_k, and the squared length of that is a quadratic form,
+a_k. So for every weighted mean Σ c_k a_k, Σ c_k = 1, it is Σ c_k G_k, and its squared length is a quadratic form,
 
     cᵀ M c,   M_kl = Σ_i G_ki G_li / C_i,   C = E[x²],
 
 to which the noise of G adds N = M + (4/t) S, S_kl = E[ρ² δ_k δ_l Σ_i x_i²/C_i]. The weights that are read out are those
 whose c makes N, with a ridge on its diagonal, least.
 
-Averages and means cost O(non-zeros) a step. With weights s for w_s the average is a = w − u / (t(t + 1)/2), where u sums
-the changes of w, each times the weights before it. With weights s(s + 1)(s + 2), a mean is a sum over the sum of those.
+Averages and means cost O(non-zeros) a step. With weights s for w_s the average is a = w − u / (t(t + 1)/2), where u is
+the sum of all changes of w, each times the weights before it. A mean with weights s(s + 1)(s + 2) is a sum over theirs.
 
-These functions are plain Python, one number at a time; `kernels/held_out.py` compiles the same ones, with the same bits.
+The functions are plain Python, one number at a time; `kernels/held_out.py` compiles the same ones, with the same bits.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
+
+from gradient_dd.arrays import Array
 
 # Multiples of the unit of step sizes: of TD, of GTD2, and a first rung that stands still.
 MULTIPLES = np.array([0.0, 1.0, 0.2, 0.04, 3.0, 0.6, 0.12])
@@ -28,6 +32,7 @@ STILL, FIRST_GTD2, RUNGS = 0, 4, len(MULTIPLES)
 UNIT = 0.3  # of step sizes, over the mean of max(1, ρ) ‖x‖², where no alpha is given
 ZETA = 0.25  # ratio of the two step sizes of GTD2, which stands a larger step than TD and then wants a slow η
 NOISE = 4.0  # over t: weight of the noise of G
+PRIOR = 0.0  # over t: weight of the squared distance of values from those of the rung that stands still
 RIDGE = 0.1  # share of the diagonal of N that is added to it
 WORSE = 16.0  # a rung whose N_kk is so many times the best one's starts again from the best
 BLOCK = 50  # steps between two readings at least, once as many have been made
@@ -43,10 +48,51 @@ C = G + RUNGS
 COLUMNS = C + 1
 
 # Places of the numbers that change: steps since the last reset and in all, sums of max(1, ρ) ‖x‖² and of non-zeros, the
-# age of the next reading; of the present window its steps and its sum of errors²; the usual error² of a window, how many
-# windows it is made from, whether the last one was high; resets; and the held-out error of what is read out.
+# age of the next reading; of the present window its steps and sum of errors²; the usual error² of a window, from how
+# many windows, and whether the last one was high; resets; and the held-out error of what is read out.
 AGE, STEPS, NORMS, NONZEROS, NEXT, SEEN, ERRORS, USUAL, WINDOWS, HIGH, RESETS, RESIDUAL = range(12)
 NUMBERS = 12
+
+
+class HeldOut(NamedTuple):
+    """All that an `AutoLearner` knows. Changed in place.
+
+    memory  (p, COLUMNS) of every feature w, u, η of GTD2, sums of ρ δ x and of x², with columns for every rung
+    numbers  (NUMBERS,)   shares, penalties  (rungs,)   noise  (rungs, rungs) the sum that S is a mean of, lower half
+    """
+
+    memory: Array
+    numbers: Array
+    shares: Array
+    penalties: Array
+    noise: Array
+
+    @classmethod
+    def begin(cls, w: Array) -> "HeldOut":
+        """Return what a learner knows that begins at weights (p,)."""
+        memory, numbers, shares = np.zeros((len(w), COLUMNS)), np.zeros(NUMBERS), np.zeros(RUNGS)
+        memory[:, W : W + RUNGS] = w[:, None]
+        numbers[NEXT] = shares[STILL] = 1.0
+        return cls(memory, numbers, shares, np.ones(RUNGS), np.zeros((RUNGS, RUNGS)))
+
+    def read_out(self, where: Any = slice(None)) -> Array:
+        """Return the weights at these features, or at all: the averages of the rungs, each with its share."""
+        age, memory = self.numbers[AGE], self.memory[where]
+        averages = memory[:, W : W + RUNGS] - memory[:, U : U + RUNGS] / max(1.0, age * (age + 1.0) / 2.0)
+        used = self.shares != 0.0
+        return np.asarray(averages[:, used] @ self.shares[used])
+
+    def advance(self, alpha: float, x: Any, x_next: Any, columns: tuple[Array, ...], deltas: Array) -> int:
+        """Make a compiled step for every row; return how many were made, as `run` does."""
+        from gradient_dd.engine.kernels.held_out import run as run_compiled
+
+        return int(run_compiled(tuple(self), alpha, kernel_rows(x), kernel_rows(x_next), columns, deltas))
+
+
+def kernel_rows(rows: Any) -> tuple[Any, ...]:
+    """Return begin, width, indices and values of rows in the order of `FeatureRows`, as `run` takes them."""
+    begin, width, indices, values, _ = rows
+    return begin, int(width), indices.astype(np.int64, copy=False), values
 
 
 def run(state, alpha, x, x_next, columns, deltas):
@@ -94,31 +140,34 @@ def products(memory, row, made, count):
 
 def step(state, alpha, row, next_row, reward, discount, rho, here, there):
     """Make a step of all rungs; return the TD error of what is read out, or one beyond FAR if nothing was changed."""
-    memory, numbers, shares, penalties, noise = state
+    memory, numbers, shares, _, noise = state
     products(memory, row, here, G)
     products(memory, next_row, there, U + RUNGS)
     age = numbers[AGE] + 1.0
     before = age * (age - 1.0) / 2.0  # the sum of the weights 1, 2, … of the averages so far
     wide = 1.0 / before if before > 0.0 else 0.0
-    for k in range(RUNGS):  # from here on: `there` has δ of w, and `here` δ of a
+    for k in range(RUNGS):  # from here on: `there` has δ of w, and `here` δ of a and then x·a
         there[k] = reward + discount * there[k] - here[k]
+        value = here[k] - wide * here[U + k]
         here[k] = there[k] - wide * (discount * there[U + k] - here[U + k])
+        here[U + k] = value
     if not abs(here[STILL]) <= FAR:
         return np.inf
     delta = 0.0
     for k in range(RUNGS):
         if not (abs(there[k]) <= FAR and abs(here[k]) <= FAR):
             restart(state, k, STILL)
-            there[k], here[k] = there[STILL], here[STILL]
+            there[k], here[k], here[U + k] = there[STILL], here[STILL], here[U + STILL]
         delta += shares[k] * here[k]
     indices, values, begin, end = row
-    norm = 0.0
+    norm, count = 0.0, 0
     for j in range(begin, end):
         norm += values[j] * values[j]
+        count += values[j] != 0.0
     numbers[AGE] = age
     numbers[STEPS] += 1.0
     numbers[NORMS] += max(1.0, rho) * norm
-    numbers[NONZEROS] += end - begin
+    numbers[NONZEROS] += count
     unit = alpha
     if alpha == 0.0 and numbers[NORMS] > 0.0:
         unit = UNIT * numbers[STEPS] / numbers[NORMS]
@@ -148,10 +197,11 @@ def step(state, alpha, row, next_row, reward, discount, rho, here, there):
             by = -discount * value * there[U + k]
             memory[i, W + k] += by
             memory[i, U + k] += before * by
-    spread *= weight * (weight * (age + 3.0) / 4.0) * rho * rho
+    spread *= NOISE * weight * (weight * (age + 3.0) / 4.0) * rho * rho
     for k in range(RUNGS):
+        away = PRIOR * weight * (here[U + k] - here[U + STILL])
         for m in range(k + 1):
-            noise[k, m] += spread * here[k] * here[m]
+            noise[k, m] += spread * here[k] * here[m] + away * (here[U + m] - here[U + STILL])
     return delta
 
 
@@ -160,7 +210,7 @@ def read(state, form):
     memory, numbers, shares, penalties, noise = state
     age = numbers[AGE]
     total = age * (age + 1.0) * (age + 2.0) * (age + 3.0) / 4.0
-    measure(memory, noise, NOISE / age, total, form)
+    measure(memory, noise, 1.0 / age, total, form)
     best, least = STILL, penalties[STILL] * form[STILL, STILL]
     for k in range(RUNGS):
         if penalties[k] * form[k, k] < least:
@@ -251,7 +301,7 @@ def restart(state, k, source):
 
 def watch(state, error):
     """Note the error of what is read out; forget what was measured where it has jumped in two windows in a row."""
-    memory, numbers, shares, penalties, noise = state
+    numbers = state[1]
     numbers[SEEN] += 1.0
     numbers[ERRORS] += error * error
     if numbers[SEEN] < WINDOW:
@@ -270,7 +320,7 @@ def watch(state, error):
 
 def forget(state):
     """Forget all means and averages: every rung goes on from its present weights."""
-    memory, numbers, shares, penalties, noise = state
+    memory, numbers, _, penalties, noise = state
     memory[:, U:ETA] = 0.0
     memory[:, G:] = 0.0
     noise[:] = 0.0

@@ -131,32 +131,38 @@ def advance(setting: Setting, state: StreamState, data: FlatTransitions, factor:
     return int(kernel(tuple(state), constants_of(setting), tuple(data.x), tuple(data.x_next), columns, first))
 
 
+def quick_row(x: Any, p: int) -> tuple[Any, ...] | None:
+    """Return a feature vector as the only row, in a plain tuple; None unless it is sound and of plain arrays."""
+    from gradient_dd.engine.kernels.row_checks import row_is_sound
+
+    indices, values = x if type(x) is tuple and len(x) == 2 else (NO_INDICES, x)
+    for array, kind in ((indices, INDEX), (values, NUMBER)):
+        if type(array) is not np.ndarray or array.dtype != kind or array.ndim != 1 or not array.flags.c_contiguous:
+            return None
+    if values.size != (p if indices is NO_INDICES else indices.size):
+        return None
+    if not row_is_sound(indices, values, p):
+        order = np.argsort(indices)
+        if not order.size or not row_is_sound(indices[order], values[order], p):
+            return None
+        indices, values = indices[order], values[order]
+    return NO_INDICES, values.size, indices, values, np.inf
+
+
 class QuickStep:
     """The compiled step of one setting for a single transition. It takes plain arrays only."""
 
     def __init__(self, setting: Setting, p: int) -> None:
-        from gradient_dd.engine.kernels.row_checks import row_is_sound
         from gradient_dd.engine.kernels.stream import stream_kernel
 
-        self.p, self.row_is_sound, self.constants = p, row_is_sound, constants_of(setting)
+        self.p, self.constants = p, constants_of(setting)
         self.dense, self.sparse = (stream_kernel(setting.rule, layout) for layout in ("dense", "pairs"))
         self.scale, self.reward, self.discount, self.rho, self.factor, self.delta = np.empty((6, 1))
         self.columns = self.reward, self.discount, self.rho, self.factor
 
     def row(self, x: Any) -> tuple[Any, ...] | None:
         """Return a feature vector as the only row, in a plain tuple; None unless it is sound and of plain arrays."""
-        indices, values = x if type(x) is tuple and len(x) == 2 else (NO_INDICES, x)
-        for array, kind in ((indices, INDEX), (values, NUMBER)):
-            if type(array) is not np.ndarray or array.dtype != kind or array.ndim != 1 or not array.flags.c_contiguous:
-                return None
-        if values.size != (self.p if indices is NO_INDICES else indices.size):
-            return None
-        if not self.row_is_sound(indices, values, self.p):
-            order = np.argsort(indices)
-            if not order.size or not self.row_is_sound(indices[order], values[order], self.p):
-                return None
-            indices, values = indices[order], values[order]
-        return NO_INDICES, values.size, indices, values, np.inf
+        return quick_row(x, self.p)
 
     def step(
         self, memory: Array, previous: Integers, x: tuple[Any, ...], x_next: tuple[Any, ...], numbers: tuple[float, ...]

@@ -10,13 +10,12 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
-from gradient_dd.arrays import Array, Integers, check_memory, dimensions, numbers, sparse_numbers
+from gradient_dd.arrays import Array, Integers, check_memory
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, Before, Metric
 from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
 from gradient_dd.engine.stream import NO_INDICES, FlatTransitions, QuickStep, StreamState, advance, blank_memory
-from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
+from gradient_dd.errors import DivergedError, boolean, number, show, whole_number
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map
 from gradient_dd.stream.learner_file import SavedLearner, read_learner
@@ -27,9 +26,9 @@ from gradient_dd.stream.transitions import (
     checked_features,
     checked_probabilities,
     checked_probability_columns,
-    checked_rows,
     coming_factors,
     flat_transitions,
+    predicted,
     start_weights,
 )
 
@@ -129,21 +128,7 @@ class Learner:
 
     def predict(self, x: Any) -> Any:
         """Return x·w: a number for one feature vector, (n,) for n rows, in any form that `update_many` takes."""
-        p = self.n_features
-        if isinstance(x, tuple) and len(x) == 2 and dimensions(x[1]) == 2:
-            x = checked_rows("X", x, p).matrix(p)
-        if isinstance(x, tuple):
-            where, given = checked_features("x", x, p)
-            weights = self._w[where]
-        else:
-            given, weights = sparse_numbers("'X'", x) if sp.issparse(x) else numbers("'X'", x), self._w
-            if given.ndim not in (1, 2) or given.shape[-1] != p:
-                raise must("The shape of 'X'", f"be ({p},) or (n, {p})", given.shape)
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = given @ weights
-        if not np.isfinite(values).all():
-            raise must("The predictions for 'X'", "be finite", values[~np.isfinite(values)][0])
-        return float(values) if np.ndim(values) == 0 else values
+        return predicted(x, self.n_features, self._w.__getitem__)
 
     def update(
         self,

@@ -7,12 +7,23 @@ One compiled pass says whether a batch is in order, which is the common case. On
 for the first row that is wrong, and say what is wrong with it.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import Array, Booleans, Integers, as_floats, check_memory, is_masked, numbers, sparse_numbers
+from gradient_dd.arrays import (
+    Array,
+    Booleans,
+    Integers,
+    as_floats,
+    check_memory,
+    dimensions,
+    is_masked,
+    numbers,
+    sparse_numbers,
+)
 from gradient_dd.engine.schedules import Schedule
 from gradient_dd.engine.stream import (
     INDEX,
@@ -25,6 +36,7 @@ from gradient_dd.engine.stream import (
     largest_value,
     pairs_order,
     plain,
+    quick_row,
 )
 from gradient_dd.errors import BadRequestError, Words, must, number
 from gradient_dd.learners import Rule
@@ -56,6 +68,16 @@ def checked_features(name: str, x: Any, p: int) -> FeatureVector:
     return FeatureVector(slice(None), values)
 
 
+def single_row(name: str, x: Any, p: int) -> tuple[Any, ...]:
+    """Return a feature vector as the only row, in the order of `FeatureRows`, or raise."""
+    quick = quick_row(x, p)
+    if quick is not None:
+        return quick
+    where, values = checked_features(name, x, p)
+    indices = NO_INDICES if isinstance(where, slice) else where.astype(INDEX)
+    return NO_INDICES, values.size, indices, plain(values), np.inf
+
+
 def checked_pair(name: str, x: tuple[Any, ...], p: int) -> FeatureVector:
     """Return sparse features whose indices are whole numbers below p, each once, in order; or raise."""
     where, values = pair_of(name, x)
@@ -82,6 +104,23 @@ def pair_of(name: str, x: tuple[Any, ...]) -> tuple[Any, Array]:
         return np.asarray(x[0]), values
     except (OverflowError, TypeError, ValueError):  # ragged
         return np.empty(0, object), values
+
+
+def predicted(x: Any, p: int, weights_at: Callable[[Any], Array]) -> Any:
+    """Return x·w: a number for one feature vector, (n,) for n rows; `weights_at` returns w at some places."""
+    if isinstance(x, tuple) and len(x) == 2 and dimensions(x[1]) == 2:
+        x = checked_rows("X", x, p).matrix(p)
+    if isinstance(x, tuple):
+        where, given = checked_features("x", x, p)
+    else:
+        where, given = slice(None), sparse_numbers("'X'", x) if sp.issparse(x) else numbers("'X'", x)
+        if given.ndim not in (1, 2) or given.shape[-1] != p:
+            raise must("The shape of 'X'", f"be ({p},) or (n, {p})", given.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = given @ weights_at(where)
+    if not np.isfinite(values).all():
+        raise must("The predictions for 'X'", "be finite", values[~np.isfinite(values)][0])
+    return float(values) if np.ndim(values) == 0 else values
 
 
 def start_weights(initial_w: Any, p: int) -> Array:
