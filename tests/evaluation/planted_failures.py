@@ -193,6 +193,13 @@ def unnamed_columns(seed: int) -> dict[str, Array]:
     return {names[name]: column for name, column in log.items()} | {"basket": log["interest"] ** 2}
 
 
+def visited(seed: int) -> dict[str, Array]:
+    """A log of visits of states 0 to 4, of which state 9 is asked for."""
+    rng = np.random.default_rng(seed)
+    state = rng.integers(0, 5, size=ROWS).astype(float)
+    return {"observation": state, "reward": state, "terminated": np.arange(ROWS) % 5 == 4}
+
+
 class Failure(NamedTuple):
     """A planted failure: the log of a seed, the findings that must notice it, and the options of the evaluation."""
 
@@ -223,6 +230,9 @@ PLANTED = {
     "a step size that is too large": Failure(td_diverging, ("divergence",), {"learner": "td", "alpha": 1.0}),
     "a step size that is too small": Failure(one_step_size, ("far_from_lstd",), {"learner": "td", "alpha": 1e-6}),
     "rewards that are noise": Failure(noise, ("interval", "held_out_error")),
+    "a state without data": Failure(
+        visited, ("unseen_states",), {"discount": 0.9, "features": "table", "at": [[1.0], [9.0]]}
+    ),
     "a column that nothing uses": Failure(unnamed_columns, ("unused_columns",), {"discount": 0.9}),
 }
 NOT_PLANTED = {  # findings without a planted failure, and why

@@ -163,7 +163,7 @@ BAD = [
     (FRAME, {"discount": None}, "'discount' must be given where the log has no column of discounts. Got none."),
     (FRAME, {"target": [[1.0]]}, "With a target policy, a column of the role 'action' must be in the log. Got none"),
     (FRAME, {"features": "tile"}, "Unknown features 'tile'. Did you mean 'tiles'?"),
-    (FRAME, {"features": 3}, "'features' must be a feature map, a function, or one of raw, standard, tiles,"),
+    (FRAME, {"features": 3}, "'features' must be a feature map, a function, or one of raw, standard, table,"),
     (ACTED, {"target": lambda x, a: x["position"]}, "The policy 'target' must run on a batch of observations. Got Ind"),
     (ACTED, {"target": lambda x, a: x[:, 0] - 1}, "What the target policy gives for row 0 must be a probability."),
     (ACTED, {"target": lambda x: 3 * np.ones((len(x), 2))}, "The probabilities that 'target' gives must be zero or"),

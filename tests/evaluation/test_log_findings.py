@@ -58,6 +58,12 @@ def test_unused_columns():
     assert found("unused_columns", log_facts()) == []
 
 
+def test_unseen_states():
+    sentence = "2 of the 1,500 states asked for have no data nearby: their intervals are as wide as the rewards allow."
+    assert found("unseen_states", log_facts()._replace(asked=1500, unseen=2)) == [("with care", sentence)]
+    assert found("unseen_states", log_facts()._replace(asked=1500)) == []
+
+
 def test_the_verdict_is_the_word_of_the_gravest_finding():
     fine, care, bad = (Finding(level, level, f"{level}.") for level in LEVELS)
     assert verdict_of([]) == ("trust", ())

@@ -1,6 +1,9 @@
 """Ways into an evaluation: one-step logs, hints, and what the command shows."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -46,3 +49,75 @@ def test_the_table_of_candidates_always_has_lstd(tmp_path):
         CliRunner().invoke(cli, ["evaluate", str(log), "--discount", "0.9", "--learner", "td", "--passes", "1"]).output
     )
     assert "lstd(ridge=" in shown
+
+
+def shop(n=900):
+    """Return a log of visits whose states are texts: home, cart, pay; the last one pays 1."""
+    place = np.arange(n) % 3
+    noise = 0.01 * np.random.default_rng(0).standard_normal(n)
+    return {"obs": np.array(["home", "cart", "pay"])[place], "reward": (place == 2) + noise, "done": place == 2}
+
+
+def test_texts_are_states():
+    found = gdd.evaluate_log(shop(), discount=0.9, at="all", **QUICK)
+    assert [one["observation"] for one in found.asked()] == [["home"], ["cart"], ["pay"]]
+    assert found.values == pytest.approx([0.81, 0.9, 1.0], abs=0.01)
+    assert found.predict(["pay", "home"]) == pytest.approx([1.0, 0.81], abs=0.01)
+    assert np.isnan(found.predict(["nowhere"])[0])
+    assert "Features: one for each of the 3 distinct states; text is taken as categories." in found.stated
+
+
+def test_texts_and_numbers_side_by_side():
+    log = shop() | {"price": np.random.default_rng(1).standard_normal(900)}
+    named = {"columns": {"observation": ["obs", "price"]}, "discount": 0.9}
+    found = gdd.evaluate_log(log, at=[["home", 0.0], ["pay", 2.0]], **named, **QUICK)
+    assert found.features.n_features == 5  # three places, the price, and a constant
+    assert found.values == pytest.approx([0.81, 1.0], abs=0.02)
+
+
+def test_a_target_gets_the_texts():
+    def target(seen, action):
+        assert set(seen[:, 0]) == {"home", "cart", "pay"}
+        return np.ones(len(action))
+
+    log = shop() | {"action": np.zeros(900), "propensity": np.ones(900)}
+    assert gdd.evaluate_log(log, discount=0.9, target=target, **QUICK).start_value == pytest.approx(0.81, abs=0.01)
+    with pytest.raises(BadRequestError, match=r"be whole numbers, one for each state. Got texts"):
+        gdd.evaluate_log(log, discount=0.9, target=np.ones((3, 1)), **QUICK)
+
+
+def test_a_typing_error_in_a_column_of_numbers_is_no_category():
+    log = {"obs": ["1.5", "2.5", "x", "3.5"] * 5, "reward": np.ones(20), "done": np.arange(20) % 4 == 3}
+    with pytest.raises(BadRequestError, match=r"Column 'obs' in row 2 must be a number. Got 'x'"):
+        gdd.evaluate_log(log, discount=0.9, **QUICK)
+
+
+def test_states_are_asked_for_on_the_command_line(tmp_path):
+    pd.DataFrame(shop()).to_csv(tmp_path / "log.csv", index=False)
+    words = ["evaluate", str(tmp_path / "log.csv"), "--discount", "0.9", "--learner", "lstd", "--passes", "1"]
+    shown = CliRunner().invoke(cli, [*words, "--at", "pay", "--at", "moon"]).output
+    assert [line.split()[:2] for line in shown.splitlines() if line.strip().startswith(("pay", "moon"))] == [
+        ["pay", "1"],
+        ["moon", "-"],
+    ]
+    facts = json.loads(CliRunner().invoke(cli, [*words, "--values", "--json"]).stdout)
+    assert [one["observation"] for one in facts["values"]] == [["home"], ["cart"], ["pay"]]
+    assert CliRunner().invoke(cli, [*words, "--values", "--at", "pay"]).exception is not None
+
+
+@pytest.mark.parametrize(("word", "count"), [("raw", 4), ("standard", 5)])
+def test_an_environment_takes_the_words_of_a_log(word, count):
+    def even(seen):
+        return np.full((len(seen), 2), 0.5)
+
+    found = gdd.evaluate("CartPole-v1", target=even, features=word, steps=1000, discount=0.9, learner="lstd")
+    assert found.features.n_features == count
+    with pytest.raises(BadRequestError, match=r"have whole numbers as observations for features='table'. Got Box"):
+        gdd.evaluate("CartPole-v1", target=even, features="table", steps=1000)
+    with pytest.raises(BadRequestError, match=r"Unknown features 'tile'. Did you mean 'tiles'"):
+        gdd.evaluate("CartPole-v1", target=even, features="tile", steps=1000)
+
+
+def test_a_table_of_an_environment_of_numbered_states():
+    found = gdd.evaluate("FrozenLake-v1", target=np.full((16, 4), 0.25), features="table", steps=500, learner="lstd")
+    assert found.features.n_features == 16

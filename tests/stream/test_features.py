@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from gradient_dd import BadRequestError, Learner
 from gradient_dd.stream.features import (
     FEATURES,
+    Categories,
     Columns,
     Fourier,
     OneHot,
     Own,
     Polynomial,
     RadialBasis,
+    Table,
     TileCoder,
     features_of_space,
     from_data,
@@ -196,7 +198,9 @@ def test_a_bad_request_gets_one_sentence(make, sentence):
 
 
 def test_every_kind_is_listed():
-    assert {features.kind for features in MAPS.values()} | {"one_hot", "structured"} == set(FEATURES)
+    assert {features.kind for features in MAPS.values()} | {"one_hot", "structured", "table", "categories"} == set(
+        FEATURES
+    )
 
 
 @pytest.mark.parametrize(
@@ -260,3 +264,33 @@ def test_observations_without_their_parts_are_refused():
         features({"who": [0, 0]})
     with pytest.raises(BadRequestError, match="must be a dictionary with"):
         features.rows({"who": np.zeros((3, 2))})
+
+
+def test_tables_and_categories_are_plain_data():
+    table = Table([[1.0, 2.0], [3.0, 4.0]])
+    mixed = Categories([["a", "b"], None], Columns.fitted(np.eye(3)), spread=True)
+    for one, observations in ((table, [[3.0, 4.0], [9.0, 9.0]]), (mixed, [["b", 1.5], ["a", 0.0]])):
+        again = from_data(json.loads(json.dumps(one.as_data())))
+        for part, same in zip(one.rows(observations), again.rows(observations), strict=True):
+            assert np.array_equal(part, same)
+    indices, values = table.rows([[3.0, 4.0], [9.0, 9.0]])
+    assert (indices.tolist(), values.tolist()) == ([[1], [0]], [[1.0], [0.0]])
+    assert np.array_equal(mixed(["b", 1.5]), mixed.inner(np.array([0.0, 1.0, 1.5])))
+    assert np.array_equal(Categories([["a", "b"]], Table([[0.0], [1.0]]))("b")[0], [1])
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: Table(np.empty((0, 1))), "A table must have from 1 to 100,000 different states. Got 0."),
+        (lambda: Categories([["a"]], 3), "'features' of categories must be a feature map. Got 3."),
+        (
+            lambda: Categories([["a"], None], Table([[0.0, 0.0]])).rows([["a"]]),
+            "The shape of observations must be (n, 2).",
+        ),
+    ],
+)
+def test_a_bad_table_gets_one_sentence(call, sentence):
+    with pytest.raises(BadRequestError) as caught:
+        call()
+    assert str(caught.value).startswith(sentence)

@@ -18,6 +18,7 @@ LEFT, OPEN = 0.2, 0.1  # a leak leaves less than this share of a variance of whi
 class Diagnosis:
     """Counts over a stream; `examine` looks at its first rows.
 
+    lowest, highest the smallest and the largest reward;  discount  the largest one;  longest  steps of an episode
     largest_ratio   the largest ratio;  largest_at  its row;  with_ratios  whether a ratio is not 1
     pairs           pairs of successive rows of one episode among the first rows
     next_is_next    pairs in which the next state of the first row is the state of the second
@@ -28,13 +29,16 @@ class Diagnosis:
     """
 
     saved = (
-        *("rows", "episodes", "ended", "cut", "largest_ratio", "largest_at", "with_ratios", "pairs"),
+        *("rows", "episodes", "ended", "cut", "lowest", "highest", "discount", "longest", "_steps"),
+        *("largest_ratio", "largest_at", "with_ratios", "pairs"),
         *("next_is_next", "next_is_last", "lengths", "constant", "twins", "leaks"),
     )
 
     def __init__(self, n_features: int) -> None:
         self.p = n_features
         self.rows = self.episodes = self.ended = self.cut = 0
+        self.lowest, self.highest, self.discount = np.inf, -np.inf, 0.0
+        self.longest = self._steps = 0  # of all episodes so far, and of the present one
         self.largest_ratio, self.largest_at = 0.0, 0
         self.with_ratios = False
         self.next_is_next = self.next_is_last = self.pairs = 0
@@ -45,6 +49,13 @@ class Diagnosis:
 
     def add(self, batch: Transitions, begins: Booleans) -> None:
         """Count a batch; `begins` (n,) says which rows begin an episode."""
+        if not len(batch):
+            return
+        self.lowest, self.highest = min(self.lowest, batch.reward.min()), max(self.highest, batch.reward.max())
+        self.discount = max(self.discount, float(batch.discount.max()))
+        lengths = np.diff([0, *np.flatnonzero(begins), len(batch)])
+        lengths[0] += self._steps
+        self.longest, self._steps = max(self.longest, int(lengths.max())), int(lengths[-1])
         most = int(batch.rho.argmax())
         if batch.rho[most] > self.largest_ratio:
             self.largest_ratio, self.largest_at = float(batch.rho[most]), self.rows + most

@@ -1,12 +1,13 @@
 """`gdd.evaluate`: values of one policy from an environment in which another one acts."""
 
 from collections.abc import Callable
+from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import file_path, must, number, whole_number
+from gradient_dd.errors import Words, file_path, must, number, whole_number
 from gradient_dd.evaluation.checkpoint import Asked, digest_of, fingerprint_of, read_checkpoint, write_checkpoint
 from gradient_dd.evaluation.collect import Place, Steps, batch_of, one_round, place_of
 from gradient_dd.evaluation.result import Evaluation
@@ -14,8 +15,12 @@ from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import Transitions, transitions_of
 from gradient_dd.fingerprint import code_of
 from gradient_dd.learners import Rule
-from gradient_dd.stream.features import Features, Own, Rows, features_of_space
-from gradient_dd.stream.policies import policy_of
+from gradient_dd.stream.features import Features, Own, Rows, Structured, features_of_space
+from gradient_dd.stream.features.named import OVER_A_RANGE, Named, map_of
+from gradient_dd.stream.features.structured import batched, bounds_of, flattened, layout_of
+from gradient_dd.stream.policies import Policy, policy_of
+
+UNBOUNDED = 1e6  # a bound of a space beyond this is none
 
 
 def evaluate(
@@ -39,7 +44,9 @@ def evaluate(
     target       the policy whose values are wanted: a table (states, actions) of probabilities, or a function of a
                  batch of observations that returns (n, actions) probabilities, such as a network
     behaviour    the policy that acts, likewise; default `target` itself
-    features     a feature map, or a function of one observation; default tiles over the space of observations
+    features     a feature map, a function of one observation, or a word, as `evaluate_log` takes it: "table", "raw",
+                 "standard", "tiles", … Bounds that a space lacks are those of the first round. Default tiles over the
+                 space of observations
     learner      "auto", "lstd", a name in LEARNERS or a Rule
     steps        how many transitions
     discount     into every state that does not end the episode
@@ -62,12 +69,13 @@ def evaluate(
     actions, first = int(place.action_space.n), int(getattr(space, "start", 0)) if hasattr(space, "n") else 0
     wanted = policy_of("target", target, actions, first)
     acting = wanted if behaviour is None else policy_of("behaviour", behaviour, actions, first)
-    basis = map_of(features, place)
     asked = whole_number("'steps'", steps)
     gamma = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
     seed, full = whole_number("'seed'", seed, at_least=0), whole_number("'round_steps'", round_steps)
     if on_progress is not None and not callable(on_progress):
         raise must("'on_progress'", "be a function of two numbers", on_progress)
+    first_round = partial(round_of, place, acting, wanted, seed, 0, full)
+    basis = features_in(features, place, first_round)
     given = {"learner": learner, "features": basis, "seed": seed, **options}
     rounds = rows = episodes = 0
     evaluator = None
@@ -86,9 +94,7 @@ def evaluate(
         evaluator = Evaluator(basis.n_features, **given)
     while rows < asked:
         most = min(full, asked - rows)
-        seeds = np.random.SeedSequence([seed, rounds])
-        reset = int(seeds.generate_state(1)[0] % 2**31)
-        made = one_round(place, acting, wanted, reset, np.random.default_rng(seeds), most)
+        made = round_of(place, acting, wanted, seed, rounds, most)
         batch = as_transitions(made, basis, gamma, episodes)
         evaluator = evaluator or Evaluator(basis.n_features, **given)
         evaluator.observe(batch)
@@ -102,11 +108,36 @@ def evaluate(
     return evaluator.result()
 
 
-def map_of(features: Any, place: Place) -> Features:
-    """Return a feature map: the one given, that of a function, or tiles over the space of observations."""
-    if isinstance(features, Features):
-        return features
-    return features_of_space(place.observation_space) if features is None else Own(features)
+def round_of(place: Place, acting: Policy, wanted: Policy, seed: int, number: int, most: int) -> Steps:
+    """Return the transitions of the round with this number."""
+    seeds = np.random.SeedSequence([seed, number])
+    reset = int(seeds.generate_state(1)[0] % 2**31)
+    return one_round(place, acting, wanted, reset, np.random.default_rng(seeds), most)
+
+
+def features_in(features: Any, place: Place, first_round: Callable[[], Steps]) -> Features:
+    """Return a feature map: the one given, that of a function or of a word, or tiles over the space."""
+    space = place.observation_space
+    if features is None:
+        return features_of_space(space)
+    if not isinstance(features, str):
+        return features if isinstance(features, Features) else Own(features)
+    layout = layout_of(space)
+    if layout[0] == "whole" and features in ("table", *OVER_A_RANGE):
+        return features_of_space(space)
+    if features in OVER_A_RANGE and (np.abs(bounds_of(space)) < UNBOUNDED).all():
+        return features_of_space(space, features)
+    if features == "table":
+        rule = "have whole numbers as observations for features='table'"
+        raise must("The environment", rule, Words(type(space).__name__))
+    seen = first_round().observation
+    first = (
+        np.reshape(seen, (len(seen), -1))
+        if layout[0] == "whole"
+        else flattened(layout, batched(layout, seen), len(seen))
+    )
+    flat, _ = map_of(features, Named(first, lambda: first))
+    return flat if layout[0] in ("box", "whole") else Structured(layout, flat)
 
 
 def as_transitions(made: Steps, basis: Features, discount: float, episodes: int) -> Transitions:

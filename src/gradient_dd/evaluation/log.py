@@ -5,15 +5,19 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from gradient_dd.arrays import numbers
+import numpy as np
+
 from gradient_dd.errors import Words, must, whole_number
 from gradient_dd.evaluation.findings import findings_of, verdict_of
 from gradient_dd.evaluation.log_findings import LogFacts
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.stream import PASSES_THAT_END, Evaluator
+from gradient_dd.evaluation.support import ALONE
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.learners import Rule
 from gradient_dd.stream.log import LogReader
+
+MOST_ASKED = 10_000  # distinct states whose values are given
 
 
 def evaluate_log(
@@ -43,11 +47,13 @@ def evaluate_log(
                (observations, actions), that returns the probability of each action taken, (n,), or of all actions,
                (n, actions); or a table (states, actions) where the observation is the number of a state. Without any
                of these the value is that of the policy that made the log
-    features   a feature map; a function of an observation; "raw", the observations as they are; "standard", scaled and
-               with a constant; "tiles", "fourier", "radial" or "polynomial" over the range of the first rows. Default:
-               "raw" for several columns called x… or feature…, else "standard"
+    features   a feature map; a function of an observation; "table", a weight for each distinct state; "raw", the
+               observations as they are; "standard", scaled and with a constant; "tiles", "fourier", "radial" or
+               "polynomial" over the range of the first rows. Columns of text are categories. Default: "raw" for
+               several columns called x… or feature…, "table" for text alone, else "standard"
     columns    columns by their role, where names are not the usual ones: {"reward": "r", "observation": ["a", "b"]}
-    at         observations whose values are wanted; default the first ones of episodes
+    at         observations whose values are wanted, or "all": every distinct state of the log; default the first ones
+               of episodes
     on_columns, on_progress
                are called with what each column was taken for, before anything is learnt, and with the rows read so far
 
@@ -83,15 +89,34 @@ def evaluate_log(
             on_progress(reader.last.rows)
     if evaluator.rows == 0:
         raise must(f"{reader.source.name}", "have at least one transition", Words(f"none in {reader.last.rows} rows"))
-    result = evaluator.result()
+    result, asked = evaluator.result(), asked_for(at, reader)
+    points = result.points if asked is None else mapping.rows(asked)
+    alone = 0 if asked is None else int((result.support.leverage(points) > ALONE).sum())
     last, named = reader.last, "observation" in (columns or {})
-    facts = LogFacts(
-        reader.columns, named, last.ends_inside, last.first_inside, last.dropped, last.used, reader.discount
-    )
+    seen = last.ends_inside, last.first_inside, last.dropped, last.used
+    facts = LogFacts(reader.columns, named, *seen, reader.discount, 0 if asked is None else len(asked), alone)
     return replace(
         result,
         verdict=verdict_of([*result.verdict.findings, *findings_of("log", facts)]),
         stated=(*stated, *reader.stated_after()),
         seconds={"reading": reader.seconds, "all": perf_counter() - started},
-        points=result.points if at is None else mapping.rows(numbers("'at'", at)),
+        at=asked,
+        points=points,
     )
+
+
+def asked_for(at: Any, reader: LogReader) -> Any:
+    """Return the observations whose values are wanted, one a row; None for the first ones of episodes."""
+    if at is None:
+        return None
+    if isinstance(at, str):
+        if at != "all":
+            raise must("'at'", "be observations, one a row, or 'all'", at)
+        states = reader.states()
+        if len(states) > MOST_ASKED:
+            rule = f"be observations, where the log has more than {MOST_ASKED:,} distinct ones"
+            raise must("'at'", rule, at, "Name some: at=[...], or --at.")
+        return reader.decoded(states)
+    rows = np.asarray(at, dtype=object if reader.words else None)
+    d = len(reader.columns.observation)
+    return rows.reshape(-1, 1) if rows.ndim < 2 and d == 1 else np.atleast_2d(rows)

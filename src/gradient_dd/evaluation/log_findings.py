@@ -18,6 +18,7 @@ class LogFacts(NamedTuple):
     ends_inside    rows after which the same episode goes on, though it ended;  first_inside  the first of them
     dropped, used  rewards of the rows whose next observation is not known, and of all others
     discount       γ where the log has no column of discounts
+    asked, unseen  states that were asked for, and those of them without data nearby
     """
 
     columns: LogColumns
@@ -27,6 +28,8 @@ class LogFacts(NamedTuple):
     dropped: RewardSums
     used: RewardSums
     discount: float = 1.0
+    asked: int = 0
+    unseen: int = 0
 
 
 @finding("log", "ends", "not")
@@ -77,4 +80,17 @@ def unused_columns(log: LogFacts) -> Found:
             "with care",
             f"Nothing uses the columns {listed(log.columns.unused)}. If the state is not described without them, the "
             "value is wrong. Name all columns of the observation, or those that are used, to confirm them.",
+        )
+
+
+@finding("log", "states asked for", "with care")
+def unseen_states(log: LogFacts) -> Found:
+    """A state that you asked for has no data nearby: its interval is as wide as the rewards allow, and where nothing in
+    the data is like it there is no value. Remedy: data from there
+    """
+    if log.unseen:
+        yield (
+            "with care",
+            f"{log.unseen:,} of the {log.asked:,} states asked for have no data nearby: their intervals are as wide as "
+            "the rewards allow.",
         )

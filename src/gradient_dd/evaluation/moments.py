@@ -29,7 +29,7 @@ class GroupSums:
     """Sums for each group, added to batch after batch."""
 
     ridges = (0.0, 1e-4, 1e-2, 0.1)  # of the LSTD solutions
-    saved = ("A", "b", "C", "rows", "starts", "start", "ratio", "ratio_square", "ratio_z")
+    saved = ("A", "b", "C", "rows", "starts", "start", "ratio", "ratio_square", "ratio_z", "squares")
 
     def __init__(self, n_features: int) -> None:
         self.p = n_features
@@ -38,6 +38,7 @@ class GroupSums:
         self.A = np.zeros((GROUPS, m, n_features)) if self.small else np.zeros((0, m, n_features))
         self.b, self.C = np.zeros((GROUPS, m)), np.zeros((GROUPS, m, m))
         self.rows, self.starts = np.zeros(GROUPS), np.zeros(GROUPS)
+        self.squares = np.zeros(n_features)  # Σ x² of each feature
         self.grouped = n_features <= MOST_GROUPED
         self.start = np.zeros((GROUPS if self.grouped else 1, n_features))
         self.ratio, self.ratio_square, self.ratio_z = np.zeros(GROUPS), np.zeros(GROUPS), np.zeros((GROUPS, m))
@@ -62,6 +63,7 @@ class GroupSums:
     def add(self, batch: Transitions, group: Integers, begins: Booleans) -> None:
         """Add a batch; `begins` (n,) says which rows begin an episode."""
         z = self.test_features(batch.x)
+        self.squares += total_of(Rows(batch.x.indices, batch.x.values**2), np.ones(len(batch)), self.p)
         if self.small:
             following = np.where(batch.ended[:, None], 0.0, batch.x_next.dense(self.p))
             ahead = z - batch.discount[:, None] * following
@@ -141,6 +143,13 @@ def sparse_matrix(rows: Rows, p: int) -> Any:
         return sparse.csr_array(rows.values)
     n, k = rows.values.shape
     return sparse.csr_array((rows.values.ravel(), rows.indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, p))
+
+
+def total_of(rows: Rows, weight: Array, p: int) -> Array:
+    """Return the weighted sum of feature rows, (p,)."""
+    if rows.indices is None:
+        return np.asarray(weight @ rows.values)
+    return np.bincount(rows.indices.ravel(), (weight[:, None] * rows.values).ravel(), minlength=p).astype(float)
 
 
 def lane_values(rows: Rows, W: Array) -> Array:

@@ -13,6 +13,7 @@ from gradient_dd.evaluation.findings import NOT_JUDGED, Verdict
 from gradient_dd.evaluation.moments import lane_values
 from gradient_dd.evaluation.portfolio import TdStability
 from gradient_dd.evaluation.returns import ReturnCheck
+from gradient_dd.evaluation.support import Support
 from gradient_dd.evaluation.transitions import as_rows
 from gradient_dd.stream.features import Features, Rows
 from gradient_dd.studies.intervals import Bounds
@@ -24,6 +25,7 @@ class Evaluation:
 
     w           (p,) the weights
     chosen      the learner and its parameters, in words
+    support     where there are data, and what values can be at all
     points      feature rows of first states of episodes: `values` and `interval` are for them
     start       (p,) the mean of the features where episodes begin
     candidates  all that was tried, the smallest held-out error first
@@ -32,12 +34,14 @@ class Evaluation:
     features    the map from observations to features; None where the stream gave features
     switches    (rows, words) of what was ahead from these rows on, looked at whenever a long stream had doubled
     checks      the returns of the log beside the values: from the starts of episodes, and from all rows
+    at          the observations of `points`, where they were asked for; else None
     stated      what was taken for what in a log;  seconds  how long reading it took, and all
     """
 
     w: Array
     chosen: str
     spread: Spread
+    support: Support
     points: Rows
     start: Array
     candidates: tuple[Candidate, ...]
@@ -48,6 +52,7 @@ class Evaluation:
     switches: tuple[tuple[int, str], ...] = ()
     checks: tuple[ReturnCheck, ...] = ()
     verdict: Verdict = NOT_JUDGED
+    at: Any = None
     stated: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
@@ -74,15 +79,32 @@ class Evaluation:
     @property
     def scale(self) -> float:
         """The largest of the values, by size, where episodes begin."""
-        return max(abs(self.start_value), float(np.abs(self.values).max(initial=0.0)))
+        return max(abs(self.start_value), float(np.nan_to_num(np.abs(self.values)).max(initial=0.0)))
 
     def predict(self, observations: Any) -> Array:
-        """Return the value of each observation, (n,); of feature rows where the stream gave features."""
+        """Return the value of each observation, (n,); of feature rows where the stream gave features.
+
+        NaN where nothing in the data is like the observation.
+        """
         return self._values(self._rows(observations))
 
     def predict_interval(self, observations: Any) -> Bounds:
-        """Return the interval of the value of each observation, (n,) each."""
+        """Return the interval of the value of each observation, (n,) each.
+
+        It is as wide as the rewards allow where there are no data nearby.
+        """
         return self._interval(self._rows(observations))
+
+    def asked(self) -> list[dict[str, Any]]:
+        """Return what was asked for: each observation, its value and its interval, None where there is none."""
+        if self.at is None:
+            return []
+        columns = zip(np.asarray(self.at).tolist(), self.values, *self.interval, strict=True)
+        names = ("observation", "value", "low", "high")
+        return [
+            dict(zip(names, (seen, *(float(one) if np.isfinite(one) else None for one in rest)), strict=True))
+            for seen, *rest in columns
+        ]
 
     def facts(self) -> dict[str, Any]:
         """Return all but the weights as plain data."""
@@ -97,6 +119,7 @@ class Evaluation:
             "interval": [low, high],
             "confidence": self.spread.confidence,
             "returns": [check._asdict() for check in self.checks],
+            "values": self.asked(),
             "chosen": self.chosen,
             "switches": [{"rows": rows, "to": words} for rows, words in self.switches],
             "stated": list(self.stated),
@@ -114,14 +137,15 @@ class Evaluation:
         return as_rows("X", observations) if self.features is None else self.features.rows(observations)
 
     def _values(self, rows: Rows) -> Array:
-        return lane_values(self._checked(rows), self.w[:, None])[:, 0]
+        values = lane_values(self._checked(rows), self.w[:, None])[:, 0]
+        return np.where(self.support.known(rows), values, np.nan)
 
     def _interval(self, rows: Rows) -> Bounds:
         spread = self.spread
         value, anchor, drift = lane_values(
             self._checked(rows), np.column_stack([self.w, spread.anchor, spread.drift])
         ).T
-        return spread.around(value, anchor, lane_values(rows, spread.copies.T), drift)
+        return self.support.widened(rows, spread.around(value, anchor, lane_values(rows, spread.copies.T), drift))
 
     def _checked(self, rows: Rows) -> Rows:
         if rows.indices is None and rows.values.shape[1] != len(self.w):

@@ -28,7 +28,7 @@ import numpy as np
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
 from gradient_dd.evaluation.choice import NOTHING, Candidate, Spread
 from gradient_dd.evaluation.episodes import GROUPS, goes_on
-from gradient_dd.evaluation.moments import lane_values
+from gradient_dd.evaluation.moments import lane_values, total_of
 from gradient_dd.evaluation.transitions import Transitions, rows_of
 from gradient_dd.stream.features import Rows
 from gradient_dd.studies.intervals import error_of_groups, student_factor
@@ -228,10 +228,3 @@ class Walk:
 
     def _values(self, rows: Rows) -> Array:
         return np.asarray(lane_values(rows, self.w[:, None])[:, 0])
-
-
-def total_of(rows: Rows, weight: Array, p: int) -> Array:
-    """Return the weighted sum of feature rows, (p,)."""
-    if rows.indices is None:
-        return np.asarray(weight @ rows.values)
-    return np.bincount(rows.indices.ravel(), (weight[:, None] * rows.values).ravel(), minlength=p).astype(float)

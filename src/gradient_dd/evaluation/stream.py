@@ -22,10 +22,12 @@ from gradient_dd.evaluation.moments import MOST_GROUPED, GroupSums, sparse_rows
 from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, settings_to_try
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.returns import overruled, return_checks, value_losses
+from gradient_dd.evaluation.support import reachable_values, support_of
 from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined, rows_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.features import Features, Rows
 from gradient_dd.stream.transitions import start_weights
+from gradient_dd.studies.intervals import Bounds
 
 KEPT = 20_000  # first rows that are kept
 UPDATES = 200_000  # of a short stream, by replaying it
@@ -33,6 +35,7 @@ MOST_PASSES = 50  # unless the user asks for more
 PASSES_THAT_END = 10_000  # that a user may ask for
 PIECE = 4096  # rows learnt at a time
 POINTS = 100  # first states of episodes whose values are reported
+NONE = np.empty((0, 0))
 ORDERS = ("log", "shuffled")
 
 
@@ -205,10 +208,13 @@ class Evaluator:
         lstd = next((one for one in found if one.ridge == 0), None)
         moved, stability = portfolio.moved(chosen.setting), portfolio.shadows.verdict()
         spread = spread_of(chosen, lstd, portfolio, moved, self.sums, self.confidence)
+        rewards = Bounds(self.diagnosis.lowest, self.diagnosis.highest)
+        reachable = reachable_values(rewards, self.diagnosis.discount, self.diagnosis.longest)
         evaluation = Evaluation(
             w=np.array(chosen.w, dtype=float),
             chosen=chosen.words,
             spread=spread,
+            support=support_of(self.sums.squares, self.sums.C.sum(axis=0) if self.sums.small else NONE, reachable),
             points=distinct(self._points),
             start=self.sums.mean_start(),
             candidates=tuple(sorted(found, key=lambda one: one.error)),

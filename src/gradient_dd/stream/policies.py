@@ -58,6 +58,8 @@ def log_policy(target: Any) -> LogPolicy:
 
     def of_states(observations: Array, actions: Any) -> Array:
         states = observations[:, 0] if observations.shape[1] == 1 else observations
+        if states.dtype.kind == "O":
+            raise must("Observations for the table 'target'", "be whole numbers, one for each state", Words("texts"))
         whole = states.astype(np.int64)
         return look_up(whole if (whole == states).all() else states, len(states))
 

@@ -19,6 +19,7 @@ WORDS = {
     "with care": "Take it with care.",
     "not": "Do not trust it.",
 }
+COLUMNS = ("value", "low", "high")  # of a state that was asked for
 SHOWN = 6  # of the candidates
 ROWS_BETWEEN = 1_000_000  # rows between two lines of progress
 
@@ -28,13 +29,23 @@ ROWS_BETWEEN = 1_000_000  # rows between two lines of progress
 @log_options
 @click.option("--learner", default="auto", show_default=True, help="'auto', 'lstd' or a learner.")
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the learner.")
+@click.option("--at", multiple=True, metavar="NUMBER[,NUMBER...]", help="Print the value of this state as well.")
+@click.option("--values", is_flag=True, help="Print the values of all distinct states.")
 @click.option("--passes", type=int, help="How often the log is read; default once, a short log more often.")
 @click.option("--order", default="log", show_default=True, help="'log', or 'shuffled' within a pass.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap samples.")
 @click.option("--report", type=click.Path(), help="Write a page in HTML as well.")
 @as_json
-def evaluate(log: str, parameters: tuple[str, ...], report: str | None, as_json: bool, **options: Any) -> None:
+def evaluate(
+    log: str,
+    parameters: tuple[str, ...],
+    at: tuple[str, ...],
+    values: bool,
+    report: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Tell what a policy is worth, from a LOG of transitions that another one made, and whether to trust it.
 
     \b
@@ -73,6 +84,8 @@ def evaluate(log: str, parameters: tuple[str, ...], report: str | None, as_json:
             click.echo("\n".join([*stated, ""]))
 
     page = None if report is None else page_path(report)
+    options["at"] = asked_states(at, values)
+    click.echo("What is not compiled yet is compiled first; that takes a while once …", err=True)
     options |= {"on_columns": on_columns, "on_progress": on_progress, **take_log_options(options)}
     result = evaluate_log(log, **options, **dict(map(assignment, parameters)))
     if page is not None:
@@ -82,12 +95,43 @@ def evaluate(log: str, parameters: tuple[str, ...], report: str | None, as_json:
     click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed))
 
 
+def asked_states(at: tuple[str, ...], values: bool) -> Any:
+    """Return the states of `--at` and `--values` as `evaluate_log` takes them."""
+    if at and values:
+        raise must("'--at'", "be left out with --values", " ".join(at))
+    rows = [[float(cell) if is_number(cell) else cell.strip() for cell in one.split(",")] for one in at]
+    return "all" if values else rows or None
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a text spells a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def page_path(report: str) -> Path:
     """Return where a page is written; this is asked before the work, which may take minutes."""
     page = file_path("'--report'", report)
     if not page.absolute().parent.is_dir() or (page.exists() and not page.is_file()):
         raise must("'--report'", "be a file in a folder that exists", report)
     return page
+
+
+def asked_lines(found: "Evaluation") -> list[str]:
+    """Return the values that were asked for as lines of a table."""
+    rows = [
+        (", ".join(str(cell) for cell in one["observation"]), *(number_text(one[name]) for name in COLUMNS))
+        for one in found.asked()
+    ]
+    return [table(rows, ("state", *COLUMNS)), ""] if rows else []
+
+
+def number_text(value: float | None) -> str:
+    """Return a number as text; a dash where there is none."""
+    return "-" if value is None else f"{value:.4g}"
 
 
 def shown_candidates(found: "Evaluation") -> list["Candidate"]:
@@ -105,6 +149,7 @@ def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
         f"({found.spread.confidence:.0%} interval).",
         WORDS[found.verdict.word],
         "",
+        *asked_lines(found),
         *(f"  {one.level:10}{one.sentence}" for one in found.verdict.findings),
         "",
         f"Chosen: {found.chosen}, by its error on rows it had not seen, of {len(found.candidates)} candidates.",

@@ -7,9 +7,11 @@ from gradient_dd.stream.features.dense import Columns, Fourier, Own, Polynomial,
 from gradient_dd.stream.features.kind import Features, Rows
 from gradient_dd.stream.features.sparse import OneHot, TileCoder
 from gradient_dd.stream.features.structured import Structured, bounds_of, layout_of
+from gradient_dd.stream.features.table import Categories, Table
 
 __all__ = [
     "FEATURES",
+    "Categories",
     "Columns",
     "Features",
     "Fourier",
@@ -20,13 +22,18 @@ __all__ = [
     "RadialBasis",
     "Rows",
     "Structured",
+    "Table",
     "TileCoder",
     "features_of_space",
     "from_data",
 ]
 
 FEATURES: dict[str, type[Features]] = {
-    kind.kind: kind for kind in (TileCoder, Fourier, RadialBasis, Polynomial, OneHot, Columns, Quadratic, Structured)
+    kind.kind: kind
+    for kind in (
+        *(TileCoder, Fourier, RadialBasis, Polynomial, OneHot),
+        *(Columns, Quadratic, Structured, Table, Categories),
+    )
 }
 
 

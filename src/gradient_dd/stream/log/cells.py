@@ -61,6 +61,21 @@ def is_missing(cell: Any) -> bool:
     return not_itself or cell is None or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant")
 
 
+def text_of(cell: Any) -> str | None:
+    """Return the text of a cell of a column of text; None if the cell is missing."""
+    word = cell.strip() if isinstance(cell, str) else None if is_missing(cell) else str(cell)
+    return None if word is None or word in MISSING else word
+
+
+def is_text(values: Any) -> bool:
+    """Return whether a column is of text: at least half of the cells that are not missing spell no number."""
+    if values.ndim != 1 or values.dtype.kind not in CELLS:
+        return False
+    cells = [cell for cell in values.tolist() if not is_list(cell) and text_of(cell) is not None]
+    words = sum(isinstance(cell, str) and number_of(cell) is None for cell in cells)
+    return words > 0 and 2 * words >= len(cells)
+
+
 def as_numbers(name: str, values: Any, first: int, rule: str = "be a number") -> Array:
     """Return a column as floats of its shape, NaN for missing cells; `first` is the number of its first row."""
     kind = values.dtype.kind

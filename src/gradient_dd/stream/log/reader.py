@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, boolean, must, number, unknown
-from gradient_dd.stream.features import FEATURES, Columns, Features, Own, Quadratic, Rows, from_data
+from gradient_dd.errors import Words, boolean, must, number
+from gradient_dd.stream.features import Categories, Features, Rows
+from gradient_dd.stream.features.named import Named, map_of
+from gradient_dd.stream.features.table import MOST_STATES, spread_out
 from gradient_dd.stream.log.actions import Actions, find_actions
 from gradient_dd.stream.log.columns import LogColumns, find_columns, missing
-from gradient_dd.stream.log.rows import LogRows, RowReader
+from gradient_dd.stream.log.rows import LogRows, RowReader, with_texts
 from gradient_dd.stream.log.sources import open_log
 from gradient_dd.stream.policies import LogPolicy, log_policy
-
-PLAIN = ("raw", "standard", "quadratic")
-OTHER_FEATURES = ("one_hot", "columns", "quadratic", "structured")  # a range of the first rows does not define them
 
 
 class LogReader:
@@ -46,6 +45,7 @@ class LogReader:
         self.discount = checked_discount(self.columns, discount)
         self.target = checked_target(self.columns, target, self.source.names)
         self.skip = boolean("'skip_bad_rows'", skip_bad_rows)
+        self.words: dict[str, dict[str, int]] = {}  # the texts of each column of text, and their places
         self.seconds, self.last = 0.0, self._new_pass()
 
     def _find_actions(self) -> Actions:
@@ -58,7 +58,7 @@ class LogReader:
         before = replace(
             self.columns, observation=(*self.columns.observation, *self.carried), next=(*self.columns.next, *after)
         )
-        return RowReader(before, self.discount, self.target, self.skip, self.actions)
+        return RowReader(before, self.discount, self.target, self.skip, self.actions, self.words)
 
     def _name_after(self, name: str) -> str:
         """Return the column that has after a step what `name` has before the step; a signal is not looked at there."""
@@ -99,43 +99,44 @@ class LogReader:
 
     def batches(self, features: Features) -> Iterator[tuple[Rows, Rows, LogRows]]:
         """Yield the features of both states, 0 after an end, and the rows they are made of."""
+        rows = features.of_numbers if isinstance(features, Categories) else features.rows
         for table in self.tables():
             seen, after = self.observed(table.observation), self.observed(table.following)
             ended = (table.discount == 0)[:, None]
-            here = features.rows(seen)
-            there = features.rows(np.where(ended, seen, after))  # any legal observation will do
+            here = rows(seen)
+            there = rows(np.where(ended, seen, after))  # any legal observation will do
             yield here, Rows(there.indices, np.where(ended, 0.0, there.values)), table
+
+    def states(self) -> Array:
+        """Return the distinct observations of the log, next ones too, (n, d); this reads all of it."""
+        found = np.empty((0, 0))
+        for table in self.tables():
+            seen, after = self.observed(table.observation), self.observed(table.following[table.discount > 0])
+            found = np.unique(np.concatenate([seen, after, *([found] if found.size else [])]), axis=0)
+            if len(found) > MOST_STATES:
+                break
+        return found
+
+    def decoded(self, observations: Array) -> Any:
+        """Return observations as the log has them, with their texts."""
+        return with_texts(observations, self.columns.observation, self.words)
 
     def feature_map(self, features: Any, default: str = "standard") -> tuple[Features, str]:
         """Return the feature map that the user asks for, and a sentence about it."""
         first = self.first_rows()
-        d = first.shape[1]
-        if isinstance(features, Features):
-            return features, f"Features: {features!r}."
-        if callable(features) or hasattr(features, "transform"):
-            own = Own(features)
-            own.rows(first[:2])
-            return own, f"Features are your own: {own.n_features} of them."
         if features is None:  # one number alone needs a constant
-            features = "raw" if self.columns.are_features and d > 1 else default
-        kinds = [name for name in FEATURES if name not in OTHER_FEATURES]
-        if not isinstance(features, str):
-            raise must("'features'", f"be a feature map, a function, or one of {', '.join([*PLAIN, *kinds])}", features)
-        if features == "raw":
-            raw = Columns(np.zeros(d), np.ones(d), intercept=False)
-            return raw, f"Features are the {d} observations as they are."
-        if features == "standard":
-            words = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant."
-            return Columns.fitted(first), words
-        if features == "quadratic":
-            scaled = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant"
-            return Quadratic.fitted(first), f"{scaled}, with squares and products."
-        if features in kinds:
-            low, high = first.min(axis=0), first.max(axis=0)
-            high = np.where(high > low, high, low + 1.0)
-            mapping = from_data({"kind": features, "low": low, "high": high, "outside": "clip"})
-            return mapping, f"Features: {mapping!r}, over the range of the first {len(first):,} rows."
-        raise unknown("features", features, [*PLAIN, *kinds])
+            plain = self.columns.are_features and first.shape[1] > 1
+            features = "table" if len(self.words) == first.shape[1] else "raw" if plain else default
+        if not self.words:
+            return map_of(features, Named(first, self.states))
+        if isinstance(features, Features) or not isinstance(features, str):
+            return map_of(features, Named(self.decoded(first), self.states))
+        self.states()  # after this all texts are known
+        texts = [list(self.words[name]) if name in self.words else None for name in self.columns.observation]
+        spread = features != "table"
+        numbers = spread_out(first, texts) if spread else first
+        inner, sentence = map_of(features, Named(numbers, self.states))
+        return Categories(texts, inner, spread), f"{sentence[:-1]}; text is taken as categories."
 
     def stated(self, features: str) -> list[str]:
         """Return what each column was taken for, the sentence about features, and where the ratios come from."""

@@ -12,9 +12,10 @@ import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
 from gradient_dd.errors import Words, must
+from gradient_dd.stream.features.table import MOST_WORDS
 from gradient_dd.stream.log import sources
 from gradient_dd.stream.log.actions import Actions
-from gradient_dd.stream.log.cells import as_actions, as_matrix, as_names, as_numbers
+from gradient_dd.stream.log.cells import as_actions, as_matrix, as_names, as_numbers, is_text, text_of
 from gradient_dd.stream.log.columns import LogColumns
 from gradient_dd.stream.log.sources import Chunk
 from gradient_dd.stream.policies import LogPolicy, taken_probabilities
@@ -102,6 +103,7 @@ class RowReader:
     target: LogPolicy | None
     skip: bool
     actions: Actions | None = None
+    words: dict[str, dict[str, int]] = field(default_factory=dict)  # of each column of text, and their places
     rows: int = 0  # read so far
     skipped: list[tuple[int, str]] = field(default_factory=list)  # the first bad rows, and what was bad
     n_skipped: int = 0
@@ -160,7 +162,12 @@ class RowReader:
     def _matrix(self, chunk: Chunk, names: tuple[str, ...], needed: Booleans) -> Array:
         """Return columns of numbers or of lists side by side, (n, d); a column is as wide as in the rows before."""
         parts = []
-        for name in names:
+        for name, first in zip(names, self.columns.observation, strict=True):
+            if self.rows == 0 and first == name and first not in self.words and is_text(chunk[name]):
+                self.words[first] = {}
+            if first in self.words:
+                parts.append(self._places(chunk, name, self.words[first], needed))
+                continue
             values, sizes = as_matrix(name, chunk[name], self.rows, self._widths.get(name))
             if (sizes >= 0).any():
                 self._widths.setdefault(name, values.shape[1])
@@ -171,6 +178,17 @@ class RowReader:
             self._refuse(name, needed & ~odd & outside.any(axis=1), FINITE, values[np.arange(len(values)), at])
             parts.append(values)
         return np.ascontiguousarray(np.hstack(parts))
+
+    def _places(self, chunk: Chunk, name: str, words: dict[str, int], needed: Booleans) -> Array:
+        """Return a column of text as the places of the texts among all that were seen, (n, 1)."""
+        texts = [text_of(cell) for cell in chunk[name].tolist()]
+        missing = np.array([text is None for text in texts])
+        self._refuse(name, needed & missing, "have a text, as the rows before", chunk[name])
+        found = [-1 if text is None else words.setdefault(text, len(words)) for text in texts]
+        if len(words) > MOST_WORDS:
+            rule = f"have at most {MOST_WORDS:,} different texts"
+            raise must(f"Column {name!r}", rule, Words(f"{len(words):,}"), "A name for each row is no state.")
+        return np.array(found, float)[:, None]
 
     def _column(self, chunk: Chunk, name: str, rule: str) -> Array:
         """Return a column of numbers, (n,); refuse the rows that break a rule."""
@@ -222,7 +240,8 @@ class RowReader:
             above, good = np.ones(len(observation)), np.flatnonzero(~self._bad)
             actions = as_actions(chunk[str(columns.action)])[good]
             if good.size:  # a policy is not asked about rows that are skipped
-                above[good] = taken_probabilities(self.target, observation[good], actions, self.rows + good)
+                seen = with_texts(observation[good], columns.observation, self.words)
+                above[good] = taken_probabilities(self.target, seen, actions, self.rows + good)
         elif columns.target_probability is not None:
             above = self._column(chunk, columns.target_probability, RATIO)
         else:
@@ -296,6 +315,18 @@ class RowReader:
             last.following = np.zeros_like(last.observation)
             self.dropped.add(last.reward[~ended])
             yield last.part(ended)
+
+
+def with_texts(observations: Array, names: tuple[str, ...], words: dict[str, dict[str, int]]) -> Any:
+    """Return observations whose columns of text are texts again: numbers (n, d), or objects where there is text."""
+    if not words:
+        return observations
+    found = observations.astype(object)
+    for i, name in enumerate(names):
+        if name in words:
+            texts = list(words[name])
+            found[:, i] = [texts[int(place)] if place >= 0 else None for place in observations[:, i]]
+    return found
 
 
 def even_pieces(parts: Iterator[LogRows]) -> Iterator[LogRows]:
