@@ -48,7 +48,7 @@ def test_an_experiment_is_data_and_a_line(tmp_path, monkeypatch):
     done = CliRunner().invoke(cli, ["reproduce", "tiny", *folder])
     assert done.exit_code == 0, done.output
     assert "holds (1 of 1)" in done.stdout
-    assert "2 of 4 runs: " in done.stderr, "the page of a first look comes before that of all runs"
+    assert "3 of 4 runs: " in done.stderr, "the page of a first look comes before that of all runs"
     (verdict,) = json.loads((tmp_path / "tiny" / "claims.json").read_text(encoding="utf-8"))
     assert (verdict["claim"], verdict["verdict"], verdict["judgements"][0]["comparisons"][0]["runs"]) == (
         "td-better", "holds", 8,
@@ -78,9 +78,9 @@ def test_a_stopped_run_leaves_the_first_look(tmp_path, monkeypatch):
     page = tmp_path / "report.html"
     with pytest.raises(KeyboardInterrupt):
         reproduce(EXPERIMENT, (), tmp_path, Scale(), stop, on_progress=count)
-    assert "First look: 2 of 4 runs" in page.read_text("utf-8")
+    assert "First look: 3 of 4 runs" in page.read_text("utf-8")
     assert rewrite((), tmp_path).page == page
-    assert "First look: 2 of 4 runs" in page.read_text("utf-8")
+    assert "First look: 3 of 4 runs" in page.read_text("utf-8")
     stages = []
     reproduce(EXPERIMENT, (), tmp_path, Scale(), stages.append, on_progress=count)
     assert "First look" not in page.read_text("utf-8") + "".join(stages)

@@ -28,7 +28,7 @@ from gradient_dd.report.page import render
 from gradient_dd.studies.units import Progress
 
 PAGE = "report.html"
-FIRST_RUNS = 2  # of the first look
+FIRST_RUNS = 3  # of the first look: with two, no interval decides anything
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,14 @@ class Series(NamedTuple):
 
 
 def domain_of(dots: Sequence[Dot]) -> tuple[float, float]:
-    """Return limits about all intervals and 1, of at most eight decades."""
-    values = [value for dot in dots for value in (dot.estimate, dot.low, dot.high) if isfinite(value) and value > 0]
-    low, high = min([*values, 0.8]), max([*values, 1.25])
+    """Return limits about 1, all estimates and their intervals; an interval goes at most a decade beyond the estimates.
+
+    So wide intervals of a few runs do not squeeze the estimates together. Limits are at most eight decades apart.
+    """
+    estimates = [dot.estimate for dot in dots if isfinite(dot.estimate) and dot.estimate > 0]
+    ends = [value for dot in dots for value in (dot.low, dot.high) if isfinite(value) and value > 0]
+    low, high = min([*estimates, 0.8]), max([*estimates, 1.25])
+    low, high = min([low, *(max(end, low / 10) for end in ends)]), max([high, *(min(end, high * 10) for end in ends)])
     return max(low / 1.2, 1e-4), min(high * 1.2, 1e4)
 
 
@@ -87,10 +92,17 @@ def mark(dot: Dot, y: float, domain: tuple[float, float], left: float, right: fl
     numbers = f"{dot.estimate:.3g} [{dot.low:.3g}, {dot.high:.3g}]"
     title = f"<title>{escape(f'{dot.label}: {numbers} {dot.note}'.strip())}</title>"
     fill = "var(--paper)" if dot.hollow else "currentColor"
+    ends = arrow(left, y, 1) * (not dot.low >= domain[0]) + arrow(right, y, -1) * (not dot.high <= domain[1])
     return (
         f'<g style="color:{dot.colour}">{title}<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" class="bar"/>'
-        f'<circle cx="{x:.1f}" cy="{y}" r="{radius}" style="fill:{fill}" class="dot"/></g>'
+        f'{ends}<circle cx="{x:.1f}" cy="{y}" r="{radius}" style="fill:{fill}" class="dot"/></g>'
     )
+
+
+def arrow(x: float, y: float, inwards: int) -> str:
+    """Return the head of an arrow at the end of an axis, for an interval that goes on beyond it."""
+    points = f"{x + 5 * inwards},{y - 3} {x},{y} {x + 5 * inwards},{y + 3}"
+    return f'<polyline points="{points}" class="bar" fill="none"/>'
 
 
 def place(value: float, domain: tuple[float, float], left: float, right: float) -> float:
@@ -105,7 +117,10 @@ def decades(domain: tuple[float, float]) -> list[float]:
     low, high = domain
     powers = range(int(log10(low)) - 1, int(log10(high)) + 2)
     factors = (1, 2, 5) if high / low < 30 else (1,)
-    return [f * 10.0**power for power in powers for f in factors if low <= f * 10.0**power <= high]
+    every = 2 if high / low > 1e5 else 1  # numbers of many decades would overlap; 1 always stays
+    return [
+        f * 10.0**power for power in powers if power % every == 0 for f in factors if low <= f * 10.0**power <= high
+    ]
 
 
 def axis_mark(value: float, domain: tuple[float, float], left: float, top: float, bottom: float) -> str:
