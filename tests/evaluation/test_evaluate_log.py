@@ -163,7 +163,7 @@ BAD = [
     (FRAME, {"discount": None}, "'discount' must be given where the log has no column of discounts. Got none."),
     (FRAME, {"target": [[1.0]]}, "With a target policy, a column of the role 'action' must be in the log. Got none"),
     (FRAME, {"features": "tile"}, "Unknown features 'tile'. Did you mean 'tiles'?"),
-    (FRAME, {"features": 3}, "'features' must be a feature map, a function, or one of raw, standard, table,"),
+    (FRAME, {"features": 3}, "'features' must be a feature map, a function, or one of raw, standard, quadratic,"),
     (ACTED, {"target": lambda x, a: x["position"]}, "The policy 'target' must run on a batch of observations. Got Ind"),
     (ACTED, {"target": lambda x, a: x[:, 0] - 1}, "What the target policy gives for row 0 must be a probability."),
     (ACTED, {"target": lambda x: 3 * np.ones((len(x), 2))}, "The probabilities that 'target' gives must be zero or"),
@@ -280,7 +280,7 @@ def test_the_command_prints_writes_json_and_a_page(tmp_path, answer):
     assert text.stdout.startswith("Observations are 'x0', 'x1', …, 'x4'.\n")  # what was taken for what comes first
     assert f"\n\nValue where episodes begin: {answer.start_value:.4g}" in text.stdout
     assert text.stdout.count("Observations are") == 1
-    assert text.stderr == ""
+    assert text.stderr == "What is not compiled yet is compiled first; that takes a while once …\n"
     bad = CliRunner().invoke(cli, ["evaluate", str(tmp_path / "log.csv"), "--report", str(tmp_path / "none.html")])
     assert isinstance(bad.exception, BadRequestError)
     assert not (tmp_path / "none.html").exists()
