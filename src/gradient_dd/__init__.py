@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gradient_dd.stream import Learner, features
     from gradient_dd.stream.auto import AutoLearner
     from gradient_dd.stream.lanes import StreamLanes
+    from gradient_dd.stream.question import Question
+    from gradient_dd.stream.questions import Questions
     from gradient_dd.stream.shadows import ShadowLearner
     from gradient_dd.studies.results import Results
     from gradient_dd.studies.study import Study
@@ -43,6 +45,8 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Network": "networks.network",
     "NetworkLearner": "networks.learner",
     "Parameter": "learners",
+    "Question": "stream.question",
+    "Questions": "stream.questions",
     "Results": "studies.results",
     "Rule": "learners",
     "ShadowLearner": "stream.shadows",
@@ -71,6 +75,8 @@ __all__ = [
     "Network",
     "NetworkLearner",
     "Parameter",
+    "Question",
+    "Questions",
     "Results",
     "Rule",
     "ShadowLearner",

@@ -11,6 +11,7 @@ from gradient_dd.stream.lanes import StreamLanes
 P, N = 7, 150
 # Not every form for every rule: each pair is a kernel to compile, which takes seconds.
 TRIED = [("td", np.asarray), ("tdrc", np.asarray), ("gradient_dd", sp.csr_matrix), ("gradient_dd", np.asarray)]
+TRACED = [("td", np.asarray), ("tdrc", sp.csr_matrix)]
 
 
 def transitions(n=N, p=P, seed=0):
@@ -57,6 +58,30 @@ def test_each_lane_is_a_learner_alone_to_the_bit(name, form):
         assert np.array_equal(lanes.w[lane], agent.w), setting
         assert np.array_equal(lanes.eta[lane], agent.eta), setting
     assert (lanes.updates, lanes.episodes) == (N, agent.episodes)
+
+
+@pytest.mark.parametrize(("name", "form"), TRACED)
+def test_each_lane_with_a_trace_is_a_learner_alone_to_the_bit(name, form):
+    """Lanes share a trace while their columns agree; from the batch on in which they differ, each has its own."""
+    x, reward, discount, x_next, rho = transitions()
+    settings = [LEARNERS[name].setting(alpha=alpha, lam=lam) for alpha in (0.001, 0.02) for lam in (0.5, 0.9)]
+    lanes, schedule = StreamLanes(settings, P, schedule=tapered(5), initial_w=0.3), tapered(5)
+    ratios = np.tile(rho[:, None], (1, 4))
+    ratios[70:, 3] *= 0.5
+    groups = []
+    for begin in range(0, N, 70):
+        part = slice(begin, begin + 70)
+        ratio = rho[part] if begin == 0 else ratios[part]
+        lanes.update_many(form(x[part]), reward[part], discount[part], form(x_next[part]), ratio)
+        groups.append(int(lanes._group.max()) + 1)
+    assert groups == [2, 3, 3]
+    for lane, setting in enumerate(settings):
+        agent = alone(setting, schedule, initial_w=0.3)
+        one_by_one(agent, form(x), reward, discount, form(x_next), ratios[:, lane])
+        assert np.array_equal(lanes.w[lane], agent.w), setting
+        assert np.array_equal(lanes.eta[lane], agent.eta), setting
+    with pytest.raises(BadRequestError, match="Lanes with a trace cannot take weights"):
+        lanes.update_many(x, 0.0, 0.0, None, weight=1.0)
 
 
 def test_questions_of_their_own():

@@ -23,11 +23,12 @@ from gradient_dd.learners.rule import Parameter
 
 MEMBER = Parameter("member", "which of the parts the lane follows", default=0.0)
 STEP_SIZES = ("alpha", "beta")
-SIGNALS = [name for name in PLAIN_SIGNALS if name not in STEP_SIZES]
+PLAIN = tuple(name for name in PLAIN_SIGNALS if name not in STEP_SIZES)
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 UNARY = ("neg", "pos", "abs")
 
 Parts = tuple[Rule, ...]
+Names = tuple[str, ...]
 
 
 def lane_parameters(rule: Rule) -> list[str]:
@@ -52,24 +53,24 @@ IN_A_ROW = Kept("own, alpha, beta", "own[{}]")
 IN_LANES = Kept("own, lane, alpha, beta", "own[{}, lane]")
 
 
-def coefficients_source(rule: Rule, kept: Kept) -> str:
-    """Return the source of `coefficients`: all of PLAIN_MOVES, in that order."""
+def coefficients_source(rule: Rule, kept: Kept, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> str:
+    """Return the source of `coefficients`, a function of these signals: all of these moves, in that order."""
     held = lane_parameters(rule) if kept is IN_FIELDS else lane_parameters(rule)[len(STEP_SIZES) :]
     arguments = [kept.place.format(held.index(name)) if name in held else name for name in rule.arguments]
     lines = [
-        f"def coefficients({kept.given}, {', '.join(SIGNALS)}):",
-        f"    {' = '.join(PLAIN_MOVES)} = 0.0",
+        f"def coefficients({kept.given}, {', '.join(signals)}):",
+        f"    {' = '.join(moves)} = 0.0",
         f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
-        f"    return {', '.join(PLAIN_MOVES)}",
+        f"    return {', '.join(moves)}",
     ]
     return "\n".join(lines)
 
 
 @cache
-def make_coefficients(rule: Rule, kept: Kept) -> Any:
+def make_coefficients(rule: Rule, kept: Kept, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> Any:
     """Compile `coefficients_source`."""
     names: dict[str, Any] = {"step": numba.njit(rule.step, **INLINE), "np": np}
-    exec(coefficients_source(rule, kept), names)
+    exec(coefficients_source(rule, kept, signals, moves), names)
     return numba.njit(names["coefficients"], **INLINE)
 
 

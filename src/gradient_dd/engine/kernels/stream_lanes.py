@@ -24,6 +24,28 @@ LINE = 8  # numbers of a cache line
 W, ETA = range(2)  # the parts of the memory
 
 
+@numba.njit(**INLINE)
+def settle(memory, lane, scale, shrink, bounds):
+    """Shrink η of a lane whose scale leaves its bounds, as `Learner` does; return whether it stays finite.
+
+    bounds  the smallest and the largest scale, and the largest number that η may hold
+    """
+    smallest, largest, limit = bounds
+    scale[lane] *= 1.0 + shrink
+    size = abs(scale[lane])
+    if not size < largest:
+        most = 0.0
+        for i in range(memory.shape[0]):
+            most = max(most, abs(memory[i, ETA, lane]))
+        if not size * most <= limit:
+            return False
+    if not smallest < size < largest:
+        for i in range(memory.shape[0]):
+            memory[i, ETA, lane] = memory[i, ETA, lane] * scale[lane] if shrink != -1.0 else 0.0
+        scale[lane] = 1.0
+    return True
+
+
 @cache
 def lanes_kernel(rule: Rule, dense: bool, per_lane: bool, double: bool) -> Any:
     """Return `run` for a rule, compiled when it is called first.
@@ -109,23 +131,6 @@ def lanes_kernel(rule: Rule, dense: bool, per_lane: bool, double: bool) -> Any:
             for line in range(width // np.uintp(LINE)):
                 fetch(flat, first + np.uintp(line) * np.uintp(LINE))
 
-    @numba.njit(**INLINE)
-    def settle(memory, lane, scale, shrink):
-        """Shrink η of a lane whose scale leaves its bounds, as `Learner` does; return whether it stays finite."""
-        scale[lane] *= 1.0 + shrink
-        size = abs(scale[lane])
-        if not size < largest:
-            most = 0.0
-            for i in range(memory.shape[0]):
-                most = max(most, abs(memory[i, ETA, lane]))
-            if not size * most <= LIMIT:
-                return False
-        if not smallest < size < largest:
-            for i in range(memory.shape[0]):
-                memory[i, ETA, lane] = memory[i, ETA, lane] * scale[lane] if shrink != -1.0 else 0.0
-            scale[lane] = 1.0
-        return True
-
     def run(state, constants, x, x_next, data, counts):
         """Make a step of every lane for every row.
 
@@ -210,7 +215,7 @@ def lanes_kernel(rule: Rule, dense: bool, per_lane: bool, double: bool) -> Any:
                     fine = abs(w_x[lane]) * on_x <= LIMIT and abs(eta_x[lane]) * on_x <= LIMIT
                     fine = fine and abs(w_next[lane]) * on_next <= LIMIT
                     if shrinks and stopped[lane] < 0 and fine:
-                        fine = settle(memory, lane, scale, shrink[lane])
+                        fine = settle(memory, lane, scale, shrink[lane], (smallest, largest, LIMIT))
                         eta_x[lane] /= scale[lane]
                     if not fine:
                         stopped[lane] = done + t

@@ -1,0 +1,242 @@
+"""Question: how much of this signal, over this horizon, if I followed this policy, starting from these states?
+
+A question says where its numbers come from. `Batch` is what its functions are called with, and `Asked` finds out which
+questions of a set have which of them in common, so that what they share is computed once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from inspect import signature
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Integers, as_floats
+from gradient_dd.errors import BadRequestError, GradientDDError, Words, must, text
+from gradient_dd.stream.lanes import numbered
+from gradient_dd.stream.policies import policy_of
+
+ROLES = ("cumulant", "discount", "target", "interest")
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A general value function. Each part is a number, an array (n,), the name of a column, or a function of the batch.
+
+    name      what summaries and errors call it
+    cumulant  the signal of a transition that is added up
+    discount  into the next state, in [0, 1]; 0 where the question ends
+    target    the policy that is followed: the probability of each action taken, (n,), or of all actions, (n, actions);
+              a table (states, actions) where observations are numbers of states. None is the policy that acts
+    interest  whether the question is asked in the present state, 0 or 1; None is everywhere. It does not see the
+              transitions from other states
+
+    A function is called with a `Batch`; with two arguments it is called with observations and actions, with three with
+    next observations too. Questions that have the *same* function or array, or equal numbers, share what is computed
+    from it, and where discount, target and interest agree they share a trace.
+
+    >>> Question("bump", cumulant="bump", discount=0.9)
+    Question('bump', cumulant='bump', discount=0.9)
+    """
+
+    name: str
+    cumulant: Any
+    discount: Any
+    target: Any = None
+    interest: Any = None
+
+    def __post_init__(self) -> None:
+        if not text("The name of a question", self.name):
+            raise must("The name of a question", "not be empty", self.name)
+        for role in ROLES:
+            value, optional = getattr(self, role), role in ("target", "interest")
+            if isinstance(value, str) or callable(value) or (value is None and optional):
+                continue
+            if value is None:
+                raise must(f"The {role} of question {self.name!r}", "be given", Words("None"))
+            array = as_floats(f"The {role} of question {self.name!r}", value)
+            if array.ndim > (2 if role == "target" else 1):
+                rule = "be a number, an array (n,), the name of a column, or a function"
+                raise must(f"The {role} of question {self.name!r}", rule, Words(f"an array {array.shape}"))
+
+    def __repr__(self) -> str:
+        given = [f"{role}={getattr(self, role)!r}" for role in ROLES if getattr(self, role) is not None]
+        return f"Question({self.name!r}, {', '.join(given)})"
+
+
+class Batch(np.ndarray):
+    """The observations of n transitions, as an array; what else is known of them stands beside it.
+
+    actions            (n,) or None
+    next_observations  as the observations, or None
+    columns            numbers by name, which `batch["name"]` gives too
+    """
+
+    actions: Any = None
+    next_observations: Any = None
+    columns: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def observations(self) -> Any:
+        """The observations, as a plain array."""
+        return self.view(np.ndarray)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.columns[key] if isinstance(key, str) else self.observations[key]
+
+
+def batch_of(
+    n: int, observations: Any, actions: Any, next_observations: Any, columns: Mapping[str, Any] | None
+) -> Batch:
+    """Return n transitions as questions read them; raise where something has another number of rows."""
+    given = {"observations": observations, "actions": actions, "next_observations": next_observations}
+    arrays = {name: None if one is None else np.asarray(one) for name, one in given.items()}
+    named = {f"The column {name!r}": np.asarray(one) for name, one in (columns or {}).items()}
+    for name, array in ({f"{name!r}": one for name, one in arrays.items()} | named).items():
+        if array is not None and (array.ndim == 0 or len(array) != n):
+            raise must(name, f"have {n} rows, as 'x' has", Words(f"an array {array.shape}"))
+    seen = arrays["observations"]
+    batch = (np.empty((n, 0)) if seen is None else seen).view(Batch)
+    batch.actions, batch.next_observations = arrays["actions"], arrays["next_observations"]
+    batch.columns = dict(zip(columns or {}, named.values(), strict=True))
+    return batch
+
+
+def same(value: Any) -> Any:
+    """Return what two parts of questions have in common if they are the same: a key of a dictionary."""
+    if value is None or isinstance(value, str):
+        return value
+    if callable(value):
+        return ("function", id(value))
+    array = as_floats("A number", value)
+    return float(array) if array.ndim == 0 else (array.shape, sha256(array.tobytes()).hexdigest())
+
+
+def distinct(keys: Sequence[Any]) -> tuple[list[int], Integers]:
+    """Return the first place of every distinct key, and which of them each key is."""
+    which = numbered(keys)
+    return [int(np.argmax(which == k)) for k in range(int(which.max()) + 1)], which
+
+
+class Asked:
+    """Some questions, and what they share.
+
+    signal  (questions,) which of the distinct cumulants each has
+    group   (questions,) which of the distinct (discount, target, interest);  view  (groups,) which interest
+    """
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self.questions = tuple(questions)
+        self.signals, self.signal = distinct([same(one.cumulant) for one in self.questions])
+        keys = [tuple(same(getattr(one, role)) for role in ROLES[1:]) for one in self.questions]
+        self.groups, self.group = distinct(keys)
+        self.views, self.view = distinct([keys[first][2] for first in self.groups])
+        self.policies, self.policy = distinct([keys[first][1] for first in self.groups])
+        self.horizons, self.horizon = distinct([keys[first][0] for first in self.groups])
+
+    def _one(self, role: str, first: int) -> tuple[Any, str]:
+        question = self.questions[first]
+        return getattr(question, role), f"The {role} of question {question.name!r}"
+
+    def cumulants(self, batch: Batch) -> Array:
+        """Return the distinct cumulants, (n, signals)."""
+        return np.column_stack([column(batch, *self._one("cumulant", first)) for first in self.signals])
+
+    def discounts(self, batch: Batch) -> Array:
+        """Return the discount of each group, (n, groups)."""
+        found = []
+        for place in self.horizons:
+            value, what = self._one("discount", self.groups[place])
+            found.append(within(what, column(batch, value, what), 0.0, 1.0, "be in [0, 1]"))
+        return np.column_stack(found)[:, self.horizon]
+
+    def interests(self, batch: Batch) -> Any:
+        """Return in which rows each view is asked, (n, views) booleans."""
+        found = []
+        for place in self.views:
+            value, what = self._one("interest", self.groups[place])
+            interest = column(batch, 1.0 if value is None else value, what)
+            wrong = (interest != 0) & (interest != 1)
+            if wrong.any():
+                raise must(f"{what} in row {int(np.argmax(wrong))}", "be 0 or 1", float(interest[wrong][0]))
+            found.append(interest == 1)
+        return np.column_stack(found)
+
+    @property
+    def needs_behaviour(self) -> Question | None:
+        """The first question about another policy than the one that acts, or None."""
+        other = [self.questions[self.groups[place]] for place in self.policies]
+        return next((one for one in other if one.target is not None), None)
+
+    def probabilities(self, batch: Batch, behaviour: Array) -> Array:
+        """Return the target's probability of each action taken, (n, groups); `behaviour` (n,) is that of who acts."""
+        found = []
+        for place in self.policies:
+            value, what = self._one("target", self.groups[place])
+            found.append(behaviour if value is None else taken(batch, value, what))
+        return np.column_stack(found)[:, self.policy]
+
+
+def column(batch: Batch, value: Any, what: str) -> Array:
+    """Return a part of a question as numbers (n,), or raise."""
+    n = len(batch)
+    if isinstance(value, str):
+        if value not in batch.columns:
+            known = ", ".join(batch.columns) or "none"
+            raise must(f"{what}, {value!r},", f"be a column of 'columns' ({known})", value)
+        value = batch.columns[value]
+    elif callable(value):
+        value = called(value, batch, what)
+    array = np.asarray(as_floats(what, value))
+    array = array[:, 0] if array.shape == (n, 1) else array
+    if array.shape not in ((), (n,)):
+        raise must(what, f"give one number for each of {n} rows", Words(f"an array {array.shape}"))
+    if not np.isfinite(array).all():
+        raise must(what, "be finite", float(array[~np.isfinite(array)].flat[0]))
+    return np.broadcast_to(array, n)
+
+
+def called(function: Callable[..., Any], batch: Batch, what: str) -> Any:
+    """Return what a user's function gives; an error that it raises becomes one sentence."""
+    try:
+        wanted = signature(function).parameters.values()
+        places = sum(one.default is one.empty and one.kind in (0, 1) for one in wanted)
+    except (TypeError, ValueError):  # of some built-in functions nothing is known
+        places = 1
+    arguments = (batch,) if places < 2 else (batch.observations, batch.actions, batch.next_observations)[:places]
+    try:
+        return np.asarray(function(*arguments))
+    except GradientDDError:
+        raise
+    except Exception as error:  # the function is the user's, and may raise anything
+        raise must(what, "run on a batch", Words(f"{type(error).__name__}: {error}")) from error
+
+
+def within(what: str, values: Array, low: float, high: float, rule: str) -> Array:
+    """Return numbers (n,) that are all within bounds, or raise with the first that is not."""
+    wrong = ~((values >= low) & (values <= high))
+    if wrong.any():
+        raise must(f"{what} in row {int(np.argmax(wrong))}", rule, float(values[wrong][0]))
+    return values
+
+
+def taken(batch: Batch, target: Any, what: str) -> Array:
+    """Return a target's probability of each action taken, (n,)."""
+    n = len(batch)
+    found = called(target, batch, what) if callable(target) else target
+    if not callable(target) and np.ndim(target) == 2:
+        table = as_floats(what, target)
+        states = batch.observations[:, 0] if batch.ndim == 2 and batch.shape[1] == 1 else batch.observations
+        whole = states.astype(np.int64) if states.dtype.kind in "fiu" else states
+        found = policy_of("target", table, table.shape[1])(whole if np.array_equal(whole, states) else states, n)
+    if np.ndim(found) == 2 and np.shape(found)[1] > 1:
+        actions = batch.actions
+        if actions is None:
+            raise BadRequestError(f"{what} gives probabilities of all actions. Give the actions taken, actions=...")
+        each, count = np.asarray(as_floats(what, found)), np.shape(found)[1]
+        if actions.dtype.kind not in "iu" or actions.shape != (n,) or not ((actions >= 0) & (actions < count)).all():
+            raise must("'actions'", f"be whole numbers from 0 to {count - 1}, (n,)", actions[:3])
+        found = each[np.arange(n), actions] if len(each) == n else each
+    return within(what, column(batch, found, what), 0.0, 1.0, "be a probability")

@@ -1,0 +1,110 @@
+"""How good each answer is without truth: the projected error, effective rows, and returns beside predictions."""
+
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.engine.questions import MEASURED_EVERY, QUALITY, QuestionData, QuestionMemory
+from gradient_dd.engine.stream import FeatureRows
+from gradient_dd.errors import one_of
+from gradient_dd.stream.question import Asked
+
+LARGEST_FIRST = ("effective_rows", "rows", "returns", "explained")
+PIECE = 512  # features that are summed at a time
+SORTED_BY = ("rupee", "return_error", *LARGEST_FIRST)
+
+
+class Evidence:
+    """What a stream says of its questions, beside their weights.
+
+    ratios   (3, groups) rows seen, Σρ and Σρ²
+    squares  (views, p) the sum of t x² over the steps whose δz is measured, and `weights` (views,) of t
+    widest   the most features that were not zero in one of those rows
+    """
+
+    saved = ("steps", "widest", "ratios", "squares", "weights")
+
+    def __init__(self, asked: Asked, p: int) -> None:
+        self.asked, self.steps, self.widest = asked, 0, 1
+        self.ratios = np.zeros((3, len(asked.groups)))
+        self.squares, self.weights = np.zeros((len(asked.views), p)), np.zeros(len(asked.views))
+
+    def add(self, x: FeatureRows, data: QuestionData) -> None:
+        """Take n transitions into account."""
+        seen, n = data.seen[:, self.asked.view], len(data.factor)
+        more = np.stack([seen, data.rho * seen, data.rho**2 * seen], axis=1)  # (n, 3, groups)
+        self.ratios = np.add.accumulate(np.concatenate([self.ratios[None], more]))[-1]  # in order, as by single rows
+        for t in range(-self.steps % MEASURED_EVERY, n, MEASURED_EVERY):
+            cut, number = slice(x.begin[t], x.begin[t + 1]), float(1 + self.steps + t)
+            there = np.flatnonzero(x.values[cut])
+            values, where = x.values[cut][there], there if x.dense else x.indices[cut][there]
+            self.widest = max(self.widest, len(there))
+            views = np.flatnonzero(data.seen[t])
+            self.squares[views[:, None], where] += number * values**2
+            self.weights[views] += number
+        self.steps += n
+
+    @property
+    def effective_rows(self) -> Array:
+        """(groups,) of how many transitions under the target policy the data are worth."""
+        _, total, squares = self.ratios
+        return np.divide(total**2, squares, out=np.zeros_like(total), where=squares > 0)
+
+    @property
+    def diagonal(self) -> Array:
+        """(views, p) the diagonal of k E[x xᵀ] where each view is asked; k is the most features of a row."""
+        return self.widest * self.squares / np.maximum(self.weights, 1.0)[:, None]
+
+
+def rupee(memory: QuestionMemory, diagonal: Array) -> Array:
+    """Return the root of the estimated projected Bellman error of each lane, (lanes,).
+
+    diagonal  (p, slots or 1) what stands for C where the learner has no η
+
+    With η it is √|η·E[δz]|: η estimates C⁻¹E[δz]. A learner without η gets a bound from below, √(Σ E[δz]² / k C_ii):
+    C is at most k times its diagonal if no row has more than k features. It is exact for one-hot features.
+    """
+    total = np.zeros(memory.slots)
+    weight = np.maximum(memory.quality[QUALITY.index("blame_weight")], 1.0)
+    for begin in range(0, len(memory.blame), PIECE):
+        part = slice(begin, begin + PIECE)
+        mean = memory.blame[part, 0] / weight
+        if memory.rule.has_eta:
+            total += (memory.memory[part, 1] * memory.scale * mean).sum(axis=0)
+        else:
+            squares = diagonal[part]
+            total += np.divide(mean**2, squares, out=np.zeros_like(mean), where=squares > 0).sum(axis=0)
+    return np.sqrt(np.abs(total))[memory.slot]
+
+
+def records(
+    names: list[str], evidence: Evidence, parts: list[tuple[Array, Array]], diverged: dict[str, int], by: str
+) -> list[dict[str, Any]]:
+    """Return one record for each question, sorted; `parts` are the errors and the numbers of QUALITY of each shard."""
+    one_of("'by'", by, SORTED_BY)
+    found, quality = (np.concatenate(several, axis=-1) for several in zip(*parts, strict=True))
+    known = dict(zip(QUALITY, quality, strict=True))
+    group = evidence.asked.group
+    table = []
+    for k, name in enumerate(names):
+        count, error, variance = int(known["count"][k]), known["error"][k], known["variance"][k]
+        table.append(
+            {
+                "name": name,
+                "rupee": float(found[k]),
+                "effective_rows": float(evidence.effective_rows[group[k]]),
+                "rows": int(evidence.ratios[0, group[k]]),
+                "returns": count,
+                "return_error": float(np.sqrt(error)) if count else None,
+                "explained": float(1.0 - error / variance) if variance > 0 else None,
+                "diverged": diverged.get(name),
+            }
+        )
+
+    def place(record: dict[str, Any]) -> tuple[bool, bool, float]:
+        value = record[by]
+        sign = -1.0 if by in LARGEST_FIRST else 1.0
+        return record["diverged"] is not None, value is None, 0.0 if value is None else sign * value
+
+    return sorted(table, key=place)

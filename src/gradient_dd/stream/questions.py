@@ -1,0 +1,306 @@
+"""Questions: thousands of general value functions learnt side by side from one stream."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+
+from gradient_dd.arrays import Array, check_memory, dimensions, numbers
+from gradient_dd.engine.questions import QuestionData, check_rule
+from gradient_dd.errors import BadRequestError, Words, must, one_of, whole_number
+from gradient_dd.learners import Rule, find
+from gradient_dd.stream.features import Features, checked_map
+from gradient_dd.stream.lanes import PRECISIONS
+from gradient_dd.stream.question import Asked, Batch, Question, batch_of
+from gradient_dd.stream.question_quality import Evidence, records
+from gradient_dd.stream.question_shards import Shard, make_shards
+from gradient_dd.stream.transitions import (
+    GivenRows,
+    check_each,
+    checked_features,
+    checked_next_rows,
+    checked_rows,
+    column,
+    start_weights,
+)
+
+PIECE = 2**22  # numbers of cumulants that are laid out at a time
+
+
+class Questions:
+    """Many questions about one stream, each with the weights of a `Learner` of its own.
+
+    In double precision the weights have the bits of that learner, unless numbers below 2.2e-308 occur.
+
+    questions   each a `Question`; their names differ
+    n_features  length of the feature vectors; not needed with `features`
+    features    the map from observations to features; `update_many` and `predict` may then be given observations alone
+    learner     a name in `LEARNERS`, or a Rule of your own, that moves along x, x' and a trace
+    initial_w   (n_features,) or a number; default 0
+    precision   "float64", or "float32" for half the memory and nearly twice the speed
+    client      a Dask client: its workers share the questions
+    parameters  the learner's own: alpha, lam, zeta, ...
+
+    >>> both = Question("soon", 1.0, 0.5), Question("late", 1.0, 0.9)
+    >>> horde = Questions(both, n_features=1, learner="td", alpha=0.5)
+    >>> horde.update_many([[1.0]] * 100, x_next=[[1.0]] * 100)
+    >>> horde.predict([1.0]).round(1)
+    array([2. , 9.9])
+    """
+
+    def __init__(
+        self,
+        questions: Sequence[Question],
+        n_features: int | None = None,
+        *,
+        features: Features | None = None,
+        learner: str | Rule = "tdrc",
+        initial_w: Any = 0.0,
+        precision: str = "float64",
+        client: Any = None,
+        rho_mode: str = "R",
+        **parameters: Any,
+    ) -> None:
+        self.questions = checked_questions(questions)
+        self._place = {question.name: k for k, question in enumerate(self.questions)}
+        if n_features is None and isinstance(features, Features):
+            n_features = features.n_features
+        p = self.n_features = whole_number("'n_features'", n_features)
+        self.features = checked_map(features, p)
+        self.setting = find(learner).setting(rho_mode=rho_mode, **parameters)
+        check_rule(self.setting.rule)
+        self.precision = one_of("'precision'", precision, PRECISIONS)
+        self._initial_w = start_weights(initial_w, p)
+        self.asked = Asked(self.questions)
+        parts = 3 if self.setting.rule.has_eta else 2
+        size = np.dtype(precision).itemsize * p * len(self.questions) * parts
+        if client is None:
+            check_memory(f"{len(self.questions)} questions about {p} features", size, "Use fewer, or a Dask 'client'.")
+        self._evidence = Evidence(self.asked, p)
+        self._shards: list[Shard] = make_shards(self.asked, self.setting, self._initial_w, precision, client)
+
+    def __repr__(self) -> str:
+        what = f"{len(self.questions)} by {self.setting.rule.name}, {self.n_features} features"
+        return f"<Questions {what}, {self.updates} updates>"
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the questions, in the order of all arrays."""
+        return list(self._place)
+
+    @property
+    def updates(self) -> int:
+        """How many transitions have been learnt."""
+        return self._evidence.steps
+
+    @property
+    def w(self) -> Array:
+        """(questions, p) the weights; a copy."""
+        return np.concatenate([shard.read("w") for shard in self._shards])
+
+    @property
+    def eta(self) -> Array:
+        """(questions, p) the secondary weights; a copy."""
+        return np.concatenate([shard.read("eta") for shard in self._shards])
+
+    @property
+    def diverged(self) -> dict[str, int]:
+        """The questions that diverged and stopped, by name: the update, counted from 1, that each of them refused."""
+        at = np.concatenate([shard.read("stopped_at") for shard in self._shards])
+        return {name: int(step) for name, step in zip(self.names, at, strict=True) if step}
+
+    def predict(self, x: Any = None, *, observations: Any = None) -> Array:
+        """Return one value for each question, (questions,); for n rows (n, questions).
+
+        x is a feature vector, or rows of features in any form that `update_many` takes. With a feature map
+        `observations` (n, …) may be given instead.
+        """
+        if x is None and observations is not None:
+            x = self._mapped("observations", observations)
+        single = not (isinstance(x, tuple) and dimensions(x[-1]) == 2) and dimensions(x) != 2
+        if single:
+            where, values = checked_features("x", x, self.n_features)
+            x = values[None] if isinstance(where, slice) else (where[None], values[None])
+        given = checked_rows("x", x, self.n_features).with_begins()
+        values = np.concatenate([shard.values(given) for shard in self._shards], axis=1)
+        return values[0] if single else values
+
+    def update(
+        self,
+        x: Any = None,
+        action: Any = None,
+        x_next: Any = None,
+        behaviour_probability: float | None = None,
+        *,
+        observation: Any = None,
+        next_observation: Any = None,
+        terminated: bool = False,
+        columns: Mapping[str, float] | None = None,
+    ) -> None:
+        """Learn from one transition; the arguments are rows of those of `update_many`."""
+
+        def row(one: Any) -> Any:
+            if isinstance(one, tuple):
+                where, values = checked_features("A row", one, self.n_features)
+                return where[None], values[None]
+            return None if one is None else np.asarray(one)[None]
+
+        self.update_many(
+            row(x),
+            row(action),
+            row(x_next),
+            row(behaviour_probability),
+            observations=row(observation),
+            next_observations=row(next_observation),
+            terminated=terminated,
+            columns={name: [value] for name, value in (columns or {}).items()},
+        )
+
+    def update_many(
+        self,
+        x: Any = None,
+        actions: Any = None,
+        x_next: Any = None,
+        behaviour_probability: Any = None,
+        *,
+        observations: Any = None,
+        next_observations: Any = None,
+        terminated: Any = False,
+        columns: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Learn from n transitions, one after the other, in all questions.
+
+        x, x_next               dense (n, p), pairs (indices, values) of shape (n, k) each, or SciPy rows. With a
+                                feature map they may be left out: they are made from the observations
+        actions                 (n,) the actions taken, for questions whose target or signal asks for them
+        behaviour_probability   (n,) the probability of each action taken under the policy that acts; not needed where
+                                all questions are about that policy
+        observations, next_observations, columns
+                                what cumulants, discounts, targets and interests are made from
+        terminated              (n,) where the episode ended: the discount of every question is 0 there
+
+        A question that would diverge stops, keeps its last weights, and does not disturb the others. Nothing changes if
+        an argument is refused.
+        """
+        p = self.n_features
+        here = checked_rows("x", self._mapped("observations", observations) if x is None else x, p)
+        batch = batch_of(here.n, observations, actions, next_observations, columns)
+        data, probabilities = self._columns(batch, behaviour_probability, terminated)
+        if x_next is None and next_observations is not None and self.features is not None:
+            x_next = self._mapped("next_observations", next_observations)
+        there = checked_next_rows(x_next, here, data["discount"], p)
+        self._learn(here, there, data, probabilities)
+
+    def _mapped(self, name: str, observations: Any) -> Any:
+        if self.features is None:
+            raise must("'x'", "be given where there is no feature map", Words("None"), "Or give features=... at first.")
+        if observations is None:
+            raise must("'x'", f"be given, or {name!r} for the feature map", Words("None"))
+        return tuple(self.features.rows(np.asarray(observations)))
+
+    def _columns(self, batch: Batch, behaviour: Any, terminated: Any) -> tuple[dict[str, Any], tuple[Array, Array]]:
+        """Return the numbers that the questions ask for: those of signals, groups and views; and π and μ."""
+        n, asked, groups = len(batch), self.asked, len(self.asked.groups)
+        wants = asked.needs_behaviour
+        rule = self.setting.rule
+        if behaviour is None:
+            asks = sorted(rule.trace_arguments & {"pi_before", "mu_before"})
+            if wants is not None or asks:
+                who = f"question {wants.name!r}, which has a target" if wants is not None else rule.name
+                raise BadRequestError(f"'behaviour_probability' must be given for {who}. Got None.")
+            mu = np.ones(n)
+        else:
+            mu = column("behaviour_probability", behaviour, n)
+            numbers("'behaviour_probability'", mu)
+            check_each("behaviour_probability", ~((mu > 0) & (mu <= 1)), mu, "be above 0 and at most 1")
+        pi = asked.probabilities(batch, mu)
+        with np.errstate(over="ignore"):
+            rho = pi / mu[:, None]
+        check_each("behaviour_probability", ~np.isfinite(rho), rho, "not be so small that a ratio overflows")
+        ends = column("terminated", terminated, n) != 0
+        discount = np.where(ends[:, None], 0.0, asked.discounts(batch))
+        data = {"signal": asked.cumulants(batch), "discount": discount, "rho": rho, "seen": asked.interests(batch)}
+        return data, (pi, np.broadcast_to(mu[:, None], (n, groups)))
+
+    def _learn(self, here: GivenRows, there: GivenRows, data: dict[str, Any], probabilities: tuple[Any, Any]) -> None:
+        """Make the steps, in pieces of rows that need little memory."""
+        x, x_next = here.with_begins(), there.with_begins()
+        asks = bool(self.setting.rule.trace_arguments & {"pi_before", "mu_before"})
+        most = max(1, PIECE // len(self.questions))
+        for begin in range(0, here.n, most):
+            part = slice(begin, min(begin + most, here.n))
+            pi, mu = (one[part] if asks else one[:0] for one in probabilities)
+            reward, discount, rho, seen = (data[name][part] for name in ("signal", "discount", "rho", "seen"))
+            piece = QuestionData(reward, discount, rho, seen, pi, mu, np.ones(len(reward)))
+            rows = piece_of(x, part), piece_of(x_next, part)
+            for done in [shard.advance(*rows, piece) for shard in self._shards]:
+                done()
+            self._evidence.add(rows[0], piece)
+
+    def summary(self, by: str = "rupee") -> list[dict[str, Any]]:
+        """Return how good each answer is, without truth: one record for each question, the best first.
+
+        rupee           an estimate of the root of the projected Bellman error, from a running mean of δz
+        effective_rows  of how many transitions under the question's own policy the data are worth: (Σρ)² / Σρ²
+        rows            how many transitions it has seen
+        returns         how many returns could be followed to their end
+        return_error    the root of the mean squared difference of predictions and these returns; None without any
+        explained       the share of the variance of the returns that the predictions explain; None without it
+        diverged        the update at which it stopped, or None
+
+        `by` is the column to sort by. Questions that stopped come last.
+        """
+        parts = [shard.quality(self._evidence.diagonal) for shard in self._shards]
+        return records(self.names, self._evidence, parts, self.diverged, by)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
+        from gradient_dd.stream.questions_file import write_questions
+
+        write_questions(self, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        questions: Sequence[Question] | None = None,
+        learner: Rule | None = None,
+        features: Features | None = None,
+        client: Any = None,
+    ) -> Self:
+        """Return the questions that a file holds; they learn on as if they had never been saved.
+
+        Functions and arrays are not in the file: where a question has one, give the questions again, and likewise a
+        rule or a feature function of your own.
+        """
+        from gradient_dd.stream.questions_file import read_questions
+
+        return read_questions(cls, path, questions, learner, features, client)
+
+
+def checked_questions(questions: Any) -> tuple[Question, ...]:
+    """Return one question or more whose names differ, or raise."""
+    try:
+        given = tuple(questions)
+    except TypeError:
+        given = ()
+    if not given or not all(isinstance(one, Question) for one in given):
+        raise must("'questions'", "be one Question or more", questions)
+    names = [one.name for one in given]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise must("The names of questions", "differ", Words(f"{twice!r} twice"))
+    return given
+
+
+def piece_of(rows: Any, part: slice) -> Any:
+    """Return some of the feature rows."""
+    begin = rows.begin[part.start : part.stop + 1]
+    cut = slice(int(begin[0]), int(begin[-1]))
+    indices = rows.indices[cut] if rows.indices.size else rows.indices
+    return rows._replace(begin=begin - begin[0], indices=indices, values=rows.values[cut])
