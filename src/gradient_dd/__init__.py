@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
     from gradient_dd.evaluation import evaluate, evaluate_log
     from gradient_dd.learners import LEARNERS, Parameter, Rule
+    from gradient_dd.networks.control import NetworkControl
     from gradient_dd.networks.learner import NetworkLearner
     from gradient_dd.networks.network import Network
     from gradient_dd.stream import Learner, features
@@ -43,6 +44,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "GradientDDError": "errors",
     "Learner": "stream",
     "Network": "networks.network",
+    "NetworkControl": "networks.control",
     "NetworkLearner": "networks.learner",
     "Parameter": "learners",
     "Question": "stream.question",
@@ -73,6 +75,7 @@ __all__ = [
     "GradientDDError",
     "Learner",
     "Network",
+    "NetworkControl",
     "NetworkLearner",
     "Parameter",
     "Question",

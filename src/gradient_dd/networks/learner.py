@@ -143,12 +143,16 @@ class NetworkLearner:
         if self.rule.traces and not single:
             raise must(f"'s' for {self.rule.name}", "be one state, for its trace follows one stream", np.shape(s))
         with self.network.working():
-            state, delta, sound = one_update(self.kind)(self.values, self.state, self._arrays(sample))
-            if not sound:
-                raise self._diverged(self.updates + 1)
-            self.state = state
-        errors = np.asarray(delta).astype(float)
+            errors = self.learn(self._arrays(sample))
         return float(errors[0]) if single else errors
+
+    def learn(self, sample: Sample) -> Array:
+        """Make one update from a batch of JAX arrays that are known to be in order; return the TD errors (B,)."""
+        state, delta, sound = one_update(self.kind)(self.values, self.state, sample)
+        if not sound:
+            raise self._diverged(self.updates + 1)
+        self.state = state
+        return np.asarray(delta).astype(float)
 
     def update_many(
         self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any = 1.0, pi: Any = None, mu: Any = None
@@ -197,6 +201,8 @@ class NetworkLearner:
 
     def _sample(self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any, pi: Any, mu: Any) -> Sample:
         """Return checked transitions as NumPy arrays; next states after an end are 0."""
+        if self.network.outputs != 1:
+            raise must("'outputs' of a network that predicts", "be 1", self.network.outputs)
         here, _ = states("s", s, self.network.inputs)
         n = len(here)
         reward, discount, rho = checked_columns(reward, discount, rho, n)

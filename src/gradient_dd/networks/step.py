@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gradient_dd.errors import extra
-from gradient_dd.learners import Rule
 from gradient_dd.networks.network import Network
 from gradient_dd.networks.optimisers import Optimiser
 from gradient_dd.networks.rules import on_arrays
@@ -27,9 +26,9 @@ TRACE_NUMBERS = ("discount", "rho", "pi", "mu")  # of the transition before
 
 
 class Kind(NamedTuple):
-    """What one compiled program is for: all that is not a number."""
+    """What one compiled program is for: all that is not a number. `rule` is a Rule, or several as one (joint.py)."""
 
-    rule: Rule
+    rule: Any
     network: Network
     rho_mode: str
     optimiser: Optimiser

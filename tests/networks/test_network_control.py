@@ -1,0 +1,97 @@
+"""Environments in JAX are Gymnasium's; NetworkControl is Q-learning where it should be."""
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+
+import gradient_dd as gdd
+from gradient_dd.errors import BadRequestError
+from gradient_dd.networks.environments import ACROBOT, CART_POLE, MOUNTAIN_CAR, find_environment
+
+NAMES = {"MountainCar-v0": MOUNTAIN_CAR, "Acrobot-v1": ACROBOT, "CartPole-v1": CART_POLE}
+
+
+def visited(name, ours, steps=400):
+    """Return states, actions, next states, rewards and ends of random episodes in Gymnasium's environment."""
+    env, rng = gymnasium.make(name).unwrapped, np.random.default_rng(1)
+    env.reset(seed=1)
+    rows = []
+    for _ in range(steps):
+        before, action = np.array(env.state, float), int(rng.integers(ours.actions))
+        _, reward, ended, *_ = env.step(action)
+        rows.append((before, action, np.array(env.state, float), reward, ended))
+        if ended:
+            env.reset()
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_is_gymnasiums(name):
+    ours = NAMES[name]
+    states, actions, after, rewards, ends = visited(name, ours)
+    if ours is MOUNTAIN_CAR:  # random actions do not leave the valley: both edges and the goal by hand
+        extra = np.array([[-1.2, -0.05], [-1.19, -0.07], [0.49, 0.05], [0.6, 0.07]])
+        env, rows = gymnasium.make(name).unwrapped, []
+        for state in extra:
+            env.state = tuple(state)
+            _, reward, ended, *_ = env.step(2)
+            rows.append((env.state, reward, ended))
+        states, actions = np.concatenate([states, extra]), np.append(actions, [2] * 4)
+        after = np.concatenate([after, np.array([row[0] for row in rows])])
+        rewards, ends = np.append(rewards, [row[1] for row in rows]), np.append(ends, [row[2] for row in rows])
+    with jax.enable_x64(True):
+        found, reward, ended = map(np.asarray, jax.jit(jax.vmap(ours.step))(states, actions))
+    assert np.abs(found - after).max() <= 2e-15 * max(1.0, np.abs(after).max())
+    assert (reward == rewards).all()
+    assert (ended == ends).all()
+
+
+def test_an_observation_is_gymnasiums_scaled():
+    with jax.enable_x64(True):
+        state = np.array([0.3, -0.4, 2.0, -5.0])
+        seen = np.asarray(ACROBOT.observe(state))
+    env = gymnasium.make("Acrobot-v1").unwrapped
+    env.state = state
+    assert seen * [1, 1, 1, 1, 4 * np.pi, 9 * np.pi] == pytest.approx(env._get_ob(), abs=1e-6)
+    with pytest.raises(BadRequestError, match="Did you mean 'cart_pole'"):
+        find_environment("cartpole")
+
+
+@pytest.mark.parametrize(("target", "epsilon"), [("greedy", 0.0), ("epsilon", 0.3)])
+def test_without_hidden_layers_td_is_q_learning_or_expected_sarsa(target, epsilon):
+    """One weight vector for each action; only that of the action taken moves."""
+    rng = np.random.default_rng(2)
+    network = gdd.Network(2, hidden=(), precision="float64")
+    agent = gdd.NetworkControl("td", network, actions=3, alpha=0.1, epsilon=0.3, target=target)
+    W = np.zeros((3, 3))  # (s and 1, actions), as the flat weights of one layer are
+    for _ in range(30):
+        s, s_next, action, reward = rng.standard_normal(2), rng.standard_normal(2), int(rng.integers(3)), rng.random()
+        x, q_next = np.append(s, 1.0), np.append(s_next, 1.0) @ W
+        best = (q_next == q_next.max()) / (q_next == q_next.max()).sum()
+        pi = (1 - epsilon) * best + epsilon / 3
+        W[:, action] += 0.1 * (reward + 0.9 * pi @ q_next - x @ W[:, action]) * x
+        agent.update(s, action, reward, 0.9, s_next)
+    assert agent.learner.w == pytest.approx(W.ravel(), abs=1e-12)
+    assert agent.predict(s) == pytest.approx(np.append(s, 1.0) @ W)
+
+
+def test_it_acts_greedily_but_for_epsilon_and_remembers_what_it_may():
+    network = gdd.Network(1, hidden=(), precision="float64")
+    agent = gdd.NetworkControl("tdrc", network, 2, alpha=0.1, epsilon=0.2, replay=5, batch=3, seed=1)
+    for t in range(8):
+        agent.update([1.0], 1, float(t), 0.0, None)
+    assert sorted(row[2] for row in agent.remembered) == [3.0, 4.0, 5.0, 6.0, 7.0]
+    assert agent.learner.updates == 8
+    assert np.diff(agent.predict([1.0])) > 0
+    chosen = [agent.act([1.0]) for _ in range(400)]
+    assert np.mean(chosen) == pytest.approx(0.9, abs=0.05)
+    for call, sentence in (
+        (lambda: agent.update([1.0], 2, 0.0, 0.0, None), "'action' must be a whole number from 0 to 1. Got 2"),
+        (lambda: agent.act([[1.0], [2.0]]), "'observation' must be one observation"),
+        (lambda: gdd.NetworkControl("td", network, 2, alpha=0.1, lam=0.5), "cannot follow td with a trace"),
+        (lambda: gdd.NetworkControl("td", network, 1, alpha=0.1), "'actions' must be a whole number, 2 or more"),
+        (lambda: agent.learner.update([1.0], 0.0, 0.0, None), "'outputs' of a network that predicts must be 1. Got 2"),
+    ):
+        with pytest.raises(BadRequestError, match=sentence):
+            call()
