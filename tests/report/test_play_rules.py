@@ -2,7 +2,6 @@
 
 import json
 import math
-from importlib.resources import files
 from itertools import product
 
 import numpy as np
@@ -13,6 +12,7 @@ from gradient_dd.engine.trajectories import SAMPLINGS, Stream
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import ALPHA, Rule
+from gradient_dd.report.play.page import engine_script
 from gradient_dd.report.play.tables import rules_script, task_data
 from gradient_dd.report.play.translate import SUPPORT, javascript_of, name_in_javascript
 from tests.browser import run_javascript
@@ -40,13 +40,12 @@ def run_in_javascript(cases, steps, place):
     settings = [[task, {"learner": name, "values": values_of(name, lam)}] for task, name, lam in cases]
     used = {name: task_data(TASKS[name]) for name in dict.fromkeys(case[0] for case in cases)}
     script = [
-        rules_script(LEARNERS.values()),
-        files("gradient_dd").joinpath("report/play/engine.js").read_text(encoding="utf-8"),
+        engine_script(LEARNERS.values()),
         f"const data = {json.dumps(used)}, settings = {json.dumps(settings)}, steps = {steps}, ready = {{}};",
         "for (const [name, one] of Object.entries(data)) ready[name] = prepare(one);",
         "const column = name => trajectory(ready[name], SEED, RUN, 'trajectory', steps);",
-        "const columns = Object.fromEntries(Object.keys(ready).map(name => [name, column(name)]));",
-        "const outcome = settings.map(([name, setting]) => runOnce(ready[name], setting, columns[name], steps))",
+        "const walked = Object.fromEntries(Object.keys(ready).map(name => [name, column(name)]));",
+        "const outcome = settings.map(([name, setting]) => runOnce(ready[name], setting, walked[name], steps))",
         "  .map(found => [Array.from(found.w), Array.from(found.eta), found.errors[0]]);",
     ]
     return run_javascript("\n".join(script).replace("SEED, RUN", f"{SEED}, {RUN}"), place)
@@ -78,8 +77,7 @@ def test_every_form_of_every_learner_after_10_000_steps(task, tmp_path):
 def test_trajectories_are_those_of_the_engine(tmp_path):
     cases = [(name, seed, run, kind) for name in TASKS for seed, run in ((0, 0), (2**40 + 7, 11)) for kind in SAMPLINGS]
     script = [
-        "const RULES = {};",
-        files("gradient_dd").joinpath("report/play/engine.js").read_text(encoding="utf-8"),
+        engine_script([]),
         f"const data = {json.dumps({name: task_data(task) for name, task in TASKS.items()})};",
         f"const outcome = {json.dumps(cases)}.map(([name, seed, run, sampling]) =>",
         "  Array.from(trajectory(prepare(data[name]), seed, run, sampling, 300)));",

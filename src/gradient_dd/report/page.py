@@ -5,12 +5,12 @@ The numbers behind the interactive figures are JSON: every setting of a study, o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from gradient_dd.errors import extra
 from gradient_dd.learners import Setting
+from gradient_dd.report.assets import as_json, read
 from gradient_dd.report.figure import MARKERS, STRONG, Figure
 from gradient_dd.report.inline_svg import inline_svg
 from gradient_dd.report.panels import LineData, Panel, figure_finding, title_of
@@ -22,7 +22,6 @@ from gradient_dd.studies.results import Results
 with extra("report"):
     import jinja2
 
-import json
 from collections.abc import Iterable
 
 import numpy as np
@@ -69,11 +68,6 @@ def render(
         provenance=provenance(),
         **content,
     )
-
-
-def read(path: str) -> str:
-    """Return the text of a file of this package."""
-    return files("gradient_dd").joinpath(*path.split("/")).read_text(encoding="utf-8")
 
 
 def figure_facts(shown: Shown, folder: Path) -> dict[str, Any]:
@@ -128,11 +122,6 @@ def best_row(panel: Panel, line: LineData) -> dict[str, str]:
         "edge": line.edge,
         "exploded": ", ".join(gone) + (" runs" if gone else ""),
     }
-
-
-def as_json(data: Any) -> str:
-    """Return data as JSON that can stand inside a page."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def number(value: float) -> float | None:

@@ -12,13 +12,29 @@ from gradient_dd.cli.commands.cache import cache
 from gradient_dd.cli.commands.evaluate import evaluate
 from gradient_dd.cli.commands.export import export
 from gradient_dd.cli.commands.list import list_command
+from gradient_dd.cli.commands.play import play
 from gradient_dd.cli.commands.reproduce import plot, report, reproduce
 from gradient_dd.cli.commands.show import show
 from gradient_dd.cli.commands.status import status
 from gradient_dd.cli.commands.sweep import sweep
 from gradient_dd.cli.commands.verify import verify
 
-COMMANDS = (list_command, show, analyse, evaluate, sweep, status, verify, export, reproduce, report, plot, bench, cache)
+COMMANDS = (
+    list_command,
+    show,
+    analyse,
+    evaluate,
+    sweep,
+    status,
+    verify,
+    export,
+    reproduce,
+    report,
+    plot,
+    play,
+    bench,
+    cache,
+)
 
 
 class FullSummaries(click.Group):
@@ -45,6 +61,7 @@ def cli() -> None:
       gradient-dd analyse baird                 which learner and which step size to take
       gradient-dd evaluate log.parquet --discount 0.99      the value of a policy, from a log
       gradient-dd reproduce                     the paper: figures, tables, verdicts
+      gradient-dd play                          a page on which the rules run while you drag
     """
 
 

@@ -1,6 +1,6 @@
 "use strict";
 // The engine of the live page: random words, trajectories and runs, as engine/trajectories.py and engine/reference.py have
-// them. RULES, the steps of the rules, is generated from their Python source and stands before this file.
+// them. RULES, the steps of the rules, is generated from their Python source and stands before this file, with EXPLODED.
 
 // Random words: NumPy's SeedSequence and PCG64DXSM -------------------------------------------------------------------
 
@@ -61,23 +61,24 @@ function trajectory(task, seed, run, sampling, steps) {
 
 // The table of a task with what the steps need of it: of each outcome the features of x and of x', index by index.
 function prepare(data) {
+  const whole = (column, count) => Array.isArray(column) ? column : new Array(count).fill(column); // all of it the same
+  const full = Object.fromEntries(["reward", "discount", "rho", "pi", "mu", "row", "next_row", "active"].map(name => [name, whole(data[name], data.count)]));
   const p = data.initial_weights.length, n = data.true_values.length, rows = new Float64Array((n + 1) * p);
   data.features.forEach((entries, s) => { for (const [i, value] of entries) rows[s * p + i] = value; });
   const first = [0], index = [], X = [], N = [];
-  data.row.forEach((here, o) => {
+  full.row.forEach((here, o) => {
     for (let i = 0; i < p; i++) {
-      const x = rows[here * p + i], next = rows[data.next_row[o] * p + i];
+      const x = rows[here * p + i], next = rows[full.next_row[o] * p + i];
       if (x !== 0 || next !== 0) { index.push(i); X.push(x); N.push(next); }
     }
     first.push(index.length);
   });
-  const floats = names => Object.fromEntries(names.map(name => [name, Float64Array.from(data[name])]));
-  const whole = (names, from) => Object.fromEntries(names.map(name => [name, Int32Array.from(from[name])]));
-  const alias = Object.fromEntries(Object.entries(data.alias).map(([kind, tables]) => [kind,
-    { ...whole(["first", "size", "outcome"], tables), keep: Float64Array.from(tables.keep) }]));
-  return { ...data, ...floats(["reward", "discount", "rho", "pi", "mu", "visits", "true_values", "initial_weights"]),
-    ...whole(["row", "next_row", "active"], data), p, n, rows, alias, first: Int32Array.from(first), index: Int32Array.from(index),
-    X: Float64Array.from(X), N: Float64Array.from(N) };
+  const columns = (kind, names, from) => Object.fromEntries(names.map(name => [name, kind.from(from[name])]));
+  const alias = Object.fromEntries(Object.entries(data.alias).map(([kind, tables]) => [kind, { ...columns(Int32Array, ["first", "size", "outcome"], tables),
+    keep: Float64Array.from(whole(tables.keep, tables.outcome.length / 2)) }]));
+  return { ...data, ...columns(Float64Array, ["visits", "true_values", "initial_weights"], data),
+    ...columns(Float64Array, ["reward", "discount", "rho", "pi", "mu"], full), ...columns(Int32Array, ["row", "next_row", "active"], full), p, n, rows, alias,
+    first: Int32Array.from(first), index: Int32Array.from(index), X: Float64Array.from(X), N: Float64Array.from(N) };
 }
 
 function valuesOf(task, w) {
@@ -146,4 +147,33 @@ function runOnce(task, setting, column, every, scenes = 0) {
     if (scenes && (point + 1) % (points / scenes) === 0) shown.push(valuesOf(task, learner.w));
   }
   return { errors, w: learner.w, eta: learner.eta, shown };
+}
+
+const columns = new Map();
+
+function columnOf(task, seed, run, sampling, steps) {
+  const key = [task.name, seed, run, sampling, steps].join();
+  if (!columns.has(key)) {
+    if (columns.size > 300) columns.clear();
+    columns.set(key, trajectory(task, seed, run, sampling, steps));
+  }
+  return columns.get(key);
+}
+
+// All runs of a job, a setting on a task. A run bursts when its error is more than EXPLODED times the first, at any point.
+function work(task, job) {
+  const first = rootMeanSquare(task, task.initial_weights), limit = EXPLODED * first, points = job.steps / job.every;
+  const mean = new Float64Array(points);
+  let bursts = 0, shown = [];
+  for (let run = 0; run < job.runs; run++) {
+    const column = columnOf(task, job.seed, run, job.sampling, job.steps);
+    const found = runOnce(task, job.setting, column, job.every, run === 0 && !job.brief ? job.scenes : 0);
+    if (run === 0) shown = found.shown;
+    for (let i = 0; i < points; i++) mean[i] += found.errors[i] / job.runs;
+    if (!found.errors.every(error => error <= limit)) bursts += 1;
+  }
+  const over = mean.findIndex(error => !(error <= limit)), tail = mean.slice(-Math.max(1, points / 10));
+  const average = some => some.reduce((a, b) => a + b, 0) / some.length;
+  return { first, bursts, runs: job.runs, burstStep: over < 0 ? null : (over + 1) * job.every, area: average(mean), last: average(tail),
+    mean: job.brief ? null : mean, shown: job.brief ? null : shown, updates: job.runs * job.steps };
 }

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS
 from gradient_dd.learners import Rule
 from gradient_dd.learners.trace import Trace
+from gradient_dd.report.assets import as_json
 from gradient_dd.report.play.translate import javascript_of, name_in_javascript
 
 SPARSE = "for (let k = first[o]; k < first[o + 1]; k++) { const i = index[k], x = X[k], n = N[k];"
@@ -64,7 +65,7 @@ def state_lines(rule: Rule) -> Iterator[str]:
         yield "let last = -1;"
     for name in rule.defaults:
         if name not in ("zeta", "ridge"):
-            yield f"const {name_in_javascript(name)} = values[{name!r}];"
+            yield f"const {name_in_javascript(name)} = values[{as_json(name)}];"
     if "zeta" in rule.defaults:
         yield f"const {name_in_javascript('beta')} = values.zeta * values.alpha;"
     for trace in rule.traces:

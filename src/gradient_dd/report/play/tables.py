@@ -1,14 +1,14 @@
 """Tasks and rules as the live page has them: the table of a task as JSON, the rules as JavaScript with their facts."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.engine.trajectories import SAMPLINGS, alias_tables
+from gradient_dd.engine.trajectories import SAMPLINGS, Alias, alias_tables
 from gradient_dd.errors import Words, must
 from gradient_dd.learners import Rule
+from gradient_dd.report.assets import as_json
 from gradient_dd.report.play.steps import maker_of
 from gradient_dd.report.play.translate import SUPPORT
 from gradient_dd.tasks import Task
@@ -28,11 +28,12 @@ def task_data(task: Task) -> dict[str, Any]:
     X = task.row_features
     return {
         "name": str(task),
+        "count": len(task.outcomes.state),
         "digest": [int(task.digest[:8], 16), int(task.digest[8:], 16)],
-        **{name: column.tolist() for name, column in columns.items()},
-        "pi": pi.tolist(),
-        "mu": mu.tolist(),
-        "active": task.active.astype(int).tolist(),
+        **{name: brief(column) for name, column in columns.items()},
+        "pi": brief(pi),
+        "mu": brief(mu),
+        "active": brief(task.active.astype(int)),
         "visits": task.visits.tolist(),
         "true_values": task.true_values.tolist(),
         "initial_weights": task.initial_weights.tolist(),
@@ -41,18 +42,27 @@ def task_data(task: Task) -> dict[str, Any]:
     }
 
 
+def brief(column: np.ndarray) -> Any:
+    """Return a column as a list, or as one number where all of it is the same."""
+    plain = column.ravel().tolist()
+    return plain[0] if len(set(plain)) == 1 else plain
+
+
 def sparse_row(dense: np.ndarray) -> list[tuple[int, float]]:
     """Return the places and the values that are not 0, in order."""
     return [(int(place), float(dense[place])) for place in np.flatnonzero(dense)]
 
 
-def alias_data(task: Task, sampling: str) -> dict[str, list[int]]:
+def alias_data(task: Task, sampling: str) -> dict[str, Any]:
     """Return the alias tables; which group comes after an outcome follows from the task."""
     tables = alias_tables(task, sampling)
-    return {name: getattr(tables, name).ravel().tolist() for name in ("first", "size", "keep", "outcome")}
+    return {
+        name: brief(getattr(tables, name)) if name == "keep" else getattr(tables, name).ravel().tolist()
+        for name in Alias._fields[:4]
+    }
 
 
 def rules_script(rules: Iterable[Rule]) -> str:
     """Return the JavaScript that defines RULES: of each rule its forms, without and with a trace."""
-    made = (f"{json.dumps(rule.name)}: [{', '.join(map(maker_of, rule.forms))}],\n" for rule in rules)
+    made = (f"{as_json(rule.name)}: [{', '.join(map(maker_of, rule.forms))}],\n" for rule in rules)
     return f"{SUPPORT}\nconst RULES = {{\n{''.join(made)}}};\n"

@@ -1,0 +1,121 @@
+"use strict";
+// The free bench: any task of the page, any learners, all their parameters.
+
+const bench = { alphas: alphasFrom(1e-4, 1), lines: null, cards: {} };
+
+const chosenNames = () => state.learners.split(",");
+const keepsTrace = setting => LEARNERS[setting.learner].traced || setting.values.lam > 0;
+
+bench.plan = () => {
+  const all = chosenNames().map(benchSetting);
+  const settings = state.sampling === "iid" ? all.filter(one => !keepsTrace(one)) : all;
+  return { task: state.task, settings, samplings: [state.sampling], runs: state.runs, steps: state.steps, seed: state.seed, left: all.filter(one => !settings.includes(one)) };
+};
+
+function refreshBench() {
+  for (const [key, id] of [["task", "bench-task"], ["steps", "bench-steps"], ["runs", "bench-runs"], ["seed", "bench-seed"], ["sampling", "bench-sampling"]]) $(id).value = state[key];
+  for (const box of $("bench-learners").querySelectorAll("input")) box.checked = chosenNames().includes(box.value);
+  drawCards();
+  runBench(true);
+}
+
+function runBench(withMap = false) {
+  const plan = bench.plan();
+  if (!plan.settings.length) { $("bench-finding").textContent = `${joined(plan.left.map(one => LEARNERS[one.learner].label))} cannot learn from shuffled steps: a trace needs them in their order.`; return; }
+  run("bench", plan, ([lines]) => { bench.lines = lines; bench.drawn = plan; drawBench(); });
+  if (!withMap) { clearTimeout(bench.later); bench.later = setTimeout(() => runMap(bench.plan()), 250); } else runMap(plan);
+}
+
+function runMap(plan) {
+  if (!plan.settings.length) return;
+  const shorter = { ...plan, runs: Math.min(plan.runs, 3), steps: Math.min(plan.steps, STEPS) };
+  askMap("bench map", shorter, plan.settings.map(one => one.learner), bench.alphas, rows => {
+    bench.rows = rows;
+    drawMap($("bench-map"), rows, bench.alphas, row => state[`${row.name}.alpha`], (row, alpha) => { choose(`${row.name}.alpha`, alpha); for (const show of bench.shows) show(); runBench(); });
+    $("bench-map-note").textContent = `Each cell: ${shorter.runs === 1 ? "1 run" : shorter.runs + " runs"} of ${grouped(shorter.steps)} steps. Choose one to take its α.`;
+  });
+}
+
+// Give every learner the α of its lowest mean error on the map.
+function takeBest() {
+  for (const row of bench.rows || []) {
+    const areas = row.found.map(found => found.bursts ? Infinity : found.area), best = areas.indexOf(Math.min(...areas));
+    if (areas[best] < Infinity) choose(`${row.name}.alpha`, bench.alphas[best]);
+  }
+  refreshBench();
+}
+
+function drawBench() {
+  const { lines, drawn } = bench, left = drawn.left.length ? ` ${joined(drawn.left.map(one => LEARNERS[one.learner].label))} left out: a trace needs steps in their order.` : "";
+  const best = lines.filter(line => !line.found.bursts).sort((a, b) => a.found.area - b.found.area)[0];
+  const lowest = best && lines.length > 1 ? ` The lowest mean error is ${short(best.found.area)}, of ${best.label}.` : "";
+  const sentence = `In ${grouped(drawn.steps)} steps ${fatesClause(lines)}.${lowest}${left}`;
+  $("bench-finding").textContent = sentence;
+  drawCurves($("bench-curves"), `Mean errors. ${sentence}`, lines, drawn.steps);
+  drawScene();
+}
+
+function drawScene() {
+  if (!bench.lines) return;
+  const scene = Number($("bench-time").value) - 1, step = (scene + 1) * bench.drawn.steps / SCENES;
+  $("bench-time").setAttribute("aria-valuetext", `after ${grouped(step)} steps`);
+  $("bench-moment").textContent = `after ${grouped(step)} steps`;
+  drawValues($("bench-values"), `Values of the states after ${grouped(step)} steps of the first run, beside the true ones.`, TASKS[bench.drawn.task], bench.lines, scene);
+}
+
+function playTime() {
+  clearInterval(bench.clock);
+  $("bench-time").value = 1;
+  drawScene();
+  bench.clock = setInterval(() => {
+    $("bench-time").value = Number($("bench-time").value) + 1;
+    drawScene();
+    if ($("bench-time").value === $("bench-time").max) clearInterval(bench.clock);
+  }, 60);
+}
+
+function drawCards() {
+  const box = $("bench-cards"), open = new Set([...box.querySelectorAll("details[open]")].map(one => one.dataset.name));
+  box.textContent = "";
+  bench.shows = [];
+  for (const name of chosenNames()) {
+    const learner = LEARNERS[name], card = element(box, "fieldset", { class: "card", style: `--colour:${learner.colour}` });
+    element(card, "legend", {}, learner.label);
+    for (const one of learner.parameters) bench.shows.push(slider(card, `${name}.${one.name}`, one, ` of ${learner.label}`, () => runBench()));
+    if (learner.hasRhoMode) {
+      const label = element(card, "label", {}, "place of ρ "), select = element(label, "select", {});
+      for (const [mode, words] of [["R", "on the whole step"], ["T", "on the bootstrapped half"]]) element(select, "option", { value: mode }, words);
+      select.value = state[`${name}.rho_mode`];
+      select.onchange = () => { choose(`${name}.rho_mode`, select.value); runBench(); };
+    }
+    const equation = element(card, "details", { "data-name": name, ...(open.has(name) ? { open: "" } : {}) });
+    element(equation, "summary", {}, "Equation");
+    element(equation, "pre", { tabindex: 0, "aria-label": `Equation of ${learner.label}` }, learner.equation);
+  }
+}
+
+function startBench() {
+  TASKS.forEach((task, place) => element($("bench-task"), "option", { value: place }, task.title));
+  for (const [name, learner] of Object.entries(LEARNERS)) {
+    const label = element($("bench-learners"), "label", { class: "chip", style: `--colour:${learner.colour}` });
+    const box = element(label, "input", { type: "checkbox", value: name });
+    label.append(learner.label);
+    box.onchange = () => {
+      const chosen = [...$("bench-learners").querySelectorAll("input:checked")].map(one => one.value);
+      if (!chosen.length) { box.checked = true; return; }
+      choose("learners", chosen.join(","));
+      refreshBench();
+    };
+  }
+  for (const key of ["task", "steps", "runs", "seed"]) $(`bench-${key}`).onchange = event => {
+    const { min, max } = event.target, value = Math.round(Number(event.target.value));
+    choose(key, key === "task" || key === "steps" ? value : Math.min(Number(max), Math.max(Number(min), value || Number(min))));
+    refreshBench();
+  };
+  $("bench-sampling").onchange = event => { choose("sampling", event.target.value); refreshBench(); };
+  $("bench-time").oninput = () => { clearInterval(bench.clock); drawScene(); };
+  $("bench-best").onclick = takeBest;
+  $("bench-play").onclick = playTime;
+  $("bench-play").hidden = calm.matches;
+  actions("bench", bench.plan);
+}

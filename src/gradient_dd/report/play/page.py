@@ -1,0 +1,115 @@
+"""The live page: one HTML file, without a server or a library, on which the rules run while you drag."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from string import Template
+from typing import Any
+
+from gradient_dd import __version__
+from gradient_dd.errors import must
+from gradient_dd.learners import LEARNERS, Rule
+from gradient_dd.report.assets import as_json, read
+from gradient_dd.report.figure import BLACK, BLUE, COLOURS, GREEN, ORANGE, PURPLE, SKY, STRONG, YELLOW
+from gradient_dd.report.play.tables import rules_script, task_data
+from gradient_dd.studies.intervals import EXPLODED
+from gradient_dd.tasks import Task, build
+
+SCRIPTS = ("pool", "chart", "sentences", "choices", "stops", "bench", "start")
+SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
+DASHES = ("", "7 4", "2 4")  # the colours of learners beyond the best known ones come back with another dash
+OTHERS = (PURPLE, BLUE, YELLOW, GREEN, SKY, ORANGE, BLACK)
+STEPS = (1000, 2000, 5000, 10_000, 20_000, 50_000)
+BAIRD, WALK = build("baird"), build("random_walk")
+BENCH = (
+    BAIRD,
+    WALK,
+    build("random_walk", features="linear"),
+    build("boyan_chain"),
+    build("five_state_walk"),
+    build("collision"),
+    build("rooms"),
+)
+FIRST_LEARNERS = ("td", "gtd2", "tdc", "gradient_dd")
+DESCRIPTION = "Learners that run while you drag: where TD diverges, what Gradient-DD adds, and when it does not help."
+MARKS = (
+    f"✕ bursts: more than {EXPLODED:g} times the first error in some run. ▲ grows: ends above the first error. "
+    "· bounded. ● quick: bounded, with a mean error below half of the first. More blue is a lower mean error."
+)
+
+
+def live_page(tasks: Sequence[Task] = (), rules: Mapping[str, Rule] | None = None, preview: str = "") -> str:
+    """Return the page. The bench begins with the first of `tasks`, if any, and with `rules`, a user's own.
+
+    `rules` are named by the place they were read from, FILE.py:NAME. `preview` is the address of a picture that is
+    shown where someone shares the page.
+    """
+    own = dict(rules or {})
+    if len({rule.name for rule in own.values()}) < len(own):
+        raise must("The names of your own rules", "differ", [rule.name for rule in own.values()])
+    shown = [*BENCH, *(task for task in tasks if str(task) not in map(str, BENCH))]
+    names = [str(task) for task in shown]
+    all_rules = [*LEARNERS.values(), *own.values()]
+    places = {rule.name: place for place, rule in own.items()}
+    data = {
+        "tasks": [task_data(task) | {"title": str(task), "build": call_of(task)} for task in shown],
+        "learners": learner_facts(all_rules, places),
+        "stops": {"baird": names.index(str(BAIRD)), "walk": names.index(str(WALK))},
+        "first": {
+            "task": names.index(str(tasks[0] if tasks else BAIRD)),
+            "learners": [*FIRST_LEARNERS, *(rule.name for rule in own.values())],
+        },
+    }
+    return Template(read("report/play/page.html")).substitute(
+        description=DESCRIPTION,
+        preview=f'<meta property="og:image" content="{preview}">' if preview else "",
+        style=read("report/style.css") + read("report/play/style.css"),
+        steps="".join(f'<option value="{steps}">{steps:,}</option>' for steps in STEPS),
+        marks=MARKS,
+        version=__version__,
+        data=as_json(data),
+        engine=engine_script(all_rules),
+        script="\n".join(read(f"report/play/{name}.js") for name in SCRIPTS),
+    )
+
+
+def engine_script(rules: Iterable[Rule]) -> str:
+    """Return the JavaScript that runs rules: their steps, and the engine around them."""
+    return f"{rules_script(rules)}const EXPLODED = {EXPLODED!r};\n{read('report/play/engine.js')}"
+
+
+def call_of(task: Task) -> str:
+    """Return the arguments of `tasks.build` that make a task, as Python."""
+    return ", ".join([f'"{task.name}"', *(f"{name}={value!r}" for name, value in task.parameters.items())])
+
+
+def learner_facts(rules: Sequence[Rule], places: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the page shows of each learner, and how it is drawn; `places` says where a user's own was read."""
+    others = [rule.name for rule in rules if rule.name not in COLOURS]
+    looks = {name: (OTHERS[i % len(OTHERS)], DASHES[1 + i // len(OTHERS) % 2]) for i, name in enumerate(others)}
+    looks |= {name: (colour, DASHES[0]) for name, colour in COLOURS.items()}
+    return {rule.name: rule_facts(rule, *looks[rule.name], places.get(rule.name)) for rule in rules}
+
+
+def rule_facts(rule: Rule, colour: str, dash: str, place: str | None) -> dict[str, Any]:
+    """Return what the page shows of a learner."""
+    return {
+        "label": rule.label,
+        "colour": colour,
+        "dash": dash,
+        "strong": colour == STRONG,
+        "equation": rule.equation,
+        "traced": bool(rule.traces),
+        "hasRhoMode": rule.has_rho_mode,
+        "load": f"load_rule({json.dumps(place)})" if place else None,
+        "parameters": [
+            {
+                "name": one.name,
+                "symbol": SYMBOLS.get(one.name, one.name),
+                "meaning": one.meaning,
+                "default": one.default,
+                "positive": one.positive,
+                "high": one.high if one.high < float("inf") else None,
+            }
+            for one in rule.parameters
+        ],
+    }

@@ -1,0 +1,84 @@
+"use strict";
+// Sentences about what is on the screen. Each is made from the numbers of the runs that are drawn.
+
+function joined(parts) { return parts.length < 2 ? parts.join("") : parts.slice(0, -1).join(", ") + " and " + parts[parts.length - 1]; }
+const labels = lines => joined(lines.map(line => line.label));
+const many = (lines, one, more) => lines.length === 1 ? one : more;
+const percent = share => `${Math.round(100 * share)}\u00a0%`;
+
+function burstClause(lines) {
+  const all = lines.every(line => line.found.bursts === line.found.runs && line.found.burstStep !== null);
+  const when = all ? `at step ${joined(lines.map(line => grouped(line.found.burstStep)))}` : "in " + joined(lines.map(line => `${line.found.bursts} of ${line.found.runs} runs`));
+  return `${labels(lines)} ${many(lines, "bursts", "burst")} ${when}`;
+}
+
+// Which lines burst, which grow, which stay bounded, with their errors at the end.
+function fatesClause(lines) {
+  const of = fate => lines.filter(line => fateOf(line.found) === fate), bounded = lines.filter(line => line.found.bursts === 0 && line.found.last <= line.found.first);
+  const ends = some => joined(some.map(line => short(line.found.last)));
+  const clauses = [];
+  if (of("bursts").length) clauses.push(burstClause(of("bursts")));
+  if (of("grows").length) clauses.push(`${labels(of("grows"))} ${many(of("grows"), "grows", "grow")} to an error of ${ends(of("grows"))}`);
+  if (bounded.length) clauses.push(`${labels(bounded)} ${many(bounded, "stays", "stay")} bounded and ${many(bounded, "ends", "end")} at ${ends(bounded)}`);
+  return clauses.join("; ");
+}
+
+function bairdSentence(alpha, lines) {
+  const { first } = lines[0].found, near = lines.some(line => line.found.last < first / 10);
+  return `With α = ${alpha}, ${fatesClause(lines)}. The first error is ${short(first)}${near ? "" : "; none of them comes near 0"}.`;
+}
+
+function mapSentence(row, alphas) {
+  const up = row.found.filter(found => fateOf(found) === "bursts" || fateOf(found) === "grows").length;
+  return `${row.label} ends above its first error at ${up === alphas.length ? "all" : up + " of"} ${alphas.length} step sizes.`;
+}
+
+// How far Gradient-DD has gone from GTD2 (0) to TD (1), by mean errors; null where that is no way to go.
+function wayToTd([td, gtd2, dd]) {
+  if (td.found.bursts || gtd2.found.bursts || dd.found.bursts || !(gtd2.found.area > td.found.area)) return null;
+  return (gtd2.found.area - dd.found.area) / (gtd2.found.area - td.found.area);
+}
+
+function walkSentence(kappa, lines) {
+  const [from, to, here] = [lines[1].found.area, lines[0].found.area, lines[2].found.area], way = wayToTd(lines);
+  if (way === null) return `With κ = ${kappa}, ${fatesClause(lines)}.`;
+  if (here === from) return `With κ = ${kappa}, Gradient-DD is GTD2: the two curves are one.`;
+  const numbers = `mean error ${short(here)}, where GTD2 has ${short(from)} and TD ${short(to)}`;
+  if (here < to) return `With κ = ${kappa}, Gradient-DD has gone all the way from GTD2 to TD, and past it: ${numbers}.`;
+  if (here > from) return `With κ = ${kappa}, Gradient-DD is behind GTD2: ${numbers}.`;
+  return `With κ = ${kappa}, Gradient-DD has gone ${percent(way)} of the way from GTD2 to TD: ${numbers}.`;
+}
+
+function gain([gtd2, dd]) { return 1 - dd.found.area / gtd2.found.area; }
+function difference(share) {
+  if (Math.abs(share) < 0.005) return "the same as";
+  return `${percent(Math.abs(share))} ${share > 0 ? "below" : "above"}`;
+}
+
+function shuffleSentence(kappa, ordered, shuffled) {
+  const burst = [["in order", ordered], ["shuffled", shuffled]].filter(([, lines]) => lines.some(line => line.found.bursts));
+  if (burst.length) return `With κ = ${kappa}, ${burst.map(([how, lines]) => `${how} ${burstClause(lines.filter(line => line.found.bursts))}`).join("; ")}.`;
+  const [before, after] = [gain(ordered), gain(shuffled)];
+  const end = before > 0.02 && after < before / 10 ? " The gain has vanished." : "";
+  return `With κ = ${kappa}, Gradient-DD's mean error is ${difference(before)} GTD2's with the steps in order, and ${difference(after)} GTD2's with the same number of shuffled steps.${end}`;
+}
+
+// The call that makes the same runs in Python.
+function pythonOf(plan) {
+  const text = value => typeof value === "string" ? JSON.stringify(value) : String(value);
+  const own = plan.settings.map(one => LEARNERS[one.learner]).filter(one => one.load);
+  const settings = plan.settings.map(one => {
+    const learner = LEARNERS[one.learner], values = Object.entries(one.values).map(([name, value]) => `${name}=${text(value)}`);
+    if (learner.hasRhoMode && one.rhoMode !== "R") values.push(`rho_mode="${one.rhoMode}"`);
+    return `    (${learner.load || text(one.learner)}, dict(${values.join(", ")})),`;
+  });
+  const sampling = plan.samplings.map(one => `"${one}"`).join(", ");
+  return [
+    "import gradient_dd as gdd", ...(own.length ? ["from gradient_dd.studies import load_rule"] : []), "",
+    `task = gdd.tasks.build(${TASKS[plan.task].build})`, "settings = [", ...settings, "]",
+    `for sampling in [${sampling}]:`, "    for learner, values in settings:",
+    `        runs = [gdd.reference.run(task, learner, steps=${plan.steps}, every=${plan.steps / POINTS}, seed=${plan.seed}, run=run, sampling=sampling, **values)`,
+    `                for run in range(${plan.runs})]`,
+    "        print(sampling, learner, values, sum(one.errors.mean() for one in runs) / len(runs))", "",
+  ].join("\n");
+}
