@@ -18,6 +18,7 @@ import gradient_dd
 from gradient_dd.cli.commands import cli
 from gradient_dd.evaluation import FINDINGS
 from gradient_dd.learners import LEARNERS, Rule
+from gradient_dd.report.play.page import live_page
 from gradient_dd.tasks import TASKS
 
 ROOT = Path(__file__).parent.parent
@@ -47,6 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/python.md": python_page(),
         "contributing.md": page_of_the_root("CONTRIBUTING.md"),
         "changelog.md": page_of_the_root("CHANGELOG.md"),
+        "live.html": live_page(preview="images/play.png"),
     }
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))

@@ -115,12 +115,13 @@ class Chromium:
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **text)
 
-    def picture(self, target: Path, element: str | None = None) -> None:
-        """Save the page, or one element of it, as a PNG."""
+    def picture(self, target: Path, element: str | None = None, height: int | None = None) -> None:
+        """Save the page, or one element of it, as a PNG; with a `height` only so much of it."""
         box = self.run(
-            f"""(() => {{ const box = ({json.dumps(element)} ? document.querySelector({json.dumps(element)})
-            : document.documentElement).getBoundingClientRect();
-            const {{ x, y, width, height }} = box; return {{ x: x + scrollX, y: y + scrollY, width, height, scale: 1 }}; }})()"""
+            f"""(() => {{ const one = document.querySelector({json.dumps(element or "html")});
+            const {{ x, y, width, height }} = one.getBoundingClientRect();
+            return {{ x: x + scrollX, y: y + scrollY, width, height, scale: 1 }}; }})()"""
         )
+        box["height"] = height or box["height"]
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=box)
         target.write_bytes(base64.b64decode(shot["data"]))

@@ -103,7 +103,8 @@ def rows(page, pattern):
 @pages
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
-        assert "://" in link or (page.parent / link.replace("\\", "")).exists(), f"{page.name} -> {link}"
+        made = link == "live.html"  # docs/reference.py makes it while the site is built
+        assert made or "://" in link or (page.parent / link.replace("\\", "")).exists(), f"{page.name} -> {link}"
 
 
 @pages

@@ -92,7 +92,7 @@ LIMIT = 0.25
 
 
 def smaller_and_larger(a, b):
-    return min(a, b), max(a, b)
+    return min(a, b), max(a, b, 0.5)
 
 
 def absolute_and_named(a, b):
@@ -155,6 +155,10 @@ def root(a, b):
     return math.sqrt(a), b
 
 
+def of_a_list(a, b):
+    return max([a, b]), b
+
+
 def looped(a, b):
     for _ in range(2):
         a += 1
@@ -183,6 +187,7 @@ def outside(a, b):
     [
         (power, 1, "a ** 2"),
         (root, 1, "math.sqrt(a)"),
+        (of_a_list, 1, "[a, b]"),
         (looped, 1, "for _ in range(2):"),
         (one_number, 1, "return a + b"),
         (truth, 1, "b"),

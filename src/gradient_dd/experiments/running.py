@@ -25,9 +25,10 @@ from gradient_dd.experiments.experiment import (
 from gradient_dd.experiments.verdicts import ClaimVerdict, as_data
 from gradient_dd.report.inline_svg import inline_svg
 from gradient_dd.report.page import render
+from gradient_dd.report.play.page import live_page
 from gradient_dd.studies.units import Progress
 
-PAGE = "report.html"
+PAGE, LIVE = "report.html", "play.html"
 FIRST_RUNS = 3  # of the first look: with two, no interval decides anything
 
 
@@ -186,6 +187,7 @@ def make(job: Job) -> Made:
     page = job.folder / PAGE
     shown = render(experiment.folder, "page.html", content.results, content.studies, **common | dict(content.facts))
     write_text(page, shown)
+    write_text(job.folder / LIVE, live_page())
     job.on_stage(f"Verdicts, tables, figures and report: {perf_counter() - begin:.1f} s")
     return Made(experiment, answer, verdicts, statements, page)
 

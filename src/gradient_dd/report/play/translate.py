@@ -7,6 +7,7 @@ library to the next; they are refused, as is everything else, with the line on w
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import reduce
 from inspect import getclosurevars, getsourcefile, getsourcelines
 from numbers import Real
 from pathlib import Path
@@ -20,7 +21,7 @@ OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "===", ast.NotEq: "!==",
 }  # fmt: skip
 # Math.min and Math.max treat NaN and the order of their arguments in another way than Python does.
-FUNCTIONS = {"min": ("lesser", 2), "max": ("larger", 2), "abs": ("Math.abs", 1)}
+OF_SEVERAL = {"min": "lesser", "max": "larger"}
 SUPPORT = "const lesser = (a, b) => b < a ? b : a, larger = (a, b) => b > a ? b : a;"
 
 
@@ -138,10 +139,12 @@ class Translation:
             case ast.IfExp(test=test, body=body, orelse=other):
                 return f"({self.condition(test)} ? {self.expression(body)} : {self.expression(other)})"
             case ast.Call(func=ast.Name(id=name), args=values, keywords=[]) if name in self.known.builtins:
-                function, count = FUNCTIONS.get(name, ("", 0))
-                if len(values) == count:
-                    return f"{function}({', '.join(map(self.expression, values))})"
-        raise self.refused(node, "made of + - * /, min and max of two, abs, conditions and numbers")
+                numbers = [self.expression(one) for one in values]
+                if name == "abs" and len(numbers) == 1:
+                    return f"Math.abs({numbers[0]})"
+                if name in OF_SEVERAL and len(numbers) > 1:
+                    return reduce(lambda one, other: f"{OF_SEVERAL[name]}({one}, {other})", numbers)
+        raise self.refused(node, "made of + - * /, min, max, abs, conditions and numbers")
 
     def operation(self, node: ast.AST, op: ast.operator, left: ast.expr, right: ast.expr) -> str:
         """Return an operation on two numbers."""
