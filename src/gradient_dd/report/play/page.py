@@ -1,6 +1,7 @@
 """The live page: one HTML file, without a server or a library, on which the rules run while you drag."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from string import Template
 from typing import Any
@@ -9,15 +10,14 @@ from gradient_dd import __version__
 from gradient_dd.errors import must
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.report.assets import as_json, read
-from gradient_dd.report.figure import BLACK, BLUE, COLOURS, GREEN, ORANGE, PURPLE, SKY, STRONG, YELLOW
+from gradient_dd.report.figure import COLOURS, MADE_FROM, STRONG, colours_of
 from gradient_dd.report.play.tables import rules_script, task_data
 from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.tasks import Task, build
 
 SCRIPTS = ("pool", "chart", "sentences", "choices", "stops", "bench", "start")
 SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
-DASHES = ("", "7 4", "2 4")  # the colours of learners beyond the best known ones come back with another dash
-OTHERS = (PURPLE, BLUE, YELLOW, GREEN, SKY, ORANGE, BLACK)
+DASHES = ("7 4", "2 3", "9 3 2 3", "1 5", "12 5")  # of learners that share a colour, one after the other
 STEPS = (1000, 2000, 5000, 10_000, 20_000, 50_000)
 BAIRD, WALK = build("baird"), build("random_walk")
 BENCH = (
@@ -84,10 +84,16 @@ def call_of(task: Task) -> str:
 
 def learner_facts(rules: Sequence[Rule], places: Mapping[str, str]) -> dict[str, Any]:
     """Return what the page shows of each learner, and how it is drawn; `places` says where a user's own was read."""
-    others = [rule.name for rule in rules if rule.name not in COLOURS]
-    looks = {name: (OTHERS[i % len(OTHERS)], DASHES[1 + i // len(OTHERS) % 2]) for i, name in enumerate(others)}
-    looks |= {name: (colour, DASHES[0]) for name, colour in COLOURS.items()}
-    return {rule.name: rule_facts(rule, *looks[rule.name], places.get(rule.name)) for rule in rules}
+    colours = COLOURS | colours_of([*FIRST_LEARNERS, *places])
+    alike = Counter[str]()
+    facts = {}
+    for rule in rules:
+        colour, dash = colours[rule.name], ""
+        if rule.name in MADE_FROM or rule.name in places:
+            dash = DASHES[alike[colour] % len(DASHES)]
+            alike[colour] += 1
+        facts[rule.name] = rule_facts(rule, colour, dash, places.get(rule.name))
+    return facts
 
 
 def rule_facts(rule: Rule, colour: str, dash: str, place: str | None) -> dict[str, Any]:
