@@ -57,7 +57,7 @@ function placeLabels(frame, labels) {
   labels.forEach((one, i) => { one.y = Math.max(one.y, i ? labels[i - 1].y + 15 : frame.top + 8); });
   for (let i = labels.length - 1, floor = frame.bottom - 2; i >= 0; i--, floor = labels[i + 1].y - 15) labels[i].y = Math.min(labels[i].y, floor);
   for (const one of labels) {
-    node(frame.svg, "line", { x1: frame.right + 4, x2: frame.right + 14, y1: one.y, y2: one.y, class: "swatch-line", style: `color:${one.colour}` });
+    node(frame.svg, "line", { x1: frame.right + 3, x2: frame.right + 15, y1: one.y, y2: one.y, class: "swatch-line", style: `color:${one.colour}`, "stroke-dasharray": one.dash || "none" });
     node(frame.svg, "text", { x: frame.right + 18, y: one.y + 4, class: "label" }, one.text);
   }
 }
@@ -95,33 +95,35 @@ function drawCurves(box, label, lines, steps, range) {
       const px = x(at * every), py = y(high);
       node(group, "path", { d: `M${px - 5},${py - 5}l10,10m0,-10l-10,10`, class: "cross" });
       crosses.push({ x: px, text: line.label });
-    } else labels.push({ y: y(last), colour: line.colour, text: line.label });
+    } else labels.push({ y: y(last), colour: line.colour, dash: line.dash, text: line.label });
   }
   placeLabels(frame, labels);
   crosses.sort((a, b) => a.x - b.x).forEach((one, i) => node(frame.svg, "text", { x: Math.min(one.x + 9, frame.right), y: frame.top + 5 + 15 * i, class: "label" }, `${one.text} bursts`));
 }
 
-// Values of the states as learnt by run 0, beside the true ones; lines that are far away are named, not drawn.
+// Values of the states as learnt by run 0, beside the true ones; lines that are far away are named, not drawn. States that
+// are never visited do not count.
 function drawValues(box, label, task, lines, scene) {
-  const frame = picture(box, label, 300), n = task.true_values.length, truth = [...task.true_values];
+  const states = [...task.true_values.keys()].filter(s => task.visits[s] > 0), valuesAt = line => states.map(s => line.found.shown[scene][s]);
+  const frame = picture(box, label, 300), n = states.length, truth = states.map(s => task.true_values[s]);
   frame.right -= 20 + 7.4 * Math.max(5, ...lines.map(line => line.label.length));
   const bottom = Math.min(...truth), top = Math.max(...truth), span = top - bottom || 10;
-  const isNear = line => line.found.shown[scene] && line.found.shown[scene].every(v => v >= bottom - span && v <= top + span);
-  const shown = layered(lines).filter(isNear), away = lines.filter(line => !isNear(line)), within = shown.flatMap(line => [...line.found.shown[scene]]);
+  const isNear = line => line.found.shown[scene] && valuesAt(line).every(v => v >= bottom - span && v <= top + span);
+  const shown = layered(lines).filter(isNear), away = lines.filter(line => !isNear(line)), within = shown.flatMap(valuesAt);
   const low = Math.min(...truth, ...within), high = Math.max(...truth, ...within), room = (high - low || 1) * 0.06;
   const x = s => frame.left + 8 + (frame.right - frame.left - 16) * (n === 1 ? 0.5 : s / (n - 1));
   const y = value => frame.bottom - (frame.bottom - frame.top) * (value - low + room) / (high - low + 2 * room);
   const step = 10 ** Math.floor(Math.log10((high - low || 1) / 2)), wide = [1, 2, 5, 10].map(f => f * step).find(s => (high - low) / s <= 5) || step;
   const ticks = Array.from({ length: Math.floor(high / wide) - Math.ceil(low / wide) + 1 }, (_, i) => (Math.ceil(low / wide) + i) * wide);
-  axes(frame, state => x(state - 1), y, n > 1 ? [1, n] : [1], ticks.map(value => Number(value.toPrecision(6))), "state");
-  const path = values => "M" + [...values].map((value, s) => `${x(s).toFixed(1)},${y(value).toFixed(1)}`).join("L");
+  axes(frame, state => x(states.indexOf(state - 1)), y, n > 1 ? [states[0] + 1, states[n - 1] + 1] : [states[0] + 1], ticks.map(value => Number(value.toPrecision(6))), "state");
+  const path = values => "M" + values.map((value, s) => `${x(s).toFixed(1)},${y(value).toFixed(1)}`).join("L");
   node(frame.svg, "path", { d: path(truth), class: "truth" });
-  truth.forEach((value, s) => node(frame.svg, "circle", { cx: x(s), cy: y(value), r: 3, class: "truth-dot" }));
+  if (n <= 50) truth.forEach((value, s) => node(frame.svg, "circle", { cx: x(s), cy: y(value), r: 3, class: "truth-dot" }));
   const labels = [{ y: y(truth[n - 1]), colour: "var(--ink)", text: "truth" }];
   for (const line of shown) {
-    const values = line.found.shown[scene], group = node(frame.svg, "g", { style: `color:${line.colour}` });
+    const values = valuesAt(line), group = node(frame.svg, "g", { style: `color:${line.colour}` });
     node(group, "path", { d: path(values), class: "curve" + (line.strong ? " strong" : ""), "stroke-dasharray": line.dash || "none" });
-    labels.push({ y: y(values[n - 1]), colour: line.colour, text: line.label });
+    labels.push({ y: y(values[n - 1]), colour: line.colour, dash: line.dash, text: line.label });
   }
   if (away.length) node(frame.svg, "text", { x: frame.left + 6, y: frame.top + 8, class: "name" }, `far away: ${away.map(line => line.label).join(", ")}`);
   placeLabels(frame, labels);

@@ -101,28 +101,27 @@ function rootMeanSquare(task, w) {
 
 // M⁻¹ of a natural rule, kept up to date by the formula of Sherman and Morrison.
 function newMetric(p, ridge) {
-  const inverse = Array.from({ length: p }, (_, i) => Float64Array.from({ length: p }, (_, j) => (i === j ? 1 : 0) / ridge));
-  const spare = [new Float64Array(p), new Float64Array(p)], v = new Float64Array(p);
+  const inverse = Float64Array.from({ length: p * p }, (_, at) => (at % (p + 1) ? 0 : 1) / ridge);
+  const spare = [new Float64Array(p), new Float64Array(p)], v = new Float64Array(p), share = new Float64Array(p);
   let count = 0;
-  const times = (from, to, index, x, into) => inverse.forEach((line, i) => {
-    let sum = 0;
-    for (let k = from; k < to; k++) sum += line[index[k]] * x[k];
-    into[i] = sum;
-  });
+  function times(from, to, index, x, into, factor) {
+    for (let i = 0, line = 0; i < p; i++, line += p) {
+      let sum = 0;
+      for (let k = from; k < to; k++) sum += inverse[line + index[k]] * x[k];
+      into[i] = factor * sum;
+    }
+    return into;
+  }
   return {
     observe(from, to, index, x) {
-      times(from, to, index, x, v);
+      times(from, to, index, x, v, 1);
       let size = 0;
       for (let k = from; k < to; k++) size += x[k] * v[index[k]];
-      const share = v.map(one => one / (1 + size));
-      inverse.forEach((line, i) => { for (let j = 0; j < p; j++) line[j] -= v[i] * share[j]; });
+      for (let j = 0; j < p; j++) share[j] = v[j] / (1 + size);
+      for (let i = 0, at = 0; i < p; i++) for (let j = 0; j < p; j++, at++) inverse[at] -= v[i] * share[j];
       count += 1;
     },
-    direction(from, to, index, x, place) {
-      times(from, to, index, x, spare[place]);
-      spare[place].forEach((one, i) => { spare[place][i] = (count + 1) * one; });
-      return spare[place];
-    },
+    direction(from, to, index, x, place) { return times(from, to, index, x, spare[place], count + 1); },
   };
 }
 

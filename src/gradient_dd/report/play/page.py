@@ -19,21 +19,23 @@ SCRIPTS = ("pool", "chart", "sentences", "choices", "stops", "bench", "start")
 SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
 DASHES = ("7 4", "2 3", "9 3 2 3", "1 5", "12 5")  # of learners that share a colour, one after the other
 STEPS = (1000, 2000, 5000, 10_000, 20_000, 50_000)
-BAIRD, WALK = build("baird"), build("random_walk")
-BENCH = (
+NamedTask = tuple[str, dict[str, Any]]
+BAIRD: NamedTask = ("baird", {})
+WALK: NamedTask = ("random_walk", {})
+BENCH: tuple[NamedTask, ...] = (
     BAIRD,
     WALK,
-    build("random_walk", features="linear"),
-    build("boyan_chain"),
-    build("five_state_walk"),
-    build("collision"),
-    build("rooms"),
+    ("random_walk", {"features": "linear"}),
+    ("boyan_chain", {}),
+    ("five_state_walk", {}),
+    ("collision", {}),
+    ("rooms", {}),
 )
 FIRST_LEARNERS = ("td", "gtd2", "tdc", "gradient_dd")
 DESCRIPTION = "Learners that run while you drag: where TD diverges, what Gradient-DD adds, and when it does not help."
 MARKS = (
-    f"✕ bursts: more than {EXPLODED:g} times the first error in some run. ▲ grows: ends above the first error. "
-    "· bounded. ● quick: bounded, with a mean error below half of the first. More blue is a lower mean error."
+    f"✕\u00a0bursts: more than {EXPLODED:g} times the first error in some run. ▲\u00a0grows: ends above the first error. "
+    "·\u00a0bounded. ●\u00a0quick: bounded, with a mean error below half of the first. More blue is a lower mean error."
 )
 
 
@@ -46,16 +48,16 @@ def live_page(tasks: Sequence[Task] = (), rules: Mapping[str, Rule] | None = Non
     own = dict(rules or {})
     if len({rule.name for rule in own.values()}) < len(own):
         raise must("The names of your own rules", "differ", [rule.name for rule in own.values()])
-    shown = [*BENCH, *(task for task in tasks if str(task) not in map(str, BENCH))]
-    names = [str(task) for task in shown]
+    shown = {str(task): task for task in (*(build(name, **parameters) for name, parameters in BENCH), *tasks)}
+    names = list(shown)
     all_rules = [*LEARNERS.values(), *own.values()]
     places = {rule.name: place for place, rule in own.items()}
     data = {
-        "tasks": [task_data(task) | {"title": str(task), "build": call_of(task)} for task in shown],
+        "tasks": [task_data(task) | {"title": str(task), "build": call_of(task)} for task in shown.values()],
         "learners": learner_facts(all_rules, places),
-        "stops": {"baird": names.index(str(BAIRD)), "walk": names.index(str(WALK))},
+        "stops": {"baird": BENCH.index(BAIRD), "walk": BENCH.index(WALK)},
         "first": {
-            "task": names.index(str(tasks[0] if tasks else BAIRD)),
+            "task": names.index(str(tasks[0])) if tasks else BENCH.index(BAIRD),
             "learners": [*FIRST_LEARNERS, *(rule.name for rule in own.values())],
         },
     }

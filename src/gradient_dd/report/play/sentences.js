@@ -51,7 +51,8 @@ function walkSentence(kappa, lines) {
 
 function gain([gtd2, dd]) { return 1 - dd.found.area / gtd2.found.area; }
 function difference(share) {
-  if (Math.abs(share) < 0.005) return "the same as";
+  if (share === 0) return "the same as";
+  if (Math.abs(share) < 0.005) return "within 0.5\u00a0% of";
   return `${percent(Math.abs(share))} ${share > 0 ? "below" : "above"}`;
 }
 

@@ -13,6 +13,13 @@ for (const [name, stop] of Object.entries(stops)) actions(name, stop.plan);
 startBench();
 refresh();
 askMap("baird map", baird.plan(), ["td", "gtd2", "gradient_dd"], baird.alphas, rows => { baird.rows = rows; baird.map(); });
+for (const link of document.querySelectorAll('a[href^="#"]')) link.onclick = event => { // the address holds what is chosen, so it stays
+  const target = $(link.hash.slice(1));
+  event.preventDefault();
+  target.tabIndex = -1;
+  target.focus();
+  target.scrollIntoView();
+};
 addEventListener("hashchange", () => { readAddress(); refresh(); });
 addEventListener("resize", () => { clearTimeout(pool.resized); pool.resized = setTimeout(refresh, 200); });
 if (found.get("at") && $(found.get("at"))) $(found.get("at")).scrollIntoView();
