@@ -2,6 +2,8 @@
 
 import json
 import math
+from functools import cache
+from inspect import unwrap
 from itertools import product
 
 import numpy as np
@@ -182,6 +184,19 @@ def outside(a, b):
     return a * NUMBERS, b
 
 
+def ends_openly(a, b):  # noqa: RET503
+    if a > b:
+        return a, b
+
+
+@cache
+def decorated(a, b):
+    return a, b
+
+
+unnamed = lambda a, b: (a, b)  # noqa: E731
+
+
 @pytest.mark.parametrize(
     ("function", "line", "text"),
     [
@@ -193,13 +208,17 @@ def outside(a, b):
         (truth, 1, "b"),
         (unpacked, 1, "a, *b = (a, b)"),
         (outside, 1, "NUMBERS"),
+        (ends_openly, 0, "def ends_openly(a, b):"),
+        (decorated, 0, "@cache"),
+        (unnamed, 0, "unnamed = lambda a, b: (a, b)"),
     ],
 )
 def test_what_cannot_be_translated_is_refused_with_its_line(function, line, text):
     with pytest.raises(BadRequestError) as refused:
         javascript_of(function, ("one", "two"))
     said = str(refused.value)
-    assert said.startswith(f"Line {function.__code__.co_firstlineno + line} of test_play_rules.py must be ")
+    first = unwrap(function).__code__.co_firstlineno
+    assert said.startswith(f"Line {first + line} of test_play_rules.py must be ")
     assert said.endswith(f"Got {text}.")
 
 

@@ -8,7 +8,7 @@ library to the next; they are refused, as is everything else, with the line on w
 import ast
 from collections.abc import Callable, Iterator
 from functools import reduce
-from inspect import getclosurevars, getsourcefile, getsourcelines
+from inspect import getclosurevars, getsourcefile, getsourcelines, unwrap
 from numbers import Real
 from pathlib import Path
 from textwrap import dedent
@@ -43,6 +43,7 @@ class Translation:
     """One function on its way to JavaScript."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        function = unwrap(function)
         try:
             lines, first = getsourcelines(function)
             self.tree = ast.parse(dedent("".join(lines))).body[0]
@@ -50,8 +51,10 @@ class Translation:
             rule = "be a function with source that can be read, to run on a page"
             raise must(f"{getattr(function, '__name__', 'The step')!r}", rule, function) from None
         self.file, self.first = Path(getsourcefile(function) or "").name, first
-        if not isinstance(self.tree, ast.FunctionDef):
-            raise self.refused(self.tree, "a function that is written with 'def'")
+        if not isinstance(self.tree, ast.FunctionDef) or self.tree.decorator_list:
+            raise self.refused(self.tree, "a function that is written with 'def' and has no decorator")
+        if not always_returns(self.tree.body):
+            raise self.refused(self.tree, "a function that ends with a return, whatever its conditions are")
         self.arguments = [one.arg for one in self.tree.args.args]
         self.known = getclosurevars(function)
         self.assigned = {
@@ -174,6 +177,14 @@ class Translation:
         if isinstance(value, Real):
             return number_in_javascript(float(value))
         raise self.refused(node, "made of arguments, own names and numbers")
+
+
+def always_returns(body: list[ast.stmt]) -> bool:
+    """Return whether a body ends with a return on every way through it."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return always_returns(last.body) and always_returns(last.orelse)
+    return isinstance(last, ast.Return)
 
 
 def number_in_javascript(value: float) -> str:
