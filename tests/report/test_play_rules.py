@@ -209,7 +209,7 @@ unnamed = lambda a, b: (a, b)  # noqa: E731
         (unpacked, 1, "a, *b = (a, b)"),
         (outside, 1, "NUMBERS"),
         (ends_openly, 0, "def ends_openly(a, b):"),
-        (decorated, 0, "@cache"),
+        (decorated, 1, "@cache"),
         (unnamed, 0, "unnamed = lambda a, b: (a, b)"),
     ],
 )
