@@ -11,7 +11,8 @@ from gradient_dd.experiments.family.contest import MEASURES, Contest, Entrant, t
 from gradient_dd.experiments.family.ledger import AT_LAMBDAS, WITH_DD, agreement
 from gradient_dd.experiments.family.ledger import judge as judge_contest
 from gradient_dd.experiments.family.problems import PROBLEMS, SETTINGS, grids_of
-from gradient_dd.experiments.family.standings import conclusions, effects, mean_ranks, standings
+from gradient_dd.experiments.family.ranks import mean_ranks
+from gradient_dd.experiments.family.standings import conclusions, effects, standings
 from gradient_dd.experiments.family.trials import Trial, area_of_pgtd2, fixed_points, projected_errors
 from gradient_dd.experiments.tuning import ErrorTable
 from gradient_dd.learners import LEARNERS
@@ -230,7 +231,7 @@ def test_the_answer_counts_and_names_the_strongest():
         return flat(problem, setting, measure, shown) * factor
 
     contest = made_up(world, ("gtd2", "gradient_dd", "tdc", "tdc_dd", "htd", "htd_dd"), noise=1e-6)
-    shown = conclusions(judge(contest, []), standings(contest))[1]
+    shown = conclusions(judge(contest, []), mean_ranks(contest))[1]
     assert shown == (
         "With λ = 0 the DD term lowers the error in 2 of 3 comparisons "
         "(most in GTD2 on collision, 0.50 × [0.50, 0.50]), "
@@ -246,7 +247,9 @@ def test_a_clear_but_tiny_change_is_called_tiny():
     contest = made_up(world, ("gtd2", "gradient_dd"), noise=1e-5)
     verdicts = judge(contest, [])
     assert verdict_on(verdicts, "dd-gtd2").verdict == "holds"
-    assert "lowers the error in 0 of 1 comparisons, raises it in 0, and" in conclusions(verdicts, standings(contest))[0]
+    assert (
+        "lowers the error in 0 of 1 comparisons, raises it in 0, and" in conclusions(verdicts, mean_ranks(contest))[0]
+    )
     (shown,) = effects(verdicts)
     assert shown.count("it changes the error by less than 1 % on collision.") == 2 * len(AT_LAMBDAS)
 
@@ -370,4 +373,19 @@ def test_ranks_count_learners_that_are_lower_and_divergence_is_last():
     assert found["td"].exploded == found["td"].of == SETTINGS
     assert found["tdc"].ratio.low > 1.9
     assert found["td"].ratio.estimate == np.inf
-    assert list(mean_ranks(list(found.values()))) == ["gtd2", "tdc", "td"]
+    assert list(mean_ranks(contest)) == ["gtd2", "tdc", "td"]
+
+
+def test_the_interval_of_a_mean_rank_says_how_much_problems_and_runs_disagree():
+    def world(problem, setting, measure, shown):
+        tie = setting.rule.name in ("gtd2", "tdc")
+        swapped = setting.rule.name == "htd" and problem == "boyan"
+        return bowl(setting) * (1.0 if tie else 0.5 if swapped else 2.0)
+
+    ranks = mean_ranks(made_up(world, ("gtd2", "tdc", "htd"), ("collision", "boyan"), noise=0.01))
+    assert ranks["htd"][:3] == (2.0, 1.0, 3.0)  # last on one problem, first on the other: nothing is known of a third
+    assert ranks["gtd2"].low < ranks["tdc"].mean < ranks["gtd2"].high  # equal but for noise
+    assert sum(one.first for one in ranks.values()) >= 1
+    sure = mean_ranks(made_up(lambda p, s, m, f: bowl(s) * (1 + (s.rule.name == "tdc")), ("gtd2", "tdc"), noise=1e-6))
+    assert sure["gtd2"] == (1.0, 1.0, 1.0, 1.0)
+    assert sure["tdc"] == (2.0, 2.0, 2.0, 0.0)

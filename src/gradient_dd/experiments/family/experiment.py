@@ -10,6 +10,7 @@ from gradient_dd.experiments.family.contest import Contest, hold_contest
 from gradient_dd.experiments.family.figures import late_pictures
 from gradient_dd.experiments.family.ledger import judge
 from gradient_dd.experiments.family.problems import FULL, PROBLEMS, Problem
+from gradient_dd.experiments.family.ranks import mean_ranks
 from gradient_dd.experiments.family.standings import Standing, conclusions, effects, standings, tables
 from gradient_dd.experiments.family.trials import all_trials, read_trials, trials_text
 from gradient_dd.experiments.verdicts import ClaimVerdict
@@ -97,7 +98,7 @@ def family_experiment(problems: Sequence[Problem] = PROBLEMS, learners: Sequence
         lambda job, contest: judge(contest),
         tables,
         content,
-        lambda contest, verdicts: conclusions(verdicts, standings(contest)),
+        lambda contest, verdicts: conclusions(verdicts, mean_ranks(contest)),
         late_pictures=late_pictures,
         folder="experiments/family",
     )

@@ -13,7 +13,8 @@ from gradient_dd.experiments.experiment import Job
 from gradient_dd.experiments.family.contest import Contest, Entrant, trace_length
 from gradient_dd.experiments.family.ledger import SAME_ZETAS
 from gradient_dd.experiments.family.problems import WITH_DD
-from gradient_dd.experiments.family.standings import Standing, costs_of, dd_comparisons, mean_ranks, standings
+from gradient_dd.experiments.family.ranks import mean_ranks
+from gradient_dd.experiments.family.standings import Standing, costs_of, dd_comparisons, standings
 from gradient_dd.experiments.verdicts import ClaimVerdict
 from gradient_dd.learners import LEARNERS
 from gradient_dd.report.canvas import plain_numbers, save, styled
@@ -60,10 +61,10 @@ def late_pictures(job: Job, contest: Contest, verdicts: list[ClaimVerdict]) -> l
 
 def matrix(contest: Contest, found: list[Standing]) -> Any:
     """Draw learner × problem: the error over that of the best, and the rank."""
-    ranks, problems = mean_ranks(found), [one.name for one in contest.problems]
+    ranks, problems = mean_ranks(contest), [one.name for one in contest.problems]
     cells = {(one.learner, one.problem): one for one in found}
     inner, tall = 0.9 * len(problems), 0.28 * len(ranks)
-    wide, high = inner + 2.5, tall + 1.75
+    wide, high = inner + 3.0, tall + 1.75
     canvas = Canvas(figsize=(wide, high))
     axes = canvas.add_axes((1.5 / wide, 0.25 / high, inner / wide, tall / high))
     ratios = np.array([[cells[name, problem].ratio.estimate for problem in problems] for name in ranks])
@@ -85,8 +86,9 @@ def matrix(contest: Contest, found: list[Standing]) -> Any:
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     for row, rank in enumerate(ranks.values()):
-        axes.text(len(problems) - 0.35, row, f"{rank:.1f}", va="center", fontsize=8)
-    axes.text(len(problems) - 0.35, -0.75, "mean\nrank", va="bottom", fontsize=7)
+        told = f"{rank.mean:.1f}  [{rank.low:.1f}, {rank.high:.1f}]"
+        axes.text(len(problems) - 0.35, row, told, va="center", fontsize=7)
+    axes.text(len(problems) - 0.35, -0.75, "mean rank\nand interval", va="bottom", fontsize=7)
     title = "Error over the whole run relative to the learner that was best on the tuning runs; shown runs\n"
     title += "Small: rank. Bold: no clear difference from that learner, because the interval of the ratio contains 1"
     canvas.text(0.01, 1 - 0.1 / high, title, va="top", fontsize=8.5)

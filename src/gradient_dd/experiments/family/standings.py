@@ -16,6 +16,7 @@ from gradient_dd.experiments.claims import first_upper
 from gradient_dd.experiments.experiment import Job, csv_text
 from gradient_dd.experiments.family.contest import MEASURES, Contest, Entrant, trace_length
 from gradient_dd.experiments.family.problems import WITH_DD
+from gradient_dd.experiments.family.ranks import MeanRank, ranks_in_words
 from gradient_dd.experiments.verdicts import ClaimVerdict, Comparison
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.studies.intervals import Interval, estimate, has_exploded, ratio_interval
@@ -86,14 +87,6 @@ def on_problem(contest: Contest, problem: str) -> list[Standing]:
     return found
 
 
-def mean_ranks(found: list[Standing]) -> dict[str, float]:
-    """Return the mean rank of each learner over all problems, the lowest first."""
-    ranks: dict[str, list[int]] = {}
-    for one in found:
-        ranks.setdefault(one.learner, []).append(one.rank)
-    return dict(sorted(((name, float(np.mean(some))) for name, some in ranks.items()), key=lambda pair: pair[1]))
-
-
 def dd_comparisons(verdicts: list[ClaimVerdict]) -> dict[str, dict[str, list[Comparison]]]:
     """Return the comparisons of each learner with the DD term against itself without, by reading: how λ was chosen."""
     names = {f"dd-{base}": dd for dd, base in WITH_DD.items()}
@@ -104,16 +97,14 @@ def dd_comparisons(verdicts: list[ClaimVerdict]) -> dict[str, dict[str, list[Com
     }
 
 
-def conclusions(verdicts: list[ClaimVerdict], found: list[Standing]) -> list[str]:
+def conclusions(verdicts: list[ClaimVerdict], ranks: dict[str, MeanRank]) -> list[str]:
     """Return what the comparison says, in short: how often the DD term helps, where most, where not, and who leads."""
     readings: dict[str, list[tuple[str, Comparison]]] = {}
     for dd, judged in dd_comparisons(verdicts).items():
         for reading, comparisons in judged.items():
             readings.setdefault(reading, []).extend((LEARNERS[WITH_DD[dd]].label, one) for one in comparisons)
     counts = [counted(reading, pairs) for reading, pairs in readings.items()]
-    ranks = mean_ranks(found)
-    leaders = [f"{LEARNERS[name].label} {rank:.1f}" for name, rank in list(ranks.items())[:5]]
-    return [*counts, f"Mean ranks over all problems, lowest first: {', '.join(leaders)}, of {len(ranks)} learners."]
+    return [*counts, ranks_in_words(ranks)]
 
 
 def counted(reading: str, pairs: list[tuple[str, Comparison]]) -> str:
