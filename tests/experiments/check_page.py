@@ -13,6 +13,7 @@ import sys
 from html import unescape
 from pathlib import Path
 
+from gradient_dd.experiments.paper.figures import FIGURES
 from tests.experiments.recompute_verdicts import Tables, number
 
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])|\binf\b|\bnan\b")
@@ -42,22 +43,30 @@ def account(text, allowed, where):
     return len(found)
 
 
-def of_learner(frame, learner, size=None):
-    """Return the settings of a learner; Gradient-DD as the paper tunes it has κ = ζ = 1."""
+def of_learner(frame, learner, size=None, baird=False):
+    """Return the settings of a learner; Gradient-DD as the paper tunes it has ζ = 1, and κ = 1 but on Baird."""
     frame = frame[(frame.learner == learner) & (frame.rho_mode == "R")]
     if learner == "gradient_dd":
-        frame = frame[(frame.kappa == 1) & (frame.zeta == 1)]
+        frame = frame[(frame.zeta == 1) & ((frame.kappa == 1) | baird)]
+    if baird:
+        frame = frame[~frame.reading.str.contains("ratios=paper")]
     return frame if size is None else frame[frame["size"] == size]
+
+
+def same_setting(frame, setting):
+    """Return the rows of a table that have the parameters of a row of another."""
+    for name in ("alpha", "zeta", "kappa"):
+        if setting[name] == setting[name]:
+            frame = frame[frame[name] == setting[name]]
+    return frame
 
 
 def judged_error(tables, study, size, learner, measure):
     """Return the fresh mean of the setting that is best on the runs to select on."""
-    selected = of_learner(tables[SHOWN_FIRST.get(study, study)], learner, size)
+    baird = study == "baird"
+    selected = of_learner(tables[SHOWN_FIRST.get(study, study)], learner, size, baird)
     best = selected.loc[selected[f"{measure}_mean"].idxmin()]
-    fresh = of_learner(tables[f"fresh-{study}"], learner, size)
-    for name in ("alpha", "zeta", "kappa"):
-        if best[name] == best[name]:
-            fresh = fresh[fresh[name] == best[name]]
+    fresh = same_setting(of_learner(tables[f"fresh-{study}"], learner, size, baird), best)
     return fresh[f"{measure}_mean"].iloc[0]
 
 
@@ -92,17 +101,17 @@ def check_headline(page, tables, claims):
 
 
 def counted(verdict):
-    """Return how many comparisons of a verdict hold and how many there are, as the paper tunes."""
+    """Return how many comparisons of a verdict held, are open and were refuted, as the paper tunes."""
     some = [one for j in verdict["judgements"] if j["tuning"] == PAPER for one in j["comparisons"]]
-    sides = [
-        number(one["high"]) < one["bound"] if one["side"] == "below" else number(one["low"]) > one["bound"]
-        for one in some
-    ]
-    return sum(sides), len(sides)
+    below = [number(one["high"]) < one["bound"] for one in some]
+    above = [number(one["low"]) > one["bound"] for one in some]
+    held = sum(b if one["side"] == "below" else a for a, b, one in zip(above, below, some, strict=True))
+    refuted = sum(a if one["side"] == "below" else b for a, b, one in zip(above, below, some, strict=True))
+    return held, len(some) - held - refuted, refuted
 
 
 def check_figures(page, tables):
-    """The title of every figure of a study is made from its table, and its caption tells the table's runs."""
+    """The heading of every figure of a study is made from fresh runs, and its caption tells the table's runs."""
     seen = 0
     for name, inside in re.findall(r'<figure id="([\w-]+)">(.*?)</figure>', page, re.DOTALL):
         link = re.search(r'href="tables/([\w-]+)\.csv"', inside)
@@ -110,14 +119,14 @@ def check_figures(page, tables):
             continue
         frame, title = tables[link[1]], plain(re.search(r"<h3>(.*?)</h3>", inside, re.DOTALL)[1])
         caption = plain(re.search(r"<figcaption>(.*?)</figcaption>", inside, re.DOTALL)[1])
-        measure = (
-            "area_mean" if "all episodes" in caption.partition(".")[0] or name.endswith("-iid") else "last100_mean"
-        )
-        rivals = re.match(r"At \w = (\d+)(?:, (printed|usual) ratios)?(?:, linear features)? ", title)
-        if rivals:
-            seen += check_against_rivals(frame, title, rivals, measure, name)
+        measure = "area" if "over the whole run" in title else "last100"
+        assert (measure == "area") == ("all episodes" in caption.partition(".")[0] or name.endswith("-iid")), name
+        assert ("off-policy" in title) == ("baird" in link[1].lower()), name
+        study = FIGURES[name].study
+        if "the error of Gradient-DD is" in title:
+            seen += check_against_rivals(tables, study, title, measure, name)
         else:
-            seen += check_spread(frame, title, measure, name)
+            seen += check_spread(tables, study, title, measure, name)
         runs, length = re.search(r"([\d,]+) runs of ([\d,]+)", caption).groups()
         assert {int(runs)} == {int(one) for one in frame.runs}, name
         assert {int(length.replace(",", ""))} == set(frame.episodes), name
@@ -125,37 +134,38 @@ def check_figures(page, tables):
     return seen
 
 
-def check_against_rivals(frame, title, at, measure, name):
-    """Check "At m = 40 the error of Gradient-DD is 1.4 × that of TD, …"."""
-    some = frame[frame["size"] == int(at[1])]
-    if at[2]:
-        some = some[some.reading.str.contains("ratios=paper") == (at[2] == "printed")]
-    mine = some[(some.learner == "gradient_dd") & (some.rho_mode == "R")]
-    if "κ tuned" not in title:
-        mine = mine[(mine.kappa == 1) & (mine.zeta == 1)]
-    allowed = {at[1]}
+def check_against_rivals(tables, study, title, measure, name):
+    """Check "…: at m = 40 the error of Gradient-DD is 1.4 × that of TD, …"."""
+    size = re.search(r": at \w = (\d+) ", title)[1]
+    home = "walk" if study == "walk-natural" else study  # where Gradient-DD ran
+    mine = judged_error(tables, home, int(size), "gradient_dd", measure)
+    allowed = {size}
     for said, rival in re.findall(r"([\w.+-]+) × that of ((?:natural )?\w+)", title):
-        wanted = three(mine[measure].min() / some[some.learner == LEARNERS[rival]][measure].min())
+        wanted = three(mine / judged_error(tables, study, int(size), LEARNERS[rival], measure))
         assert said == wanted, f"{name}: {said} × {rival} must be {wanted}"
         allowed.add(said)
     assert len(allowed) > 1, f"{name}: no ratio in {title!r}"
     return account(title, allowed, name)
 
 
-def check_spread(frame, title, measure, name):
-    """Check "m = 10: κ = 4 is lowest, κ = 0.25 has 1.1 × its error; …"."""
+def check_spread(tables, study, title, measure, name):
+    """Check "…: m = 10, κ = 0.25 has 1.1 × the error of κ = 4; …"."""
     seen = 0
-    for part in title.split("; "):
-        size, best, worst, said = re.fullmatch(r"\w = (\d+): (.+) is lowest, (.+) has (.+) × its error", part).groups()
-        some = frame[(frame["size"] == int(size)) & (frame.learner == "gradient_dd")]
-        symbol = {"κ": "kappa", "ζ": "zeta"}[best[0]]
-        some = some[some[{"kappa": "zeta", "zeta": "kappa"}[symbol]] == 1]
-        lowest = some.groupby(symbol)[measure].min()
-        for label, value in ((best, lowest.idxmin()), (worst, lowest.idxmax())):
-            top, _, below = label.partition(" = ")[2].partition("/")
-            assert float(top) / float(below or 1) == value, f"{name}: {label!r} must be {value:g}"
-        assert said == three(lowest.max() / lowest.min()), name
-        seen += account(part, {size, said, *NUMBER.findall(best + " " + worst)}, name)
+    for part in title.partition(": ")[2].split("; "):
+        found = re.fullmatch(r"\w = (\d+), ([κζ]) = (.+) has (.+) × the error of [κζ] = (.+)", part)
+        size, symbol, worst, said, best = found.groups()
+        symbol = {"κ": "kappa", "ζ": "zeta"}[symbol]
+        other = {"kappa": "zeta", "zeta": "kappa"}[symbol]
+        frames = [tables[SHOWN_FIRST.get(study, study)], tables[f"fresh-{study}"]]
+        some, fresh = (
+            one[(one["size"] == int(size)) & (one.learner == "gradient_dd") & (one[other] == 1)] for one in frames
+        )
+        rows = some.loc[some.groupby(symbol)[f"{measure}_mean"].idxmin()]
+        ends = rows.loc[rows[f"{measure}_mean"].idxmax()], rows.loc[rows[f"{measure}_mean"].idxmin()]
+        assert [float(worst), float(best)] == [end[symbol] for end in ends], f"{name}: {part!r}"
+        high, low = (same_setting(fresh, end)[f"{measure}_mean"].iloc[0] for end in ends)
+        assert said == three(high / low), f"{name}: {said} must be {three(high / low)}"
+        seen += account(part, {size, said, worst, best}, name)
     return seen
 
 
@@ -171,7 +181,7 @@ def check_ledger(page, claims):
         allowed |= {str(one[key]) for one in comparisons for key in ("size", "runs")}
         allowed |= {str(side["size"]) for side in sides if "size" in side}
         for some in ([verdict], *[[one] for one in verdict["judgements"]], *by_tuning(verdict)):
-            allowed |= {str(sum(one[key] for one in some)) for key in ("held", "of")}
+            allowed |= {str(sum(one[key] for one in some)) for key in ("held", "open", "refuted")}
         allowed.add(str(len(comparisons)))
         words = [verdict["where"], verdict["statement"], verdict["criterion"], verdict["finding"], verdict["alike"]]
         told = [*words[:3], *(one["text"] + one["task"] + one["reading"] + one["edge"] for one in comparisons)]

@@ -49,7 +49,7 @@ def right(study, task, setting, measure="last100", fresh=False):
     learner, size = setting.rule.name, next(iter(task.parameters.values()))
     if task.name == "baird":
         return {"td": 2.0, "tdrc": 0.9, "gtd2": 0.5, "tdc": 0.5, "gradient_dd": 1e-5}[learner] * first(task)
-    slower = 1.5 if "constant" in study else 1.0
+    slower = 0.015 if "constant" in study else 0.01
     if measure == "early":
         return 2.0 if learner == "gradient_dd" else 1.0
     if learner in ("gtd2", "tdc"):

@@ -22,6 +22,7 @@ from gradient_dd.experiments.paper.studies import STUDIES
 PARAMETERS = ("alpha", "zeta", "kappa", "reg")
 TEXTS = {"task", "study", "reading", "learner", "schedule", "rho_mode", "sampling", "runs"}
 DRAWS = 10_000
+OUTCOMES = ("holds", "open", "fails")
 
 
 class Tables:
@@ -226,6 +227,13 @@ def over_all(verdict, tuning):
     return word(pooled(verdict, tuning), verdict["needed"])
 
 
+def check_counts(judged, comparisons):
+    """Assert that what held, is open and was refuted is counted as such, and that nothing is left out."""
+    counts = [sum(one["outcome"] == outcome for one in comparisons) for outcome in OUTCOMES]
+    assert [judged["held"], judged["open"], judged["refuted"]] == counts
+    assert sum(counts) == len(comparisons)
+
+
 def recompute(folder):
     """Assert that every verdict follows from the tables; return how many verdicts and comparisons there were."""
     tables, verdicts = Tables(folder), json.loads((folder / "claims.json").read_text())
@@ -242,14 +250,13 @@ def recompute(folder):
                 assert outcome(*found[1:], one["side"], one["bound"]) == one["outcome"], where
                 assert one["holds"] == (one["outcome"] == "holds"), where
                 compared += 1
-            assert judgement["held"] == sum(one["holds"] for one in comparisons)
-            assert judgement["of"] == len(comparisons)
+            check_counts(judgement, comparisons)
             assert judgement["verdict"] == word(comparisons, verdict["needed"])
         main = pooled(verdict, "as the paper has it")
         assert verdict["verdict"] == over_all(verdict, "as the paper has it"), verdict["claim"]
-        assert (verdict["held"], verdict["of"]) == (sum(one["holds"] for one in main), len(main))
-        alike = pooled(verdict, "tuned alike")
-        told = f"{over_all(verdict, 'tuned alike')} ({sum(one['holds'] for one in alike)} of {len(alike)})"
+        check_counts(verdict, main)
+        alike = [one["outcome"] for one in pooled(verdict, "tuned alike")]
+        told = f"{over_all(verdict, 'tuned alike')} ({' / '.join(str(alike.count(one)) for one in OUTCOMES)})"
         assert verdict["alike"] == (told if alike else "")
     return len(verdicts), compared
 

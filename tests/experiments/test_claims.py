@@ -11,8 +11,8 @@ from gradient_dd.experiments.by_study import fresh_work
 from gradient_dd.experiments.paper.asking import AS_PRINTED, WHOLE, costs_as_much, good_step_sizes
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
-from gradient_dd.experiments.tuning import StudyEvidence, task_errors
-from gradient_dd.experiments.verdicts import ALIKE, MAIN, Question, counts, in_words, judged, outcome_of, over_all
+from gradient_dd.experiments.tuning import StudyEvidence, first_below, task_errors
+from gradient_dd.experiments.verdicts import ALIKE, MAIN, Question, in_words, judged, outcome_of, over_all, totals
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.intervals import Interval
@@ -43,7 +43,7 @@ def worlds():
 def test_a_claim_holds_where_it_is_true(worlds, claim):
     verdict = claim.judge(claim.ask(worlds[right]))
     assert verdict.verdict == "holds", verdict.finding
-    assert verdict.held == verdict.of > 0
+    assert verdict.held > verdict.open == verdict.refuted == 0
     for judgement in verdict.judgements:
         assert judgement.verdict == "holds", verdict.finding
 
@@ -52,7 +52,7 @@ def test_a_claim_holds_where_it_is_true(worlds, claim):
 def test_a_claim_does_not_hold_where_it_is_false(worlds, claim):
     verdict = claim.judge(claim.ask(worlds[wrong]))
     assert verdict.verdict == "does not hold", verdict.finding
-    assert verdict.held == 0
+    assert verdict.refuted > verdict.held == verdict.open == 0
     for judgement in verdict.judgements:
         assert judgement.verdict == "does not hold", verdict.finding
         assert all(one.outcome == "fails" for one in judgement.comparisons)
@@ -61,7 +61,7 @@ def test_a_claim_does_not_hold_where_it_is_false(worlds, claim):
 def test_a_claim_that_is_true_somewhere_holds_in_part(worlds):
     mixed = worlds[right] | {"boyan": worlds[wrong]["boyan"]}
     verdict = verdict_of("converges-better-than-td", mixed)
-    assert (verdict.verdict, verdict.fraction, verdict.alike) == ("holds in part", "6 of 12", "holds (12 of 12)")
+    assert (verdict.verdict, verdict.tally, verdict.alike) == ("holds in part", "6 / 0 / 6", "holds (12 / 0 / 0)")
 
 
 def test_several_cases_are_three(worlds):
@@ -74,8 +74,8 @@ def test_several_cases_are_three(worlds):
 
         return verdict_of("better-than-td", world_evidence(world, needed_studies(BY_NAME["better-than-td"])))
 
-    assert (better_at((10,)).verdict, better_at((10,)).fraction) == ("does not hold", "2 of 21")
-    assert (better_at((10, 20)).verdict, better_at((10, 20)).fraction) == ("holds", "6 of 21")  # 20 is in two studies
+    assert (better_at((10,)).verdict, better_at((10,)).tally) == ("does not hold", "2 / 0 / 19")
+    assert (better_at((10, 20)).verdict, better_at((10, 20)).tally) == ("holds", "6 / 0 / 15")  # 20 is in two studies
 
 
 def test_several_cases_must_hold_whatever_is_tuned_for(worlds):
@@ -156,7 +156,7 @@ def test_the_intervals_of_a_judgement_hold_together():
 
     questions = [Question("exact", (), "below", 1.0, reading, answer=answer) for reading in ("a", "b", "a", "a", "b")]
     found = judged(questions, None)
-    assert [(one.reading, one.of) for one in found] == [("a", 3), ("b", 2)]
+    assert [(one.reading, one.tally) for one in found] == [("a", "0 / 3 / 0"), ("b", "0 / 2 / 0")]
     assert levels == pytest.approx([1 - 0.05 / 3] * 3 + [1 - 0.05 / 2] * 2)
 
 
@@ -264,7 +264,7 @@ def test_both_tunings_stand_where_they_differ():
     verdict = verdict_of("boyan-slow-start", world_evidence(world, needed_studies(BY_NAME["boyan-slow-start"])))
     found = {one.tuned_for: one.verdict for one in verdict.judgements if one.tuning == MAIN}
     assert found == {"area": "holds", "last100": "does not hold"}
-    assert (verdict.verdict, verdict.fraction) == ("holds in part", "6 of 12")
+    assert (verdict.verdict, verdict.tally) == ("holds in part", "6 / 0 / 6")
 
 
 @pytest.mark.parametrize("study", [study for study in COMPANIONS if study != "walk-natural"])
@@ -323,12 +323,22 @@ def test_statements_are_counted_once(worlds):
     # TD and TDRC do not change with the placement of ρ.
     assert len(verdict_of("baird-td", worlds[right]).judgements) == 8
     ours = [replace(verdict, source="ours"), verdict]
-    assert counts(ours)["holds"] == 1
+    assert totals(ours).verdicts["holds"] == 1
+
+
+def test_episodes_to_an_error_are_read_off_the_curve():
+    curves = np.array([[3.0, 1.0, 0.5, 0.7], [3.0, 2.0, 1.5, 1.2]])
+    assert first_below(curves, np.array([10, 20, 30, 40]), 1.0).tolist() == [30.0, np.inf]
+    assert first_below(curves, np.array([10, 20, 30, 40]), 4.0).tolist() == [10.0, 10.0]
 
 
 def test_what_the_paper_does_not_say_is_marked_as_ours():
     ours = {claim.name for claim in CLAIMS if claim.source == "ours"}
-    assert ours == {"walk-natural", "walk-iid", "boyan-iid", "boyan-constant"}
+    assert ours == {
+        *("walk-natural", "walk-iid", "boyan-iid", "boyan-constant", "theorem-assumptions"),
+        *("boyan-as-fast", "walk-iid-td", "boyan-iid-td", "boyan-constant-td"),
+    }
+    assert [claim.name for claim in CLAIMS if claim.source == "time"] == ["same-cost"]
 
 
 def test_the_paper_s_studies_do_not_contain_the_new_settings():
@@ -340,17 +350,17 @@ def test_the_paper_s_studies_do_not_contain_the_new_settings():
 
 
 THEORY = {
-    "theorem": ("holds", "6 of 6"),
-    "theorem-applies": ("does not hold", "0 of 4"),
-    "natural-gradient": ("holds in part", "1 of 3"),
-    "less-drastic": ("does not hold", "0 of 6"),
+    "theorem": ("holds", "6 / 0 / 0"),
+    "theorem-assumptions": ("does not hold", "0 / 0 / 4"),
+    "natural-gradient": ("holds", "3 / 0 / 0"),
+    "less-drastic": ("does not hold", "0 / 0 / 6"),
 }
 
 
 @pytest.mark.parametrize("name", THEORY)
 def test_statements_of_theory_are_computed(name):
     verdict = verdict_of(name, {})
-    assert (verdict.verdict, verdict.fraction) == THEORY[name], verdict.finding
+    assert (verdict.verdict, verdict.tally) == THEORY[name], verdict.finding
 
 
 @pytest.mark.parametrize(("dd", "verdict"), [(1.05, "holds"), (1.15, "does not hold")])

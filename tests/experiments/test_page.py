@@ -75,12 +75,12 @@ def comparison(rival, size, estimate, low, high, *, task="random_walk", measure=
 def verdict(claim, *comparisons, readings=("default",)):
     judgements = [
         Judgement(
-            reading, tuning, "last100", "holds in part", 1, 2, [one for one in comparisons if one.tuning == tuning]
+            reading, tuning, "last100", "holds in part", 1, 0, 1, [one for one in comparisons if one.tuning == tuning]
         )
         for reading in readings
         for tuning in (MAIN, ALIKE)
     ]
-    return ClaimVerdict(claim, "paper", "5", "s", "c", "holds", 1, 2, "", "f", ["s"], None, judgements)
+    return ClaimVerdict(claim, "paper", "5", "s", "c", "holds", 1, 0, 1, "", "f", ["s"], None, judgements)
 
 
 def test_the_words_of_the_headline_follow_the_intervals():
@@ -105,7 +105,7 @@ def test_a_statement_under_several_readings_is_a_row_of_cells():
     found = dict(matrix_of([placed, unplaced], 1000).rows)
     printed = reading_name("paper", "R", "random first weights")
     assert set(found) == {usual["R"], usual["T"], printed}
-    assert [cell and cell.fraction for cell in found[usual["R"]]] == ["1 of 2", "1 of 2"]
+    assert [cell and cell.tally for cell in found[usual["R"]]] == ["0 / 1 / 0", "0 / 1 / 0"]
     assert found[usual["T"]][1] is None, "what ρ makes no difference to is shown once"
     assert found[printed][0] is None
     assert matrix_of([verdict("c")], 1000) is None, "one reading needs no matrix"

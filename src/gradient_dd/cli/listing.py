@@ -63,7 +63,7 @@ def describe_task(task: Task) -> Facts:
         "states": f"{task.n_states} and {int(task.terminal.sum())} terminal",
         "actions": task.n_actions,
         "features": f"{task.n_features}, {rank}",
-        "policies": "on-policy" if np.array_equal(task.behaviour, task.target) else "off-policy",
+        "policies": task.policies,
         "ratios": "target / behaviour" if task.ratios is None else "given by the task itself: E[ρ|s] need not be 1",
         "discount": sorted({float(value) for value in task.discount[~task.terminal]}),
         "expected length of an episode": task.expected_length if task.episodic else "episodes never end",

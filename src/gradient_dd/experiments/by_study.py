@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from gradient_dd.experiments.claims import Claim
 from gradient_dd.experiments.drawing import Picture, figure_picture
 from gradient_dd.experiments.experiment import STEPS, Experiment, Job, PageContent, Scale
+from gradient_dd.experiments.headings import heading
 from gradient_dd.experiments.tuning import StudyEvidence, as_grid
-from gradient_dd.experiments.verdicts import MAIN, ClaimVerdict, Comparison, Question, counts
+from gradient_dd.experiments.verdicts import MAIN, SIGNS, ClaimVerdict, Comparison, Question, totals
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import BLACK, COLOURS, NAMES, SYMBOLS, Figure
 from gradient_dd.report.page import Shown, figure_facts
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARAMETERS = ("alpha", "zeta", "kappa", "reg")
-MEASURES = ("last100", "area", "early")
-CLASSES = {"holds": "holds", "holds in part": "part", "not decided": "part", "not judged": "part"}
+MEASURES = ("last100", "area", "early", "episodes")
 MOST_DOTS = 14  # of a small picture
 
 ByStudy = dict[str, StudyEvidence]
@@ -189,10 +189,12 @@ def content(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict]) -> PageCo
     """Return what the page shows: the ledger of claims, and the figures with their numbers."""
     results = {figure.study: evidence[figure.study].results for figure in job.figures}
     facts = {
-        "counted": counts(verdicts),
+        "totals": totals(verdicts),
+        "signs": SIGNS,
         "runs": run_counts(results.values(), verdicts),
         "rows_of_paper": [ledger_row(one, job) for one in verdicts if one.source == "paper"],
-        "rows_of_ours": [ledger_row(one, job) for one in verdicts if one.source != "paper"],
+        "rows_of_time": [ledger_row(one, job) for one in verdicts if one.source == "time"],
+        "rows_of_ours": [ledger_row(one, job) for one in verdicts if one.source == "ours"],
         "figures": [shown_figure(figure, job, results[figure.study], verdicts) for figure in job.figures],
     }
     return PageContent(facts, results, [one.study for one in evidence.values()])
@@ -202,7 +204,8 @@ def shown_figure(figure: Figure, job: Job, results: Results, verdicts: list[Clai
     """Return what the page shows of a figure. Figures of one study share one table, that of the first of them."""
     table = next(one.name for one in job.figures if one.study == figure.study)
     claims = tuple(verdict.claim for verdict in verdicts if figure.study in verdict.studies)
-    shown = Shown(figure, panels_of(figure, results), results.study, table, claims)
+    told = heading(figure, results.tasks.values(), verdicts)
+    shown = Shown(figure, panels_of(figure, results), results.study, table, claims, told)
     return figure_facts(shown, job.folder / "figures")
 
 
@@ -220,7 +223,7 @@ def ledger_row(verdict: ClaimVerdict, job: Job) -> dict[str, Any]:
     names = [f"{kind}-{study}" for study in used for kind in ("fresh", "runs")]
     return {
         "verdict": verdict,
-        "class": CLASSES.get(verdict.verdict, "fails"),
+        "class": SIGNS.get(verdict.verdict, "open"),
         "picture": small_picture(verdict),
         "figures": [figure.name for figure in job.figures if figure.study in verdict.studies],
         "tables": [name for name in names if (job.folder / "tables" / f"{name}.csv").is_file()],

@@ -14,12 +14,18 @@ from gradient_dd.experiments.verdicts import (
     Question,
     judged,
     over_all,
+    tally,
 )
 from gradient_dd.report.figure import SYMBOLS
 from gradient_dd.report.panels import joined
 
-MANY = 4  # judgements from which on only their fractions are shown
-MEASURES = {"last100": "at the end", "area": "over all episodes", "early": "over the first twentieth"}
+MANY = 4  # judgements from which on only their counts are shown
+MEASURES = {
+    "last100": "at the end",
+    "area": "over all episodes",
+    "early": "over the first twentieth",
+    "episodes": "in episodes",
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,8 @@ class Claim:
     """A statement in our words, where it stands, and what decides it.
 
     needed   how many comparisons must hold; None stands for all of them
-    source   "paper", or "ours" for a statement that we added
+    source   "paper"; "time" for a statement of the paper on wall-clock time, which depends on the machine and is not
+             counted; "ours" for one that we added
     judged   False where a number is shown and not judged
     """
 
@@ -72,11 +79,8 @@ class Claim:
             statement=self.statement,
             criterion=self.criterion,
             verdict=over_all(main, self.needed) if self.judged else SEEN,
-            held=sum(one.held for one in main),
-            of=sum(one.of for one in main),
-            alike=f"{over_all(alike, self.needed)} ({sum(one.held for one in alike)} of {sum(one.of for one in alike)})"
-            if alike
-            else "",
+            **tally(compared(main))._asdict(),
+            alike=f"{over_all(alike, self.needed)} ({tally(compared(alike))})" if alike else "",
             finding=finding or sentences(judgements),
             studies=list(self.studies),
             needed=self.needed,
@@ -84,25 +88,30 @@ class Claim:
         )
 
 
+def compared(judgements: list[Judgement]) -> list[Comparison]:
+    """Return the comparisons of several judgements."""
+    return [one for judgement in judgements for one in judgement.comparisons]
+
+
 def sentences(judgements: list[Judgement]) -> str:
     """Return what was found, as the paper has it first, then how much holds where tuning is another."""
     main = [one for one in judgements if one.tuning == MAIN]
     goals = len({one.tuned_for for one in judgements}) > 1
-    parts = [sentence(one, name_of(one, goals)) for one in main] if len(main) <= MANY else [fractions(main, goals)]
+    parts = [sentence(one, name_of(one, goals)) for one in main] if len(main) <= MANY else [tallies(main, goals)]
     others: dict[str, list[Judgement]] = {}
     for one in judgements:
         if one.tuning != MAIN:
             others.setdefault(one.tuning, []).append(one)
     for tuning, found in others.items():
         (first, *rest) = found
-        short = not rest and first.of <= MANY
-        parts.append(f"{tuning}: {sentence(first, '') if short else fractions(found, goals)}")
+        short = not rest and len(first.comparisons) <= MANY
+        parts.append(f"{tuning}: {sentence(first, '') if short else tallies(found, goals)}")
     return " ".join(f"{first_upper(part)}." for part in parts if part)
 
 
-def fractions(judgements: list[Judgement], goals: bool) -> str:
-    """Return how many comparisons hold, by reading or by what was tuned for."""
-    return "; ".join(" ".join(filter(None, [name_of(one, goals), f"{one.held} of {one.of}"])) for one in judgements)
+def tallies(judgements: list[Judgement], goals: bool) -> str:
+    """Return how many comparisons held, are open and were refuted, by reading or by what was tuned for."""
+    return "; ".join(" ".join(filter(None, [name_of(one, goals), one.tally])) for one in judgements)
 
 
 def name_of(judgement: Judgement, goals: bool) -> str:
@@ -118,7 +127,7 @@ def sentence(judgement: Judgement, name: str) -> str:
     for one in judgement.comparisons:
         rows.setdefault(row_name(one), []).append(one)
     listed = "; ".join(f"{name} {numbers(some)}" for name, some in rows.items())
-    return f"{name + ': ' if name else ''}{listed} ({judgement.held} of {judgement.of} hold)"
+    return f"{name + ': ' if name else ''}{listed} ({judgement.tally})"
 
 
 def row_name(one: Comparison) -> str:

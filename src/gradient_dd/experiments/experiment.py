@@ -26,7 +26,8 @@ from gradient_dd.studies.sweep import run_all
 from gradient_dd.studies.units import Progress
 
 STORE, SCALE = "results.db", "scale.json"
-COLUMNS = {"where": "where", "statement": "statement", "verdict": "counted"}  # and what a verdict has under each
+HELD = "verdict (held / open / refuted)"
+COLUMNS = {"where": "where", "statement": "statement", HELD: "counted"}  # and what a verdict has under each
 STEPS = 10  # of a run that is counted in steps, for each episode that is asked for
 
 OnNotice = Callable[[str], None]

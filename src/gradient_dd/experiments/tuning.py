@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, Integers
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Line
 from gradient_dd.studies import Grid, Study
@@ -21,7 +21,9 @@ from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task, build
 
 EARLY = 20  # "early" is the mean over the first twentieth of a run
+TENTH = 0.1  # of the first error; "episodes" is how many a run needs to get below it, infinite if it never does
 FRESH = 2  # fresh runs for each run to select on
+FROM_CURVES = ("early", "episodes")  # measures of a run that are not kept as such
 JUDGED_STARTS = range(11, 31)  # seeds of the first weights that settings are judged on; they are selected on others
 
 Wanted = Callable[[Setting], bool]
@@ -99,8 +101,8 @@ class TunedSetting:
         return self.evidence.errors(self.case, self.setting, measure)
 
     def selection_mean(self, measure: str) -> float:
-        """Return the mean error on the runs that the setting was selected on; there is none for the start of a run."""
-        if measure == "early":
+        """Return the mean error on the runs that the setting was selected on; curves are not looked at there."""
+        if measure in FROM_CURVES:
             return float("nan")
         return float(self.evidence.errors(self.case, self.setting, measure, fresh=False).mean())
 
@@ -184,7 +186,7 @@ class StudyEvidence(Evidence):
         return self.study.fresh(self.study.runs, settings, others)
 
     def read(self, case: str, measure: str, fresh: bool) -> ErrorTable:
-        """Return settings and errors of a case; "early" is read from the learning curves."""
+        """Return settings and errors of a case."""
         results = self.fresh[case] if fresh else self.results
         tasks = list(results.tasks.values()) if fresh else self.cases[case]
         parts = [task_errors(results, one, measure) for one in tasks]
@@ -220,9 +222,19 @@ def case_name(task: Task) -> str:
 
 
 def task_errors(results: Results, task: Task, measure: str) -> ErrorTable:
-    """Return settings and errors (settings, runs) of a task; "early" is read from the learning curves."""
-    if measure != "early":
+    """Return settings and errors (settings, runs) of a task; those of FROM_CURVES are read from learning curves."""
+    if measure not in FROM_CURVES:
         return ErrorTable(*results.errors(str(task), measure))
     settings = list(results.study.settings())
     curves = results.curves(str(task), settings)
-    return ErrorTable(settings, curves[:, :, : max(1, curves.shape[2] // EARLY)].mean(axis=2))
+    if measure == "early":
+        return ErrorTable(settings, curves[:, :, : max(1, curves.shape[2] // EARLY)].mean(axis=2))
+    ends = np.cumsum(results.study.horizon.bin_sizes() * results.study.horizon.every)
+    return ErrorTable(settings, first_below(curves, ends, TENTH * task.rmsve(task.initial_weights)))
+
+
+def first_below(curves: Array, ends: Integers, bound: float) -> Array:
+    """Return the end of the first bin whose mean error is below a bound, infinite without one; curves: (…, bins)."""
+    below = curves < bound
+    found: Array = np.where(below.any(axis=-1), ends[below.argmax(axis=-1)], np.inf)
+    return found

@@ -3,23 +3,37 @@
     Question       two learners (or one and its first error) on a case, and on which side of a bound their ratio must be
     Comparison     the answer: the ratio on fresh runs, an interval, and whether the interval lies on that side
     Judgement      the comparisons of one reading and one way of tuning; their intervals hold together at 95 %
-    ClaimVerdict   all judgements of a claim, in a word, a fraction and a sentence
+    ClaimVerdict   all judgements of a claim, in a word, three counts and a sentence
 
-An outcome is "holds" where the whole interval is on the side that the claim says, "fails" where it is on the other,
-and "open" where it contains the bound. The intervals of a judgement of n comparisons each have level 1 − 0.05/n, so
-that all of them cover with 95 % (Bonferroni). Nothing is corrected across judgements: of those in which nothing is
-true about one in twenty would show something.
+The counts say how many comparisons held, are open and were refuted. An outcome is "holds" where the whole interval is
+on the side that the claim says, "fails" where it is on the other, and "open" where it contains the bound. The intervals
+of a judgement of n comparisons each have level 1 − 0.05/n, so that all of them cover with 95 % (Bonferroni). Nothing is
+corrected across judgements: of those in which nothing is true about one in twenty would show something.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradient_dd.experiments.tuning import TunedSetting
 from gradient_dd.studies.intervals import LEVEL, Interval, ratio_interval
 
 MAIN, ALIKE = "as the paper has it", "tuned alike"
-WORDS = ("holds", "holds in part", "does not hold", "not decided", "not judged")
+SIGNS = {  # every verdict in words, and the class of its sign on a page
+    "holds": "holds",
+    "holds in part": "part",
+    "does not hold": "fails",
+    "not decided": "open",
+    "not judged": "open",
+}
+PLURALS = {
+    "holds": "hold",
+    "holds in part": "hold in part",
+    "does not hold": "do not hold",
+    "not decided": "are not decided",
+    "not judged": "are not judged",
+}
+OUTCOMES = ("holds", "open", "fails")  # of a comparison; counted as held, open and refuted
 SEEN = "seen"  # instead of a verdict, where a number is shown and not judged
 
 
@@ -152,28 +166,50 @@ def outcome_of(low: float, high: float, side: str, bound: float) -> str:
     return "holds" if low > bound else "fails" if high < bound else "open"
 
 
+class Tally(NamedTuple):
+    """How many comparisons held, are open and were refuted."""
+
+    held: int
+    open: int
+    refuted: int
+
+    def __str__(self) -> str:
+        return " / ".join(map(str, self))
+
+
+def tally(comparisons: Iterable[Comparison]) -> Tally:
+    """Return how many comparisons have each outcome."""
+    found = [one.outcome for one in comparisons]
+    return Tally(*map(found.count, OUTCOMES))
+
+
 @dataclass(frozen=True)
 class Judgement:
-    """The comparisons of one reading and one way of tuning, in a word and a fraction."""
+    """The comparisons of one reading and one way of tuning, in a word and three counts."""
 
     reading: str
     tuning: str
     tuned_for: str
     verdict: str
     held: int
-    of: int
+    open: int
+    refuted: int
     comparisons: list[Comparison]
+
+    @property
+    def tally(self) -> str:
+        """How many comparisons held, are open and were refuted, e.g. "2 / 4 / 0"."""
+        return str(Tally(self.held, self.open, self.refuted))
 
 
 @dataclass(frozen=True)
 class ClaimVerdict:
     """A claim with what we found.
 
-    verdict, held, of    over all judgements as the paper has it
-    alike                the same where every learner has as many settings, e.g. "holds in part (3 of 6)"; empty if
-                         there is none
-    finding              a sentence made from the numbers
-    source               "paper", or "ours" for what we added
+    verdict, held, open, refuted   over all judgements as the paper has it
+    alike      the same where every learner has as many settings, e.g. "holds in part (3 / 2 / 1)"; or empty
+    finding    a sentence made from the numbers
+    source     "paper"; "time" for what the paper says of wall-clock time; "ours" for what we added
     """
 
     claim: str
@@ -183,7 +219,8 @@ class ClaimVerdict:
     criterion: str
     verdict: str
     held: int
-    of: int
+    open: int
+    refuted: int
     alike: str
     finding: str
     studies: list[str]
@@ -191,14 +228,14 @@ class ClaimVerdict:
     judgements: list[Judgement]
 
     @property
-    def fraction(self) -> str:
-        """How many comparisons hold, of how many."""
-        return f"{self.held} of {self.of}"
+    def tally(self) -> str:
+        """How many comparisons held, are open and were refuted, e.g. "2 / 4 / 0"."""
+        return str(Tally(self.held, self.open, self.refuted))
 
     @property
     def counted(self) -> str:
-        """The word with the fraction, e.g. "holds in part (3 of 6)"."""
-        return f"{self.verdict} ({self.fraction})"
+        """The word with the counts, e.g. "holds in part (2 / 4 / 0)"."""
+        return f"{self.verdict} ({self.tally})"
 
     @property
     def comparisons(self) -> list[Comparison]:
@@ -235,15 +272,33 @@ def judged(questions: list[Question], needed: int | None) -> list[Judgement]:
     for key, asked in groups.items():
         level = 1 - (1 - LEVEL) / len(asked)
         comparisons = [question.compare(level) for question in asked]
-        held = sum(one.holds for one in comparisons)
-        found.append(Judgement(*key, in_words(comparisons, needed), held, len(comparisons), comparisons))
+        found.append(Judgement(*key, in_words(comparisons, needed), *tally(comparisons), comparisons))
     return found
 
 
-def counts(verdicts: Iterable[ClaimVerdict]) -> dict[str, int]:
-    """Return how many verdicts on the paper have each word; statements that we added are not counted."""
-    paper = [one for one in verdicts if one.source == "paper"]
-    return {word: sum(one.verdict == word for one in paper) for word in WORDS}
+class Totals(NamedTuple):
+    """How many published statements have each verdict, and how many of all their comparisons each outcome."""
+
+    verdicts: dict[str, int]
+    comparisons: Tally
+
+    def __str__(self) -> str:
+        said = {word: count for word, count in self.verdicts.items() if count}
+        if not said:
+            return ""
+        listed = ", ".join(f"{count} {PLURALS[word]}" for word, count in said.items())
+        held, unsure, refuted = self.comparisons
+        return (
+            f"Of {sum(said.values())} published statements {listed}. "
+            f"Of their comparisons {held} held, {unsure} are open and {refuted} were refuted."
+        )
+
+
+def totals(verdicts: Iterable[ClaimVerdict]) -> Totals:
+    """Return the counts of published statements; those on wall-clock time and those that we added are not in them."""
+    published = [one for one in verdicts if one.source == "paper"]
+    words = {word: sum(one.verdict == word for one in published) for word in SIGNS}
+    return Totals(words, Tally(*(sum(getattr(one, name) for one in published) for name in Tally._fields)))
 
 
 def as_data(verdicts: Iterable[ClaimVerdict]) -> list[dict[str, Any]]:

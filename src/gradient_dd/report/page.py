@@ -40,13 +40,17 @@ POINTS = 50  # of a learning curve
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure on a page: its numbers, its study, the name of its table, and the claims that rest on it."""
+    """A figure on a page: its numbers, its study, the name of its table, and the claims that rest on it.
+
+    `finding` is its heading; without one the panels' own numbers make it.
+    """
 
     figure: Figure
     panels: list[Panel]
     study: Study
     table: str = ""
     claims: tuple[str, ...] = ()
+    finding: str = ""
 
 
 def render(
@@ -78,7 +82,7 @@ def figure_facts(shown: Shown, folder: Path) -> dict[str, Any]:
     return {
         "name": figure.name,
         "title": figure.title,
-        "finding": figure_finding(figure, panels),
+        "finding": shown.finding or figure_finding(figure, panels),
         "remark": f"{figure.remark[:1].upper()}{figure.remark[1:]}." if figure.remark else "",
         "scale": scale(shown.study),
         "explained": EXPLAINED,

@@ -97,12 +97,13 @@ def bin_middles(horizon: Horizon) -> Array:
 
 
 def title_of(task: Task) -> str:
-    """Return a panel's title, e.g. "m = 20"."""
+    """Return a panel's title, e.g. "m = 20, on-policy"."""
     first = next(iter(task.parameters.values()), task.n_states)
     title = f"{SYMBOLS.get(task.name, 'size')} = {first}"
     if task.name == "baird":
         title += f", {RATIOS[task.parameters.get('ratios', 'standard')]} ratios"
-    return title + (", linear features" if task.parameters.get("features") == "linear" else "")
+    linear = ", linear features" if task.parameters.get("features") == "linear" else ""
+    return f"{title}{linear}, {task.policies}"
 
 
 def figure_finding(figure: Figure, panels: list[Panel]) -> str:
@@ -131,7 +132,7 @@ def against_rivals(panels: list[Panel], ours: str) -> str:
     ]
     clauses = [f"the error of {ours} is {joined(parts)}"] if parts else []
     clauses += [f"every step size of {joined(gone)} explodes"] if gone else []
-    return f"At {title_of(panel.task)} {'; '.join(clauses)}"
+    return f"At {title_of(panel.task)}: {'; '.join(clauses)}"
 
 
 def spread(panels: list[Panel]) -> str:

@@ -136,6 +136,11 @@ class Task:
         """Whether episodes end."""
         return bool(self.terminal.any())
 
+    @property
+    def policies(self) -> str:
+        """Whether data are collected by the policy that is asked about: "on-policy", or "off-policy"."""
+        return "on-policy" if self.ratios is None and np.array_equal(self.behaviour, self.target) else "off-policy"
+
     # The data a learner sees -----------------------------------------------------------------------------
 
     @cached_property

@@ -21,7 +21,7 @@ from gradient_dd.cli.tables import as_json, json_text, table
 if TYPE_CHECKING:
     from gradient_dd.experiments.running import Made
 
-COLOURS = {"does not hold": "red", "holds in part": "yellow", "not decided": "yellow", "holds": "green"}
+COLOURS = {"does not hold": "red", "holds in part": "yellow", "not decided": "cyan", "holds": "green"}
 
 figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 
@@ -114,6 +114,8 @@ def print_stage(sentence: str) -> None:
 
 def print_made(made: "Made", as_json: bool, whole: bool) -> None:
     """Print the answer and the verdicts, those on exact statements too where the `whole` experiment was run."""
+    from gradient_dd.experiments.verdicts import totals
+
     if as_json:
         click.echo(json_text(made.data()))
         return
@@ -126,4 +128,6 @@ def print_made(made: "Made", as_json: bool, whole: bool) -> None:
     rows = [tuple(getattr(one, name) for name in columns.values()) for one in made.verdicts]
     if rows:
         click.echo(coloured(table(rows, tuple(columns))) + "\n")
+    if counted := str(totals(made.verdicts)):
+        click.echo(counted + "\n")
     click.echo(f"The report, with figures and the numbers of every verdict: {made.page}")

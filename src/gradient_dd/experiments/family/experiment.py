@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from gradient_dd.experiments.claims import fractions
+from gradient_dd.experiments.claims import tallies
 from gradient_dd.experiments.experiment import Experiment, Job, PageContent
 from gradient_dd.experiments.family.contest import Contest, hold_contest
 from gradient_dd.experiments.family.figures import late_pictures
@@ -13,17 +13,16 @@ from gradient_dd.experiments.family.problems import FULL, PROBLEMS, Problem
 from gradient_dd.experiments.family.ranks import mean_ranks
 from gradient_dd.experiments.family.standings import Standing, conclusions, effects, standings, tables
 from gradient_dd.experiments.family.trials import all_trials, read_trials, trials_text
-from gradient_dd.experiments.verdicts import ClaimVerdict
+from gradient_dd.experiments.verdicts import SIGNS, ClaimVerdict
 from gradient_dd.learners import LEARNERS
 from gradient_dd.report.figure import BLACK, BLUE, RED
 from gradient_dd.report.page import setting_text
 from gradient_dd.report.small_svg import Dot, dots_in_a_row
 
 TRIALS = "tables/trials.csv"
-CLASSES = {"holds": "holds", "does not hold": "fails"}
 COLOURS = {"holds": RED, "fails": BLUE, "open": BLACK}
 MOST_DOTS = 12  # of a small picture
-MOST_LISTED = 8  # comparisons of a finding; of more, only the fractions are shown
+MOST_LISTED = 8  # comparisons of a finding; of more, only the counts are shown
 
 
 def measure(job: Job, problems: Sequence[Problem], learners: Sequence[str]) -> Contest:
@@ -59,10 +58,10 @@ def ledger_row(verdict: ClaimVerdict) -> dict[str, Any]:
     ]
     return {
         "verdict": verdict,
-        "class": CLASSES.get(verdict.verdict, "part"),
+        "class": SIGNS.get(verdict.verdict, "open"),
         "picture": dots_in_a_row(dots[:MOST_DOTS], comparisons[0].bound),
         "comparisons": comparisons,
-        "finding": verdict.finding if len(comparisons) <= MOST_LISTED else fractions(verdict.judgements, goals=False),
+        "finding": verdict.finding if len(comparisons) <= MOST_LISTED else tallies(verdict.judgements, goals=False),
     }
 
 

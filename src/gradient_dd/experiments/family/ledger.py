@@ -12,20 +12,22 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.experiments.claims import Ask, Claim
-from gradient_dd.experiments.family import published
+from gradient_dd.experiments.family import independent_run, published
 from gradient_dd.experiments.family.contest import Contest, Entrant
 from gradient_dd.experiments.family.problems import WITH_DD
 from gradient_dd.experiments.family.trials import fixed_point_name
-from gradient_dd.experiments.verdicts import ClaimVerdict, Question, exactly
+from gradient_dd.experiments.verdicts import ClaimVerdict, Question
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies.intervals import Interval, ratio_interval
 
 SENSITIVE = 2.0  # error at λ = 0 over that at λ = 0.9
-TOO_UNSURE = 0.2  # a standard error of ours beyond this share of a published mean decides nothing
+NEAR = 1.05  # factor between two ratios that counts as agreement
 AT_LAMBDAS = {"λ tuned": None, "λ = 0": 0.0}  # the two ways in which the DD term is judged
 SAME_ZETAS = " and the same ζ"  # and again, with the values of ζ that both learners have
-RATIO, WITHIN = "ratio of mean errors on shown runs", "difference over twice its standard error below 1"
+RATIO = "ratio of mean errors on shown runs"
+AGAIN = "ratio to TD without a trace, on the same draws of the features: within 5 % of the other run's"
 
+LearnerAt = tuple[str, float]  # a learner and its λ
 Answer = Callable[[float], Interval]
 
 
@@ -79,18 +81,16 @@ def ratio_of(*sides: dict[str, Array]) -> Answer:
     return lambda level: ratio_interval(*pairs, level=level)
 
 
-def agreement(errors: Array, name: str, known: tuple[float, float]) -> Question:
-    """Return the question whether a mean is within twice the standard error, theirs and ours, of a published one."""
-    ours = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else np.inf
-    distance = float(abs(errors.mean() - known[0]) / (2 * np.hypot(ours, known[1])))
-    answer = exactly(distance) if ours <= TOO_UNSURE * known[0] else unknown_beyond(distance)
-    text = f"{name}: ours {errors.mean():.3f}, published {known[0]:.3f}, distance"
-    return question("collision", {name: errors}, answer, "below", text=text)
+def near(problem: str, sides: dict[str, Array], known: float) -> Question:
+    """Return the question whether a ratio of two learners is within 5 % of a known one, whichever is larger."""
+    text = f"{' / '.join(sides)}, {known:.3f} before: factor between the two"
 
+    def answer(level: float) -> Interval:
+        ratio, low, high = (one / known for one in ratio_of(sides)(level))
+        apart = [max(one, 1 / one) if one > 0 else np.inf for one in (ratio, low, high)]
+        return Interval(apart[0], 1.0 if low <= 1 <= high else min(apart[1:]), max(apart[1:]))
 
-def unknown_beyond(value: float) -> Answer:
-    """Return the answer about a number of which nothing is known: too few runs, or one that exploded."""
-    return lambda level: Interval(value, 0.0, np.inf)
+    return question(problem, sides, answer, "below", NEAR, text)
 
 
 def tiers(contest: Contest) -> list[Question]:
@@ -117,23 +117,33 @@ def lambda_matters(contest: Contest) -> list[Question]:
     return found
 
 
-def means(contest: Contest) -> list[Question]:
-    """Return the questions whether tuned means are within twice the standard error of the published ones."""
+def again(contest: Contest) -> list[Question]:
+    """Return the questions whether tuned errors on Collision, over that of TD, are those of an independent run."""
+    entrants = {key: Entrant(*key) for key in independent_run.MEANS}
+    here = {key: one for key, one in entrants.items() if contest.has("collision", one)}
+    errors = {key: contest.shown("collision", one) for key, one in here.items()}
+    return ratios_again(independent_run.MEANS, {key: (here[key].label, some) for key, some in errors.items()})
+
+
+def fixed_points_again(contest: Contest) -> list[Question]:
+    """Return the same questions about the exact errors of fixed points, means over draws of the features."""
+    found = [trial.shown for trial in contest.trials if trial.name == "fixed points"]
+    known = independent_run.FIXED_POINTS
+    named = {key: fixed_point_name(*key) for key in known}
     return [
-        agreement(contest.shown("collision", one), one.label, known)
-        for one, known in ((Entrant(*key), known) for key, known in published.COLLISION_MEANS.items())
-        if contest.has("collision", one)
+        one
+        for shown in found
+        for one in ratios_again(known, {key: (name, shown[name]) for key, name in named.items() if name in shown})
     ]
 
 
-def fixed_points(contest: Contest) -> list[Question]:
-    """Return the questions whether exact errors of fixed points, means over draws of features, are the known ones."""
+def ratios_again(known: dict[LearnerAt, float], found: dict[LearnerAt, tuple[str, Array]]) -> list[Question]:
+    """Return the questions whether errors over TD's are the known ones; `found` has names and errors of a learner."""
+    rival = independent_run.RIVAL
     return [
-        agreement(trial.shown[name], name, (known, published.ROUNDED))
-        for trial in contest.trials
-        if trial.name == "fixed points"
-        for (learner, lam), known in published.FIXED_POINTS.items()
-        if (name := fixed_point_name(learner, lam)) in trial.shown
+        near("collision", dict([found[key], found[rival]]), known[key] / known[rival])
+        for key in found
+        if key != rival and rival in found
     ]
 
 
@@ -145,7 +155,6 @@ def reuse(contest: Contest) -> list[Question]:
         for ours, rival, side in (("two", "one", "above"), ("one", "rest", "below"), ("two", "rest", "above")):
             sides = {names[one]: trial.shown[one] for one in (ours, rival)}
             found.append(question("collision", sides, ratio_of(sides), side))
-        found.append(agreement(trial.shown["two"], names["two"], published.TWO_SAMPLES))
     return found
 
 
@@ -224,7 +233,7 @@ def claim(
     name: str, where: str, statement: str, criterion: str, questions: Callable[[Contest], list[Question]]
 ) -> Claim:
     """Return a claim of others, or of this project."""
-    source = "ours" if where == published.OURS else "paper"
+    source = "ours" if where in (published.OURS, independent_run.WHERE) else "paper"
     return Claim(name, where, statement, Ask(criterion, (), questions), source=source)
 
 
@@ -243,13 +252,19 @@ CLAIMS = (
         f"error at λ = 0 over that at λ = 0.9: above {SENSITIVE:g}, for ETD below",
         lambda_matters,
     ),
-    claim("collision-means", published.COLLISION, "Tuned errors are the published ones", WITHIN, means),
     claim(
-        "collision-fixed-points",
-        published.COLLISION,
-        "TD(λ) and ETD(λ) rest where they are known to rest, exactly",
-        WITHIN,
-        fixed_points,
+        "collision-again",
+        independent_run.WHERE,
+        "Tuned errors stand to that of TD as in an independent run of ours",
+        AGAIN,
+        again,
+    ),
+    claim(
+        "fixed-points-again",
+        independent_run.WHERE,
+        "Fixed points of TD(λ) and ETD(λ) stand to that of TD as in an independent run of ours",
+        AGAIN,
+        fixed_points_again,
     ),
     claim(
         "rooms-variance",

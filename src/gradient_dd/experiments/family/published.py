@@ -1,7 +1,6 @@
-"""What others have published about this family, as data: numbers, orderings, and where they stand.
+"""What others have published about this family, as data: orderings, areas read off a figure, and where they stand.
 
-COLLISION_MEANS   error over 20,000 steps, averaged over runs with features drawn anew, with its standard error
-TDRC_AREAS        area under the RMSPBE relative to TDRC, read off a figure to about 0.05
+TDRC_AREAS   area under the RMSPBE relative to TDRC, read off a figure to about 0.05
 """
 
 OURS = "this project"
@@ -12,28 +11,6 @@ REGULARISED = "Ghiassian et al. (2020), TDRC, figure 1"
 FIRST_TIER, LAST_TIER = ("etd", "etd_beta"), ("tree_backup", "vtrace", "abtd")
 MIDDLE_TIER = ("td", "tdc", "gtd2", "htd", "pgtd2", "tdrc")  # the authors call TDC GTD
 
-COLLISION_MEANS = {  # (learner, λ): (mean, standard error)
-    ("td", 0.0): (0.326, 0.02),
-    ("tdc", 0.0): (0.334, 0.02),
-    ("gtd2", 0.0): (0.341, 0.02),
-    ("htd", 0.0): (0.331, 0.02),
-    ("pgtd2", 0.0): (0.181, 0.02),
-    ("tdrc", 0.0): (0.327, 0.02),
-    ("etd", 0.0): (0.126, 0.02),
-    ("tree_backup", 0.9): (0.175, 0.003),
-    ("vtrace", 0.9): (0.175, 0.003),
-    ("abtd", 0.9): (0.162, 0.003),
-}
-FIXED_POINTS = {  # (learner, λ): exact error of its fixed point on Collision, averaged over draws of the features
-    ("td", 0.0): 0.306,
-    ("td", 0.5): 0.143,
-    ("td", 0.9): 0.074,
-    ("etd", 0.0): 0.111,
-    ("etd", 0.5): 0.093,
-    ("etd", 0.9): 0.075,
-}
-ROUNDED = 5e-4  # numbers with three digits are so far off at most
-TWO_SAMPLES = (0.336, 0.02)  # PGTD2 at λ = 0 with two independent samples: our own trial before this study
 READ_OFF = 0.05  # how far a number read off a figure may be off
 
 TDRC_PROBLEMS = {

@@ -59,6 +59,4 @@ def ranks_in_words(ranks: dict[str, MeanRank], count: int = 5) -> str:
     ]
     name, best = next(iter(ranks.items()))
     listed = f"Mean ranks over all problems, lowest first: {', '.join(leaders)}, of {len(ranks)} learners."
-    return (
-        f"{listed} With other problems and runs {LEARNERS[name].label} is first in {100 * best.first:.0f} %."
-    )
+    return f"{listed} With other problems and runs {LEARNERS[name].label} is first in {100 * best.first:.0f} %."

@@ -26,8 +26,9 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.experiments.experiment import Scale, csv_rows, csv_text
+from gradient_dd.experiments.family.independent_run import FIXED_POINTS
 from gradient_dd.experiments.family.problems import FOUR_ZETAS, PROBLEMS, Problem, step_sizes
-from gradient_dd.experiments.family.published import FIXED_POINTS, TDRC_AREAS, TDRC_PROBLEMS
+from gradient_dd.experiments.family.published import TDRC_AREAS, TDRC_PROBLEMS
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.studies.intervals import select
 from gradient_dd.tasks import Task, exact

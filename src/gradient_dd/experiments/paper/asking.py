@@ -7,6 +7,7 @@ wider …                   on the long Boyan chains: step sizes, and then ζ to
 
 lower        ratio of mean errors below 1
 as good      below 1.25
+much faster  below 0.8, by the error over all episodes and by the episodes to a tenth of the first error
 insensitive  worst over best value of a parameter below 2; both are found on the runs to select on
 """
 
@@ -28,6 +29,8 @@ from gradient_dd.studies.store import Store
 
 AS_GOOD, INSENSITIVE = 1.25, 2.0  # bounds of ratios
 WITHIN = 2.0  # times the best error: what counts as a good step size
+MUCH = 1 / AS_GOOD  # below it "much faster": beyond what counts as as good
+CONVERGED = 0.1  # of the first error: below it a run has converged as far as a finite one can show
 NEGLIGIBLE = 1.1  # times the cost of GTD2
 FOR_SPEED = ("area", "last100")  # tuned for speed, and for the end
 
@@ -48,6 +51,13 @@ class Criterion(NamedTuple):
 
 LOWER = Criterion("lower: ratio of errors below 1")
 FASTER = Criterion("lower error over all episodes, tuned for it and for the end", measure="area", tuned_for=FOR_SPEED)
+MUCH_FASTER = Criterion(
+    "error over all episodes, and episodes to a tenth of the first error, below 0.8 of theirs, tuned for all episodes "
+    "and for the end",
+    bound=MUCH,
+    measure="area",
+    tuned_for=FOR_SPEED,
+)
 AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
 AS_FAST_AS = Criterion(
     "as good over all episodes, tuned for it and for the end", bound=AS_GOOD, measure="area", tuned_for=FOR_SPEED
@@ -105,6 +115,25 @@ def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: t
         return found
 
     return Ask(criterion.words, (study,), questions)
+
+
+def much_faster(study: str, rivals: tuple[str, ...], tunings: tuple[str, ...] = BOTH) -> Ask:
+    """Ask whether Gradient-DD is much faster: by its error over all episodes, and by the episodes it needs."""
+    return together(
+        versus(study, rivals, MUCH_FASTER, tunings),
+        versus(study, rivals, MUCH_FASTER._replace(measure="episodes"), tunings),
+    )
+
+
+def converges(*studies: str) -> Ask:
+    """Ask whether Gradient-DD ends below a tenth of the first error, tuned as the paper has it."""
+
+    def questions(evidence: ByStudy) -> list[Question]:
+        found = [(evidence[study], case) for study in studies for case in evidence[study].cases]
+        pairs = [Pair(one.choose(case, AS_PRINTED["gradient_dd"]), None, "last100") for one, case in found]
+        return [Question("share", (pair,), "below", CONVERGED) for pair in pairs]
+
+    return Ask("ends below a tenth of the first error", studies, questions)
 
 
 def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "last100") -> Question:

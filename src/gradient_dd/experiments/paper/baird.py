@@ -7,11 +7,11 @@ bootstrapped half), for the learners it makes a difference to; and the first wei
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from gradient_dd.experiments.claims import Ask
+from gradient_dd.experiments.claims import Ask, compared
 from gradient_dd.experiments.paper.asking import AS_GOOD, BEST_KAPPA, LOWER, ByStudy, one_over_best, values_of
 from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS
 from gradient_dd.experiments.tuning import StudyEvidence
-from gradient_dd.experiments.verdicts import ALIKE, MAIN, ClaimVerdict, Judgement, Pair, Question
+from gradient_dd.experiments.verdicts import ALIKE, MAIN, ClaimVerdict, Pair, Question, tally
 from gradient_dd.report.figure import Line
 
 ZERO = 1e-3  # of the first error: what counts as reaching zero
@@ -130,10 +130,10 @@ KAPPA_ONE_IS_GOOD = on_baird(BEST_KAPPA.words, kappa_one_is_good)
 
 
 class Cell(NamedTuple):
-    """What a statement comes to under a reading: a word for its colour, its fraction, and the same tuned alike."""
+    """What a statement comes to under a reading: a word for its sign, its counts, and the same tuned alike."""
 
     verdict: str
-    fraction: str
+    tally: str
     alike: str
 
 
@@ -165,10 +165,5 @@ def cell(verdict: ClaimVerdict, same: set[str]) -> Cell | None:
     """Return what a verdict comes to under readings that are the same for it."""
     found = [one for one in verdict.judgements if one.reading in same]
     main, alike = ([one for one in found if one.tuning == tuning] for tuning in (MAIN, ALIKE))
-    return Cell(main[0].verdict, fraction(main), fraction(alike)) if main else None
-
-
-def fraction(judgements: list[Judgement]) -> str:
-    """Return how many comparisons hold, of how many; empty without any."""
-    of = sum(one.of for one in judgements)
-    return f"{sum(one.held for one in judgements)} of {of}" if of else ""
+    told = [str(tally(compared(some))) if some else "" for some in (main, alike)]
+    return Cell(main[0].verdict, *told) if main else None

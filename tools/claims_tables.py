@@ -1,0 +1,108 @@
+"""Write the tables of claims in docs/paper.md anew, from the claims.json of a reproduction.
+
+    python -m tools.claims_tables results
+
+Each table stands between `<!-- claims: NAME -->` and `<!-- end -->`: total, paper, time, ours and baird.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tools.programs import ROOT
+
+HEAD = ("claim", "paper", "statement", "criterion", "study", "tuned alike", "held / open / refuted", "verdict")
+PAPER = "as the paper has it"
+COUNTS = ("held", "open", "refuted")
+PLURALS = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
+MATRIX = {
+    "baird-td": "TD diverges",
+    "baird-better": "better",
+    "baird-tdrc": "TDRC unstable",
+    "baird-others-zero": "others above zero",
+    "baird-zero": "reaches zero",
+    "baird-kappa-one": "κ = 1 good",
+}
+
+Verdict = dict[str, Any]
+
+
+def tally(some: Iterable[Verdict]) -> str:
+    """Return how many comparisons of verdicts or judgements held, are open and were refuted."""
+    listed = list(some)
+    return " / ".join(str(sum(one[name] for one in listed)) for name in COUNTS)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [tuple(head)]
+    lines += [("---",) * len(lines[0]), *map(tuple, rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines).replace("| --- ", "|---").replace("|--- |", "|---|")
+
+
+def row(one: Verdict) -> tuple[str, ...]:
+    """Return the row of a verdict."""
+    studies = ", ".join(one["studies"]) or "theory"
+    told = (one["where"], one["statement"], one["criterion"], studies, one["alike"] or "–", tally([one]))
+    return (f"`{one['claim']}`", *told, one["verdict"])
+
+
+def total(verdicts: list[Verdict]) -> str:
+    """Return the counts of the paper's statements in a sentence."""
+    words = [one["verdict"] for one in verdicts]
+    listed = [f"{words.count(word)} {plural}" for word, plural in PLURALS.items()]
+    listed += [f"{words.count('not decided')} are not decided"] if "not decided" in words else []
+    held, unsure, refuted = (sum(one[name] for one in verdicts) for name in COUNTS)
+    counted = f"Of {len(verdicts)} published statements {', '.join(listed)}."
+    return f"{counted} Of their comparisons {held} held, {unsure} are open and {refuted} were refuted."
+
+
+def matrix(verdicts: list[Verdict]) -> str:
+    """Return Baird's counterexample, statement by reading; a statement without ρ stands in the rows of R."""
+    known = {one["claim"]: one["judgements"] for one in verdicts if one["claim"] in MATRIX}
+    judged = {name: [one for one in some if one["tuning"] == PAPER] for name, some in known.items()}
+    readings = dict.fromkeys(one["reading"] for some in judged.values() for one in some if "ρ placed" in one["reading"])
+    rows = []
+    for reading in readings:
+        same = {reading, reading.replace(", ρ placed R", "")}
+        cells = [[one for one in judged[name] if one["reading"] in same] for name in MATRIX]
+        rows.append((reading, *(tally(cell) if cell else "–" for cell in cells)))
+    return table(("reading", *MATRIX.values()), rows)
+
+
+def pieces(verdicts: list[Verdict]) -> Iterator[tuple[str, str]]:
+    """Yield every piece of the page by its name."""
+    by_source: dict[str, list[Verdict]] = {}
+    for one in verdicts:
+        by_source.setdefault(one["source"], []).append(one)
+    yield "total", total(by_source["paper"])
+    for source, some in by_source.items():
+        yield source, table(HEAD, map(row, some))
+    yield "baird", matrix(verdicts)
+
+
+def rewrite(page: str, verdicts: list[Verdict]) -> str:
+    """Return the page with every piece that it has a place for."""
+    for name, text in pieces(verdicts):
+        page = re.sub(
+            rf"(<!-- claims: {name} -->\n).*?(\n<!-- end -->)",
+            lambda found, text=text: found[1] + text + found[2],  # type: ignore[misc]
+            page,
+            flags=re.DOTALL,
+        )
+    return page
+
+
+def main(folder: str) -> None:
+    """Rewrite the page."""
+    file = ROOT / "docs/paper.md"
+    verdicts = json.loads((Path(folder) / "claims.json").read_text(encoding="utf-8"))
+    file.write_text(rewrite(file.read_text(encoding="utf-8"), verdicts), encoding="utf-8")
+    print(total([one for one in verdicts if one["source"] == "paper"]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
