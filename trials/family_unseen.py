@@ -96,7 +96,7 @@ def show_places(job: Job, workers: int) -> None:
             studies = problem.studies(grids, range(shown.stop), name=f"-placed-{place}")
             results = run_all(studies, job.store, workers=workers)
             settings = list(results[0].study.settings())
-            errors = np.concatenate([one.errors(name)[1] for one in results for name in one.tasks], axis=1)
+            errors = np.concatenate([one.errors(name, "area")[1] for one in results for name in one.tasks], axis=1)
             found = {}
             for name in NO_TRACE:
                 ours = [at for at, one in enumerate(settings) if one.rule.name == name]

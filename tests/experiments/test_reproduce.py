@@ -21,7 +21,7 @@ from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import PAPER_STUDIES, STUDIES
 from gradient_dd.experiments.running import plot, reproduce, rewrite
-from gradient_dd.experiments.verdicts import WORDS
+from gradient_dd.experiments.verdicts import SIGNS
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
 from tests.experiments.check_page import check_page
@@ -43,7 +43,7 @@ def test_every_claim_rests_on_known_studies():
         assert set(claim.studies) <= {study.name for study in PAPER_STUDIES}
         assert claim.statement
         assert claim.criterion
-        assert claim.source in ("paper", "ours")
+        assert claim.source in ("paper", "time", "ours")
 
 
 def test_the_studies_have_the_paper_s_scale():
@@ -65,7 +65,7 @@ def test_everything_is_there(made):
     assert page == folder / "report.html"
     verdicts = json.loads((folder / "claims.json").read_text())
     assert {verdict["claim"] for verdict in verdicts} == {"walk-constant", "walk-constant-td"}
-    assert all(verdict["verdict"] in WORDS for verdict in verdicts)
+    assert all(verdict["verdict"] in SIGNS for verdict in verdicts)
     assert all(verdict["finding"] for verdict in verdicts)
     assert "FIRST LOOK: 3 OF 50 RUNS" in (folder / "figures/walk-constant.svg").read_text()
 
@@ -128,7 +128,7 @@ def test_every_verdict_follows_from_the_tables_alone(tiny, made):
     verdicts = json.loads((tiny / "claims.json").read_text())
     comparisons = [one for verdict in verdicts for j in verdict["judgements"] for one in j["comparisons"]]
     assert {one["kind"] for one in comparisons} == KINDS
-    assert {one["measure"] for one in comparisons} == {"last100", "area", "early", "nanoseconds"}
+    assert {one["measure"] for one in comparisons} == {"last100", "area", "early", "episodes", "nanoseconds"}
     assert recompute(tiny) == (len(verdicts), len(comparisons))
     assert recompute(made[0])[0] == 2
 
@@ -183,11 +183,12 @@ def test_a_number_of_the_page_that_does_not_follow_is_found(tiny, tmp_path):
 
     assert not fails("</html>", "</html>", "</html> ")
     assert fails('<div class="answer">', r"[\d.]+ × TDC", "0.123 × TDC")
-    assert fails('<div class="answer">', r"in \d+ of", "in 47 of")
+    assert fails('<div class="answer">', r"in \d+ comparisons", "in 47 comparisons")
     assert fails('<figure id="walk">', r"[\d.]+ × that of TDRC", "3.21 × that of TDRC")
     assert fails('<figure id="walk-various-kappa">', r"has [\d.e+]+ ×", "has 77.7 ×")
     assert fails('<figure id="boyan">', r"\d+ runs of", "50 runs of")
     assert fails('id="claim-walk-better"', r"\d\.\d+", "1.2345")
+    assert fails('id="claim-walk-better"', r"\d+ refuted", "77 refuted")
 
 
 def test_every_test_that_the_ledger_names_exists(tiny):
