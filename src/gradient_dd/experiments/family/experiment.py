@@ -70,7 +70,7 @@ def problem_row(contest: Contest, problem: Problem, job: Job) -> dict[str, Any]:
     steps, every = problem.length(job.scale.steps)
     return {
         "name": problem.name,
-        "title": problem.title,
+        "title": f"{problem.title}, {problem.example().policies}",
         "steps": f"{steps:,}",
         "every": every,
         "tuning": len(problem.runs_to_tune(job.scale)),

@@ -103,7 +103,7 @@ PROBLEMS = (
     Problem("walk-dependent", "five-state walk, dependent", (task("five_state_walk", features="dependent"),), 3_000),
     Problem("boyan", "Boyan chain, p = 4", (task("boyan_chain", n_features=4),), 10_000),
     Problem("baird-7", "Baird, N = 7", (task("baird", n_states=7),), 20_000),
-    Problem("walk-19", "19-state walk, on-policy", (task("nineteen_state_walk"),), 10_000),
+    Problem("walk-19", "19-state walk", (task("nineteen_state_walk"),), 10_000),
     Problem("random-mdp", "random MDPs of Dann", (task("dann_mdp"),), 8_000, drawn=True),
     Problem("rooms", "Rooms, 8 questions", questions("low"), 50_000, tuning_runs=10),
     Problem("rooms-high", "High-Variance Rooms", questions("high"), 50_000, tuning_runs=10),
