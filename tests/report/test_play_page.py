@@ -153,8 +153,12 @@ def test_the_address_keeps_what_is_chosen_and_bad_ones_do_no_harm(page):
         assert one.run("bench.lines.map(line => line.label)") == ["TD", "my TDC-DD"]
         assert "In 2,000 steps" in one.run(FINDING.format("bench"))
         assert one.run("pool.workers.length") == 0
-        one.open(page, "#task=99&learners=nobody&td.alpha=-1&runs=1e9&steps=0.5&seed=x&kappa=<script>")
+        one.open(
+            page,
+            "#task=99&learners=nobody&td.alpha=-1&walk.alpha=-3&baird.alpha=0&walk.kappa=1e999&runs=1e9&steps=0.5&seed=x&kappa=<script>",
+        )
         assert "In 200 steps" in one.run(FINDING.format("bench"))
+        assert one.run(FINDING.format("walk")).startswith("With κ = 2, Gradient-DD has gone")
         assert one.seen == []
 
 

@@ -4,16 +4,17 @@
 const bench = { alphas: alphasFrom(1e-4, 1), lines: null, cards: {} };
 
 const chosenNames = () => state.learners.split(",");
+const namesOf = settings => joined(settings.map(one => LEARNERS[one.learner].label));
 const keepsTrace = setting => LEARNERS[setting.learner].traced || setting.values.lam > 0;
 
 bench.plan = () => {
-  const all = chosenNames().map(benchSetting);
-  const settings = state.sampling === "iid" ? all.filter(one => !keepsTrace(one)) : all;
-  return { task: state.task, settings, samplings: [state.sampling], runs: state.runs, steps: state.steps, seed: state.seed, left: all.filter(one => !settings.includes(one)) };
+  const { task, sampling, runs, steps, seed } = state, all = chosenNames().map(benchSetting);
+  const left = sampling === "iid" ? all.filter(keepsTrace) : [];
+  return { task, settings: all.filter(one => !left.includes(one)), left, samplings: [sampling], runs, steps, seed };
 };
 
 function refreshBench() {
-  for (const [key, id] of [["task", "bench-task"], ["steps", "bench-steps"], ["runs", "bench-runs"], ["seed", "bench-seed"], ["sampling", "bench-sampling"]]) $(id).value = state[key];
+  for (const key of ["task", "steps", "sampling", "runs", "seed"]) $(`bench-${key}`).value = state[key];
   for (const box of $("bench-learners").querySelectorAll("input")) box.checked = chosenNames().includes(box.value);
   drawCards();
   runBench(true);
@@ -21,7 +22,10 @@ function refreshBench() {
 
 function runBench(withMap = false) {
   const plan = bench.plan();
-  if (!plan.settings.length) { $("bench-finding").textContent = `${joined(plan.left.map(one => LEARNERS[one.learner].label))} cannot learn from shuffled steps: a trace needs them in their order.`; return; }
+  if (!plan.settings.length) {
+    $("bench-finding").textContent = `${namesOf(plan.left)} cannot learn from shuffled steps: a trace needs them in their order.`;
+    return;
+  }
   run("bench", plan, ([lines]) => { bench.lines = lines; bench.drawn = plan; drawBench(); });
   if (!withMap) { clearTimeout(bench.later); bench.later = setTimeout(() => runMap(bench.plan()), 250); } else runMap(plan);
 }
@@ -31,8 +35,13 @@ function runMap(plan) {
   const shorter = { ...plan, runs: Math.min(plan.runs, 3), steps: Math.min(plan.steps, STEPS) };
   askMap("bench map", shorter, plan.settings.map(one => one.learner), bench.alphas, rows => {
     bench.rows = rows;
-    drawMap($("bench-map"), rows, bench.alphas, row => state[`${row.name}.alpha`], (row, alpha) => { choose(`${row.name}.alpha`, alpha); for (const show of bench.shows) show(); runBench(); });
-    $("bench-map-note").textContent = `Each cell: ${shorter.runs === 1 ? "1 run" : shorter.runs + " runs"} of ${grouped(shorter.steps)} steps. Choose one to take its α.`;
+    drawMap($("bench-map"), rows, bench.alphas, row => state[`${row.name}.alpha`], (row, alpha) => {
+      choose(`${row.name}.alpha`, alpha);
+      for (const show of bench.shows) show();
+      runBench();
+    });
+    const runs = shorter.runs === 1 ? "1 run" : `${shorter.runs} runs`;
+    $("bench-map-note").textContent = `Each cell: ${runs} of ${grouped(shorter.steps)} steps. Choose one to take its α.`;
   });
 }
 
@@ -46,7 +55,7 @@ function takeBest() {
 }
 
 function drawBench() {
-  const { lines, drawn } = bench, left = drawn.left.length ? ` ${joined(drawn.left.map(one => LEARNERS[one.learner].label))} left out: a trace needs steps in their order.` : "";
+  const { lines, drawn } = bench, left = drawn.left.length ? ` ${namesOf(drawn.left)} left out: a trace needs steps in their order.` : "";
   const best = lines.filter(line => !line.found.bursts).sort((a, b) => a.found.area - b.found.area)[0];
   const lowest = best && lines.length > 1 ? ` The lowest mean error is ${short(best.found.area)}, of ${best.label}.` : "";
   const sentence = `In ${grouped(drawn.steps)} steps ${fatesClause(lines)}.${lowest}${left}`;
@@ -60,7 +69,8 @@ function drawScene() {
   const scene = Number($("bench-time").value) - 1, step = (scene + 1) * bench.drawn.steps / SCENES;
   $("bench-time").setAttribute("aria-valuetext", `after ${grouped(step)} steps`);
   $("bench-moment").textContent = `after ${grouped(step)} steps`;
-  drawValues($("bench-values"), `Values of the states after ${grouped(step)} steps of the first run, beside the true ones.`, TASKS[bench.drawn.task], bench.lines, scene);
+  const label = `Values of the states after ${grouped(step)} steps of the first run, beside the true ones.`;
+  drawValues($("bench-values"), label, TASKS[bench.drawn.task], bench.lines, scene);
 }
 
 function playTime() {

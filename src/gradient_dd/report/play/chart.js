@@ -57,7 +57,8 @@ function placeLabels(frame, labels) {
   labels.forEach((one, i) => { one.y = Math.max(one.y, i ? labels[i - 1].y + 15 : frame.top + 8); });
   for (let i = labels.length - 1, floor = frame.bottom - 2; i >= 0; i--, floor = labels[i + 1].y - 15) labels[i].y = Math.min(labels[i].y, floor);
   for (const one of labels) {
-    node(frame.svg, "line", { x1: frame.right + 3, x2: frame.right + 15, y1: one.y, y2: one.y, class: "swatch-line", style: `color:${one.colour}`, "stroke-dasharray": one.dash || "none" });
+    node(frame.svg, "line", { x1: frame.right + 3, x2: frame.right + 15, y1: one.y, y2: one.y, class: "swatch-line",
+      style: `color:${one.colour}`, "stroke-dasharray": one.dash || "none" });
     node(frame.svg, "text", { x: frame.right + 18, y: one.y + 4, class: "label" }, one.text);
   }
 }
@@ -98,7 +99,8 @@ function drawCurves(box, label, lines, steps, range) {
     } else labels.push({ y: y(last), colour: line.colour, dash: line.dash, text: line.label });
   }
   placeLabels(frame, labels);
-  crosses.sort((a, b) => a.x - b.x).forEach((one, i) => node(frame.svg, "text", { x: Math.min(one.x + 9, frame.right), y: frame.top + 5 + 15 * i, class: "label" }, `${one.text} bursts`));
+  crosses.sort((a, b) => a.x - b.x).forEach((one, i) =>
+    node(frame.svg, "text", { x: Math.min(one.x + 9, frame.right), y: frame.top + 5 + 15 * i, class: "label" }, `${one.text} bursts`));
 }
 
 // Values of the states as learnt by run 0, beside the true ones; lines that are far away are named, not drawn. States that
@@ -113,9 +115,11 @@ function drawValues(box, label, task, lines, scene) {
   const low = Math.min(...truth, ...within), high = Math.max(...truth, ...within), room = (high - low || 1) * 0.06;
   const x = s => frame.left + 8 + (frame.right - frame.left - 16) * (n === 1 ? 0.5 : s / (n - 1));
   const y = value => frame.bottom - (frame.bottom - frame.top) * (value - low + room) / (high - low + 2 * room);
-  const step = 10 ** Math.floor(Math.log10((high - low || 1) / 2)), wide = [1, 2, 5, 10].map(f => f * step).find(s => (high - low) / s <= 5) || step;
+  const step = 10 ** Math.floor(Math.log10((high - low || 1) / 2));
+  const wide = [1, 2, 5, 10].map(factor => factor * step).find(size => (high - low) / size <= 5) || step;
   const ticks = Array.from({ length: Math.floor(high / wide) - Math.ceil(low / wide) + 1 }, (_, i) => (Math.ceil(low / wide) + i) * wide);
-  axes(frame, state => x(states.indexOf(state - 1)), y, n > 1 ? [states[0] + 1, states[n - 1] + 1] : [states[0] + 1], ticks.map(value => Number(value.toPrecision(6))), "state");
+  const ends = n > 1 ? [states[0] + 1, states[n - 1] + 1] : [states[0] + 1];
+  axes(frame, state => x(states.indexOf(state - 1)), y, ends, ticks.map(value => Number(value.toPrecision(6))), "state");
   const path = values => "M" + values.map((value, s) => `${x(s).toFixed(1)},${y(value).toFixed(1)}`).join("L");
   node(frame.svg, "path", { d: path(truth), class: "truth" });
   if (n <= 50) truth.forEach((value, s) => node(frame.svg, "circle", { cx: x(s), cy: y(value), r: 3, class: "truth-dot" }));
@@ -150,10 +154,10 @@ function drawMap(box, rows, alphas, chosen, onChoose) {
     element(line, "th", { scope: "row", style: `--colour:${row.colour}` }).append(element(null, "span", {}, row.label));
     const nearest = alphas.reduce((a, b) => Math.abs(Math.log(b / chosen(row))) < Math.abs(Math.log(a / chosen(row))) ? b : a);
     alphas.forEach((alpha, c) => {
-      const found = row.found[c], fate = fateOf(found), share = Math.min(1, found.area / found.first);
-      const button = element(element(line, "td"), "button", { type: "button", class: fate + (alpha === nearest ? " here" : ""),
-        "data-place": `${r},${c}`, tabindex: -1, "aria-label": `${row.label}, α = ${short(alpha)}: ${fate}`, "aria-pressed": alpha === nearest,
-        title: `${row.label}, α = ${short(alpha)}: ${fate}` + (fate === "bursts" ? "" : `, mean error ${short(found.area)}`) }, FATES[fate]);
+      const found = row.found[c], fate = fateOf(found), share = Math.min(1, found.area / found.first), isHere = alpha === nearest;
+      const words = `${row.label}, α = ${short(alpha)}: ${fate}` + (fate === "bursts" ? "" : `, mean error ${short(found.area)}`);
+      const button = element(element(line, "td"), "button", { type: "button", class: fate + (isHere ? " here" : ""), "data-place": `${r},${c}`,
+        tabindex: -1, "aria-label": words, "aria-pressed": isHere, title: words }, FATES[fate]);
       if (fate === "bounded" || fate === "quick") button.style.setProperty("--share", `${Math.round(100 * (1 - share))}%`);
       button.onclick = () => onChoose(row, alpha);
     });

@@ -21,7 +21,7 @@ function readAddress() {
   state = { ...DEFAULTS };
   for (const [key, text] of found) if (key in DEFAULTS) {
     const value = typeof DEFAULTS[key] === "number" ? Number(text) : text;
-    if (value === value) state[key] = value;
+    if (typeof value === "string" || (Number.isFinite(value) && value >= 0 && !(value === 0 && key.endsWith(".alpha")))) state[key] = value;
   }
   state.learners = state.learners.split(",").filter(name => name in LEARNERS).join(",");
   if (!state.learners) state.learners = DEFAULTS.learners;
@@ -43,7 +43,10 @@ function choose(key, value) {
   history.replaceState(null, "", address());
 }
 
-function legal(name, parameter, value) { return Number.isFinite(value) && value >= 0 && !(parameter.positive && value === 0) && !(parameter.high !== null && value > parameter.high); }
+function legal(parameter, value) {
+  const low = parameter.positive ? value > 0 : value >= 0;
+  return Number.isFinite(value) && low && (parameter.high === null || value <= parameter.high);
+}
 
 function settingOf(name, given = {}) {
   const values = {};
@@ -54,7 +57,7 @@ function settingOf(name, given = {}) {
 function benchSetting(name) {
   const values = Object.fromEntries(LEARNERS[name].parameters.map(one => {
     const value = state[`${name}.${one.name}`];
-    return [one.name, legal(name, one, value) ? value : one.default];
+    return [one.name, legal(one, value) ? value : one.default];
   }));
   return settingOf(name, { ...values, rho_mode: state[`${name}.rho_mode`] });
 }
@@ -69,20 +72,29 @@ function scaleOf(parameter) {
   return { low: 0, high: 20, step: 0.25 };
 }
 
+// The notches of a slider: 20 for a factor of ten, or steps of one size.
+function notchesOf({ log, low, high, step }) {
+  if (!log) return { notches: Math.round((high - low) / step), valueAt: k => Number((low + k * step).toFixed(6)), placeOf: v => Math.round((v - low) / step) };
+  const across = Math.log10(high / low), notches = Math.round(20 * across);
+  return { notches, valueAt: k => rounded(low * 10 ** (k * across / notches)), placeOf: v => Math.round(notches * Math.log10(Math.max(v, low) / low) / across) };
+}
+
 // A slider and a box for the same number, bound to a key of the address.
 function slider(parent, key, parameter, owner, onInput, scale = scaleOf(parameter)) {
   const name = parameter.symbol, box = element(parent, "div", { class: "slider" });
   element(box, "span", { class: "symbol", title: parameter.meaning, "aria-hidden": "true" }, name);
   const range = element(box, "input", { type: "range", "aria-label": `${name}${owner}: ${parameter.meaning}`, "data-key": key });
   const exact = element(box, "input", { type: "number", step: "any", min: 0, "aria-label": `${name}${owner}, as a number` });
-  const across = scale.log ? Math.log10(scale.high / scale.low) : 1, notches = scale.log ? Math.round(20 * across) : Math.round((scale.high - scale.low) / scale.step);
+  const { valueAt, placeOf, notches } = notchesOf(scale);
   range.min = 0; range.max = notches; range.step = 1;
-  const valueAt = k => scale.log ? rounded(scale.low * 10 ** (k * across / notches)) : Number((scale.low + k * scale.step).toFixed(6));
-  const placeOf = v => scale.log ? Math.round(notches * Math.log10(Math.max(v, scale.low) / scale.low) / across) : Math.round((v - scale.low) / scale.step);
-  const show = () => { range.value = placeOf(state[key]); exact.value = state[key]; range.setAttribute("aria-valuetext", `${name} = ${state[key]}`); };
+  const show = () => {
+    range.value = placeOf(state[key]);
+    exact.value = state[key];
+    range.setAttribute("aria-valuetext", `${name} = ${state[key]}`);
+  };
   range.oninput = () => { choose(key, valueAt(Number(range.value))); show(); onInput(); };
   exact.onchange = () => {
-    const value = Number(exact.value), good = exact.value !== "" && legal("", parameter, value);
+    const value = Number(exact.value), good = exact.value !== "" && legal(parameter, value);
     exact.setAttribute("aria-invalid", String(!good));
     if (good) { choose(key, value); show(); onInput(); }
   };

@@ -62,7 +62,8 @@ function trajectory(task, seed, run, sampling, steps) {
 // The table of a task with what the steps need of it: of each outcome the features of x and of x', index by index.
 function prepare(data) {
   const whole = (column, count) => Array.isArray(column) ? column : new Array(count).fill(column); // all of it the same
-  const full = Object.fromEntries(["reward", "discount", "rho", "pi", "mu", "row", "next_row", "active"].map(name => [name, whole(data[name], data.count)]));
+  const numbers = ["reward", "discount", "rho", "pi", "mu"], places = ["row", "next_row", "active"];
+  const full = Object.fromEntries([...numbers, ...places].map(name => [name, whole(data[name], data.count)]));
   const p = data.initial_weights.length, n = data.true_values.length, rows = new Float64Array((n + 1) * p);
   data.features.forEach((entries, s) => { for (const [i, value] of entries) rows[s * p + i] = value; });
   const first = [0], index = [], X = [], N = [];
@@ -74,10 +75,11 @@ function prepare(data) {
     first.push(index.length);
   });
   const columns = (kind, names, from) => Object.fromEntries(names.map(name => [name, kind.from(from[name])]));
-  const alias = Object.fromEntries(Object.entries(data.alias).map(([kind, tables]) => [kind, { ...columns(Int32Array, ["first", "size", "outcome"], tables),
-    keep: Float64Array.from(whole(tables.keep, tables.outcome.length / 2)) }]));
+  const aliasOf = tables => ({ ...columns(Int32Array, ["first", "size", "outcome"], tables),
+    keep: Float64Array.from(whole(tables.keep, tables.outcome.length / 2)) });
+  const alias = { trajectory: aliasOf(data.alias.trajectory), iid: aliasOf(data.alias.iid) };
   return { ...data, ...columns(Float64Array, ["visits", "true_values", "initial_weights"], data),
-    ...columns(Float64Array, ["reward", "discount", "rho", "pi", "mu"], full), ...columns(Int32Array, ["row", "next_row", "active"], full), p, n, rows, alias,
+    ...columns(Float64Array, numbers, full), ...columns(Int32Array, places, full), p, n, rows, alias,
     first: Int32Array.from(first), index: Int32Array.from(index), X: Float64Array.from(X), N: Float64Array.from(N) };
 }
 

@@ -75,8 +75,9 @@ function workHere() {
 }
 
 function showSpeed() {
-  const threads = pool.workers.length || 1, pace = short(pool.updates / pool.seconds / 1e6);
-  document.getElementById("speed").textContent = `${grouped(Math.round(pool.updates / 1e6))} million updates so far, ${pace} million a second on ${threads === 1 ? "one thread" : `each of ${threads} threads`}.`;
+  const threads = pool.workers.length > 1 ? `each of ${pool.workers.length} threads` : "one thread";
+  const done = grouped(Math.round(pool.updates / 1e6)), pace = short(pool.updates / pool.seconds / 1e6);
+  document.getElementById("speed").textContent = `${done} million updates so far, ${pace} million a second on ${threads}.`;
 }
 
 function count(found, seconds) { pool.updates += found.updates; pool.seconds += seconds; }

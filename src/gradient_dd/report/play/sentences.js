@@ -8,17 +8,16 @@ const percent = share => `${Math.round(100 * share)}\u00a0%`;
 
 function burstClause(lines) {
   const all = lines.every(line => line.found.bursts === line.found.runs && line.found.burstStep !== null);
-  const when = all ? `at step ${joined(lines.map(line => grouped(line.found.burstStep)))}` : "in " + joined(lines.map(line => `${line.found.bursts} of ${line.found.runs} runs`));
-  return `${labels(lines)} ${many(lines, "bursts", "burst")} ${when}`;
+  const steps = lines.map(line => grouped(line.found.burstStep)), runs = lines.map(line => `${line.found.bursts} of ${line.found.runs} runs`);
+  return `${labels(lines)} ${many(lines, "bursts", "burst")} ${all ? `at step ${joined(steps)}` : `in ${joined(runs)}`}`;
 }
 
 // Which lines burst, which grow, which stay bounded, with their errors at the end.
 function fatesClause(lines) {
-  const of = fate => lines.filter(line => fateOf(line.found) === fate), bounded = lines.filter(line => line.found.bursts === 0 && line.found.last <= line.found.first);
-  const ends = some => joined(some.map(line => short(line.found.last)));
-  const clauses = [];
-  if (of("bursts").length) clauses.push(burstClause(of("bursts")));
-  if (of("grows").length) clauses.push(`${labels(of("grows"))} ${many(of("grows"), "grows", "grow")} to an error of ${ends(of("grows"))}`);
+  const of = (...fates) => lines.filter(line => fates.includes(fateOf(line.found))), ends = some => joined(some.map(line => short(line.found.last)));
+  const bursting = of("bursts"), growing = of("grows"), bounded = of("bounded", "quick"), clauses = [];
+  if (bursting.length) clauses.push(burstClause(bursting));
+  if (growing.length) clauses.push(`${labels(growing)} ${many(growing, "grows", "grow")} to an error of ${ends(growing)}`);
   if (bounded.length) clauses.push(`${labels(bounded)} ${many(bounded, "stays", "stay")} bounded and ${many(bounded, "ends", "end")} at ${ends(bounded)}`);
   return clauses.join("; ");
 }
@@ -57,11 +56,13 @@ function difference(share) {
 }
 
 function shuffleSentence(kappa, ordered, shuffled) {
-  const burst = [["in order", ordered], ["shuffled", shuffled]].filter(([, lines]) => lines.some(line => line.found.bursts));
-  if (burst.length) return `With κ = ${kappa}, ${burst.map(([how, lines]) => `${how} ${burstClause(lines.filter(line => line.found.bursts))}`).join("; ")}.`;
+  const bursts = [["in order", ordered], ["shuffled", shuffled]].map(([how, lines]) => [how, lines.filter(line => line.found.bursts)])
+    .filter(([, lines]) => lines.length).map(([how, lines]) => `${how}, ${burstClause(lines)}`);
+  if (bursts.length) return `With κ = ${kappa}: ${bursts.join("; ")}.`;
   const [before, after] = [gain(ordered), gain(shuffled)];
   const end = before > 0.02 && after < before / 10 ? " The gain has vanished." : "";
-  return `With κ = ${kappa}, Gradient-DD's mean error is ${difference(before)} GTD2's with the steps in order, and ${difference(after)} GTD2's with the same number of shuffled steps.${end}`;
+  return `With κ = ${kappa}, Gradient-DD's mean error is ${difference(before)} GTD2's with the steps in order, ` +
+    `and ${difference(after)} GTD2's with the same number of shuffled steps.${end}`;
 }
 
 // The call that makes the same runs in Python.
@@ -78,8 +79,8 @@ function pythonOf(plan) {
     "import gradient_dd as gdd", ...(own.length ? ["from gradient_dd.studies import load_rule"] : []), "",
     `task = gdd.tasks.build(${TASKS[plan.task].build})`, "settings = [", ...settings, "]",
     `for sampling in [${sampling}]:`, "    for learner, values in settings:",
-    `        runs = [gdd.reference.run(task, learner, steps=${plan.steps}, every=${plan.steps / POINTS}, seed=${plan.seed}, run=run, sampling=sampling, **values)`,
-    `                for run in range(${plan.runs})]`,
+    `        how = dict(steps=${plan.steps}, every=${plan.steps / POINTS}, seed=${plan.seed}, sampling=sampling)`,
+    `        runs = [gdd.reference.run(task, learner, run=run, **how, **values) for run in range(${plan.runs})]`,
     "        print(sampling, learner, values, sum(one.errors.mean() for one in runs) / len(runs))", "",
   ].join("\n");
 }

@@ -20,8 +20,10 @@ function run(channel, plan, draw) {
 }
 
 function askMap(channel, plan, names, alphas, draw) {
-  const settings = names.flatMap(name => alphas.map(alpha => { const one = plan.settings.find(s => s.learner === name); return { ...one, values: { ...one.values, alpha } }; }));
-  ask(channel, jobsOf({ ...plan, settings }, true), found => draw(names.map((name, r) => ({ name, ...LEARNERS[name], found: found.slice(r * alphas.length, (r + 1) * alphas.length) }))), true);
+  const settingAt = (name, alpha) => { const one = plan.settings.find(s => s.learner === name); return { ...one, values: { ...one.values, alpha } }; };
+  const settings = names.flatMap(name => alphas.map(alpha => settingAt(name, alpha))), count = alphas.length;
+  const rowsOf = found => names.map((name, r) => ({ name, ...LEARNERS[name], found: found.slice(r * count, (r + 1) * count) }));
+  ask(channel, jobsOf({ ...plan, settings }, true), found => draw(rowsOf(found)), true);
 }
 
 const stopPlan = (task, settings, samplings = ["trajectory"]) => ({ task, settings, samplings, runs: 10, steps: STEPS, seed: 0 });
@@ -37,7 +39,11 @@ const baird = {
     if (baird.rows) baird.map();
   },
   map() {
-    drawMap($("baird-map"), baird.rows, baird.alphas, () => state["baird.alpha"], (row, alpha) => { choose("baird.alpha", alpha); refresh(); });
+    drawMap($("baird-map"), baird.rows, baird.alphas, () => state["baird.alpha"], (row, alpha) => {
+      choose("baird.alpha", alpha);
+      for (const show of shows) show();
+      again("baird")();
+    });
     $("baird-map-finding").textContent = mapSentence(baird.rows[0], baird.alphas);
   },
 };
@@ -52,7 +58,8 @@ const walk = {
     $("walk-gauge").hidden = way === null;
     $("walk-way").style.width = `${100 * Math.min(1, Math.max(0, way))}%`;
     drawCurves($("walk-curves"), `Mean error over 10,000 steps. ${sentence}`, lines, STEPS, rangeOf(lines, [0.045, 0.25]));
-    drawValues($("walk-values"), "Values of the 20 states after 10,000 steps, beside the true ones.", TASKS[DATA.stops.walk], lines, SCENES - 1);
+    const label = "Values of the 20 states after 10,000 steps, beside the true ones.";
+    drawValues($("walk-values"), label, TASKS[DATA.stops.walk], lines, SCENES - 1);
   },
 };
 
@@ -77,15 +84,28 @@ function refresh() {
 
 // Copying ------------------------------------------------------------------------------------------------------------
 
-async function copy(text, button) {
+// Copy a text, or show it where the browser does not let a page copy.
+async function copy(text, button, shown) {
   const said = button.textContent;
-  try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch (refused) { button.textContent = "Copy it from below"; }
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch (refused) {
+    button.textContent = "Copy it from below";
+    shown.textContent = text;
+    shown.hidden = false;
+  }
   setTimeout(() => { button.textContent = said; }, 1500);
 }
 
 function actions(name, plan) {
   const box = $(`${name}-actions`), python = element(box, "button", { type: "button" }, "Copy the Python for this");
-  const link = element(box, "button", { type: "button" }, "Copy the link"), shown = element(box, "pre", { tabindex: 0, hidden: "", "aria-label": "Python" });
-  python.onclick = () => { shown.textContent = pythonOf(plan()); shown.hidden = false; copy(shown.textContent, python); };
-  link.onclick = () => copy(location.href.split("#")[0] + address(name), link);
+  const link = element(box, "button", { type: "button" }, "Copy the link");
+  const shown = element(box, "pre", { tabindex: 0, hidden: "", "aria-label": "Text to copy" });
+  python.onclick = () => {
+    shown.textContent = pythonOf(plan());
+    shown.hidden = false;
+    copy(shown.textContent, python, shown);
+  };
+  link.onclick = () => copy(location.href.split("#")[0] + address(name), link, shown);
 }
