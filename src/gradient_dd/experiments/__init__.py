@@ -21,6 +21,7 @@ EXPERIMENTS = {  # by the name that `gradient-dd reproduce` takes: the module th
     "paper": "gradient_dd.experiments.paper.experiment",
     "family": "gradient_dd.experiments.family.experiment",
     "shadows": "gradient_dd.experiments.shadows.experiment",
+    "networks": "gradient_dd.experiments.networks.experiment",
 }
 
 

@@ -5,12 +5,17 @@ environment's own; what an agent sees is the observation, scaled to about [−1,
 """
 
 from collections.abc import Callable
+from functools import cache
 from math import pi
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from gradient_dd.arrays import Array, Booleans
 from gradient_dd.errors import extra, unknown
 
 with extra("neural"):
+    import jax
     import jax.numpy as jnp
 
 FORCE, GRAVITY = 0.001, 0.0025  # of Mountain Car
@@ -129,6 +134,19 @@ CART_POLE = Environment(
 )  # fmt: skip
 
 ENVIRONMENTS = {one.name: one for one in (MOUNTAIN_CAR, ACROBOT, CART_POLE)}
+
+
+@cache
+def compiled_steps(environment: Environment) -> Any:
+    """Return the compiled step of many states at once."""
+    return jax.jit(jax.vmap(environment.step))
+
+
+def many_steps(environment: Environment, states: Array, actions: Any) -> tuple[Array, Array, Booleans]:
+    """Return next states (n, states), rewards and ends (n,) in double precision, as NumPy arrays."""
+    with jax.enable_x64(True):
+        after, reward, ended = compiled_steps(environment)(states, np.asarray(actions))
+        return np.asarray(after), np.asarray(reward), np.asarray(ended)
 
 
 def find_environment(name: str) -> Environment:

@@ -161,3 +161,8 @@ class Network:
         if weights.shape != (n,):
             raise must(f"The shape of {name!r}", f"be ({n},)", weights.shape)
         return weights.copy()
+
+
+def cos_sin_exp(angle: Any, power: Any) -> tuple[Any, Any, Any]:
+    """Return cos and sin of an angle and exp of a power, of JAX's numbers; for networks with values of their own."""
+    return jnp.cos(angle), jnp.sin(angle), jnp.exp(power)
