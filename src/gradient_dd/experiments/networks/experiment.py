@@ -97,24 +97,30 @@ def judge(job: Job, evidence: NetworkEvidence) -> list[ClaimVerdict]:
     return [one.judge(evidence) for one in LEDGER]
 
 
+HEAD = "kind where sampling optimiser learner rule alpha kappa period edge seeds mean sem median diverged never_ended"
+
+
 def tables(job: Job, evidence: NetworkEvidence) -> dict[str, str]:
     """Return every learner of every cell: the setting that was selected, and its errors on fresh seeds."""
-    head = "where sampling optimiser learner rule alpha kappa period edge seeds mean sem median diverged never_ended"
-    rows = []
-    every = {**evidence.prediction, **{(world, "replay", "adam"): one for world, one in evidence.control.items()}}
-    for key, one in every.items():
-        control = key[0] in WORLDS
-        for label, facts in one.items():
-            errors = np.array(facts["errors"], float)
-            finite = errors[np.isfinite(errors)]
-            sem = finite.std(ddof=1) / len(finite) ** 0.5 if len(finite) > 1 else np.nan
-            mean = float(finite.mean()) if len(finite) else np.inf
-            never = sum(count == 0 for count in facts["beside"]) if control and "cart" not in key[0] else ""
-            numbers = f"{mean:.5g}", f"{sem:.2g}", f"{np.median(errors):.5g}", len(errors) - len(finite), never
-            setting = facts["rule"], facts["alpha"], facts.get("kappa", ""), facts["period"], facts["edge"]
-            rows.append((*key, label, *setting, len(errors), *numbers))
+    cells = [("prediction", *key, one) for key, one in evidence.prediction.items()]
+    cells += [("control", world, "replay", "adam", one) for world, one in evidence.control.items()]
+    rows = ((*where, label, *table_row(where[0], facts)) for *where, one in cells for label, facts in one.items())
     mechanisms = ((name, f"{value:.4f}") for name, value in evidence.mechanism.items())
-    return {"networks": csv_text(head, rows), "networks-mechanism": csv_text("problem mechanism", mechanisms)}
+    return {"networks": csv_text(HEAD, rows), "networks-mechanism": csv_text("problem mechanism", mechanisms)}
+
+
+def table_row(kind: str, facts: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the setting of a learner and its errors: means over finite runs, and how many are not finite.
+
+    Of agents also in how many runs no episode ended of itself in the second half.
+    """
+    errors = np.array(facts["errors"], float)
+    finite = errors[np.isfinite(errors)]
+    sem = finite.std(ddof=1) / len(finite) ** 0.5 if len(finite) > 1 else np.nan
+    mean = float(finite.mean()) if len(finite) else np.inf
+    never = sum(count == 0 for count in facts["beside"]) if kind == "control" else ""
+    setting = facts["rule"], facts["alpha"], facts.get("kappa", ""), facts["period"], facts["edge"], len(errors)
+    return *setting, f"{mean:.5g}", f"{sem:.2g}", f"{np.median(errors):.5g}", len(errors) - len(finite), never
 
 
 def late_pictures(job: Job, evidence: NetworkEvidence, verdicts: list[ClaimVerdict]) -> list[Picture]:
