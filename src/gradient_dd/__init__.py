@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gradient_dd.stream.lanes import StreamLanes
     from gradient_dd.stream.question import Question
     from gradient_dd.stream.questions import Questions
-    from gradient_dd.stream.shadows import ShadowLearner
     from gradient_dd.studies.results import Results
     from gradient_dd.studies.study import Study
     from gradient_dd.studies.sweep import run
@@ -51,7 +50,6 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Questions": "stream.questions",
     "Results": "studies.results",
     "Rule": "learners",
-    "ShadowLearner": "stream.shadows",
     "StreamLanes": "stream.lanes",
     "Study": "studies.study",
     "evaluate": "evaluation",
@@ -82,7 +80,6 @@ __all__ = [
     "Questions",
     "Results",
     "Rule",
-    "ShadowLearner",
     "StreamLanes",
     "Study",
     "evaluate",

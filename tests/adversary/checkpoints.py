@@ -91,7 +91,7 @@ def attack_swapped_checkpoint(rng: Random, folder: Path) -> Case:
     elif kind == "another environment":
         content, env = checkpoint_of(), Observed(True)
     else:
-        content = saved_learner("Learner" if kind == "a learner" else "ShadowLearner")
+        content = saved_learner("Learner" if kind == "a learner" else "AutoLearner")
     file = written(folder, "checkpoint", content)
     changes: dict[str, Any] = {} if env is None else {"target": coin, "behaviour": coin, "features": lambda seen: seen}
     refusal = lambda weights: "" if kind == "another environment" else is_true(weights)  # noqa: E731
@@ -160,7 +160,7 @@ def attack_crafted_file(rng: Random, folder: Path) -> Case:
     uses: dict[str, Callable[[], Any]] = {
         "evaluate": lambda: going_on(file),
         "Learner.load": lambda: gdd.Learner.load(file),
-        "ShadowLearner.load": lambda: gdd.ShadowLearner.load(file),
+        "AutoLearner.load": lambda: gdd.AutoLearner.load(file),
         "evaluate_log": lambda: gdd.evaluate_log(file, discount=0.9),
     }
     use = rng.choice(list(uses))
@@ -187,7 +187,7 @@ def members(archive: bytes) -> dict[str, bytes]:
 @cache
 def saved_learner(kind: str) -> bytes:
     """Return the file of a learner that has learnt a little."""
-    agent = gdd.Learner("gradient_dd", 3) if kind == "Learner" else gdd.ShadowLearner(3)
+    agent = gdd.Learner("gradient_dd", 3) if kind == "Learner" else gdd.AutoLearner(3)
     for _ in range(5):
         agent.update([1.0, 0, 2], 1.0, 0.9, [0.0, 1, 0])
     with TemporaryDirectory() as folder:
@@ -197,9 +197,9 @@ def saved_learner(kind: str) -> bytes:
 
 def attack_swapped_learner(rng: Random, folder: Path) -> Case:
     """A file of one kind where another kind is meant, damaged or with an odd number or array inside."""
-    contents = {"Learner": saved_learner("Learner"), "ShadowLearner": saved_learner("ShadowLearner")}
+    contents = {"Learner": saved_learner("Learner"), "AutoLearner": saved_learner("AutoLearner")}
     contents |= {"evaluation": checkpoint_of()}
-    kind, reader = rng.choice(list(contents)), rng.choice(["Learner", "ShadowLearner"])
+    kind, reader = rng.choice(list(contents)), rng.choice(["Learner", "AutoLearner"])
     content, words = contents[kind], "whole"
     inside = members(content)
     if rng.random() < 0.3:

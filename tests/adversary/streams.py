@@ -1,4 +1,4 @@
-"""Attacks on what learns from a stream: Learner, StreamLanes, ShadowLearner and feature maps."""
+"""Attacks on what learns from a stream: Learner, StreamLanes, AutoLearner and feature maps."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -99,20 +99,20 @@ def attack_stream_lanes(rng: Random, folder: Path) -> Case:
     return Case(text, call, untouched, not_finite)
 
 
-def attack_shadow_learner(rng: Random, folder: Path) -> Case:
+def attack_auto_learner(rng: Random, folder: Path) -> Case:
     """An odd learner with nothing to tune, or an odd transition for one."""
     made = changed(rng, {"n_features": 3, "alpha": None}) if rng.random() < 0.3 else {"n_features": 3}
     good = {"x": np.array([1.0, 0, 2]), "reward": 1.0, "discount": 0.9, "x_next": np.array([0.0, 1, 0]), "rho": 1.0}
     words = changed(rng, good)
 
     def call() -> Any:
-        agent = gdd.ShadowLearner(**made)
+        agent = gdd.AutoLearner(**made)
         for _ in range(rng.randrange(3)):
             agent.update(**good)
         agent.update(**words)
         return agent.w, agent.predict(np.ones(agent.n_features))
 
-    text = f"ShadowLearner({described(made)}).update({described(words)})"
+    text = f"AutoLearner({described(made)}).update({described(words)})"
     return Case(text, call, complaint=lambda result: not_finite(*result))
 
 

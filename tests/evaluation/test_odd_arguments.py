@@ -20,7 +20,7 @@ SETTING = gdd.LEARNERS["td"].setting(alpha=0.1)
         (lambda: gdd.StreamLanes(3, 2), "'settings' must be one Setting or more"),
         (lambda: gdd.StreamLanes([SETTING], 2).update_many(np.eye(2), [[1], [2, 3]], 0.9, np.eye(2)), "'reward' must"),
         (lambda: gdd.Learner("td", 2).predict(([0], [[[1], [2, 3]]])), "The values of 'x' must be"),
-        (lambda: gdd.ShadowLearner(2**62), "The weights of 4611686018427387904 features must take at most"),
+        (lambda: gdd.AutoLearner(2**62), "An AutoLearner of 4611686018427387904 features must take at most"),
         (
             lambda: gdd.Learner("td", 2).save("x" * 300),
             "The path of the learner must be a file whose name",

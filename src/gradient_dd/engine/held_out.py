@@ -26,15 +26,16 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 
-# Multiples of the unit of step sizes: of TD, of GTD2, and a first rung that stands still.
-MULTIPLES = np.array([0.0, 1.0, 0.2, 0.04, 3.0, 0.6, 0.12])
-STILL, FIRST_GTD2, RUNGS = 0, 4, len(MULTIPLES)
+# Multiples of the unit of step sizes: a rung that stands still, four of TD, three of GTD2.
+MULTIPLES = np.array([0.0, 2.0, 0.6, 0.2, 0.04, 3.0, 0.6, 0.12])
+STILL, FIRST_GTD2, RUNGS = 0, 5, len(MULTIPLES)
 UNIT = 0.3  # of step sizes, over the mean of max(1, ρ) ‖x‖², where no alpha is given
 ZETA = 0.25  # ratio of the two step sizes of GTD2, which stands a larger step than TD and then wants a slow η
 NOISE = 4.0  # over t: weight of the noise of G
-PRIOR = 0.0  # over t: weight of the squared distance of values from those of the rung that stands still
-RIDGE = 0.1  # share of the diagonal of N that is added to it
+CHANCE = 16.0 / 7.0  # over t: the variance of a mean with weights s³ of independent numbers of variance 1
+RIDGE = 0.1  # share of the diagonal of N that is added to it, but for the rung that stands still
 WORSE = 16.0  # a rung whose N_kk is so many times the best one's starts again from the best
+BURST = 16.0  # and one whose squared TD errors since the last reading are so many times those of standing still
 BLOCK = 50  # steps between two readings at least, once as many have been made
 WINDOW = 500  # steps over which the error of the read-out is compared with the usual one
 JUMP = 4.0  # a window whose squared error is so many times the usual one: two in a row are a change of the stream
@@ -59,6 +60,7 @@ class HeldOut(NamedTuple):
 
     memory  (p, COLUMNS) of every feature w, u, η of GTD2, sums of ρ δ x and of x², with columns for every rung
     numbers  (NUMBERS,)   shares, penalties  (rungs,)   noise  (rungs, rungs) the sum that S is a mean of, lower half
+    recent   (rungs,) sums of (ρδ)² of w since the last reading
     """
 
     memory: Array
@@ -66,6 +68,7 @@ class HeldOut(NamedTuple):
     shares: Array
     penalties: Array
     noise: Array
+    recent: Array
 
     @classmethod
     def begin(cls, w: Array) -> "HeldOut":
@@ -73,7 +76,7 @@ class HeldOut(NamedTuple):
         memory, numbers, shares = np.zeros((len(w), COLUMNS)), np.zeros(NUMBERS), np.zeros(RUNGS)
         memory[:, W : W + RUNGS] = w[:, None]
         numbers[NEXT] = shares[STILL] = 1.0
-        return cls(memory, numbers, shares, np.ones(RUNGS), np.zeros((RUNGS, RUNGS)))
+        return cls(memory, numbers, shares, np.ones(RUNGS), np.zeros((RUNGS, RUNGS)), np.zeros(RUNGS))
 
     def read_out(self, where: Any = slice(None)) -> Array:
         """Return the weights at these features, or at all: the averages of the rungs, each with its share."""
@@ -98,7 +101,7 @@ def kernel_rows(rows: Any) -> tuple[Any, ...]:
 def run(state, alpha, x, x_next, columns, deltas):
     """Make a step for every row, and return how many were made: all, unless an error leaves the finite numbers.
 
-    state      memory (p, COLUMNS), numbers (NUMBERS,), shares and penalties (RUNGS,), noise (RUNGS, RUNGS): changed
+    state      memory (p, COLUMNS), numbers (NUMBERS,), shares, penalties, noise and recent, as in `HeldOut`: changed
     alpha      the unit of step sizes; 0 to take it from the data
     x, x_next  begin, width, indices and values of rows, as in `FeatureRows`
     columns    reward, discount and rho, (n,) each;  deltas  (n,) is filled with the TD errors of what is read out
@@ -140,25 +143,24 @@ def products(memory, row, made, count):
 
 def step(state, alpha, row, next_row, reward, discount, rho, here, there):
     """Make a step of all rungs; return the TD error of what is read out, or one beyond FAR if nothing was changed."""
-    memory, numbers, shares, _, noise = state
+    memory, numbers, shares, _, noise, recent = state
     products(memory, row, here, G)
     products(memory, next_row, there, U + RUNGS)
     age = numbers[AGE] + 1.0
     before = age * (age - 1.0) / 2.0  # the sum of the weights 1, 2, … of the averages so far
     wide = 1.0 / before if before > 0.0 else 0.0
-    for k in range(RUNGS):  # from here on: `there` has δ of w, and `here` δ of a and then x·a
+    for k in range(RUNGS):  # from here on: `there` has δ of w, and `here` δ of a
         there[k] = reward + discount * there[k] - here[k]
-        value = here[k] - wide * here[U + k]
         here[k] = there[k] - wide * (discount * there[U + k] - here[U + k])
-        here[U + k] = value
     if not abs(here[STILL]) <= FAR:
         return np.inf
     delta = 0.0
     for k in range(RUNGS):
         if not (abs(there[k]) <= FAR and abs(here[k]) <= FAR):
             restart(state, k, STILL)
-            there[k], here[k], here[U + k] = there[STILL], here[STILL], here[U + STILL]
+            there[k], here[k] = there[STILL], here[STILL]
         delta += shares[k] * here[k]
+        recent[k] += (rho * there[k]) * (rho * there[k])
     indices, values, begin, end = row
     norm, count = 0.0, 0
     for j in range(begin, end):
@@ -197,33 +199,40 @@ def step(state, alpha, row, next_row, reward, discount, rho, here, there):
             by = -discount * value * there[U + k]
             memory[i, W + k] += by
             memory[i, U + k] += before * by
-    spread *= NOISE * weight * (weight * (age + 3.0) / 4.0) * rho * rho
+    spread *= weight * (weight * (age + 3.0) / 4.0) * rho * rho
     for k in range(RUNGS):
-        away = PRIOR * weight * (here[U + k] - here[U + STILL])
         for m in range(k + 1):
-            noise[k, m] += spread * here[k] * here[m] + away * (here[U + m] - here[U + STILL])
+            noise[k, m] += spread * here[k] * here[m]
     return delta
 
 
 def read(state, form):
     """Find the shares that make the held-out error least, and start rungs that are far worse again from the best."""
-    memory, numbers, shares, penalties, noise = state
+    memory, numbers, shares, penalties, noise, recent = state
     age = numbers[AGE]
     total = age * (age + 1.0) * (age + 2.0) * (age + 3.0) / 4.0
-    measure(memory, noise, 1.0 / age, total, form)
+    measure(memory, noise, NOISE / age, total, form)
+    doubt = noise[STILL, STILL] / total / age  # of G where it stands still
+    first = form[STILL, STILL] - NOISE * doubt
     best, least = STILL, penalties[STILL] * form[STILL, STILL]
     for k in range(RUNGS):
         if penalties[k] * form[k, k] < least:
             best, least = k, penalties[k] * form[k, k]
-    for k in range(RUNGS):
-        if k != best and not penalties[k] * form[k, k] <= WORSE * least:
+    for k in range(STILL + 1, RUNGS):
+        bursts = recent[k] > BURST * recent[STILL]
+        if k != best and (bursts or not penalties[k] * form[k, k] <= WORSE * least):
             restart(state, k, best)
             own = form[best, best]
             for m in range(RUNGS):
                 form[k, m] = form[m, k] = form[best, m]
             form[k, k] = own
+    recent[:] = 0.0
     share_out(form, penalties, best, shares)
+    hold = 1.0 if not CHANCE * doubt < first else CHANCE * doubt / first
     error = 0.0
+    for k in range(RUNGS):
+        shares[k] *= 1.0 - hold
+    shares[STILL] += hold
     for k in range(RUNGS):
         for m in range(RUNGS):
             error += shares[k] * shares[m] * form[k, m]
@@ -260,7 +269,7 @@ def share_out(form, penalties, best, shares):
         return
     lower, scale, solved = np.zeros((RUNGS, RUNGS)), np.empty(RUNGS), np.empty(RUNGS)
     for k in range(RUNGS):
-        scale[k] = 1.0 / np.sqrt(form[k, k] * (1.0 + RIDGE * penalties[k]))
+        scale[k] = 1.0 / np.sqrt(form[k, k] * (1.0 + (RIDGE * penalties[k] if k != STILL else 0.0)))
         for m in range(k + 1):
             value = 1.0 if k == m else form[k, m] * scale[k] * scale[m]
             for n in range(m):
@@ -286,7 +295,7 @@ def share_out(form, penalties, best, shares):
 
 def restart(state, k, source):
     """Let rung k begin again from another one: all that is known of that one is known of k, which counts as worse."""
-    memory, _, _, penalties, noise = state
+    memory, _, _, penalties, noise, _ = state
     for i in range(len(memory)):
         for column in (W, U, G):
             memory[i, column + k] = memory[i, column + source]
@@ -320,10 +329,11 @@ def watch(state, error):
 
 def forget(state):
     """Forget all means and averages: every rung goes on from its present weights."""
-    memory, numbers, _, penalties, noise = state
+    memory, numbers, _, penalties, noise, recent = state
     memory[:, U:ETA] = 0.0
     memory[:, G:] = 0.0
     noise[:] = 0.0
+    recent[:] = 0.0
     penalties[:] = 1.0
     numbers[AGE] = numbers[SEEN] = numbers[ERRORS] = numbers[USUAL] = numbers[WINDOWS] = numbers[HIGH] = 0.0
     numbers[NEXT] = 1.0

@@ -47,6 +47,6 @@ GTD2_TO_TD = Rule(
     moves=("w_x", "w_next", "eta_x"),
     parameters=(ALPHA, ZETA, SHARE, LAM),
     along_trace=AlongTrace(traced_step, ("w_x", "w_next", "eta_z", "eta_x"), (Z,), traced_expected),
-    reference="This project (docs/shadows.md).",
+    reference="This project (docs/theory.md).",
     module=__name__,
 )
