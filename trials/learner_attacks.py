@@ -1,6 +1,6 @@
 """Attacks on `AutoLearner`, and streams that change: `python -m trials.learner_attacks`.
 
-Fixed before it was run. Attacks, 10 tasks of 20,000 steps each and 5 runs: one feature alone; rewards with t-noise of 1.5
+Fixed before it was run. Attacks, 10 tasks of 20,000 steps each and 5 runs: one feature; rewards with t-noise of 1.5
 degrees of freedom; weights that start ten times as far off on the other side; ratios of 50; A nearly singular; a Boyan
 chain of 2,000 steps. Told is the error at the end over the first error, and how many runs end above it and above 3 ×.
 Changes, 10 tasks: in the middle of 40,000 steps rewards change sign and size, or the target policy changes. Told is the

@@ -10,10 +10,7 @@ from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError
-from gradient_dd.experiments.shadows import cases as shadows_cases
-from gradient_dd.experiments.shadows import trial as shadows_trial
 from gradient_dd.learners import LEARNERS
-from trials import shadows_signs
 
 
 @pytest.mark.parametrize("name", ["td", "tdrc", "gradient_dd", "gtd2_to_td"])
@@ -80,32 +77,3 @@ def test_signs_tell_which_runs_diverge():
 def test_too_few_steps_are_refused(steps):
     with pytest.raises(BadRequestError, match=r"'steps' must be"):
         shadows.exponents(tasks.random_walk(3), [LEARNERS["td"].setting()], steps=steps)
-
-
-def test_what_shadows_say_of_settings_is_compared_with_runs():
-    """TD on Baird's counterexample grows in all runs, GTD2 with a small step size in none, and shadows say so."""
-    pairs = shadows_signs.pairs_of(tasks.baird(7), steps=5000, runs=2, alphas=(0.03,))
-    said = {pair.setting.rule.name: (pair.says, pair.grown) for pair in pairs}
-    assert said["td"] == ("grows", 2)
-    assert said["gtd2"][1] == 0
-
-
-@pytest.mark.slow
-def test_a_small_trial():
-    """The choosers are compared with the best rival, which therefore has ratio 1 on every task."""
-    case = shadows_cases.Case("one", "walk", tasks.random_walk(3))
-    rules = shadows_trial.TrialRules(steps=1000, tuned=1, shown=1, alphas=np.array([0.3, 0.03]))
-    tables = shadows_trial.tables(shadows_trial.run_trial([case], rules))
-    table = tables["all tasks"]
-    assert min(row["worst"] for name, row in table.items() if name not in shadows_trial.CHOOSERS) == 1
-    assert set(shadows_trial.CHOOSERS) < set(table)
-    assert tables["TD stable"] == table
-    assert any("geometric mean" in line for line in shadows_trial.lines(tables))
-
-
-def test_a_trial_measures_the_distance_to_the_fixed_point():
-    task = tasks.random_mdp(seed=1)
-    aimed = shadows_cases.aimed_at_the_fixed_point(task)
-    assert aimed.rmsve(task.fixed_point) == pytest.approx(0, abs=1e-12)
-    assert task.rmsve(task.fixed_point) > 0.1
-    assert aimed.digest == task.digest

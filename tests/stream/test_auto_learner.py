@@ -42,8 +42,10 @@ def textbook(task, data, alpha=None):
     w = np.tile(task.initial_weights.astype(float), (RUNGS, 1))
     a, eta, G, S, C, c = w.copy(), np.zeros((RUNGS, p)), np.zeros((RUNGS, p)), np.zeros((RUNGS,) * 2), np.zeros(p), None
     c, norms, following, penalty = np.eye(RUNGS)[0], 0.0, 1, np.ones(RUNGS)
+    recent = np.zeros(RUNGS)
     for t, (x, reward, discount, x_next, rho) in enumerate(zip(*data, strict=True), start=1):
         held, own = (reward + discount * one @ x_next - one @ x for one in (a, w))
+        recent += (rho * own) ** 2
         share = 4 / (t + 3)
         C += share * (x * x - C)
         G += share * (rho * held[:, None] * x - G)
@@ -62,7 +64,10 @@ def textbook(task, data, alpha=None):
             N = (G[:, used] / C[used]) @ G[:, used].T + held_out.NOISE / t * S
             worth = N.diagonal() * penalty
             best = int(np.argmin(worth))
-            for k in np.flatnonzero(worth > held_out.WORSE * worth[best]):
+            doubt, first = S[0, 0] / t, N[0, 0] - held_out.NOISE / t * S[0, 0]
+            bursts = (np.arange(RUNGS) != best) & (recent > held_out.BURST * recent[0])
+            recent[:] = 0.0
+            for k in 1 + np.flatnonzero(bursts[1:] | (worth > held_out.WORSE * worth[best])[1:]):
                 w[k], a[k], G[k] = w[best], a[best], G[best]
                 eta[k] = eta[best] if min(k, best) >= FIRST_GTD2 else 0.0
                 for square in (N, S):
@@ -71,8 +76,12 @@ def textbook(task, data, alpha=None):
                 penalty[k] *= 2
             c = np.eye(RUNGS)[best]
             if N[best, best] > 0:
-                c = np.linalg.solve(N + held_out.RIDGE * np.diag(N.diagonal() * penalty), np.ones(RUNGS))
+                ridge = held_out.RIDGE * N.diagonal() * penalty
+                ridge[0] = 0.0
+                c = np.linalg.solve(N + np.diag(ridge), np.ones(RUNGS))
                 c /= c.sum()
+            hold = min(1.0, held_out.CHANCE * doubt / first) if first > 0 else 1.0
+            c = (1 - hold) * c + hold * np.eye(RUNGS)[0]
             following = t + min(t, held_out.BLOCK)
     return c @ a, c
 

@@ -83,8 +83,9 @@ class Road:
 def settings_of(name: str, unit: float) -> list[Setting]:
     """Return the settings of a rival."""
     rule, ratios, _ = RIVALS[name]
-    made = [(alpha * unit, zeta) for zeta in ratios for alpha in ALPHAS]
-    return [LEARNERS[rule].setting(alpha=a, **({"zeta": z} if rule != "td" else {})) for a, z in made]
+    made: list[dict[str, Any]] = [{"alpha": alpha * unit, "zeta": zeta} for zeta in ratios for alpha in ALPHAS]
+    known = {parameter.name for parameter in LEARNERS[rule].parameters}
+    return [LEARNERS[rule].setting(**{key: one[key] for key in one if key in known}) for one in made]
 
 
 class RivalAreas(NamedTuple):
@@ -101,8 +102,9 @@ def rival_areas(road: Road, name: str) -> RivalAreas:
         return sampled_areas(road, settings)
     lanes = LaneMemory(settings, np.asarray(road.task.initial_weights, float))
     lanes.average_from_now(1)
-    older, turn, plain, averaged = np.zeros_like(lanes.sums), FIRST_TURN, [], []
-    count, times = 0, 1 + np.arange(road.steps)
+    plain: list[Array] = []
+    averaged: list[Array] = []
+    older, turn, count, times = np.zeros_like(lanes.sums), FIRST_TURN, 0, 1 + np.arange(road.steps)
     factors = 1 / (1 + times / (road.steps / 10)) if RIVALS[name][2] else np.ones(road.steps)
     for part, steps in enumerate(road.parts()):
         columns = steps.reward[:, None], steps.discount[:, None], steps.rho[:, None]
@@ -121,7 +123,10 @@ def rival_areas(road: Road, name: str) -> RivalAreas:
 def sampled_areas(road: Road, settings: list[Setting]) -> RivalAreas:
     """Return the areas of a rule with traces: the average is of weights SAMPLED steps apart."""
     lanes = LaneRun(road.task, settings, Horizon(steps=road.steps, every=road.every), seed=SEED, run=road.run)
-    sums, older, count, old_count, turn, plain, averaged = 0.0, 0.0, 0, 0, FIRST_TURN, [], []
+    plain: list[Array] = []
+    averaged: list[Array] = []
+    sums, older = np.zeros((2, road.task.n_features, len(settings)))
+    count, old_count, turn = 0, 0, FIRST_TURN
     apart = min(SAMPLED, road.every) if road.task.n_features <= LSTD_FEATURES else road.every
     with np.errstate(all="ignore"):
         for done in range(apart, road.steps + 1, apart):
@@ -132,7 +137,7 @@ def sampled_areas(road: Road, settings: list[Setting]) -> RivalAreas:
                 plain.append(road.errors(w))
                 averaged.append(road.errors((older + sums) / (old_count + count)))
             if done >= turn:
-                older, old_count, turn, sums, count = sums, count, 2 * done, 0.0, 0
+                older, old_count, turn, sums, count = sums, count, 2 * done, np.zeros_like(sums), 0
     return RivalAreas(np.mean(plain, axis=0), np.mean(averaged, axis=0))
 
 

@@ -97,7 +97,7 @@ def ratios(rows: list[Row], name: str, averaged: bool) -> Array:
 
 
 def summary(values: Array, resamples: int = 2000) -> dict[str, Any]:
-    """Return how many, geometric mean, 95th percentile, both with 95 % bootstrap intervals over tasks, and the worst."""
+    """Return how many, geometric mean and 95th percentile, with 95 % bootstrap intervals over tasks, and the worst."""
     values = values[~np.isnan(values)]
     of_mean = percentile_interval(np.log(values), lambda drawn: np.exp(drawn.mean(axis=1)), resamples)
     of_tail = percentile_interval(values, lambda drawn: np.quantile(drawn, 0.95, axis=1), resamples)

@@ -1,0 +1,171 @@
+"""`gradient-dd reproduce learner`: its numbers, figures and verdicts, on one small task in place of its trial."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from gradient_dd import tasks
+from gradient_dd.cli.commands import cli
+from gradient_dd.errors import GradientDDError
+from gradient_dd.experiments.experiment import Scale
+from gradient_dd.experiments.learner import cases, experiment, rivals, trial
+from gradient_dd.experiments.running import rewrite
+from gradient_dd.stream.learner import Learner
+
+FREE, TUNED = trial.AUTO
+
+
+def row(task, kind, stable, measures):
+    """Return a row of a trial with made-up measures: ours, of rivals as they are, and half of that averaged."""
+    filled = dict(zip([FREE, TUNED, *trial.RIVALS], map(float, measures), strict=True))
+    filled |= {name + trial.AVERAGED: filled[name] / 2 for name in trial.RIVALS}
+    rules = str(experiment.rules_at(Scale()))
+    one = {"kind": kind, "task": task, "rules": rules, "td_stable": stable, "start": 1.0, "ends": [0.5, 2.0]}
+    settings = {name: [value, 2 * value] for name, value in filled.items()}
+    return one | {"measure": filled | {trial.STILL: 4.0}, "every_setting": settings}
+
+
+ROWS = [
+    row("a", "ring", True, (0.9, 0.8, 1, 2, 1.2, 3, 2, 1.5, 1.5, 1.5)),
+    row("b", "greedy", False, (1.8, 0.9, 9, 3, 3, 1, 2, 1.5, 1.5, 1.5)),
+]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Make the report quick: everything that would be run is made up."""
+    some = [cases.Case(one["kind"], one["task"], tasks.random_walk(3), 100) for one in ROWS]
+    monkeypatch.setattr(experiment, "reduced_cases", lambda: some)
+    monkeypatch.setattr(trial, "shown", lambda case, *_: next(one for one in ROWS if one["task"] == case.name))
+
+
+def test_the_command_leaves_figures_verdicts_and_a_page(small, tmp_path):
+    made = CliRunner().invoke(cli, ["reproduce", "learner", "--out", str(tmp_path), "--json"])
+    assert made.exit_code == 0, made.output
+    claims = json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))
+    assert json.loads(made.stdout) == claims
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for name in experiment.FIGURES:
+        assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 5000
+        assert f'id="{name}"' in page
+    assert all(one["statement"] in page and one["finding"] in page for one in claims)
+    (tmp_path / "report.html").unlink()
+    again = CliRunner().invoke(cli, ["report", "--out", str(tmp_path)])
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
+    scale = json.dumps({"experiment": "learner", "runs": 1, "episodes": 20})
+    (tmp_path / "scale.json").write_text(scale, encoding="utf-8")
+    with pytest.raises(GradientDDError, match=r"must be complete. Got 2 of 2 tasks missing"):
+        rewrite((), tmp_path)
+
+
+def test_figures_of_the_paper_are_refused(tmp_path):
+    made = CliRunner().invoke(cli, ["reproduce", "learner", "walk", "--out", str(tmp_path)])
+    assert "'learner' must stand alone, without figures. Got learner walk." in str(made.exception)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_smaller_scale_has_fewer_and_shorter_runs():
+    assert experiment.rules_at(Scale()) == experiment.rules_at(Scale(3, 2000))
+    assert experiment.rules_at(Scale(1, 20)) == trial.TrialRules(1, 1, 200)
+
+
+def test_ratios_are_to_the_best_rival_of_each_task():
+    assert trial.ratios(ROWS, FREE, averaged=False) == pytest.approx([0.9, 1.8])
+    assert trial.ratios(ROWS, FREE, averaged=True) == pytest.approx([1.8, 3.6])
+    assert trial.tables(ROWS)["all tasks"][FREE]["geometric_mean"] == pytest.approx(np.sqrt(0.9 * 1.8))
+    assert trial.tables(ROWS)["TD unstable"][TUNED]["worst"] == pytest.approx(0.9)
+    assert trial.averaging(ROWS)["geometric_mean"] == pytest.approx(0.5)
+    assert trial.pair(ROWS, FREE, TUNED)["geometric_mean"] == pytest.approx(np.sqrt(0.9 / 0.8 * 2))
+    assert trial.best_fixed(ROWS) == (f"GTD2{trial.AVERAGED}", 0, pytest.approx(0.75))
+
+
+def test_verdicts_follow_the_numbers():
+    evidence = experiment.LearnerEvidence(ROWS, trial.tables(ROWS), trial.tables(ROWS, averaged=True))
+    found = {one.claim: one.verdict for one in experiment.judge(None, evidence)}
+    assert found == {
+        "free": "does not hold",
+        "free-averaged": "does not hold",
+        "free-tail": "does not hold",
+        "tuned": "holds",
+        "tuned-averaged": "does not hold",
+        "ends": "holds",
+    }
+
+
+def test_a_trial_goes_on_from_the_rows_it_has(tmp_path, small, monkeypatch):
+    """A line that was cut off is run again, tasks that are done are not."""
+    rows = tmp_path / "trial.rows"
+    for one in ROWS:
+        trial.keep_row(rows, one)
+    rows.write_text(rows.read_text(encoding="utf-8")[:-5], encoding="utf-8")
+    again = []
+    monkeypatch.setattr(trial, "shown", lambda case, *_: again.append(case.name) or ROWS[1])
+    made = trial.run_trial(experiment.reduced_cases(), experiment.rules_at(Scale()), trial.read_rows(rows))
+    assert again == ["b"]
+    assert made == ROWS
+
+
+def test_every_kind_of_task_can_be_made():
+    made = [*cases.small_cases(2, 5_000_000)]
+    assert len({case.name for case in made}) == len(made)
+    assert {case.kind for case in made} == set(cases.KINDS)
+    assert {case.steps for case in made} == {cases.USUAL, cases.SHORT}
+    assert {case.task.n_features for case in made if "feature" in case.kind} == {1, 2}
+    torus = cases.torus(1, 4, 16, 0.9)
+    assert torus.n_features == 16
+    assert (torus.features.sum(axis=1) == 8).all()
+    assert cases.td_is_stable(cases.aimed_at_the_fixed_point(torus))
+    assert not cases.td_is_stable(tasks.baird(7))
+
+
+def test_rivals_and_their_averages_are_those_of_single_learners():
+    """TD in lanes, its tail average, and the error of LSTD at the end, against plain loops."""
+    task = cases.aimed_at_the_fixed_point(tasks.random_mdp(6, 2, 3, 0.9, seed=4))
+    road = rivals.Road(task, 400, 0)
+    found = rivals.rival_areas(road, "TD")
+    alpha, place = rivals.ALPHAS[5] * road.unit, 5
+    td, kept, plain, averaged, turn = Learner("td", 3, alpha=alpha), [], [], [], rivals.FIRST_TURN
+    older, newer = [], []
+    for part in road.parts():
+        for x, x_next, reward, discount, rho in zip(*part, strict=True):
+            td.update(x, reward, discount, x_next, rho)
+            newer.append(td.w.copy())
+        kept = older + newer
+        plain.append(task.rmsve(td.w))
+        averaged.append(task.rmsve(np.mean(kept, axis=0)))
+        if td.updates >= turn:
+            older, newer, turn = newer, [], 2 * td.updates
+    assert found.plain[place] == pytest.approx(np.mean(plain))
+    assert found.averaged[place] == pytest.approx(np.mean(averaged))
+    assert road.unit == pytest.approx(1 / float(task.visits @ (task.features**2).sum(axis=1)))
+    assert rivals.lstd_area(road) < task.rmsve(task.initial_weights)
+    assert rivals.auto_run(road, None).area < 2 * task.rmsve(task.initial_weights)
+
+
+def test_a_rule_with_traces_is_averaged_from_samples():
+    task = cases.aimed_at_the_fixed_point(tasks.random_mdp(6, 2, 3, 0.9, seed=4))
+    found = rivals.rival_areas(rivals.Road(task, 400, 0), "HTD")
+    assert found.plain.shape == found.averaged.shape == (30,)
+    assert found.averaged.min() < task.rmsve(task.initial_weights)
+
+
+@pytest.mark.slow
+def test_a_small_trial():
+    """Rivals are compared with the best of them, which therefore has ratio 1."""
+    case = cases.Case("one", "walk", tasks.random_walk(3), 1000)
+    rows = trial.run_trial([case], trial.TrialRules(1, 1))
+    table = trial.tables(rows)["all tasks"]
+    assert min(table[name]["worst"] for name in trial.RIVALS) == 1
+    assert {*trial.AUTO, trial.LSTD, trial.STILL} < set(table)
+    assert any("geometric mean" in line for line in trial.lines(trial.tables(rows, averaged=True)))
+
+
+def test_a_trial_measures_the_distance_to_the_fixed_point():
+    task = tasks.random_mdp(seed=1)
+    aimed = cases.aimed_at_the_fixed_point(task)
+    assert aimed.rmsve(task.fixed_point) == pytest.approx(0, abs=1e-12)
+    assert task.rmsve(task.fixed_point) > 0.1
+    assert aimed.digest == task.digest

@@ -1,0 +1,129 @@
+"""What once broke AutoLearner, each with the reason why it does not any more."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gradient_dd import tasks
+from gradient_dd.engine import held_out
+from gradient_dd.engine.trajectories import Stream
+from gradient_dd.stream.auto import AutoLearner
+from gradient_dd.stream.learner import Learner
+
+
+def transitions(task, steps, run=0):
+    X = task.row_features.toarray()
+    row, next_row, reward, discount, rho, _ = task.transitions
+    o = Stream(task, 5, run).take(steps)
+    return [X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o]]
+
+
+def distance(task, w):
+    """Return the distance of values from those of the fixed point."""
+    return float(np.sqrt(task.visits @ (task.features @ (w - task.fixed_point)) ** 2))
+
+
+def end(task, steps=20_000, run=0, noise=None):
+    """Return the error at the end over the first error."""
+    data = transitions(task, steps, run)
+    if noise is not None:
+        data[1] = data[1] + noise
+    agent = AutoLearner(task.n_features, initial_w=task.initial_weights)
+    agent.update_many(*data)
+    return distance(task, agent.w) / distance(task, task.initial_weights)
+
+
+def test_where_td_diverges_it_ends_below_where_it_began():
+    """Baird's: GTD2 is in the form, and steps are over the mean of max(1, ρ) ‖x‖²."""
+    task = tasks.baird(7)
+    assert max(end(task, run=run) for run in range(4)) < 0.7
+    td = Learner("td", task.n_features, alpha=0.02, initial_w=task.initial_weights)
+    td.update_many(*transitions(task, 20_000))
+    assert distance(task, td.w) > 1e6
+
+
+def test_where_the_form_is_flat_it_stands_still():
+    """γ x' = x: every w has the same TD error, so A is 0. Only rungs that move have a ridge."""
+    agent = AutoLearner(1, initial_w=3.0)
+    agent.update_many(np.ones((5000, 1)), 1.0, 0.5, np.full((5000, 1), 2.0))
+    assert agent.w[0] == pytest.approx(3.0, abs=1e-6)
+    assert abs(agent._state.memory[0, held_out.W + 1] - 3.0) > 100
+
+
+@pytest.mark.parametrize("seed", [33000102, 33000311])
+def test_where_a_is_nearly_singular_it_does_not_run_away(seed):
+    task = tasks.random_mdp(3, 2, 2, 0.99, seed=seed)
+    assert np.linalg.svd(task.moments.A)[1].min() < 0.003
+    assert max(end(task, run=run) for run in range(3)) < 1.5
+
+
+def test_rewards_that_are_only_noise_are_not_learnt():
+    """The share of M that chance explains where it stands still goes to standing still: mostly all of it here."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4001, 5))
+    far = []
+    for run in range(8):
+        agent = AutoLearner(5)
+        agent.update_many(x[:-1], np.random.default_rng(run).standard_normal(4000), 0.9, x[1:])
+        far.append(np.linalg.norm(agent.w))
+    assert np.median(far) < 0.03
+
+
+def test_a_burst_is_brought_back():
+    """Ten rewards of 10⁶ in 20,000: rungs whose TD errors pass 16 times those of standing still begin again."""
+    task = tasks.random_mdp(12, 3, 5, 0.95, seed=701)
+    noise = np.zeros(20_000)
+    noise[10_000:10_010] = 1e6
+    calm, hit = end(task), end(task, noise=noise)
+    assert calm < 0.5
+    assert hit < 3
+
+
+def test_heavy_tails_do_not_send_it_away():
+    task = tasks.random_mdp(12, 3, 5, 0.95, seed=700)
+    tails = [np.random.default_rng(run).standard_t(1.5, 20_000) for run in range(5)]
+    assert max(end(task, run=run, noise=tails[run]) for run in range(5)) < 3
+
+
+def test_weights_that_start_far_off_come_back():
+    task = tasks.random_mdp(12, 3, 5, 0.95, seed=800)
+    far = replace(task, initial_weights=10 * task.fixed_point)
+    assert max(end(far, run=run) for run in range(3)) < 0.2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_feature_alone(seed):
+    """M has rank one, so weights of shares could cancel it: the ridge and the noise in the form bound them."""
+    rng = np.random.default_rng(seed)
+    P, target = rng.dirichlet(np.full(3, 0.3), size=(3, 2)), rng.dirichlet([0.3, 0.3], size=3)
+    R, X = rng.standard_normal((3, 2, 3)), rng.random((3, 1)) + 0.1
+    task = tasks.from_tables(P, R, 0.95, np.full((3, 2), 0.5), target, features=X)
+    assert max(end(task, run=run) for run in range(5)) < 1.5
+
+
+def test_a_change_of_the_stream_is_seen_and_forgotten():
+    task = tasks.random_mdp(12, 3, 5, 0.9, seed=900)
+    x, reward, discount, x_next, rho = transitions(task, 20_000)
+    agent, fresh = AutoLearner(5), AutoLearner(5)
+    agent.update_many(x, reward, discount, x_next, rho)
+    assert agent.resets == 0
+    errors = []
+    for part in np.array_split(np.arange(20_000), 100):
+        for one in (agent, fresh):
+            one.update_many(x[part], -5 * reward[part], discount[part], x_next[part], rho[part])
+        errors.append([distance(task, one.w / -5) for one in (agent, fresh)])
+    assert agent.resets == 1
+    assert np.divide(*np.mean(errors, axis=0)) < 1.4
+
+
+def test_many_sparse_features():
+    """5,000 features, 8 in a row: readings are rare, and what is read out is still better than standing still."""
+    rng = np.random.default_rng(0)
+    tiles = np.sort(rng.integers(0, 625, (400, 8)) + 625 * np.arange(8), axis=1)
+    states = rng.integers(0, 400, 60_001)
+    value, one = rng.standard_normal(400), np.ones((60_000, 8))
+    agent = AutoLearner(5000)
+    agent.update_many((tiles[states[:-1]], one), value[states[:-1]], 0.0, None)
+    predicted = agent.predict((tiles, np.ones((400, 8))))
+    assert np.mean((predicted - value) ** 2) < 0.05 * np.mean(value**2)
