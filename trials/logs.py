@@ -67,15 +67,15 @@ def drawn(setting: Setting, seed: int, target: str = "target") -> KnownLog:
     return KnownLog(log, first, setting.discount, setting.features, truth, setting.policies, worth)
 
 
-TRUTHS: dict[tuple[int, str], float] = {}  # by the world and the name of the policy
+TRUTHS: dict[tuple[int, str], tuple[Setting, float]] = {}  # by the setting, which is kept alive, and the policy
 
 
 def truth_of(setting: Setting, name: str) -> float:
     """Return what a policy is worth in a setting, computed once."""
     key = id(setting), name
     if key not in TRUTHS:
-        TRUTHS[key] = setting.world.value(setting.policies[name], setting.discount)
-    return TRUTHS[key]
+        TRUTHS[key] = setting, setting.world.value(setting.policies[name], setting.discount)
+    return TRUTHS[key][1]
 
 
 def by_state(table: Array) -> Policy:

@@ -15,6 +15,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.evaluation import Evaluation, Transitions, evaluate_log, evaluate_stream, transitions_of
 from gradient_dd.evaluation.findings import FINDINGS
+from gradient_dd.evaluation.transitions import joined
 from gradient_dd.stream.features import Rows
 from gradient_dd.tasks import Task, baird, boyan_chain, random_mdp, random_walk
 from tests.evaluation.known_logs import cartpole, log_of, realisable, shop_visits
@@ -200,6 +201,53 @@ def visited(seed: int) -> dict[str, Array]:
     return {"observation": state, "reward": state, "terminated": np.arange(ROWS) % 5 == 4}
 
 
+def long_log(seed: int) -> Transitions:
+    """Return a healthy on-policy log of a walk."""
+    return log_of(random_walk(10), ROWS, seed)
+
+
+def rewards_that_jump(seed: int) -> Transitions:
+    """In the first half of the log every row pays more."""
+    log = long_log(seed)
+    return replace(log, reward=log.reward + 0.05 * (np.arange(ROWS) < ROWS // 2))
+
+
+def large_rewards(seed: int) -> Transitions:
+    """Rewards of which a few are a thousand times as large as the others."""
+    log = long_log(seed)
+    return replace(log, reward=log.reward + np.random.default_rng(seed).pareto(1.05, size=ROWS))
+
+
+def copied(seed: int) -> Transitions:
+    """A third of the episodes stands in the log twice."""
+    log = long_log(seed)
+    again = log.part(log.episode < log.episode[-1] // 3)
+    joint = joined([log, again])
+    over = joint.ended | joint.cut
+    return replace(joint, episode=np.cumsum(over) - over)
+
+
+def shuffled(seed: int) -> Transitions:
+    """The rows were shuffled, and the next state was taken from the next row."""
+    log = long_log(seed)
+    x = log.x.values[np.random.default_rng(seed).permutation(ROWS)]
+    return replace(log, x=Rows(None, x), x_next=Rows(None, np.vstack([x[1:], x[:1]])))
+
+
+def every_tenth_missing(seed: int) -> Transitions:
+    """Every tenth row is missing, and the next state was taken from the next row."""
+    log = long_log(seed)
+    part = log.part(np.arange(ROWS) % 10 != 4)
+    x = part.x.values
+    return replace(part, x_next=Rows(None, np.vstack([x[1:], x[:1]])))
+
+
+def late_rewards(seed: int) -> Transitions:
+    """Every reward stands one row too low."""
+    log = off_policy(seed)[1]
+    return replace(log, reward=np.roll(log.reward, 1))
+
+
 class Failure(NamedTuple):
     """A planted failure: the log of a seed, the findings that must notice it, and the options of the evaluation."""
 
@@ -233,6 +281,12 @@ PLANTED = {
     "a state without data": Failure(
         visited, ("unseen_states",), {"discount": 0.9, "features": "table", "at": [[1.0], [9.0]]}
     ),
+    "rewards that jump": Failure(rewards_that_jump, ("drift",)),
+    "large rewards": Failure(large_rewards, ("heavy_tails",)),
+    "copied episodes": Failure(copied, ("copied_episodes",)),
+    "shuffled rows": Failure(shuffled, ("order",)),
+    "every tenth row missing": Failure(every_tenth_missing, ("missing_rows",)),
+    "rewards one row too low": Failure(late_rewards, ("shifted_rewards",)),
     "a column that nothing uses": Failure(unnamed_columns, ("unused_columns",), {"discount": 0.9}),
 }
 NOT_PLANTED = {  # findings without a planted failure, and why

@@ -12,6 +12,7 @@ FEWEST_EPISODES, SHORTEST_LIMIT = 20, 10  # that have ended, and steps of the lo
 HEAP = 5  # times as many episodes of the longest length as would be expected there
 NEAR = 0.2  # lengths within this share of the longest tell how many would be expected
 FEWEST_VALUES = 10  # a feature with so many different values is taken for a number, not for a kind
+UNKNOWN = 0.01  # share of the variance of the steps that features with a clock leave
 LEFT, OPEN = 0.2, 0.1  # a leak leaves less than this share of a variance of which the others leave more than this
 
 
@@ -24,6 +25,7 @@ class Diagnosis:
     next_is_next    pairs in which the next state of the first row is the state of the second
     next_is_last    pairs in which the state of the first row is the next state of the second
     lengths         of the episodes that ended among the first rows
+    clock           whether the features tell how many steps an episode has made, where that was asked
     constant        features that never change;  twins  pairs of features that are equal up to a factor
     leaks           features that tell the return of the rest of the episode, and how well (a share of variance)
     """
@@ -31,7 +33,7 @@ class Diagnosis:
     saved = (
         *("rows", "episodes", "ended", "cut", "lowest", "highest", "discount", "longest", "_steps"),
         *("largest_ratio", "largest_at", "with_ratios", "pairs"),
-        *("next_is_next", "next_is_last", "lengths", "constant", "twins", "leaks"),
+        *("next_is_next", "next_is_last", "lengths", "clock", "constant", "twins", "leaks"),
     )
 
     def __init__(self, n_features: int) -> None:
@@ -43,6 +45,7 @@ class Diagnosis:
         self.with_ratios = False
         self.next_is_next = self.next_is_last = self.pairs = 0
         self.lengths: Array = np.empty(0)
+        self.clock = False
         self.constant: list[int] = []
         self.twins: list[tuple[int, int]] = []
         self.leaks: list[tuple[int, float]] = []
@@ -79,6 +82,9 @@ class Diagnosis:
             x = batch.x.dense(self.p)
             self.constant = np.flatnonzero(np.ptp(x, axis=0) == 0).tolist()
             self.twins = twins_of(x)
+            if self.time_limit:
+                step = np.arange(len(x)) - np.repeat(first, counts)
+                self.clock = unexplained(x - x.mean(axis=0), step.astype(float)) < UNKNOWN
             returns, _, _ = returns_of(batch, np.ones(len(batch)))
             self.leaks = leaks_of(x, returns, np.repeat(whole, counts))
 
@@ -87,8 +93,9 @@ class Diagnosis:
         """The length at which suspiciously many episodes end, the longest one, and their share; None if there is none.
 
         Where episodes end by themselves, the longest are rare. A time limit that was recorded as an end makes a heap.
+        Where the state has the time, a fixed horizon is an end like any other.
         """
-        if len(self.lengths) < FEWEST_EPISODES:
+        if len(self.lengths) < FEWEST_EPISODES or self.clock:
             return None
         longest = int(self.lengths.max())
         heap = int((self.lengths == longest).sum())

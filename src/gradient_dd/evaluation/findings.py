@@ -5,6 +5,7 @@ A finding is one small function, with what it is about, how grave it can be, and
 A function takes the evidence of its subject and yields (level, sentence), once, several times or not at all:
 
     data     `Data` of data_findings.py: the stream, before anything is learnt
+    rows     `RowEvidence` of row_findings.py: the order and the kind of its rows
     answer   `Answer` of answer_findings.py: the values that were learnt
     log      `LogFacts` of log_findings.py: the columns and rows of a log
 
@@ -33,7 +34,7 @@ class Finding(NamedTuple):
 class Check(NamedTuple):
     """A registered finding.
 
-    subject  "data", "answer" or "log": which evidence `find` takes
+    subject  "data", "rows", "answer" or "log": which evidence `find` takes
     about    what it is about; two findings may be about the same thing
     gravest  the gravest of LEVELS that it can have
     meaning  what it means, in words;  remedy  what to do about it, or ""

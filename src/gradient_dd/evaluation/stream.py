@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Integers
+from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import Words, must, number, one_of, whole_number
 from gradient_dd.evaluation.answer_findings import Answer
 from gradient_dd.evaluation.choice import Candidate, Solver, candidates_of, spread_of
@@ -22,6 +22,8 @@ from gradient_dd.evaluation.moments import MOST_GROUPED, GroupSums, sparse_rows
 from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, settings_to_try
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.returns import overruled, return_checks, value_losses
+from gradient_dd.evaluation.row_findings import RowEvidence
+from gradient_dd.evaluation.row_signs import influences, row_signs
 from gradient_dd.evaluation.support import reachable_values, support_of
 from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined, rows_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
@@ -208,6 +210,7 @@ class Evaluator:
         lstd = next((one for one in found if one.ridge == 0), None)
         moved, stability = portfolio.moved(chosen.setting), portfolio.shadows.verdict()
         spread = spread_of(chosen, lstd, portfolio, moved, self.sums, self.confidence)
+        sample, group = self.sample.joined()
         rewards = Bounds(self.diagnosis.lowest, self.diagnosis.highest)
         reachable = reachable_values(rewards, self.diagnosis.discount, self.diagnosis.longest)
         evaluation = Evaluation(
@@ -223,11 +226,20 @@ class Evaluator:
             passes=passes,
             features=self.features,
             switches=tuple(self.ahead),
-            checks=return_checks(*self.sample.joined(), np.asarray(chosen.w, float), spread),
+            checks=return_checks(sample, group, np.asarray(chosen.w, float), spread),
         )
+        signs = row_signs(sample, None if lstd is None else self._influence(sample, lstd.w))
+        found_in_rows = findings_of("rows", RowEvidence(signs, evaluation.scale))
         found_in_data = findings_of("data", Data(self.diagnosis, self.sums, stability, chosen.name))
         found_in_answer = findings_of("answer", Answer(evaluation, chosen, lstd, moved, by_returns))
-        return replace(evaluation, verdict=verdict_of(found_in_data + found_in_answer))
+        return replace(evaluation, verdict=verdict_of(found_in_data + found_in_rows + found_in_answer))
+
+    def _influence(self, batch: Transitions, w: Array) -> Array | None:
+        """Return how much each row pulls the value, times the rows, (n,); None where A is not summed."""
+        if not self.sums.small:
+            return None
+        A = self.sums.A.sum(axis=0) / self.rows
+        return influences(batch, w, np.linalg.lstsq(A.T, self.sums.mean_start(), rcond=1e-10)[0])
 
     def _solver(self) -> Solver | None:
         """Return what solves LSTD here: sums where A is small, the rows themselves where they were all kept."""

@@ -1,0 +1,86 @@
+"""Is a verdict worth its word? Spoilt logs that are trusted although the truth is outside, and false alarms.
+
+    python -m trials.trust                     all kinds, 20 seeds each
+    python -m trials.trust --only drift        kinds whose names have this word
+
+Limits were set on seeds below 1,000; the counts are from 1,000 on.
+"""
+
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
+
+from gradient_dd.errors import GradientDDError
+from gradient_dd.evaluation import evaluate_log
+from tools.programs import parser_of, print_table
+from trials.spoilt_logs import HEALTHY, SPOILT
+
+FIRST_SEED = 1000
+
+
+class Outcome(NamedTuple):
+    """The verdict on a log, whether the interval holds the truth, and what spoke against trust."""
+
+    verdict: str
+    holds: bool
+    why: tuple[str, ...]
+
+
+def outcome(kind: str, seed: int) -> Outcome:
+    """Return what is said of one log; a log that is refused is not trusted."""
+    log, options, truth = (HEALTHY | SPOILT)[kind](seed)
+    try:
+        found = evaluate_log(log, seed=seed, **options)
+    except GradientDDError as error:
+        return Outcome("refused", False, (str(error)[:80],))
+    low, high = found.start_interval
+    why = tuple(f"{one.about} ({one.level})" for one in found.verdict.findings if one.level != "fine")
+    return Outcome(found.verdict.word, bool(low <= truth <= high), why)
+
+
+def counts_of(outcomes: list[Outcome]) -> tuple[str, ...]:
+    """Return a line of the table: verdicts, truths outside and trusted, and the most frequent reasons."""
+    words = Counter(one.verdict for one in outcomes)
+    wrong = sum(one.verdict == "trust" and not one.holds for one in outcomes)
+    held = sum(one.holds for one in outcomes)
+    reasons = Counter(reason for one in outcomes for reason in one.why).most_common(4)
+    shown = [str(words[word]) for word in ("trust", "with care", "not", "refused")]
+    return *shown, str(held), str(wrong), "; ".join(f"{reason} {count}" for reason, count in reasons)
+
+
+def main(words: list[str] | None = None) -> None:
+    """Print the counts of every kind, and the shares over all of them."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--seeds", type=int, default=20, help="logs of each kind")
+    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
+    parser.add_argument("--only", default="", help="kinds whose names have this text")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    chosen = parser.parse_args(words)
+    seeds = range(chosen.first, chosen.first + chosen.seeds)
+    found: dict[str, list[Outcome]] = {}
+    with ProcessPoolExecutor(chosen.workers) as pool:
+        rows: list[tuple[str, ...]] = []
+        for kind in (*HEALTHY, *SPOILT):
+            if chosen.only in kind:
+                found[kind] = list(pool.map(partial(outcome, kind), seeds))
+                rows.append((kind, *counts_of(found[kind])))
+    print_table(("kind", "trust", "care", "not", "refused", "truth inside", "wrong, trusted", "why"), rows)
+    print_shares(found)
+
+
+def print_shares(found: dict[str, list[Outcome]]) -> None:
+    """Print the three shares over all kinds."""
+    spoilt: list[Any] = [one for kind, several in found.items() if kind in SPOILT for one in several]
+    healthy = [one for kind, several in found.items() if kind in HEALTHY for one in several]
+    if spoilt:
+        wrong = sum(one.verdict == "trust" and not one.holds for one in spoilt)
+        print(f"spoilt, the truth outside and trusted: {wrong} of {len(spoilt)}, {wrong / len(spoilt):.1%}")
+    if healthy:
+        for word, some in (("not", ("not", "refused")), ("with care", ("with care",))):
+            count = sum(one.verdict in some for one in healthy)
+            print(f"healthy, {word!r}: {count} of {len(healthy)}, {count / len(healthy):.1%}")
+
+
+if __name__ == "__main__":
+    main()
