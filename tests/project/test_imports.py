@@ -139,6 +139,7 @@ import numpy as np
 import gradient_dd as gdd
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
+from gradient_dd.report.play.page import live_page
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.theory import largest_stable_alpha, log_of
 
@@ -155,6 +156,7 @@ assert len(log_of(np.eye(2), 1.0, 0.9, np.eye(2)).reward) == 2
 results = gdd.run(Study("s", (task("random_walk", n_states=5),), (grid("td"),), episodes=20, runs=2), out=sys.argv[1])
 assert np.isfinite(results.errors("random_walk(n_states=5)")[1]).all()
 gdd.testing.check_learner(gdd.LEARNERS["gtd2"])
+assert live_page().startswith("<!doctype html>")
 assert not {"click", "pandas", "matplotlib", "gymnasium"} & set(sys.modules)
 print("all of it works")
 """

@@ -148,17 +148,29 @@ def test_sentences_follow_what_is_dragged(browser):
 @in_a_browser
 def test_the_address_keeps_what_is_chosen_and_bad_ones_do_no_harm(page):
     with Chromium() as one:
-        one.open(page, "#task=1&learners=td,my_tdc_dd&my_tdc_dd.kappa=3&runs=3&steps=2000&td.alpha=0.05&workers=0")
+        one.open(page, "#task=1&learners=td,my_tdc_dd&my_tdc_dd.kappa=3&runs=3&steps=2000&td.alpha=0.05")
         assert one.run("state['my_tdc_dd.kappa']") == 3
         assert one.run("bench.lines.map(line => line.label)") == ["TD", "my TDC-DD"]
         assert "In 2,000 steps" in one.run(FINDING.format("bench"))
-        assert one.run("pool.workers.length") == 0
         one.open(
             page,
             "#task=99&learners=nobody&td.alpha=-1&walk.alpha=-3&baird.alpha=0&walk.kappa=1e999&runs=1e9&steps=0.5&seed=x&kappa=<script>",
         )
         assert "In 200 steps" in one.run(FINDING.format("bench"))
         assert one.run(FINDING.format("walk")).startswith("With κ = 2, Gradient-DD has gone")
+        assert one.seen == []
+
+
+@in_a_browser
+@pytest.mark.parametrize(
+    "worker", ["{ throw new Error('no'); }", "{ this.postMessage = () => {}; setTimeout(() => this.onerror()); }"]
+)
+def test_the_page_does_the_work_itself_where_no_worker_starts(page, worker):
+    with Chromium() as one:
+        one.call("Page.addScriptToEvaluateOnNewDocument", source=f"window.Worker = function () {worker}")
+        one.open(page, "#runs=1&steps=1000&learners=td")
+        assert one.run("pool.workers.length") == 0
+        assert "In 1,000 steps TD stays bounded" in one.run(FINDING.format("bench"))
         assert one.seen == []
 
 

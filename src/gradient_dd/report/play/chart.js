@@ -91,7 +91,8 @@ function drawCurves(box, label, lines, steps, range) {
       last = gone ? high : mean[at];
       path += `L${x((at + 1) * every).toFixed(1)},${y(last).toFixed(1)}`;
     }
-    node(group, "path", { d: path, class: "curve" + (line.strong ? " strong" : ""), "stroke-dasharray": line.dash || "none" });
+    const curve = node(group, "path", { d: path, class: "curve" + (line.strong ? " strong" : ""), "stroke-dasharray": line.dash || "none" });
+    node(curve, "title", {}, `${line.label}: mean error ${short(line.found.area)}, at the end ${short(line.found.last)}`);
     if (gone) {
       const px = x(at * every), py = y(high);
       node(group, "path", { d: `M${px - 5},${py - 5}l10,10m0,-10l-10,10`, class: "cross" });

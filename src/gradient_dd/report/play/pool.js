@@ -17,10 +17,14 @@ function startPool(tasks, count) {
     for (let i = 0; i < count; i++) {
       const worker = new Worker(URL.createObjectURL(source));
       worker.postMessage({ tasks });
-      worker.onerror = () => { pool.workers = []; pool.idle = []; worker.job && pool.urgent.unshift(worker.job); workHere(); };
+      worker.onerror = () => { // a browser that lets no worker start: the page itself does the work
+        pool.workers = []; pool.idle = [];
+        if (worker.job) pool.urgent.unshift(worker.job);
+        workHere();
+      };
       pool.workers.push(worker); pool.idle.push(worker);
     }
-  } catch (refused) { pool.workers = []; pool.idle = []; } // a browser without workers: the page itself does the work
+  } catch (refused) { pool.workers = []; pool.idle = []; }
 }
 
 // Ask for jobs; `done` gets their results, in their order, when all are there.

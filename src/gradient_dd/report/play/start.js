@@ -2,7 +2,7 @@
 // The beginning: sliders, workers, the first runs.
 
 const shows = [], found = readAddress();
-startPool(TASKS, found.get("workers") === "0" ? 0 : Math.max(1, Math.min(navigator.hardwareConcurrency || 2, 8)));
+startPool(TASKS, Math.max(1, Math.min(navigator.hardwareConcurrency || 2, 8)));
 const again = name => () => run(name, stops[name].plan(), stops[name].draw);
 const KAPPA = { low: 0, high: 13, step: 0.25 };
 const ALPHA = parameterOf("td", "alpha");
