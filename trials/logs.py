@@ -139,10 +139,10 @@ def queue_setting() -> Setting:
 
 @cache
 def aliased_setting(number: int = 0) -> Setting:
-    """Twenty states seen through eight random features and a constant: values are not linear in them."""
+    """Twenty states seen through twelve random features and a constant: values are not linear in them."""
     rng = np.random.default_rng(7 + number)
     world = TableWorld.random(rng, 20, 3, 0.05)
-    features = np.column_stack([rng.standard_normal((20, 8)), np.ones(20)])
+    features = np.column_stack([rng.standard_normal((20, 12)), np.ones(20)])
     return Setting(world, 0.9, 200, 100, policies_of(world, 0.9, rng), Table(features))
 
 
@@ -183,18 +183,18 @@ def far_setting() -> Setting:
 
 @cache
 def cart_pole_setting() -> Setting:
-    """CartPole: the pole is pushed back in 6 of 10 cases, the target does so in 8."""
-    policies = {"today": back(0.6), "target": back(0.8), "good": back(0.95), "slightly": back(0.63)}
+    """CartPole: the pole is pushed back in 70 of 100 cases, the target does so in 78."""
+    policies = {"today": back(0.7), "target": back(0.78), "good": back(0.9), "slightly": back(0.73)}
     policies |= {"mixed": back(0.5), "bad": back(0.4)}
     return Setting(cart_pole(), 0.99, 250, 500, policies)
 
 
 @cache
 def angle_setting() -> Setting:
-    """CartPole where only the angle decides: values have an edge that the default features cannot follow."""
+    """CartPole where only the angle decides: values have an edge, which Fourier features can follow."""
     policies = {"today": back(0.7, 0.0), "target": back(0.9, 0.0), "good": back(0.97, 0.0), "slightly": back(0.75, 0.0)}
     policies |= {"mixed": back(0.5, 0.0), "bad": back(0.4, 0.0)}
-    return cart_pole_setting()._replace(policies=policies)
+    return cart_pole_setting()._replace(policies=policies, features="fourier")
 
 
 @cache

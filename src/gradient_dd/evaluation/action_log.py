@@ -6,18 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array, numbers
-from gradient_dd.errors import Words, must
-from gradient_dd.evaluation.action_rows import ActionRows, TargetPolicy, product_rows
+from gradient_dd.errors import BadRequestError, Words, must
+from gradient_dd.evaluation.action_rows import ActionRows, TargetPolicy
 from gradient_dd.evaluation.episodes import Blocks, EpisodeSample
-from gradient_dd.stream.features import Features, Rows
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.columns import missing
 from gradient_dd.stream.log.sources import open_log
 from gradient_dd.stream.policies import called, wants_actions
 
+MOST_FEATURES = 3000  # of states and actions, for which LSTD-Q is solved
 MOST_DEFAULT = 300  # features of a state where the user names none
 MOST_NUMBERS = 16_000_000  # entries of the feature rows that are kept
+
+
+class TooWideError(BadRequestError):
+    """There are more features of states and actions than LSTD-Q can solve for."""
 
 
 class ActionLog:
@@ -39,6 +42,7 @@ class ActionLog:
         columns: Mapping[str, Any] | None = None,
         signals: Sequence[str] = (),
         skip_bad_rows: bool = False,
+        on_columns: Callable[[list[str]], None] = lambda stated: None,
         on_progress: Callable[[int], None] = lambda rows: None,
     ) -> None:
         source = open_log(log)
@@ -59,8 +63,14 @@ class ActionLog:
         self.actions = self.reader.actions
         self.actions = self._all_actions(targets, held)
         self.reader.actions = self.actions
-        self.policies = {name: TargetPolicy(name, given, self.actions, held) for name, given in targets.items()}
+        self.policies = {
+            name: TargetPolicy(name, given, self.actions, held, self.reader.decoded) for name, given in targets.items()
+        }
+        if (q := self.p * self.actions.n_features) > MOST_FEATURES:
+            hint = "Take fewer features, or name a learner."
+            raise TooWideError(f"Features of states and actions must be {MOST_FEATURES:,} or fewer. Got {q:,}. {hint}")
         self.stated = [*self.reader.columns.stated(), words]
+        on_columns(self.stated)
         self._read(held_at, on_progress)
 
     def _all_actions(self, targets: Mapping[str, Any], held: tuple[str, ...]) -> Any:
@@ -69,7 +79,7 @@ class ActionLog:
         if not actions.named:
             return actions
         text = any(isinstance(name, str) for name in actions.names)
-        first = self.reader.first_rows()[:2]
+        first = self.reader.decoded(self.reader.first_rows()[:2])
         for name, given in targets.items():
             if isinstance(given, str):
                 endings = [column[len(given) :] for column in held if column.startswith(given)]
@@ -109,6 +119,11 @@ class ActionLog:
         self.rows, self.whole = rows, sample.whole
 
     @property
+    def propensities(self) -> bool:
+        """Whether the log has the probabilities of the actions taken."""
+        return self.reader.columns.behaviour_probability is not None
+
+    @property
     def p(self) -> int:
         """How many features a state has."""
         return self.mapping.n_features
@@ -116,37 +131,6 @@ class ActionLog:
     def with_discount(self, discount: float) -> ActionRows:
         """Return the rows with another discount; the log was read with 1."""
         return replace(self.rows, discount=self.rows.discount * discount)
-
-
-class PolicyFeatures(Features):
-    """The mean features of a state and a policy's action there: Σ_a π(a|s) φ(s, a), from which V(s) follows."""
-
-    kind = "policy"
-
-    def __init__(self, mapping: Features, policy: TargetPolicy) -> None:
-        self.mapping, self.policy = mapping, policy
-        self.n_features = mapping.n_features * policy.actions.n_features
-        self.nonzeros, self.bound = mapping.nonzeros * policy.actions.n_features, mapping.bound
-
-    def rows(self, observations: Any) -> Rows:
-        """Return the features of n observations, whose values are V."""
-        seen = as_observations(observations)
-        return product_rows(self.policy.at(seen), self.mapping.rows(seen), self.mapping.n_features)
-
-    def action_rows(self, observations: Any, actions: Any) -> Rows:
-        """Return the features of n observations and an action at each, whose values are Q."""
-        seen = as_observations(observations)
-        numbers = self.policy.actions.numbers("'action'", np.broadcast_to(np.asarray(actions), len(seen)))
-        if np.isnan(numbers).any():
-            raise must("'action'", f"be one of {list(self.policy.actions.names)}", actions)
-        taken = self.policy.actions.features(numbers)
-        return product_rows(taken, self.mapping.rows(seen), self.mapping.n_features)
-
-
-def as_observations(observations: Any) -> Array:
-    """Return observations as numbers (n, d)."""
-    seen = numbers("Observations", observations)
-    return seen[:, None] if seen.ndim == 1 else seen
 
 
 def default_features(reader: LogReader) -> str:

@@ -8,18 +8,19 @@ features for each feature of the action:
 so that the mean over a policy's actions is a product too:  Σ_a π(a|s) φ(s, a) = (Σ_a π(a|s) u(a)) ⊗ x(s).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, as_floats
 from gradient_dd.errors import Words, must
 from gradient_dd.evaluation.episodes import goes_on
 from gradient_dd.evaluation.moments import sparse_matrix
 from gradient_dd.evaluation.transitions import Transitions, rows_of
-from gradient_dd.stream.features import Rows
+from gradient_dd.stream.features import Features, Rows
 from gradient_dd.stream.log.actions import Actions
 from gradient_dd.stream.policies import all_probabilities, called, wants_actions
 
@@ -59,11 +60,13 @@ class TargetPolicy:
     given    None, the policy that made the log; a function of observations, which returns probabilities (n, actions),
              or the actions themselves where they are measured; a table (states, actions); or the beginning of the names
              of columns that hold its probabilities
-    columns  the columns that rows carry
+    columns  the columns that rows carry;  decode  gives observations of rows as the log has them, with their texts
     """
 
-    def __init__(self, name: str, given: Any, actions: Actions, columns: tuple[str, ...]) -> None:
-        self.name, self.given, self.actions = name, given, actions
+    def __init__(
+        self, name: str, given: Any, actions: Actions, columns: tuple[str, ...], decode: Callable[[Array], Any]
+    ) -> None:
+        self.name, self.given, self.actions, self.decode = name, given, actions, decode
         if isinstance(given, str):
             ending = {column[len(given) :]: k for k, column in enumerate(columns) if column.startswith(given)}
             self.places = [ending.get(str(one)) for one in actions.names]
@@ -81,9 +84,9 @@ class TargetPolicy:
             sides = (rows.carried, rows.carried_after)
             return Choices(*(self._from_columns(side, rows.ended & bool(k)) for k, side in enumerate(sides)))
         following = np.where(rows.ended[:, None], rows.seen, rows.after)  # nothing is asked of what follows an end
-        return Choices(self.at(rows.seen), self.at(following))
+        return Choices(self.at(self.decode(rows.seen)), self.at(self.decode(following)))
 
-    def at(self, observations: Array) -> Array:
+    def at(self, observations: Any) -> Array:
         """Return the mean features of the policy's action at observations, (n, features of an action)."""
         if self.given is None or isinstance(self.given, str):
             rule = "be a function or a table, to be asked about other observations than those of the log"
@@ -154,3 +157,35 @@ def product_rows(u: Array, x: Rows, p: int) -> Rows:
         return Rows(None, values)
     shift = p * np.arange(u.shape[1])[None, :, None]
     return Rows((shift + x.indices[:, None, :]).reshape(len(u), -1), values)
+
+
+class PolicyFeatures(Features):
+    """The mean features of a state and a policy's action there: Σ_a π(a|s) φ(s, a), from which V(s) follows."""
+
+    kind = "policy"
+
+    def __init__(self, mapping: Features, policy: TargetPolicy, dimensions: int) -> None:
+        self.mapping, self.policy, self.dimensions = mapping, policy, dimensions
+        self.n_features = mapping.n_features * policy.actions.n_features
+        self.nonzeros, self.bound = mapping.nonzeros * policy.actions.n_features, mapping.bound
+
+    def rows(self, observations: Any) -> Rows:
+        """Return the features of n observations, whose values are V."""
+        seen = as_observations(observations)
+        return product_rows(self.policy.at(seen), self.mapping.rows(seen), self.mapping.n_features)
+
+    def action_rows(self, observations: Any, actions: Any) -> Rows:
+        """Return the features of n observations and an action at each, whose values are Q."""
+        seen = as_observations(observations)
+        numbers = self.policy.actions.numbers("'action'", np.broadcast_to(np.asarray(actions), len(seen)))
+        if np.isnan(numbers).any():
+            raise must("'action'", f"be one of {list(self.policy.actions.names)}", actions)
+        taken = self.policy.actions.features(numbers)
+        return product_rows(taken, self.mapping.rows(seen), self.mapping.n_features)
+
+
+def as_observations(observations: Any) -> Any:
+    """Return observations as an array (n, d), of numbers unless some are text."""
+    seen = np.asarray(observations)
+    seen = seen if seen.dtype.kind in "OU" else as_floats("Observations", observations)
+    return seen[:, None] if seen.ndim == 1 else seen

@@ -4,6 +4,7 @@ Counts where a state has one feature that is 1; else multinomial logistic regres
 the state, with a tiny ridge.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.action_rows import ActionRows, as_matrix
 
 RIDGE = 1e-4  # of the regression, over the rows
-SWEEPS, MORE_SWEEPS = 200, 10  # of the first fit, and of a fit to a bootstrap sample that begins there
+SWEEPS = 200  # of the regression
 BINS = 10  # of the calibration
 SMALLEST = 1e-3  # a probability below this is taken for this: its ratio would be nothing but noise
 
@@ -47,19 +48,42 @@ class BehaviourModel:
             self.theta = np.zeros((p + 1, actions))
         self.p = p
 
-    def fit(self, weights: Array | None = None) -> Array:
-        """Return the probabilities of all actions in every row, (n, actions), where row i counts weights[i] times."""
-        each = np.ones(self.n) if weights is None else weights
+    def fit(self) -> Array:
+        """Return the probabilities of all actions in every row, (n, actions)."""
         if self.counts:
-            table = np.zeros((self.p, self.actions))
-            np.add.at(table, (self.state, self.action), each)
-            total = table.sum(axis=1, keepdims=True)
-            return np.asarray((table / np.where(total > 0, total, 1.0))[self.state])
-        first = weights is None
-        found = self._regress(each, self.theta, SWEEPS if first else MORE_SWEEPS)
-        if first:
-            self.theta = found
-        return self._chances(found)
+            return self._counted(np.ones(self.n))
+        self.theta = self._regress(self.theta)
+        return self._chances(self.theta)
+
+    def _counted(self, each: Array) -> Array:
+        table = np.zeros((self.p, self.actions))
+        np.add.at(table, (self.state, self.action), each)
+        total = table.sum(axis=1, keepdims=True)
+        return np.asarray((table / np.where(total > 0, total, 1.0))[self.state])
+
+    def of_samples(self, group: Integers, weights: Array) -> Iterator[Array]:
+        """Yield the probabilities of the actions taken, (n,), for each column of weights of the groups (groups, k).
+
+        Counts are counted again. The regression takes one step of Newton's method from the first fit.
+        """
+        if self.counts:
+            for weight in weights.T:
+                yield self.of_taken(self._counted(weight[group]))
+            return
+        chances = self._chances(self.theta)
+        X = np.column_stack([np.asarray(self.X @ np.diag(1 / self.scale)), np.ones(self.n)])
+        away = np.eye(self.actions)[self.action] - chances
+        width = X.shape[1] * self.actions
+        scores = np.zeros((len(weights), width))
+        np.add.at(scores, group, (away[:, :, None] * X[:, None, :]).reshape(self.n, -1))
+        curve = RIDGE * self.n * np.eye(width)
+        for a in range(self.actions):
+            for b in range(self.actions):
+                each = chances[:, a] * ((a == b) - chances[:, b])
+                rows, columns = (slice(c * X.shape[1], (c + 1) * X.shape[1]) for c in (a, b))
+                curve[rows, columns] += X.T @ (each[:, None] * X)
+        for step in np.linalg.solve(curve, scores.T @ (weights - 1)).T:
+            yield self.of_taken(self._chances(self.theta + step.reshape(self.actions, -1).T))
 
     def _chances(self, theta: Array) -> Array:
         scores = np.asarray(self.X @ (theta[:-1] / self.scale[:, None])) + theta[-1]
@@ -67,19 +91,19 @@ class BehaviourModel:
         chances = np.exp(scores)
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
-    def _regress(self, each: Array, begin: Array, sweeps: int) -> Array:
-        total = max(1e-300, float(each.sum()))
+    def _regress(self, begin: Array) -> Array:
         hot = np.eye(self.actions)[self.action]
 
         def loss(flat: Array) -> tuple[float, Array]:
             theta = flat.reshape(begin.shape)
             chances = self._chances(theta)
             taken = np.maximum(chances[np.arange(self.n), self.action], 1e-300)
-            away = each[:, None] * (chances - hot) / total
+            away = (chances - hot) / self.n
             slope = np.vstack([np.asarray(self.X.T @ away) / self.scale[:, None], away.sum(axis=0)])
-            return float(-(each @ np.log(taken)) / total + RIDGE * (theta**2).sum() / 2), (slope + RIDGE * theta).ravel()
+            size = float(-np.log(taken).mean() + RIDGE * (theta**2).sum() / 2)
+            return size, (slope + RIDGE * theta).ravel()
 
-        found = minimize(loss, begin.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": sweeps})
+        found = minimize(loss, begin.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": SWEEPS})
         return np.asarray(found.x).reshape(begin.shape)
 
     def of_taken(self, chances: Array) -> Array:

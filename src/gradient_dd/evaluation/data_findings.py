@@ -8,7 +8,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.findings import Found, finding
 from gradient_dd.evaluation.moments import GroupSums
-from gradient_dd.evaluation.portfolio import TdStability
+from gradient_dd.evaluation.portfolio import NOT_ASKED, TdStability
 from gradient_dd.studies.intervals import error_of_groups
 
 FEW_EPISODES = 10
@@ -198,6 +198,8 @@ def td_stability(data: Data) -> Found:
     Remedy: a learner that is stable off-policy
     """
     verdict, dead, grown = data.stability
+    if verdict == NOT_ASKED:
+        return
     shares = f"{dead:.0%} of its shadows died out, {grown:.0%} grew"
     if verdict == "unstable":
         level = "not" if data.chosen == "td" else "fine"

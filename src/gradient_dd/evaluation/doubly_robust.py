@@ -17,12 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
+from gradient_dd.evaluation.action_rows import FEW_EPISODES
 from gradient_dd.evaluation.episodes import goes_on
 from gradient_dd.evaluation.lstd_q import LogSums, PolicySums, td_errors
 from gradient_dd.evaluation.transitions import Transitions
 
 FEWEST, SHARE = 20.0, 0.1  # effective episodes that the products must leave, and their share of all
-FOLDS = 5
+FOLDS, FEW_FOLDS = 4, 2  # of episodes; few where there are many features, for each fold is solved
+MANY_FEATURES = 200
 PIECE = 4096  # rows whose errors are in memory at a time, for all samples
 
 
@@ -68,36 +70,32 @@ def follow(rows: Transitions, rho: Array, group: Integers, groups: int, limited:
             break
         product, effective = after, left
         found.append((at, np.full(len(at), len(sums)), product[alive] * discount[alive]))
-        sums.append(np.bincount(its_group, product, minlength=groups))
+        sums.append(np.bincount(its_group, product, minlength=groups).astype(float))
         discount[alive] *= rows.discount[at]
         stays = on[at]
         discount[alive[~stays & rows.ended[at]]] = 0.0
         alive, at = alive[stays], at[stays] + 1
     rest = float((product * discount).sum() / max(1e-300, product.sum()))
-    row, step, weight = (
-        (np.concatenate(part) for part in zip(*found, strict=True)) if found else (np.empty(0), np.empty(0), np.empty(0))
-    )
-    sums_of = np.array(sums).reshape(len(sums), groups)
-    return Followed(row.astype(np.int64), step.astype(np.int64), weight, sums_of, len(its_group), effective, rest)
-
-
-def fold_of(groups: int) -> Integers:
-    """Return the fold of each group, (groups,)."""
-    return np.arange(groups) % FOLDS
+    found = found or [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    row, step, weight = (np.concatenate(part) for part in zip(*found, strict=True))
+    return Followed(row, step, weight, np.array(sums).reshape(-1, groups), len(its_group), effective, rest)
 
 
 def robust_values(sums: PolicySums, followed: Followed, weights: Array, signal: int = 0) -> Array:
     """Return the estimate for weights of the groups (groups, k), one for each column, Q refitted each time; (k,)."""
-    log, fold = sums.log, fold_of(sums.log.groups)
+    log, folds = sums.log, FOLDS if sums.log.q <= MANY_FEATURES else FEW_FOLDS
+    fold = np.arange(log.groups) % folds
     total = np.maximum(1e-300, followed.sums @ weights)
-    starts = np.maximum(1e-9, log.starts @ weights)
+    few = log.starts.sum() < FEW_EPISODES  # beginnings that are no sample of others
+    first = np.ones_like(weights) if few else weights
+    starts = np.maximum(1e-9, log.starts @ first)
     found = np.zeros(weights.shape[1])
-    for k in range(FOLDS):
+    for k in range(folds):
         own, others = fold == k, np.where(fold == k, 0.0, 1.0)
         if not (log.count[own] > 0).any():
             continue
         w = sums.solutions(weights * others[:, None])[:, :, signal].T
-        found += ((weights[own].T @ sums.start[own]) * w.T).sum(axis=1) / starts
+        found += ((first[own].T @ sums.start[own]) * w.T).sum(axis=1) / starts
         mine = np.flatnonzero(own[log.group[followed.row]])
         for begin in range(0, len(mine), PIECE):
             part = mine[begin : begin + PIECE]

@@ -1,13 +1,16 @@
 """evaluate_log: from a file or a frame to values, an interval and a verdict."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import Words, must, whole_number
+from gradient_dd.errors import BadRequestError, Words, must, whole_number
+from gradient_dd.evaluation.action_evaluation import evaluate_actions
+from gradient_dd.evaluation.action_log import TooWideError
 from gradient_dd.evaluation.findings import findings_of, verdict_of
 from gradient_dd.evaluation.log_findings import LogFacts
 from gradient_dd.evaluation.result import Evaluation
@@ -16,6 +19,8 @@ from gradient_dd.evaluation.support import ALONE
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.learners import Rule
 from gradient_dd.stream.log import LogReader
+from gradient_dd.stream.log.actions import find_actions
+from gradient_dd.stream.policies import all_probabilities, wants_actions
 
 MOST_ASKED = 10_000  # distinct states whose values are given
 
@@ -60,6 +65,12 @@ def evaluate_log(
     The other arguments are those of `Evaluator`.
     """
     started = perf_counter()
+    if target is not None and learner == "auto" and takes_actions(log, target, columns, skip_bad_rows):
+        given = {"discount": discount, "features": features, "columns": columns, "skip_bad_rows": skip_bad_rows}
+        given |= {"confidence": confidence, "seed": seed, "on_columns": on_columns, "on_progress": on_progress}
+        with suppress(TooWideError):  # with so many features the learners of linear time take the ratios
+            found, read = evaluate_actions(log, target, **given)
+            return with_log(found, read.reader, columns, read.stated, asked_for(at, read.reader), started)
     turns = 1 if passes is None else whole_number("'passes'", passes, at_most=PASSES_THAT_END)
     reader = LogReader(log, columns, discount, target, skip_bad_rows)
     mapping, words = reader.feature_map(features)
@@ -89,8 +100,20 @@ def evaluate_log(
             on_progress(reader.last.rows)
     if evaluator.rows == 0:
         raise must(f"{reader.source.name}", "have at least one transition", Words(f"none in {reader.last.rows} rows"))
-    result, asked = evaluator.result(), asked_for(at, reader)
-    points = result.points if asked is None else mapping.rows(asked)
+    return with_log(evaluator.result(), reader, columns, stated, asked_for(at, reader), started)
+
+
+def with_log(
+    result: Evaluation,
+    reader: LogReader,
+    columns: Mapping[str, Any] | None,
+    stated: list[str],
+    asked: Any,
+    started: float,
+) -> Evaluation:
+    """Return an evaluation with what reading the log has shown, and with the states that were asked for."""
+    assert result.features is not None
+    points = result.points if asked is None else result.features.rows(asked)
     alone = 0 if asked is None else int((result.support.leverage(points) > ALONE).sum())
     last, named = reader.last, "observation" in (columns or {})
     seen = last.ends_inside, last.first_inside, last.dropped, last.used
@@ -103,6 +126,24 @@ def evaluate_log(
         at=asked,
         points=points,
     )
+
+
+def takes_actions(log: Any, target: Any, columns: Mapping[str, Any] | None, skip_bad_rows: bool) -> bool:
+    """Return whether a target policy tells the probabilities of all actions of a log, or which action it takes.
+
+    A function that only knows the probabilities of the actions taken leaves the ratios.
+    """
+    if not callable(target) or not wants_actions(target):
+        return True
+    reader = LogReader(log, columns, 1.0, None, skip_bad_rows)
+    if reader.columns.action is None:
+        return False
+    actions = find_actions(reader.source, reader.columns.action)
+    try:
+        all_probabilities("target", target, reader.decoded(reader.first_rows()[:2]), actions.names)
+    except BadRequestError:
+        return False
+    return actions.named
 
 
 def asked_for(at: Any, reader: LogReader) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.evaluation.action_rows import ActionRows, Choices, as_matrix
+from gradient_dd.evaluation.action_rows import FEW_EPISODES, ActionRows, Choices, as_matrix
 from gradient_dd.evaluation.transitions import rows_of
 from gradient_dd.stream.features import Rows
 from gradient_dd.stream.least_squares import TINY_RIDGE, scaled_solution
@@ -117,7 +117,12 @@ class PolicySums:
         return found
 
     def mean_start(self, weights: Array) -> Array:
-        """Return the mean features where episodes begin, (k, q), for weights of the groups (groups, k)."""
+        """Return the mean features where episodes begin, (k, q), for weights of the groups (groups, k).
+
+        Few beginnings are no sample of others: they are taken as they are.
+        """
+        if self.log.starts.sum() < FEW_EPISODES:
+            weights = np.ones_like(weights)
         return np.asarray(weights.T @ self.start / np.maximum(1e-9, weights.T @ self.log.starts)[:, None])
 
 

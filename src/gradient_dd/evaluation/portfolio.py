@@ -167,10 +167,13 @@ class Portfolio:
         return found
 
 
+NOT_ASKED = "not asked"  # of TD, where action values are solved
+
+
 class TdStability(NamedTuple):
     """What the shadows say of TD.
 
-    verdict  "stable", "unstable", or "unclear" where the stream is too short to tell
+    verdict  "stable", "unstable", "unclear" where the stream is too short to tell, or "not asked"
     dead     share of the shadows that died out;  grown  share of the shadows that grew
     """
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import must
+from gradient_dd.evaluation.action_rows import PolicyFeatures
 from gradient_dd.evaluation.choice import Candidate, Spread
 from gradient_dd.evaluation.findings import NOT_JUDGED, Verdict
 from gradient_dd.evaluation.moments import lane_values
@@ -16,7 +17,7 @@ from gradient_dd.evaluation.returns import ReturnCheck
 from gradient_dd.evaluation.support import Support
 from gradient_dd.evaluation.transitions import as_rows
 from gradient_dd.stream.features import Features, Rows
-from gradient_dd.studies.intervals import Bounds
+from gradient_dd.studies.intervals import Bounds, Interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,8 @@ class Evaluation:
     features    the map from observations to features; None where the stream gave features
     switches    (rows, words) of what was ahead from these rows on, looked at whenever a long stream had doubled
     checks      the returns of the log beside the values: from the starts of episodes, and from all rows
+    robust      the doubly robust estimate;  logging  the value of the policy that made the log;  difference  how much
+                more the target is worth: each with an interval, and None unless there are action values
     at          the observations of `points`, where they were asked for; else None
     stated      what was taken for what in a log;  seconds  how long reading it took, and all
     """
@@ -51,6 +54,9 @@ class Evaluation:
     features: Features | None = None
     switches: tuple[tuple[int, str], ...] = ()
     checks: tuple[ReturnCheck, ...] = ()
+    robust: Interval | None = None
+    logging: Interval | None = None
+    difference: Interval | None = None
     verdict: Verdict = NOT_JUDGED
     at: Any = None
     stated: tuple[str, ...] = ()
@@ -73,8 +79,12 @@ class Evaluation:
 
     @property
     def start_interval(self) -> Bounds:
-        """The interval of `start_value`; it allows for the first states being a sample."""
-        return self.spread.of_mean(self.start, self.w, self.spread.starts)
+        """The interval of `start_value`; it allows for the first states being a sample.
+
+        With action values it is the union of theirs and that of the doubly robust estimate.
+        """
+        low, high = self.spread.of_mean(self.start, self.w, self.spread.starts)
+        return Bounds(low, high) if self.robust is None else union(Bounds(low, high), self.robust)
 
     @property
     def scale(self) -> float:
@@ -94,6 +104,20 @@ class Evaluation:
         It is as wide as the rewards allow where there are no data nearby.
         """
         return self._interval(self._rows(observations))
+
+    def q(self, observations: Any, actions: Any) -> Array:
+        """Return Q of each observation and action, (n,); one action stands for all observations.
+
+        One observation (d,) and one action give one number.
+        """
+        if not isinstance(self.features, PolicyFeatures):
+            raise must(
+                "An evaluation", "be of a target policy and a log with actions, to have action values", self.chosen
+            )
+        one = np.ndim(observations) == 1 and len(np.atleast_1d(observations)) == self.features.dimensions
+        rows = self.features.action_rows(np.atleast_2d(observations) if one else observations, actions)
+        values = self._values(rows)
+        return values[0] if one else values
 
     def asked(self) -> list[dict[str, Any]]:
         """Return what was asked for: each observation, its value and its interval, None where there is none."""
@@ -118,6 +142,9 @@ class Evaluation:
             "value": self.start_value,
             "interval": [low, high],
             "confidence": self.spread.confidence,
+            "doubly robust": as_data(self.robust),
+            "logging policy": as_data(self.logging),
+            "difference": as_data(self.difference),
             "returns": [check._asdict() for check in self.checks],
             "values": self.asked(),
             "chosen": self.chosen,
@@ -151,3 +178,13 @@ class Evaluation:
         if rows.indices is None and rows.values.shape[1] != len(self.w):
             raise must("The shape of 'X'", f"be (n, {len(self.w)})", rows.values.shape)
         return rows
+
+
+def union(first: Bounds, second: Interval) -> Bounds:
+    """Return the bounds that hold both intervals."""
+    return Bounds(min(first.low, second.low), max(first.high, second.high))
+
+
+def as_data(found: Interval | None) -> dict[str, float] | None:
+    """Return an estimate as plain data."""
+    return None if found is None else {"value": found.estimate, "low": found.low, "high": found.high}

@@ -152,12 +152,36 @@ def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
         *asked_lines(found),
         *(f"  {one.level:10}{one.sentence}" for one in found.verdict.findings),
         "",
-        f"Chosen: {found.chosen}, by its error on rows it had not seen, of {len(found.candidates)} candidates.",
-        table(
-            ((one.words, "diverged" if one.diverged else f"{one.error:.4g}") for one in shown_candidates(found)),
-            ("candidate", "held-out error"),
-        ),
+        *(tried_lines(found) if found.logging is None else policy_lines(found)),
         "",
         *(sentence for sentence in found.stated if sentence not in printed),
     ]
     return "\n".join(lines).rstrip()
+
+
+def tried_lines(found: "Evaluation") -> list[str]:
+    """Return what was chosen, and the best of what was tried."""
+    rows = ((one.words, "diverged" if one.diverged else f"{one.error:.4g}") for one in shown_candidates(found))
+    return [
+        f"Chosen: {found.chosen}, by its error on rows it had not seen, of {len(found.candidates)} candidates.",
+        table(rows, ("candidate", "held-out error")),
+    ]
+
+
+def policy_lines(found: "Evaluation") -> list[str]:
+    """Return the target beside the policy that made the log."""
+    named = {"LSTD-Q": found.start_value, "doubly robust": found.robust, "policy that made the log": found.logging}
+    rows = [
+        (name, f"{one:.4g}", "", "")
+        if isinstance(one, float)
+        else (name, *(f"{part:.4g}" for part in (one.estimate, one.low, one.high)))
+        for name, one in named.items()
+        if one is not None
+    ]
+    gain = found.difference
+    words = (
+        []
+        if gain is None
+        else [f"The target is worth {gain.estimate:+.4g} more, from {gain.low:.4g} to {gain.high:.4g}."]
+    )
+    return [table(rows, ("estimate", *COLUMNS)), *words]

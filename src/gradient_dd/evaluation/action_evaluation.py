@@ -1,0 +1,146 @@
+"""The evaluation of one target policy on a log with actions: LSTD-Q and the doubly robust estimate, with a verdict."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.errors import number, whole_number
+from gradient_dd.evaluation.action_log import ActionLog
+from gradient_dd.evaluation.action_rows import ActionRows, PolicyFeatures, TargetPolicy, product_rows
+from gradient_dd.evaluation.choice import Spread
+from gradient_dd.evaluation.data_findings import Data
+from gradient_dd.evaluation.diagnosis import Diagnosis
+from gradient_dd.evaluation.findings import Finding, findings_of, verdict_of
+from gradient_dd.evaluation.moments import GroupSums
+from gradient_dd.evaluation.policy_findings import PolicyEvidence
+from gradient_dd.evaluation.policy_values import Estimate, PolicyValue, Valuer
+from gradient_dd.evaluation.portfolio import NOT_ASKED, TdStability
+from gradient_dd.evaluation.result import Evaluation
+from gradient_dd.evaluation.support import reachable_values, support_of
+from gradient_dd.evaluation.transitions import Transitions, distinct, rows_of
+from gradient_dd.studies.intervals import Bounds, Interval, student_factor
+
+POINTS = 100  # first states of episodes whose values are reported
+TARGET, LOGGING = "target", "the policy that made the log"
+
+
+def evaluate_actions(
+    log: Any,
+    target: Any,
+    *,
+    discount: float | None,
+    features: Any,
+    columns: Mapping[str, Any] | None,
+    skip_bad_rows: bool,
+    confidence: float,
+    seed: int,
+    on_columns: Callable[[list[str]], None],
+    on_progress: Callable[[int], None],
+) -> tuple[Evaluation, ActionLog]:
+    """Return the evaluation of a target policy by action values, and the log that was read for it."""
+    confidence = number("'confidence'", "be above 0 and below 1", confidence, low=1e-6, high=1 - 1e-6)
+    seed = whole_number("'seed'", seed, at_least=0)
+    read = ActionLog(
+        log,
+        {TARGET: target, LOGGING: None},
+        discount=discount,
+        features=features,
+        columns=columns,
+        skip_bad_rows=skip_bad_rows,
+        on_columns=on_columns,
+        on_progress=on_progress,
+    )
+    valuer = Valuer(read, read.rows, confidence=confidence, seed=seed, refit=True)
+    policy = read.policies[TARGET]
+    found, logging = (valuer.value(one) for one in (policy, read.policies[LOGGING]))
+    verdict = verdict_of(findings_on(read, valuer, policy, found, logging))
+    rows, starts = read.rows, np.flatnonzero(valuer.sums.begins)[:POINTS]
+    choices = policy.choices(rows.part(starts))
+    points = distinct([product_rows(choices.here, rows_of(rows.x, starts), read.p)])
+    factor = 0.0 if len(found.copies) > 50 else student_factor(confidence, len(found.copies))
+    spread = Spread(found.w, found.copies, found.starts, np.zeros(len(found.w)), factor, confidence)
+    evaluation = Evaluation(
+        w=found.w,
+        chosen="LSTD-Q",
+        spread=spread,
+        support=support_of_actions(valuer),
+        points=points,
+        start=found.start,
+        candidates=(),
+        stability=TdStability(NOT_ASKED, 0.0, 0.0),
+        rows=read.n,
+        passes=1,
+        features=PolicyFeatures(read.mapping, policy, rows.seen.shape[1]),
+        robust=Interval(*found.robust[:3]),
+        logging=Interval(logging.value, logging.low, logging.high),
+        difference=difference_of(found, logging, confidence),
+        verdict=verdict,
+    )
+    return evaluation, read
+
+
+def difference_of(found: PolicyValue, base: PolicyValue, confidence: float) -> Interval:
+    """Return how much more a policy is worth than another, with an interval that holds both ways to estimate it."""
+    pairs = ((found.action_values, base.action_values), (found.robust, base.robust))
+    bounds = [paired(first, second, confidence) for first, second in pairs]
+    low, high = min(one.low for one in bounds), max(one.high for one in bounds)
+    return Interval(found.value - base.value, low, high)
+
+
+def paired(first: Estimate, second: Estimate, confidence: float) -> Interval:
+    """Return the difference of two estimates from the same bootstrap samples, with its interval."""
+    apart = first.value - second.value
+    half = float(np.quantile(np.abs(first.copies - second.copies - apart), confidence))
+    return Interval(apart, apart - half, apart + half)
+
+
+def findings_on(
+    read: ActionLog, valuer: Valuer, policy: TargetPolicy, found: PolicyValue, logging: PolicyValue
+) -> list[Finding]:
+    """Return what speaks for and against the value of a policy."""
+    rows = read.rows
+    choices = policy.choices(rows)
+    evidence = PolicyEvidence(
+        found,
+        logging,
+        valuer.behaviour,
+        untried_share(rows, choices.here, read.actions.named),
+        max(abs(found.value), abs(logging.value)),
+        read.actions.named,
+    )
+    ratios = None if valuer.behaviour is not None else valuer.ratios(policy, choices.here)
+    return [*findings_on_data(read, ratios), *findings_of("policy", evidence)]
+
+
+def untried_share(rows: ActionRows, chances: Array, named: bool) -> float:
+    """Return how much of a policy's probability is on actions that the log never takes."""
+    if not named:
+        return 0.0
+    taken = np.bincount(rows.action[:, 0].astype(np.int64), minlength=chances.shape[1]) > 0
+    return float(chances[:, ~taken].sum() / max(1, len(rows)))
+
+
+def findings_on_data(read: ActionLog, ratios: Array | None) -> list[Finding]:
+    """Return what the data themselves say, before anything is solved; ratios (n,) that the log knows, or None."""
+    rows = read.rows
+    rho = np.ones(len(rows)) if ratios is None else ratios
+    batch = Transitions(rows.x, rows.x_next, rows.reward, rows.discount, rho, rows.episode, rows.cut)
+    begins = np.diff(rows.episode, prepend=rows.episode[:1] - 1) != 0
+    sums, diagnosis = GroupSums(read.p), Diagnosis(read.p)
+    sums.add(batch, read.group, begins)
+    diagnosis.add(batch, begins)
+    diagnosis.examine(batch)
+    data = Data(diagnosis, sums, TdStability(NOT_ASKED, 0.0, 0.0), "lstd")
+    return [one for one in findings_of("data", data) if ratios is not None or one.about != "ratios"]
+
+
+def support_of_actions(valuer: Valuer) -> Any:
+    """Return where there are data for states and actions, and what values can be at all."""
+    log, rows = valuer.sums, valuer.rows
+    C = log.C.sum(axis=0)
+    lengths = np.diff([*np.flatnonzero(log.begins), len(rows)])
+    rewards = Bounds(float(rows.reward.min()), float(rows.reward.max()))
+    reachable = reachable_values(rewards, float(rows.discount.max()), int(lengths.max()))
+    return support_of(np.diagonal(C).copy(), C, reachable)
