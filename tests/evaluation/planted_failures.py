@@ -19,6 +19,7 @@ from gradient_dd.evaluation.transitions import joined
 from gradient_dd.stream.features import Rows
 from gradient_dd.tasks import Task, baird, boyan_chain, random_mdp, random_walk
 from tests.evaluation.known_logs import cartpole, log_of, realisable, shop_visits
+from tests.evaluation.planted_policies import POLICIES
 
 ROWS = 4000
 FIRST_SEED = 1000  # rules were made while looking at the logs of smaller seeds
@@ -288,6 +289,7 @@ PLANTED = {
     "every tenth row missing": Failure(every_tenth_missing, ("missing_rows",)),
     "rewards one row too low": Failure(late_rewards, ("shifted_rewards",)),
     "a column that nothing uses": Failure(unnamed_columns, ("unused_columns",), {"discount": 0.9}),
+    **{name: Failure(log, (wanted,), options) for name, (log, wanted, options) in POLICIES.items()},
 }
 NOT_PLANTED = {  # findings without a planted failure, and why
     key: "it is never an alarm: it explains the others" for key, check in FINDINGS.items() if check.gravest == "fine"

@@ -88,7 +88,7 @@ def test_the_page_lists_every_finding():
     reference = module_from_spec(spec)
     spec.loader.exec_module(reference)
     page = (ROOT / "docs/choosing.md").read_text(encoding="utf-8")
-    for subjects in (("data", "rows", "log"), ("answer",)):
+    for subjects in (("data", "rows", "log"), ("answer",), ("policy",)):
         table = reference.findings_table(*subjects)
         assert table in page, f"the table of docs/choosing.md must be\n\n{table}"
     assert all(check.meaning and check.gravest in LEVELS for check in FINDINGS.values())
