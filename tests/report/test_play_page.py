@@ -137,6 +137,9 @@ def test_sentences_follow_what_is_dragged(browser):
     assert "TD, GTD2 and Gradient-DD burst at step" in browser.run(FINDING.format("baird"))
     drag(browser, "baird.alpha", 0)
     assert "TD grows to an error of 18.9; GTD2 and Gradient-DD stay bounded" in browser.run(FINDING.format("baird"))
+    browser.run("choose('walk.kappa', 1); again('walk')(); choose('walk.kappa', 13)")  # while κ = 1 is at work
+    browser.wait()
+    assert browser.run(FINDING.format("walk")).startswith("With κ = 1, Gradient-DD has gone")
     drag(browser, "shuffle.kappa", 0)
     assert "the same as GTD2's with the steps in order" in browser.run(FINDING.format("shuffle"))
     browser.run("document.querySelector('nav a').click()")

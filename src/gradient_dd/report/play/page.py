@@ -13,7 +13,7 @@ from gradient_dd.report.assets import as_json, read
 from gradient_dd.report.figure import COLOURS, MADE_FROM, STRONG, colours_of
 from gradient_dd.report.play.tables import rules_script, task_data
 from gradient_dd.studies.intervals import EXPLODED
-from gradient_dd.tasks import Task, build
+from gradient_dd.tasks import TASKS, Task, build
 
 SCRIPTS = ("pool", "chart", "sentences", "choices", "stops", "bench", "start")
 SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
@@ -53,7 +53,7 @@ def live_page(tasks: Sequence[Task] = (), rules: Mapping[str, Rule] | None = Non
     all_rules = [*LEARNERS.values(), *own.values()]
     places = {rule.name: place for place, rule in own.items()}
     data = {
-        "tasks": [task_data(task) | {"title": str(task), "build": call_of(task)} for task in shown.values()],
+        "tasks": [task_data(task) | {"title": str(task), "python": python_of(task)} for task in shown.values()],
         "learners": learner_facts(all_rules, places),
         "stops": {"baird": BENCH.index(BAIRD), "walk": BENCH.index(WALK)},
         "first": {
@@ -79,9 +79,12 @@ def engine_script(rules: Iterable[Rule]) -> str:
     return f"{rules_script(rules)}const EXPLODED = {EXPLODED!r};\n{read('report/play/engine.js')}"
 
 
-def call_of(task: Task) -> str:
-    """Return the arguments of `tasks.build` that make a task, as Python."""
-    return ", ".join([f'"{task.name}"', *(f"{name}={value!r}" for name, value in task.parameters.items())])
+def python_of(task: Task) -> str:
+    """Return the Python that makes a task; a gap to fill for one that has no builder."""
+    if task.name not in TASKS:
+        return f"...  # your own task {task.name!r}"
+    words = [f'"{task.name}"', *(f"{name}={value!r}" for name, value in task.parameters.items())]
+    return f"gdd.tasks.build({', '.join(words)})"
 
 
 def learner_facts(rules: Sequence[Rule], places: Mapping[str, str]) -> dict[str, Any]:

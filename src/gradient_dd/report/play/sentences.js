@@ -1,5 +1,5 @@
 "use strict";
-// Sentences about what is on the screen. Each is made from the numbers of the runs that are drawn.
+// Sentences about what is on the screen. Each is made from the runs that are drawn: their settings and their numbers.
 
 function joined(parts) { return parts.length < 2 ? parts.join("") : parts.slice(0, -1).join(", ") + " and " + parts[parts.length - 1]; }
 const labels = lines => joined(lines.map(line => line.label));
@@ -22,8 +22,8 @@ function fatesClause(lines) {
   return clauses.join("; ");
 }
 
-function bairdSentence(alpha, lines) {
-  const { first } = lines[0].found, near = lines.some(line => line.found.last < first / 10);
+function bairdSentence(lines) {
+  const { first } = lines[0].found, { alpha } = lines[0].setting.values, near = lines.some(line => line.found.last < first / 10);
   return `With α = ${alpha}, ${fatesClause(lines)}. The first error is ${short(first)}${near ? "" : "; none of them comes near 0"}.`;
 }
 
@@ -38,7 +38,8 @@ function wayToTd([td, gtd2, dd]) {
   return (gtd2.found.area - dd.found.area) / (gtd2.found.area - td.found.area);
 }
 
-function walkSentence(kappa, lines) {
+function walkSentence(lines) {
+  const { kappa } = lines[2].setting.values;
   const [from, to, here] = [lines[1].found.area, lines[0].found.area, lines[2].found.area], way = wayToTd(lines);
   if (way === null) return `With κ = ${kappa}, ${fatesClause(lines)}.`;
   if (here === from) return `With κ = ${kappa}, Gradient-DD is GTD2: the two curves are one.`;
@@ -55,7 +56,8 @@ function difference(share) {
   return `${percent(Math.abs(share))} ${share > 0 ? "below" : "above"}`;
 }
 
-function shuffleSentence(kappa, ordered, shuffled) {
+function shuffleSentence(ordered, shuffled) {
+  const { kappa } = ordered[1].setting.values;
   const bursts = [["in order", ordered], ["shuffled", shuffled]].map(([how, lines]) => [how, lines.filter(line => line.found.bursts)])
     .filter(([, lines]) => lines.length).map(([how, lines]) => `${how}, ${burstClause(lines)}`);
   if (bursts.length) return `With κ = ${kappa}: ${bursts.join("; ")}.`;
@@ -77,7 +79,7 @@ function pythonOf(plan) {
   const sampling = plan.samplings.map(one => `"${one}"`).join(", ");
   return [
     "import gradient_dd as gdd", ...(own.length ? ["from gradient_dd.studies import load_rule"] : []), "",
-    `task = gdd.tasks.build(${TASKS[plan.task].build})`, "settings = [", ...settings, "]",
+    `task = ${TASKS[plan.task].python}`, "settings = [", ...settings, "]",
     `for sampling in [${sampling}]:`, "    for learner, values in settings:",
     `        how = dict(steps=${plan.steps}, every=${plan.steps / POINTS}, seed=${plan.seed}, sampling=sampling)`,
     `        runs = [gdd.reference.run(task, learner, run=run, **how, **values) for run in range(${plan.runs})]`,

@@ -33,7 +33,7 @@ const baird = {
   alphas: alphasFrom(1e-4, 0.1),
   plan: () => stopPlan(DATA.stops.baird, ["td", "gtd2", "gradient_dd"].map(name => settingOf(name, { alpha: state["baird.alpha"] }))),
   draw([lines]) {
-    const sentence = bairdSentence(state["baird.alpha"], lines);
+    const sentence = bairdSentence(lines);
     $("baird-finding").textContent = sentence;
     drawCurves($("baird-curves"), `Mean error over 10,000 steps. ${sentence}`, lines, STEPS);
     if (baird.rows) baird.map();
@@ -52,7 +52,7 @@ const walk = {
   plan: () => stopPlan(DATA.stops.walk, [settingOf("td", { alpha: state["walk.alpha"] }), settingOf("gtd2", { alpha: state["walk.alpha"] }),
     settingOf("gradient_dd", { alpha: state["walk.alpha"], kappa: state["walk.kappa"] })]),
   draw([lines]) {
-    const sentence = walkSentence(state["walk.kappa"], lines);
+    const sentence = walkSentence(lines);
     $("walk-finding").textContent = sentence;
     const way = wayToTd(lines);
     $("walk-gauge").hidden = way === null;
@@ -67,7 +67,7 @@ const shuffle = {
   plan: () => stopPlan(DATA.stops.walk, [settingOf("gtd2", { alpha: state["shuffle.alpha"] }),
     settingOf("gradient_dd", { alpha: state["shuffle.alpha"], kappa: state["shuffle.kappa"] })], ["trajectory", "iid"]),
   draw([ordered, shuffled]) {
-    const sentence = shuffleSentence(state["shuffle.kappa"], ordered, shuffled);
+    const sentence = shuffleSentence(ordered, shuffled);
     $("shuffle-finding").textContent = sentence;
     const range = rangeOf([...ordered, ...shuffled], [0.045, 0.25]);
     drawCurves($("shuffle-ordered"), `Steps in their order. ${sentence}`, ordered, STEPS, range);
