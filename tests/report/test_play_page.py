@@ -22,6 +22,7 @@ from gradient_dd.studies import load_rule
 from tests.browser import in_a_browser
 from tools.chromium import Chromium
 
+pytestmark = pytest.mark.xdist_group("live page")
 OWN = "examples/my_rule.py:TDC_DD"
 FINDING = "document.getElementById('{}-finding').textContent"
 
