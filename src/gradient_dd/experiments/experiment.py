@@ -1,6 +1,7 @@
 """An experiment as data, the scale at which one is run, and one call of it.
 
-A folder of results holds results.db, figures/NAME.{svg,png}, tables/NAME.csv, claims.json, scale.json and report.html.
+A folder of results holds results.db, figures/NAME.{svg,png}, tables/NAME.csv, claims.json, scale.json, report.html and
+play.html.
 """
 
 import csv

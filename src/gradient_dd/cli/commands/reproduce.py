@@ -37,9 +37,9 @@ figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 def reproduce(figures: tuple[str, ...], out: str | None, as_json: bool, **how: Any) -> None:
     """Reproduce the paper at its own scale: every figure, or those named, and a verdict on every claim.
 
-    Leaves report.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a second call
-    resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce learner` tries `AutoLearner`
-    against tuned rivals instead, in results-learner: a trial, two figures and verdicts, in a few minutes.
+    Leaves report.html, play.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a
+    second call resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce learner` tries
+    `AutoLearner` against tuned rivals instead, in results-learner: a trial, two figures and verdicts, in a few minutes.
     `gradient-dd reproduce family` compares every learner on the problems of the field, in results-family, and says
     where the DD term helps, in about twelve minutes. `gradient-dd reproduce networks` asks the same of networks, in
     results-networks, and needs the extra `neural`.
