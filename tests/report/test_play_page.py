@@ -97,6 +97,15 @@ def test_what_is_too_large_or_cannot_be_translated_is_refused(tmp_path):
 
 
 @in_a_browser
+@pytest.mark.parametrize("name", ["td", "gradient_dd", "etd", "natural_tdc", "my_tdc_dd"])
+def test_the_weights_on_the_page_are_those_of_the_reference_engine(browser, name):
+    run = "runOnce(pool.tasks[0], settingOf({}, {{ alpha: 0.003 }}), trajectory(pool.tasks[0], 5, 1, 'trajectory', 1000), 50)"
+    w = browser.run(f"Array.from({run.format(json.dumps(name))}.w)")
+    rule = load_rule(OWN) if name == "my_tdc_dd" else name
+    assert w == reference.run(tasks.baird(), rule, steps=1000, every=50, seed=5, run=1, alpha=0.003).w.tolist()
+
+
+@in_a_browser
 def test_the_three_stops_say_what_the_engine_finds(browser):
     """The sentence of the walk carries the numbers of the reference engine; here for fewer and shorter runs."""
 
