@@ -99,8 +99,8 @@ def test_what_is_too_large_or_cannot_be_translated_is_refused(tmp_path):
 @in_a_browser
 @pytest.mark.parametrize("name", ["td", "gradient_dd", "etd", "natural_tdc", "my_tdc_dd"])
 def test_the_weights_on_the_page_are_those_of_the_reference_engine(browser, name):
-    run = "runOnce(pool.tasks[0], settingOf({}, {{ alpha: 0.003 }}), trajectory(pool.tasks[0], 5, 1, 'trajectory', 1000), 50)"
-    w = browser.run(f"Array.from({run.format(json.dumps(name))}.w)")
+    column = "trajectory(pool.tasks[0], 5, 1, 'trajectory', 1000)"
+    w = browser.run(f"Array.from(runOnce(pool.tasks[0], settingOf('{name}', {{ alpha: 0.003 }}), {column}, 50).w)")
     rule = load_rule(OWN) if name == "my_tdc_dd" else name
     assert w == reference.run(tasks.baird(), rule, steps=1000, every=50, seed=5, run=1, alpha=0.003).w.tolist()
 
