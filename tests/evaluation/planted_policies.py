@@ -50,6 +50,14 @@ def same_rewards(seed: int) -> Log:
     return log_of(seed, even, lambda time, mood, action, rng: np.ones(len(time)))
 
 
+def doubling(seed: int) -> Log:
+    """Every step pays 1 and doubles the only feature, and is cut: LSTD-Q solves w = 1 + 2γw, which is negative."""
+    action = np.random.default_rng(seed).integers(0, 2, size=EPISODES)
+    one = np.ones(EPISODES)
+    columns = {"obs": one, "next_obs": 2 * one, "action": action, "reward": one, "terminated": 0 * one}
+    return columns | {"truncated": one, "episode": np.arange(EPISODES), "propensity": one / 2}
+
+
 def odd_behaviour(seed: int) -> Log:
     """The behaviour depends on the sign of a mood that has huge values: logistic regression cannot follow."""
     made = log_of(seed, lambda time, mood: np.where(mood > 0, 0.9, 0.1), lambda time, mood, action, rng: action * 1.0)
@@ -75,5 +83,10 @@ POLICIES: dict[str, tuple[Callable[[int], Log], str, dict[str, Any]]] = {
     "a policy far from the log": (same_rewards, "horizon", {**AUTO, "target": target(0.999)}),
     "values that features do not carry": (late_rewards, "logging_policy", {**MOOD, "target": target(0.5)}),
     "an action that is never taken": (same_rewards, "untried_actions", {**AUTO, "target": target(0.5, 3)}),
+    "a value that is impossible": (
+        doubling,
+        "possible_values",
+        {**AUTO, "columns": None, "features": "raw", "target": target(0.6)},
+    ),
     "a behaviour that regression cannot follow": (odd_behaviour, "propensities", {**MOOD, "target": target(0.5)}),
 }

@@ -18,6 +18,8 @@ from gradient_dd.evaluation.policy_findings import PolicyEvidence
 from gradient_dd.evaluation.policy_values import Estimate, PolicyValue, Valuer
 from gradient_dd.evaluation.portfolio import NOT_ASKED, TdStability
 from gradient_dd.evaluation.result import Evaluation
+from gradient_dd.evaluation.row_findings import RowEvidence
+from gradient_dd.evaluation.row_signs import row_signs
 from gradient_dd.evaluation.support import reachable_values, support_of
 from gradient_dd.evaluation.transitions import Transitions, distinct, rows_of
 from gradient_dd.studies.intervals import Bounds, Interval, student_factor
@@ -97,21 +99,26 @@ def paired(first: Estimate, second: Estimate, confidence: float) -> Interval:
 
 
 def findings_on(
-    read: ActionLog, valuer: Valuer, policy: TargetPolicy, found: PolicyValue, logging: PolicyValue
+    read: ActionLog, valuer: Valuer, policy: TargetPolicy, found: PolicyValue, logging: PolicyValue, signal: int = 0
 ) -> list[Finding]:
-    """Return what speaks for and against the value of a policy."""
-    rows = read.rows
-    choices = policy.choices(rows)
-    evidence = PolicyEvidence(
-        found,
-        logging,
-        valuer.behaviour,
-        untried_share(rows, choices.here, read.actions.named),
-        max(abs(found.value), abs(logging.value)),
-        read.actions.named,
-    )
+    """Return what speaks for and against the value of a policy: the data, the rows, and both estimates."""
+    choices = policy.choices(valuer.rows)
     ratios = None if valuer.behaviour is not None else valuer.ratios(policy, choices.here)
-    return [*findings_on_data(read, ratios), *findings_of("policy", evidence)]
+    signs = row_signs(valuer.rows, valuer.influences(policy, found, signal), valuer.sums.taken)
+    on_rows = findings_of("rows", RowEvidence(signs, max(abs(found.value), abs(logging.value))))
+    on_policy = findings_on_policy(read, valuer, policy, found, logging, signal)
+    return [*findings_on_data(read, ratios), *on_rows, *on_policy]
+
+
+def findings_on_policy(
+    read: ActionLog, valuer: Valuer, policy: TargetPolicy, found: PolicyValue, logging: PolicyValue, signal: int = 0
+) -> list[Finding]:
+    """Return what both estimates of a policy say about each other."""
+    named, scale = read.actions.named, max(abs(found.value), abs(logging.value))
+    untried = untried_share(valuer.rows, policy.choices(valuer.rows).here, named)
+    return findings_of(
+        "policy", PolicyEvidence(found, logging, valuer.behaviour, untried, scale, named, reachable_in(valuer, signal))
+    )
 
 
 def untried_share(rows: ActionRows, chances: Array, named: bool) -> float:
@@ -138,9 +145,13 @@ def findings_on_data(read: ActionLog, ratios: Array | None) -> list[Finding]:
 
 def support_of_actions(valuer: Valuer) -> Any:
     """Return where there are data for states and actions, and what values can be at all."""
-    log, rows = valuer.sums, valuer.rows
-    C = log.C.sum(axis=0)
-    lengths = np.diff([*np.flatnonzero(log.begins), len(rows)])
-    rewards = Bounds(float(rows.reward.min()), float(rows.reward.max()))
-    reachable = reachable_values(rewards, float(rows.discount.max()), int(lengths.max()))
-    return support_of(np.diagonal(C).copy(), C, reachable)
+    C = valuer.sums.C.sum(axis=0)
+    return support_of(np.diagonal(C).copy(), C, reachable_in(valuer, 0))
+
+
+def reachable_in(valuer: Valuer, signal: int) -> Bounds:
+    """Return the smallest and the largest value that the rewards of a log allow."""
+    rows = valuer.rows
+    lengths = np.diff([*np.flatnonzero(valuer.sums.begins), len(rows)])
+    rewards = Bounds(float(rows.signals[:, signal].min()), float(rows.signals[:, signal].max()))
+    return reachable_values(rewards, float(rows.discount.max()), int(lengths.max()))

@@ -55,9 +55,9 @@ class ActionLog:
             if name not in source.names:
                 raise missing(f"The column {name!r} for 'reward'", name, source.names)
         named = {**(columns or {}), **({"reward": signals[0]} if signals else {})}
-        carried = (*signals[1:], *held)
-        self.reader = LogReader(log, named, discount, None, skip_bad_rows, actions=True, carried=carried)
-        self.n_signals, held_at = max(1, len(signals)), len(signals[1:])
+        others = tuple(signals[1:])
+        self.reader = LogReader(log, named, discount, None, skip_bad_rows, actions=True, carried=held, signals=others)
+        held_at = len(others)
         self.mapping, words = self.reader.feature_map(features, default_features(self.reader))
         assert self.reader.actions is not None
         self.actions = self.reader.actions

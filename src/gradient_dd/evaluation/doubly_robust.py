@@ -51,6 +51,11 @@ class Followed(NamedTuple):
         """How many steps are followed."""
         return len(self.sums)
 
+    def summary(self) -> "Followed":
+        """Return the same without the rows, which take memory."""
+        none = np.empty(0, np.int64)
+        return self._replace(row=none, step=none, weight=np.empty(0), sums=np.empty((self.steps, 0)))
+
 
 def follow(rows: Transitions, rho: Array, group: Integers, groups: int, limited: bool = True) -> Followed:
     """Return the steps that the ratios (n,) allow to follow; all of them unless `limited`."""

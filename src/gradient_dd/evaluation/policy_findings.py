@@ -7,9 +7,11 @@ import numpy as np
 from gradient_dd.evaluation.behaviour import Behaviour
 from gradient_dd.evaluation.findings import Found, finding
 from gradient_dd.evaluation.policy_values import Estimate, PolicyValue
+from gradient_dd.studies.intervals import Bounds
 
 WIDE = 0.5  # half an interval, over the size of the value: beyond it the answer needs care
 FAR, FAR_OFF = 2.0, 0.1  # a gap of so many standard deviations, and of this share of the value, is a "not"
+BEYOND = 0.01  # of the largest possible value, by which an estimate may miss it
 LITTLE = 0.5  # weight of what follows the steps that ratios can check
 UNTRIED = 0.01  # share of the target's actions that the log never takes
 BADLY = 0.1  # predicted and actual shares of actions that differ by more need care
@@ -23,6 +25,7 @@ class PolicyEvidence(NamedTuple):
     untried    share of the policy's actions that the log never takes
     scale      the size of values: the larger one of the two policies
     named      whether actions have names, so that there can be ratios
+    reachable  the smallest and the largest value that the rewards of the log allow
     """
 
     found: PolicyValue
@@ -31,6 +34,7 @@ class PolicyEvidence(NamedTuple):
     untried: float
     scale: float
     named: bool
+    reachable: Bounds
 
 
 @finding("policy", "interval", "with care")
@@ -57,6 +61,17 @@ def doubly_robust(seen: PolicyEvidence) -> Found:
         )
     else:
         yield "fine", f"{both}, over {seen.found.followed.steps} steps that the ratios allow to follow."
+
+
+@finding("policy", "possible values", "not")
+def possible_values(seen: PolicyEvidence) -> Found:
+    """No policy can be worth more than the largest reward in every step, or less than the smallest. Remedy: other
+    features, a policy nearer to the one that made the log
+    """
+    low, high = seen.reachable
+    room = BEYOND * max(abs(low), abs(high))
+    if not low - room <= seen.found.value <= high + room:
+        yield "not", f"A value of {seen.found.value:.4g} is impossible: rewards allow {low:.4g} to {high:.4g}."
 
 
 @finding("policy", "horizon", "with care")

@@ -188,7 +188,11 @@ class Valuer:
         A = sums.A.sum(axis=0).T / len(self.rows)
         z = scaled_solution(A, found.start[:, None], log.scale, TINY_RIDGE * log.q)
         along = np.einsum("nu,nuk->n", log.taken, action_values(log, z, slice(None), self.rows.x))
-        return along * td_errors(log, choices, found.w[:, None], slice(None), signal)[:, 0]
+        pulls = along * td_errors(log, choices, found.w[:, None], slice(None), signal)[:, 0]
+        first = np.flatnonzero(log.begins)
+        begun = np.einsum("nu,nuk->n", choices.here[first], action_values(log, found.w[:, None], first, self.rows.x))
+        pulls[first] += (begun - begun.mean()) * len(self.rows) / len(first)
+        return pulls
 
 
 def followed_by(followed: Followed, log: LogSums) -> Followed:

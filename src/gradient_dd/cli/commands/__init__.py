@@ -9,6 +9,7 @@ from gradient_dd import __version__
 from gradient_dd.cli.commands.analyse import analyse
 from gradient_dd.cli.commands.bench import bench
 from gradient_dd.cli.commands.cache import cache
+from gradient_dd.cli.commands.compare import compare
 from gradient_dd.cli.commands.evaluate import evaluate
 from gradient_dd.cli.commands.export import export
 from gradient_dd.cli.commands.list import list_command
@@ -24,6 +25,7 @@ COMMANDS = (
     show,
     analyse,
     evaluate,
+    compare,
     sweep,
     status,
     verify,
@@ -60,6 +62,7 @@ def cli() -> None:
       gradient-dd sweep --task baird --learner gradient_dd --alpha 1e-3..0.1:9 --steps 10000
       gradient-dd analyse baird                 which learner and which step size to take
       gradient-dd evaluate log.parquet --discount 0.99      the value of a policy, from a log
+      gradient-dd compare log.parquet --target policies.py:greedy --discount 0.99      which policy to deploy
       gradient-dd reproduce                     the paper: figures, tables, verdicts
       gradient-dd play                          a page on which the rules run while you drag
     """

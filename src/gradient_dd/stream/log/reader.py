@@ -26,6 +26,7 @@ class LogReader:
     actions   whether rows have the actions taken and their probabilities, instead of ratios
     carried   further columns of numbers that go along with the observation, in its place before and after a step: a
               column "a" after the step is "next_a", if the log has next observations
+    signals   further columns of numbers that belong to the step, such as other rewards; `carried` begins with them
     """
 
     def __init__(
@@ -37,10 +38,13 @@ class LogReader:
         skip_bad_rows: bool = False,
         actions: bool = False,
         carried: tuple[str, ...] = (),
+        signals: tuple[str, ...] = (),
     ) -> None:
         self.source = open_log(log)
-        self.columns = find_columns(self.source.names, columns)
-        self.carried = carried
+        found = find_columns(self.source.names, columns)
+        self.carried, self.signals = (*signals, *carried), signals
+        more = {*self.carried, *(f"next_{name}" for name in carried)}
+        self.columns = replace(found, unused=tuple(name for name in found.unused if name not in more))
         self.actions = self._find_actions() if actions else None
         self.discount = checked_discount(self.columns, discount)
         self.target = checked_target(self.columns, target, self.source.names)
@@ -63,7 +67,7 @@ class LogReader:
     def _name_after(self, name: str) -> str:
         """Return the column that has after a step what `name` has before the step; a signal is not looked at there."""
         after = f"next_{name}"
-        if after not in self.source.names and name in self.columns.used:
+        if name in self.signals:
             return name
         if after not in self.source.names:
             raise missing(f"Where the log has next observations, the column {after!r}", after, self.source.names)
