@@ -327,9 +327,12 @@ def test_statements_are_counted_once(worlds):
 
 
 def test_episodes_to_an_error_are_read_off_the_curve():
-    curves = np.array([[3.0, 1.0, 0.5, 0.7], [3.0, 2.0, 1.5, 1.2]])
-    assert first_below(curves, np.array([10, 20, 30, 40]), 1.0).tolist() == [30.0, np.inf]
-    assert first_below(curves, np.array([10, 20, 30, 40]), 4.0).tolist() == [10.0, 10.0]
+    """Straight lines from 3 at 0 over the middles of the bins."""
+    curves, middles = np.array([[[2.0, 1.0, 0.5, 0.7], [3.0, 2.0, 1.5, 1.2]]]), np.array([10.0, 20.0, 30.0, 40.0])
+    assert first_below(curves, middles, 3.0, 0.75).tolist() == [[25.0, np.inf]]
+    assert first_below(curves, middles, 3.0, 2.5).tolist() == [[5.0, 15.0]]
+    exploded = np.array([[[0.5, np.inf, np.inf, np.inf], [np.inf, np.inf, np.inf, np.inf]]])
+    assert first_below(exploded, middles, 3.0, 1.0).tolist() == [[8.0, np.inf]]
 
 
 def test_what_the_paper_does_not_say_is_marked_as_ours():

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Integers
+from gradient_dd.arrays import Array
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Line
+from gradient_dd.report.panels import bin_middles
 from gradient_dd.studies import Grid, Study
 from gradient_dd.studies.intervals import select
 from gradient_dd.studies.results import Results, edge, places, tuned
@@ -229,12 +230,21 @@ def task_errors(results: Results, task: Task, measure: str) -> ErrorTable:
     curves = results.curves(str(task), settings)
     if measure == "early":
         return ErrorTable(settings, curves[:, :, : max(1, curves.shape[2] // EARLY)].mean(axis=2))
-    ends = np.cumsum(results.study.horizon.bin_sizes() * results.study.horizon.every)
-    return ErrorTable(settings, first_below(curves, ends, TENTH * task.rmsve(task.initial_weights)))
+    first = task.rmsve(task.initial_weights)
+    return ErrorTable(settings, first_below(curves, bin_middles(results.study.horizon), first, TENTH * first))
 
 
-def first_below(curves: Array, ends: Integers, bound: float) -> Array:
-    """Return the end of the first bin whose mean error is below a bound, infinite without one; curves: (…, bins)."""
-    below = curves < bound
-    found: Array = np.where(below.any(axis=-1), ends[below.argmax(axis=-1)], np.inf)
+def first_below(curves: Array, middles: Array, first: float, bound: float) -> Array:
+    """Return when a curve first gets below a bound, infinite if never; curves: (settings, runs, bins).
+
+    It is taken as straight between the middles of its bins, and from the first error at 0 to the first of them.
+    """
+    times = np.concatenate([[0.0], middles])
+    errors = np.concatenate([np.full((*curves.shape[:-1], 1), first), curves], axis=-1)
+    below = errors < bound
+    after = np.maximum(below.argmax(axis=-1), 1)
+    high, low = (np.take_along_axis(errors, place[..., None], axis=-1)[..., 0] for place in (after - 1, after))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        crossed = times[after - 1] + (times[after] - times[after - 1]) * (high - bound) / (high - low)
+    found: Array = np.where(below.any(axis=-1), crossed, np.inf)
     return found
