@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import jax, scaling, stream, traced
+from benchmarks import jax, questions, scaling, stream, traced
 from gradient_dd import Learner, bench, tasks
 from gradient_dd.engine.trajectories import Stream
 from tools.programs import print_table
@@ -34,6 +34,27 @@ def test_the_stream_table_names_what_is_missing(monkeypatch, capsys):
     ours = [line.split() for line in shown.splitlines() if "update" in line]
     assert [line[1] for line in ours] == ["update_many", "update"]
     assert all(float(line[2].replace(",", "")) > 0 for line in ours)
+
+
+def test_the_baselines_of_questions_do_the_same_work(monkeypatch):
+    work = questions.make_work(questions.Case(questions=70, features=60, active=7, changing=0.3), 60)
+    monkeypatch.setattr(questions, "NUMPY_STEPS", 60)
+    ours, horde = questions.our_call(work)
+    plain, w = questions.numpy_call(work)
+    ours()
+    plain()
+    assert np.allclose(horde.w, w, rtol=1e-4, atol=1e-6)
+    assert np.abs(w).max() > 0.1
+    if (in_c := questions.c_call(work)) is not None:
+        in_c[0]()
+        assert np.allclose(horde.w, in_c[1](), rtol=1e-5, atol=1e-6)
+
+
+def test_the_bench_of_questions_prints_a_row_for_each_case(monkeypatch, capsys):
+    for name, value in (("STEPS", 4), ("REPEATS", 1), ("CASES", (questions.Case(70, 60, 7),))):
+        monkeypatch.setattr(questions, name, value)
+    questions.main([])
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["70", "60", "7"]
 
 
 @pytest.mark.parametrize("name", traced.NAMES)
