@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from uuid import uuid4
+from weakref import finalize
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.engine.questions import QuestionData, QuestionMemory
 from gradient_dd.engine.stream import FeatureRows
-from gradient_dd.errors import must
+from gradient_dd.errors import GradientDDError, must
 from gradient_dd.learners import Setting
 from gradient_dd.stream.question import Asked
 from gradient_dd.stream.question_quality import rupee
@@ -74,34 +76,63 @@ class Lanes:
 
 
 class Shard:
-    """Lanes here, or an actor on a Dask worker that holds them; `advance` returns a function that waits."""
+    """Lanes of this process."""
 
-    def __init__(self, lanes: Any, remote: bool) -> None:
-        self._lanes, self._remote = lanes, remote
+    def __init__(self, lanes: Lanes) -> None:
+        self._lanes = lanes
 
-    def _call(self, name: str, *arguments: Any) -> Callable[[], Any]:
-        called = getattr(self._lanes, name)(*arguments)
-        return called.result if self._remote else (lambda: called)
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Return what a method of the lanes gives."""
+        return getattr(self._lanes, name)(*arguments)
 
-    def advance(self, x: FeatureRows, x_next: FeatureRows, data: QuestionData) -> Callable[[], Any]:
-        """Begin to learn from transitions."""
-        return self._call("advance", x, x_next, data)
+    def begin(self, name: str, *arguments: Any) -> Callable[[], Any]:
+        """Call a method of the lanes; return a function that waits for it."""
+        done = self.call(name, *arguments)
+        return lambda: done
 
-    def values(self, x: FeatureRows) -> Array:
-        """Return the predictions for n rows, (n, lanes)."""
-        return self._call("values", x)()
 
-    def read(self, name: str) -> Any:
-        """Return what is known of the lanes."""
-        return self._call("read", name)()
+KEPT: dict[str, Lanes] = {}  # in the process of a Dask worker: the lanes of its shards
 
-    def quality(self, diagonal: Array) -> tuple[Array, Array]:
-        """Return the projected error of each lane, and the numbers of QUALITY."""
-        return self._call("quality", diagonal)()
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state that `read` gave."""
-        self._call("restore", state)()
+class RemoteShard(Shard):
+    """Lanes in the process of a Dask worker, which stay there from batch to batch."""
+
+    def __init__(self, client: Any, worker: str, make: Callable[[], Lanes]) -> None:
+        self._client, self._worker, self._key = client, worker, uuid4().hex
+        self._submit(put, self._key, make).result()
+        finalize(self, forget, client, worker, self._key)
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._client.submit(function, *arguments, workers=[self._worker], pure=False)
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Return what a method of the lanes gives."""
+        return self.begin(name, *arguments)()
+
+    def begin(self, name: str, *arguments: Any) -> Callable[[], Any]:
+        """Call a method of the lanes; return a function that waits for it."""
+        there = self._client.scatter([arguments], workers=[self._worker], hash=False)[0]
+        return self._submit(call_kept, self._key, name, there).result
+
+
+def put(key: str, make: Callable[[], Lanes]) -> None:
+    """Make the lanes of a shard, on its worker."""
+    KEPT[key] = make()
+
+
+def call_kept(key: str, name: str, arguments: tuple[Any, ...]) -> Any:
+    """Return what a method of the lanes of a shard gives, on its worker."""
+    if key not in KEPT:
+        raise GradientDDError(
+            "A Dask worker was lost with what its questions had learnt. Load them from a file."
+        )
+    return getattr(KEPT[key], name)(*arguments)
+
+
+def forget(client: Any, worker: str, key: str) -> None:
+    """Let a worker forget the lanes of a shard that is no longer used."""
+    if client.status == "running":
+        client.submit(KEPT.pop, key, None, workers=[worker], pure=False)
 
 
 def make_shards(asked: Asked, setting: Setting, w: Array, precision: str, client: Any) -> list[Shard]:
@@ -109,15 +140,11 @@ def make_shards(asked: Asked, setting: Setting, w: Array, precision: str, client
     everything = np.arange(len(asked.questions))
     make = partial(Lanes, asked=(asked.signal, asked.group, asked.view), setting=setting, w=w, precision=precision)
     if client is None:
-        return [Shard(make(everything), remote=False)]
+        return [Shard(make(everything))]
     if not hasattr(client, "scheduler_info") or not hasattr(client, "submit"):
         raise must("'client'", "be a Dask client, e.g. distributed.Client()", client)
     workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
     if not workers:
         raise must("'client'", "have at least one worker", client)
     parts = [part for part in np.array_split(everything, len(workers)) if part.size]
-    begun = [
-        client.submit(make, part, actor=True, workers=[worker], pure=False)
-        for part, worker in zip(parts, workers, strict=False)
-    ]
-    return [Shard(actor.result(), remote=True) for actor in begun]
+    return [RemoteShard(client, worker, partial(make, part)) for part, worker in zip(parts, workers, strict=False)]

@@ -100,17 +100,17 @@ class Questions:
     @property
     def w(self) -> Array:
         """(questions, p) the weights; a copy."""
-        return np.concatenate([shard.read("w") for shard in self._shards])
+        return np.concatenate([shard.call("read", "w") for shard in self._shards])
 
     @property
     def eta(self) -> Array:
         """(questions, p) the secondary weights; a copy."""
-        return np.concatenate([shard.read("eta") for shard in self._shards])
+        return np.concatenate([shard.call("read", "eta") for shard in self._shards])
 
     @property
     def diverged(self) -> dict[str, int]:
         """The questions that diverged and stopped, by name: the update, counted from 1, that each of them refused."""
-        at = np.concatenate([shard.read("stopped_at") for shard in self._shards])
+        at = np.concatenate([shard.call("read", "stopped_at") for shard in self._shards])
         return {name: int(step) for name, step in zip(self.names, at, strict=True) if step}
 
     def predict(self, x: Any = None, *, observations: Any = None) -> Array:
@@ -126,7 +126,7 @@ class Questions:
             where, values = checked_features("x", x, self.n_features)
             x = values[None] if isinstance(where, slice) else (where[None], values[None])
         given = checked_rows("x", x, self.n_features).with_begins()
-        values = np.concatenate([shard.values(given) for shard in self._shards], axis=1)
+        values = np.concatenate([shard.call("values", given) for shard in self._shards], axis=1)
         return values[0] if single else values
 
     def update(
@@ -237,7 +237,7 @@ class Questions:
             reward, discount, rho, seen = (data[name][part] for name in ("signal", "discount", "rho", "seen"))
             piece = QuestionData(reward, discount, rho, seen, pi, mu, np.ones(len(reward)))
             rows = piece_of(x, part), piece_of(x_next, part)
-            for done in [shard.advance(*rows, piece) for shard in self._shards]:
+            for done in [shard.begin("advance", *rows, piece) for shard in self._shards]:
                 done()
             self._evidence.add(rows[0], piece)
 
@@ -254,7 +254,7 @@ class Questions:
 
         `by` is the column to sort by. Questions that stopped come last.
         """
-        parts = [shard.quality(self._evidence.diagonal) for shard in self._shards]
+        parts = [shard.call("quality", self._evidence.diagonal) for shard in self._shards]
         return records(self.names, self._evidence, parts, self.diverged, by)
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -26,7 +26,7 @@ def described(question: Question) -> dict[str, Any]:
 
 def write_questions(horde: Any, path: Any) -> None:
     """Write the file of some `Questions`."""
-    shards = [shard.read("state") for shard in horde._shards]
+    shards = [shard.call("read", "state") for shard in horde._shards]
     evidence = horde._evidence
     arrays = {"initial_w": horde._initial_w} | {name: getattr(evidence, name) for name in EVIDENCE}
     for k, state in enumerate(shards):
@@ -86,11 +86,11 @@ def read_questions(kind: Any, path: Any, questions: Any, learner: Any, features:
             raise must(f"The questions of {str(path)!r}", rule, len(horde._shards))
         steps = whole_number("'steps'", header["steps"], at_least=0)
         for k, shard in enumerate(horde._shards):
-            state = shard.read("state")
+            state = shard.call("read", "state")
             for name, value in state.items():
                 if isinstance(value, np.ndarray):
                     state[name] = checked(arrays.pop(f"{name}_{k}"), value)
-            shard.restore(state | {"steps": steps, "keep_all": bool(header["keep_all"][k])})
+            shard.call("restore", state | {"steps": steps, "keep_all": bool(header["keep_all"][k])})
         evidence = horde._evidence
         for name in EVIDENCE:
             setattr(evidence, name, checked(arrays.pop(name), getattr(evidence, name)))
