@@ -123,9 +123,7 @@ def put(key: str, make: Callable[[], Lanes]) -> None:
 def call_kept(key: str, name: str, arguments: tuple[Any, ...]) -> Any:
     """Return what a method of the lanes of a shard gives, on its worker."""
     if key not in KEPT:
-        raise GradientDDError(
-            "A Dask worker was lost with what its questions had learnt. Load them from a file."
-        )
+        raise GradientDDError("A Dask worker was lost with what its questions had learnt. Load them from a file.")
     return getattr(KEPT[key], name)(*arguments)
 
 

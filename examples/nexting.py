@@ -1,0 +1,143 @@
+"""Nexting: what will every sensor of a body read, over four time scales? All answers are learnt while it moves.
+
+A half cheetah runs with a gait that noise disturbs. Its sensors and its own commands are tile-coded, each alone and
+each with the next one. The answers are predictions of discounted sums of what each sensor reads next.
+
+python examples/nexting.py            needs: pip install "gymnasium[mujoco]"
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import gradient_dd as gdd
+from gradient_dd import features
+from gradient_dd.errors import MissingExtraError
+
+BODY = "HalfCheetah-v5"
+STEPS, WARM_UP, WINDOW, SHOWN = 40_000, 2_000, 5_000, 400
+TIME_SCALES = {1: 0.0, 5: 0.8, 20: 0.95, 80: 0.9875}  # steps that a return looks ahead, and the discount
+AHEAD = 800  # steps after which what is left of a return does not count
+LAM, STEP = 0.9, 0.1
+COMMANDS = 6
+
+
+def body():
+    """Return the environment, which never ends."""
+    try:
+        import gymnasium
+        import mujoco  # noqa: F401
+    except ImportError as error:
+        sentence = f'The body {BODY} needs {error.name}, which is not installed. Try: pip install "gymnasium[mujoco]".'
+        raise MissingExtraError(sentence) from None
+    return gymnasium.make(BODY, max_episode_steps=10**9)
+
+
+def move(env, steps, seed=0):
+    """Return what all sensors read, (steps, sensors): observations, and the commands that follow them."""
+    rng = np.random.default_rng(seed)
+    observation, _ = env.reset(seed=seed)
+    phase = np.array([0.0, 1.2, 2.4, 3.1, 4.3, 5.5])
+    noise, readings = np.zeros(COMMANDS), []
+    for t in range(steps):
+        noise = 0.9 * noise + 0.1 * rng.normal(size=COMMANDS)
+        command = np.clip(0.7 * np.sin(0.25 * t + phase) + noise, -1, 1)
+        readings.append(np.concatenate([observation, command]))
+        observation, *_ = env.step(command)
+    return np.array(readings)
+
+
+def tile_coders(readings):
+    """Return coders of each sensor alone, and of each with the next one, over what was read first."""
+    low, high = np.quantile(readings, [0.005, 0.995], axis=0)
+    high = np.where(high > low, high, low + 1)
+    count = len(low)
+    alone = [((k,), features.TileCoder(low[[k]], high[[k]], tiles=8, tilings=8, outside="clip")) for k in range(count)]
+    pairs = [(k, (k + 1) % count) for k in range(count)]
+    two = [
+        (pair, features.TileCoder(low[[*pair]], high[[*pair]], tiles=6, tilings=4, outside="clip")) for pair in pairs
+    ]
+    return alone + two
+
+
+def coded(coders, readings):
+    """Return the active features of every row, (n, k), in order; the last one always is active."""
+    parts, first = [], 0
+    for columns, coder in coders:
+        parts.append(first + coder.rows(readings[:, list(columns)]).indices)
+        first += coder.n_features
+    indices = np.column_stack([*parts, np.full(len(readings), first)])
+    return (indices, np.ones(indices.shape)), first + 1
+
+
+def realised(signals, discount):
+    """Return the discounted sum of what follows each row, (n, sensors)."""
+    returns, total = np.empty_like(signals), np.zeros(signals.shape[1])
+    for t in range(len(signals) - 1, -1, -1):
+        total = signals[t] + discount * total
+        returns[t] = total
+    return returns
+
+
+def main(steps=STEPS, window=WINDOW, page=None):
+    """Learn, and return the share of questions that explain more than half of the variance, window by window."""
+    env = body()
+    readings = move(env, steps + AHEAD + 1)
+    mean, spread = readings[:WARM_UP].mean(axis=0), readings[:WARM_UP].std(axis=0) + 1e-9
+    signals = (readings[1:] - mean) / spread  # of each step: what is read next
+    coders = tile_coders(readings[:WARM_UP])
+    sensors = readings.shape[1] - COMMANDS
+    names = [*(f"sensor {k}" for k in range(sensors)), *(f"command {k}" for k in range(COMMANDS))]
+    asked = [
+        gdd.Question(f"{name}, {scale} steps", name, discount)
+        for scale, discount in TIME_SCALES.items()
+        for name in names
+    ]
+    x, n_features = coded(coders, readings[: steps + 1])
+    active = x[0].shape[1]
+    horde = gdd.Questions(asked, n_features, learner="td", alpha=STEP / active, lam=LAM, precision="float32")
+    print(f"{len(asked)} questions, {n_features:,} features, {active} of them at a time, {steps:,} steps")
+    truth = np.column_stack([realised(signals, discount)[:steps] for discount in TIME_SCALES.values()])
+    predicted, shares = np.empty((steps, len(asked)), np.float32), {}
+    for begin in range(0, steps, 100):
+        part, after = slice(begin, begin + 100), slice(begin + 1, begin + 101)
+        rows, following = (x[0][part], x[1][part]), (x[0][after], x[1][after])
+        predicted[part] = horde.predict(rows)
+        columns = dict(zip(names, signals[part].T, strict=True))
+        horde.update_many(rows, x_next=following, columns=columns)
+        if (begin + 100) % window == 0:
+            last = slice(begin + 100 - window, begin + 100)
+            explained = 1 - ((truth[last] - predicted[last]) ** 2).mean(axis=0) / truth[last].var(axis=0)
+            shares[begin + 100] = float((explained > 0.5).mean())
+            print(f"step {begin + 100:7,}: {shares[begin + 100]:5.0%} of the questions explain more than half")
+    if page is not None:
+        page.write_text(report(horde, asked, explained, truth, predicted, shares), encoding="utf-8")
+        print(f"{page}: predicted and realised returns of the best, the median and the worst question")
+    return shares
+
+
+def report(horde, asked, explained, truth, predicted, shares):
+    """Return the page: three questions over the last steps, and the summary of all."""
+    from gradient_dd.report.questions_page import Curve, questions_page
+
+    order = np.argsort(-explained)
+    chosen = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
+    curves = [
+        Curve(f"The {word}: {asked[k].name}, {explained[k]:.0%} explained", predicted[-SHOWN:, k], truth[-SHOWN:, k])
+        for word, k in chosen.items()
+    ]
+    last = max(shares)
+    sentences = [
+        f"{len(asked)} questions about {BODY}, {horde.n_features:,} features, {horde.updates:,} steps.",
+        f"In the last steps up to {last:,}, {shares[last]:.0%} of them explain more than half of the variance.",
+    ]
+    return questions_page("Nexting", sentences, curves, horde.summary())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--page", type=Path, default=Path("nexting.html"))
+    given = parser.parse_args()
+    main(given.steps, page=given.page)
