@@ -1,9 +1,12 @@
 """The examples run, and what they learn is near the truth; here in a short form."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
+
+from gradient_dd.errors import MissingExtraError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -38,6 +41,20 @@ def test_classic_control_against_playing():
         still, best = (table["errors"][name][1] for name in ("initial weights", "td"))
         assert best < 0.5 * still
         assert {"td", "tdrc", "gradient_dd", "gtd2"} <= set(table["errors"])
+
+
+def test_nexting_on_a_body(tmp_path):
+    pytest.importorskip("mujoco")
+    page = tmp_path / "nexting.html"
+    shares = main_of("nexting")(steps=3_000, window=1_000, page=page)
+    assert shares[3_000] > shares[1_000]
+    assert "Predicted and realised returns" in page.read_text()
+
+
+def test_a_body_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(MissingExtraError, match="The body HalfCheetah-v5 needs mujoco, which is not installed"):
+        main_of("nexting")(steps=100)
 
 
 def test_every_example_is_run_somewhere():

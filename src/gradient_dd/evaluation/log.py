@@ -1,10 +1,10 @@
 """evaluate_log: from a file or a frame to values, an interval and a verdict."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from gradient_dd.evaluation.action_evaluation import evaluate_actions
 from gradient_dd.evaluation.action_log import TooWideError
 from gradient_dd.evaluation.findings import findings_of, verdict_of
 from gradient_dd.evaluation.log_findings import LogFacts
+from gradient_dd.evaluation.log_questions import Answers, evaluate_questions, refuse_options
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.stream import PASSES_THAT_END, Evaluator
 from gradient_dd.evaluation.support import ALONE
@@ -21,13 +22,23 @@ from gradient_dd.learners import Rule
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.actions import find_actions
 from gradient_dd.stream.policies import all_probabilities, wants_actions
+from gradient_dd.stream.question import Question
 
 MOST_ASKED = 10_000  # distinct states whose values are given
+
+
+@overload
+def evaluate_log(log: Any, *, questions: None = None, **options: Any) -> Evaluation: ...
+
+
+@overload
+def evaluate_log(log: Any, *, questions: Sequence[Question], **options: Any) -> Answers: ...
 
 
 def evaluate_log(
     log: Any,
     *,
+    questions: Sequence[Question] | None = None,
     discount: float | None = None,
     target: Any = None,
     features: Any = None,
@@ -42,7 +53,7 @@ def evaluate_log(
     on_columns: Callable[[list[str]], None] = lambda stated: None,
     on_progress: Callable[[int], None] = lambda rows: None,
     **parameters: Any,
-) -> Evaluation:
+) -> Evaluation | Answers:
     """Return the values of a policy, from transitions that another one made.
 
     log        a .parquet, .csv, .npz or .npy file, a pandas frame, a dictionary of arrays, "minari:NAME" or a Minari
@@ -59,11 +70,18 @@ def evaluate_log(
     columns    columns by their role, where names are not the usual ones: {"reward": "r", "observation": ["a", "b"]}
     at         observations whose values are wanted, or "all": every distinct state of the log; default the first ones
                of episodes
+    questions  several `Question`s to answer in one pass, instead of the value of a policy: `Answers` has an evaluation
+               of each. They say their own discount and target
     on_columns, on_progress
                are called with what each column was taken for, before anything is learnt, and with the rows read so far
 
     The other arguments are those of `Evaluator`.
     """
+    if questions is not None:
+        refuse_options({"discount": discount, "target": target, "passes": passes, "order": order, "at": at})
+        options = {"features": features, "columns": columns, "learner": learner, "skip_bad_rows": skip_bad_rows}
+        options |= {"confidence": confidence, "seed": seed, "on_columns": on_columns, "on_progress": on_progress}
+        return evaluate_questions(log, questions, **options, **parameters)
     started = perf_counter()
     if target is not None and learner == "auto" and takes_actions(log, target, columns, skip_bad_rows):
         given = {"discount": discount, "features": features, "columns": columns, "skip_bad_rows": skip_bad_rows}

@@ -59,7 +59,7 @@ class Lanes:
         return getattr(kept, name)
 
     def quality(self, diagonal: Array) -> tuple[Array, Array]:
-        """Return the projected error of each lane, (lanes,), and the numbers of QUALITY, (8, lanes)."""
+        """Return the projected error of each lane, (lanes,), and the numbers of QUALITY for each."""
         kept = self.memory
         of_slot = np.zeros(kept.slots, np.int64)
         for run, view in enumerate(kept.run_view):

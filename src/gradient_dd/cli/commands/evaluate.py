@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradient_dd.cli.options import log_options, take_log_options
+from gradient_dd.cli.options import loaded, log_options, take_log_options
 from gradient_dd.cli.tables import as_json, json_text, table
 from gradient_dd.errors import file_path, must
 
 if TYPE_CHECKING:
     from gradient_dd.evaluation import Evaluation
     from gradient_dd.evaluation.choice import Candidate
+    from gradient_dd.evaluation.log_questions import Answers
 
 WORDS = {
     "trust": "Trust it: nothing was found that speaks against it.",
@@ -27,6 +28,7 @@ ROWS_BETWEEN = 1_000_000  # rows between two lines of progress
 @click.command()
 @click.argument("log")
 @log_options
+@click.option("--questions", metavar="FILE:NAME", help="Answer these questions instead, all in one pass.")
 @click.option("--learner", default="auto", show_default=True, help="'auto', 'lstd' or a learner.")
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the learner.")
 @click.option("--at", multiple=True, metavar="NUMBER[,NUMBER...]", help="Print the value of this state as well.")
@@ -43,6 +45,7 @@ def evaluate(
     at: tuple[str, ...],
     values: bool,
     report: str | None,
+    questions: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -52,6 +55,7 @@ def evaluate(
     gradient-dd evaluate log.parquet --discount 0.99
     gradient-dd evaluate log.csv --discount 0.9 --target policy.py:target --report page.html
     gradient-dd evaluate log.csv --discount 0.9 --column reward=r --column observation=pos,speed --features tiles
+    gradient-dd evaluate log.csv --questions questions.py:ALL
 
     LOG is a .parquet, .csv, .npz or .npy file, or minari:NAME. Columns are found by their usual names, and what each
     was taken for is printed first. Where a name is not a usual one, give the column its role with --column ROLE=NAME.
@@ -87,12 +91,25 @@ def evaluate(
     options["at"] = asked_states(at, values)
     click.echo("What is not compiled yet is compiled first; that takes a while once …", err=True)
     options |= {"on_columns": on_columns, "on_progress": on_progress, **take_log_options(options)}
+    if questions is not None:
+        if report is not None:
+            raise must("'--report'", "be left out with --questions", report)
+        options["questions"] = loaded("'--questions'", questions)
+        answers: Any = evaluate_log(log, **options, **dict(map(assignment, parameters)))
+        click.echo(json_text(answers.facts()) if as_json else answers_text(answers))
+        return
     result = evaluate_log(log, **options, **dict(map(assignment, parameters)))
     if page is not None:
         from gradient_dd.report.evaluation_page import evaluation_page
 
         page.write_text(evaluation_page(result, log), encoding="utf-8")
     click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed))
+
+
+def answers_text(found: "Answers") -> str:
+    """Return the answers to questions as a table."""
+    rows = [(one["name"], *(number_text(one[name]) for name in COLUMNS), one["verdict"]) for one in found.table]
+    return table(rows, ("question", *COLUMNS, "verdict"))
 
 
 def asked_states(at: tuple[str, ...], values: bool) -> Any:
