@@ -138,11 +138,11 @@ def key(one: Comparison) -> tuple[str, str]:
 
 
 def hero(verdicts: Sequence[ClaimVerdict]) -> list[str]:
-    """Return the errors against size, on the walk and on the Boyan chain, from fresh runs."""
+    """Return the errors against size on the walk and on the Boyan chain, then Baird, then what trajectories do."""
     pictures = []
     for title, symbol, claims in (
-        ("Random walk: error at the end", "m", ("walk-better", "walk-as-td")),
-        ("Boyan chain: error at the end", "p", ("boyan-better", "boyan-as-td")),
+        ("Random walk, on-policy: error at the end", "m", ("walk-better", "walk-as-td")),
+        ("Boyan chain, on-policy: error at the end", "p", ("boyan-better", "boyan-as-td")),
     ):
         lines: dict[str, dict[int, float]] = {}
         for one in (one for claim in claims for one in found(verdicts, claim)):
@@ -161,7 +161,20 @@ def hero(verdicts: Sequence[ClaimVerdict]) -> list[str]:
                 for name, some in sorted(lines.items(), key=lambda item: item[0] == "gradient_dd")
             ]
             pictures.append(over_size(title, symbol, series))
-    return pictures + with_and_without(verdicts)
+    return pictures + on_baird_in_dots(verdicts) + with_and_without(verdicts)
+
+
+def on_baird_in_dots(verdicts: Sequence[ClaimVerdict]) -> list[str]:
+    """Return Gradient-DD over its rivals on Baird's counterexample, from both kinds of first weights, side by side."""
+    places = [reading_name("standard", "R", start) for start in STARTS.values()]
+    given, drawn = ([one for one in found(verdicts, "baird-better") if one.reading == place] for place in places)
+    random = {key(one): one for one in drawn}
+    dots = []
+    for one in given:
+        dots += [dot(one)._replace(label=f"{dot(one).label.removesuffix(' ⚠')}: paper's start")]
+        if key(one) in random:
+            dots += [dot(random[key(one)])._replace(label="random start", colour=BLACK)]
+    return [forest("Baird, off-policy, at the end; TD diverges", dots, domain_of(dots), left=180)] if dots else []
 
 
 def with_and_without(verdicts: Sequence[ClaimVerdict]) -> list[str]:
