@@ -15,8 +15,8 @@ from gradient_dd.evaluation.log_findings import LogFacts
 from gradient_dd.evaluation.policy_values import PolicyValue, Valuer
 
 TODAY = "today"  # the name of the policy that made the log, unless the user gives it another
-SECONDS = 5.0  # of solving LSTD-Q again in bootstrap samples, beyond which pulls are taken instead
-SOLVE = 1e-10  # seconds of a solution with one feature, of which q³ are needed
+SECONDS = 3.0  # of solving LSTD-Q again in bootstrap samples, beyond which pulls are taken instead
+SOLVE = 8e-10  # seconds of a solution with one feature, of which q³ are needed
 FEW_ROWS = 20  # rows for each feature, below which solutions are always taken again
 MOST_JUDGED = 20  # policies whose ratios are examined one by one
 

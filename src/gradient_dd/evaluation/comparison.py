@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import extra
 from gradient_dd.evaluation.findings import Verdict
 from gradient_dd.evaluation.policy_values import PolicyValue
 
@@ -207,8 +206,8 @@ class Comparison:
 
     def frame(self) -> Any:
         """Return the table as a pandas frame."""
-        with extra("frames"):
-            import pandas as pd
+        import pandas as pd
+
         return pd.DataFrame(self.table)
 
     @property

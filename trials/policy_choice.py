@@ -1,0 +1,88 @@
+"""What following the sentence of a comparison costs, against picking the largest estimate and against not changing.
+
+    python -m trials.policy_choice [--logs 200]
+
+Six policies a log, in turn from the kinds of trials.logs. Regret is what the best of the six is worth more than the
+policy that is followed, in % of the range of the six values. "Cannot be told apart" is right where the policies that
+are named differ by less than 5 % of the best value, or the best of all is among them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gradient_dd.evaluation import Comparison, compare
+from tools.programs import parser_of, print_table
+from trials.logs import KINDS, KnownLog
+
+USED = (
+    *("tabular", "named actions, no propensities", "queue", "cart pole", "mountain car", "recommender"),
+    *("aliased features", "continuing", "50 short episodes", "bandit"),
+)
+CLOSE = 0.05
+
+
+class Outcome(NamedTuple):
+    """What one comparison led to.
+
+    regret    of following the sentence, of the largest estimate, of not changing
+    held      whether all intervals of differences hold the truth at once
+    single    whether one policy was to be deployed, and right  whether it is the best
+    tied      whether some could not be told apart, and agreed  whether that was right
+    """
+
+    regret: tuple[float, float, float]
+    held: bool
+    single: bool
+    right: bool
+    tied: bool
+    agreed: bool
+
+
+def outcome(known: KnownLog, found: Comparison) -> Outcome:
+    """Return what following a comparison leads to."""
+    worth = {name: known.worth(name) for name in known.policies}
+    best, low = max(worth, key=lambda name: worth[name]), min(worth.values())
+    spread = worth[best] - low
+    largest = max(found.table, key=lambda one: one["value"])["name"]
+    followed = (found.deploy, largest, "today")
+    regret = tuple((worth[best] - worth[name]) / spread for name in followed)
+    held = all(
+        one["difference_low"] <= worth[one["name"]] - worth["today"] <= one["difference_high"] for one in found.table
+    )
+    ties = found.ties
+    near = [abs(worth[name] - worth[best]) <= CLOSE * abs(worth[best]) for name in ties]
+    single = len(ties) == 1 and found.deploy != "today"
+    agreed = best in ties or all(near)
+    return Outcome((regret[0], regret[1], regret[2]), held, single, found.deploy == best, len(ties) > 1, agreed)
+
+
+def main(words: list[str] | None = None) -> None:
+    """Print regrets, and how often sentences were right."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--logs", type=int, default=200, help="how many logs")
+    chosen = parser.parse_args(words)
+    found: dict[str, list[Outcome]] = {name: [] for name in USED}
+    for k in range(chosen.logs):
+        name = USED[k % len(USED)]
+        known = KINDS[name](2000 + k)
+        targets = {key: None if key == "today" else policy for key, policy in known.policies.items()}
+        made = compare(known.log, targets, discount=known.discount, features=known.features, seed=k)
+        found[name].append(outcome(known, made))
+    rows = [line(name, several) for name, several in found.items() if several]
+    rows.append(line("all", [one for several in found.values() for one in several]))
+    head = ("kind", "sentence", "largest", "not changing", "differences hold", "single, right", "tied, right")
+    print_table(head, rows)
+
+
+def line(name: str, several: list[Outcome]) -> tuple[str, ...]:
+    """Return one line of the table."""
+    regrets = 100 * np.array([one.regret for one in several]).mean(axis=0)
+    singles, ties = [one for one in several if one.single], [one for one in several if one.tied]
+    held = np.mean([one.held for one in several])
+    counts = f"{sum(one.right for one in singles)}/{len(singles)}", f"{sum(one.agreed for one in ties)}/{len(ties)}"
+    return name, *(f"{regret:.1f} %" for regret in regrets), f"{held:.2f}", *counts
+
+
+if __name__ == "__main__":
+    main()
