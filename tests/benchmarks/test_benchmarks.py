@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import jax, questions, scaling, stream, traced
+from benchmarks import jax, networks, questions, scaling, stream, traced
 from gradient_dd import Learner, bench, tasks
 from gradient_dd.engine.trajectories import Stream
 from tools.programs import print_table
@@ -100,3 +100,10 @@ def test_the_comparison_with_jax_needs_jax(monkeypatch):
 def test_a_table_has_aligned_columns(capsys):
     print_table(("a", "b"), [("long", "1"), ("x", "22")])
     assert capsys.readouterr().out == "a     b\nlong  1\nx     22\n"
+
+
+def test_the_numpy_loop_of_networks_does_the_same_work():
+    by_hand, agent = networks.numpy_call(10), networks.jax_call(10)
+    assert np.allclose(by_hand[0], agent.w, atol=1e-6)
+    assert np.allclose(by_hand[2], agent.eta, atol=1e-6)
+    assert np.abs(agent.w - networks.network().first_w(0)).max() > 1e-3

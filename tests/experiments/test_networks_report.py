@@ -104,4 +104,4 @@ def test_on_the_spiral_only_psi_converges():
 
 def test_a_smaller_scale_is_smaller():
     size = experiment.size_at(Scale(3, 10))
-    assert (size.shown, size.updates, size.steps) == (3, 100, 240)
+    assert (size.shown, size.updates, size.steps) == (3, 100, 266)

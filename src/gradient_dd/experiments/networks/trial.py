@@ -50,8 +50,8 @@ class Size(NamedTuple):
 
     tuned: int = 2
     shown: int = 30
-    updates: int = 2500
-    steps: int = 6000
+    updates: int = 1500
+    steps: int = 4000
 
 
 class Candidate(NamedTuple):
