@@ -14,6 +14,7 @@ from gradient_dd.evaluation.action_log import TooWideError
 from gradient_dd.evaluation.findings import findings_of, verdict_of
 from gradient_dd.evaluation.log_findings import LogFacts
 from gradient_dd.evaluation.log_questions import Answers, evaluate_questions, refuse_options
+from gradient_dd.evaluation.network_map import network_map
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.stream import PASSES_THAT_END, Evaluator
 from gradient_dd.evaluation.support import ALONE
@@ -65,8 +66,9 @@ def evaluate_log(
                of these the value is that of the policy that made the log
     features   a feature map; a function of an observation; "table", a weight for each distinct state; "raw", the
                observations as they are; "standard", scaled and with a constant; "tiles", "fourier", "radial" or
-               "polynomial" over the range of the first rows. Columns of text are categories. Default: "raw" for
-               several columns called x… or feature…, "table" for text alone, else "standard"
+               "polynomial" over the range of the first rows; "network", what an ensemble of networks learns from
+               the log. Columns of text are categories. Default: "raw" for several columns called x… or feature…,
+               "table" for text alone, else "standard"
     columns    columns by their role, where names are not the usual ones: {"reward": "r", "observation": ["a", "b"]}
     at         observations whose values are wanted, or "all": every distinct state of the log; default the first ones
                of episodes
@@ -83,7 +85,13 @@ def evaluate_log(
         options |= {"confidence": confidence, "seed": seed, "on_columns": on_columns, "on_progress": on_progress}
         return evaluate_questions(log, questions, **options, **parameters)
     started = perf_counter()
-    if target is not None and learner == "auto" and takes_actions(log, target, columns, skip_bad_rows):
+    by_network = isinstance(features, str) and features == "network"
+    if (
+        target is not None
+        and learner == "auto"
+        and not by_network
+        and takes_actions(log, target, columns, skip_bad_rows)
+    ):
         given = {"discount": discount, "features": features, "columns": columns, "skip_bad_rows": skip_bad_rows}
         given |= {"confidence": confidence, "seed": seed, "on_columns": on_columns, "on_progress": on_progress}
         with suppress(TooWideError):  # with so many features the learners of linear time take the ratios
@@ -91,7 +99,7 @@ def evaluate_log(
             return with_log(found, read.reader, columns, read.stated, asked_for(at, read.reader), started)
     turns = 1 if passes is None else whole_number("'passes'", passes, at_most=PASSES_THAT_END)
     reader = LogReader(log, columns, discount, target, skip_bad_rows)
-    mapping, words = reader.feature_map(features)
+    mapping, words = network_map(reader, seed) if by_network else reader.feature_map(features)
     evaluator = Evaluator(
         mapping.n_features,
         learner=learner,

@@ -19,6 +19,7 @@ from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.episodes import Blocks, EpisodeSample
 from gradient_dd.evaluation.findings import findings_of, verdict_of
 from gradient_dd.evaluation.moments import MOST_GROUPED, GroupSums, sparse_rows
+from gradient_dd.evaluation.network_map import with_members
 from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, settings_to_try
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.returns import overruled, return_checks, value_losses
@@ -27,7 +28,7 @@ from gradient_dd.evaluation.row_signs import influences, row_signs
 from gradient_dd.evaluation.support import reachable_values, support_of
 from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined, rows_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
-from gradient_dd.stream.features import Features, Rows
+from gradient_dd.stream.features import Features, Layers, Rows
 from gradient_dd.stream.transitions import start_weights
 from gradient_dd.studies.intervals import Bounds
 
@@ -210,6 +211,8 @@ class Evaluator:
         lstd = next((one for one in found if one.ridge == 0), None)
         moved, stability = portfolio.moved(chosen.setting), portfolio.shadows.verdict()
         spread = spread_of(chosen, lstd, portfolio, moved, self.sums, self.confidence)
+        if isinstance(self.features, Layers) and self.sums.small:
+            spread = with_members(spread, self.sums, self.features)
         sample, group = self.sample.joined()
         rewards = Bounds(self.diagnosis.lowest, self.diagnosis.highest)
         reachable = reachable_values(rewards, self.diagnosis.discount, self.diagnosis.longest)

@@ -5,6 +5,7 @@ from typing import Any
 from gradient_dd.errors import must, unknown
 from gradient_dd.stream.features.dense import Columns, Fourier, Own, Polynomial, Quadratic, RadialBasis
 from gradient_dd.stream.features.kind import Features, Rows
+from gradient_dd.stream.features.layers import Layers
 from gradient_dd.stream.features.sparse import OneHot, TileCoder
 from gradient_dd.stream.features.structured import Structured, bounds_of, layout_of
 from gradient_dd.stream.features.table import Categories, Table
@@ -15,6 +16,7 @@ __all__ = [
     "Columns",
     "Features",
     "Fourier",
+    "Layers",
     "OneHot",
     "Own",
     "Polynomial",
@@ -32,7 +34,7 @@ FEATURES: dict[str, type[Features]] = {
     kind.kind: kind
     for kind in (
         *(TileCoder, Fourier, RadialBasis, Polynomial, OneHot),
-        *(Columns, Quadratic, Structured, Table, Categories),
+        *(Columns, Quadratic, Structured, Table, Categories, Layers),
     )
 }
 

@@ -15,9 +15,8 @@ from gradient_dd.errors import must, unknown
 from gradient_dd.stream.features import FEATURES, Columns, Features, Own, Quadratic, Table, from_data
 
 PLAIN = ("raw", "standard", "quadratic", "table")
-OVER_A_RANGE = tuple(
-    name for name in FEATURES if name not in ("one_hot", "columns", "quadratic", "structured", "table", "categories")
-)
+NOT_BY_WORD = ("one_hot", "columns", "quadratic", "structured", "table", "categories", "layers")
+OVER_A_RANGE = tuple(name for name in FEATURES if name not in NOT_BY_WORD)
 
 
 class Named(NamedTuple):

@@ -1,0 +1,112 @@
+"""Features learnt from transitions: the last hidden layers of an ensemble, its size and its training held out.
+
+Some episodes are held out first. Networks of several sizes learn from the others by TDRC with Adam, and the size and
+the number of updates whose values are nearest to the held-out returns are taken. Then every member of the ensemble is
+trained so on a random half of all episodes: where the members differ, the data do not say.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Booleans, Integers
+from gradient_dd.networks.learner import NetworkLearner
+from gradient_dd.networks.network import Network
+from gradient_dd.stream.features import Layers
+
+SIZES = ((16,), (32, 16))
+MEMBERS, BATCH, LOOKS, BETWEEN = 4, 64, 8, 400  # networks; rows of a batch; looks at the held-out rows, updates between
+STEP = 0.002
+HELD_OUT, FEWEST = 0.25, 8  # share of the groups that is held out; fewer episodes than this are cut into pieces
+WORSE = 2  # looks without progress after which a size is given up
+
+
+class Learnable(NamedTuple):
+    """Transitions of scaled observations (n, d), and the episode of each."""
+
+    s: Array
+    reward: Array
+    discount: Array
+    s_next: Array
+    rho: Array
+    episode: Any
+
+    def part(self, rows: Booleans) -> "Learnable":
+        """Return some of the rows."""
+        return Learnable(*(column[rows] for column in self))
+
+
+class Choice(NamedTuple):
+    """A size, how many updates it is trained for, and its error on held-out rows."""
+
+    hidden: tuple[int, ...]
+    updates: int
+    error: float
+
+
+def groups_of(episode: Integers) -> Integers:
+    """Return the group of each row: its episode, or one of FEWEST pieces where there are fewer episodes."""
+    _, group = np.unique(episode, return_inverse=True)
+    if group.max(initial=0) + 1 < FEWEST:
+        group = np.arange(len(episode)) * FEWEST // len(episode)
+    return np.asarray(group)
+
+
+def held_out_error(agent: NetworkLearner, data: Learnable) -> float:
+    """Return the mean square of returns minus values over held-out rows; inf where that is not finite.
+
+    A return goes G = ρ (r + γ G') backwards along an episode, and takes the value of the next state where rows end
+    without an end. Its noise is the same for all networks. The mean square of TD errors would not do: in a random world
+    it is smaller for values that are too flat.
+    """
+    with np.errstate(all="ignore"):
+        after, returns = agent.predict(data.s_next), np.empty(len(data.reward))
+        for row in reversed(range(len(returns))):
+            follows = row + 1 < len(returns) and data.episode[row + 1] == data.episode[row]
+            ahead = returns[row + 1] if follows else after[row]
+            returns[row] = data.rho[row] * (data.reward[row] + data.discount[row] * ahead)
+        error = float(((returns - agent.predict(data.s)) ** 2).mean())
+    return error if np.isfinite(error) else np.inf
+
+
+def beginner(data: Learnable, hidden: tuple[int, ...], seed: int) -> NetworkLearner:
+    """Return an agent that is ready to learn from data."""
+    return NetworkLearner("tdrc", Network(data.s.shape[1], hidden), alpha=STEP, optimiser="adam", seed=seed)
+
+
+def choose_size(data: Learnable, seed: int) -> Choice:
+    """Return the size and the number of updates with the smallest error on held-out groups."""
+    group = groups_of(data.episode)
+    n = int(group.max()) + 1
+    order = np.random.default_rng([seed, 7]).permutation(n)
+    out = np.isin(group, order[: max(1, round(HELD_OUT * n))])
+    inside, outside = data.part(~out), data.part(out)
+    found = []
+    for hidden in SIZES:
+        agent, best = beginner(data, hidden, seed), Choice(hidden, 0, np.inf)
+        for look in range(1, LOOKS + 1):
+            agent.replay(inside[:5], BETWEEN, BATCH)
+            now = Choice(hidden, look * BETWEEN, held_out_error(agent, outside))
+            best = min(best, now, key=lambda one: one.error)
+            if now.updates - best.updates >= WORSE * BETWEEN:
+                break
+        found.append(best)
+    return min(found, key=lambda one: one.error)
+
+
+def learn_layers(data: Learnable, centre: Array, scale: Array, seed: int = 0) -> tuple[Layers, Choice]:
+    """Return the features that an ensemble learns from data, and the size and training that were chosen.
+
+    Observations have been scaled by `centre` and `scale`, as the map will do it.
+    """
+    size = max(1e-12, float(np.abs(data.reward).mean()))
+    data = data._replace(reward=data.reward / size)
+    choice = choose_size(data, seed)
+    group, members = groups_of(data.episode), []
+    n = int(group.max()) + 1
+    for member in range(MEMBERS):
+        half = np.random.default_rng([seed, 8, member]).permutation(n)[: max(1, n // 2)]
+        agent = beginner(data, choice.hidden, seed + 1 + member)
+        agent.replay(data.part(np.isin(group, half))[:5], max(BETWEEN, choice.updates), BATCH)
+        members.append([(np.asarray(W), np.asarray(b)) for W, b in agent.network.layers(agent.w)[:-1]])
+    return Layers(centre, scale, members), choice
