@@ -1,4 +1,6 @@
-"""Attacks on `AutoLearner`, and streams that change: `python -m trials.learner_attacks`.
+"""Attacks on AutoLearner, and streams that change.
+
+    python -m trials.learner_attacks
 
 Fixed before it was run. Attacks, 10 tasks of 20,000 steps each and 5 runs: one feature; rewards with t-noise of 1.5
 degrees of freedom; weights that start ten times as far off on the other side; ratios of 50; A nearly singular; a Boyan
@@ -19,8 +21,9 @@ from gradient_dd.experiments.learner import cases
 from gradient_dd.experiments.learner.rivals import Road
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.tasks import Task, boyan_chain, from_tables, random_mdp
+from tools.programs import parser_of
 
-FIRST, TASKS, RUNS, STEPS = 48_000_000, 10, 5, 20_000
+FIRST, TASKS, RUNS, STEPS = 50_000_000, 10, 5, 20_000
 
 
 class Attack(NamedTuple):
@@ -120,8 +123,9 @@ def told(values: Array) -> dict[str, Any]:
     )
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Run everything and print it."""
+    parser_of(__doc__).parse_args(words)
     for name, attack in ATTACKS.items():
         print(name, json.dumps(told(np.array(list(ends(attack))))), flush=True)
     for kind in ("rewards", "target"):

@@ -1,4 +1,6 @@
-"""Rules that set their own step sizes, with their authors' defaults, for the trial of `AutoLearner`.
+"""Rules that set their own step sizes, with their defaults, beside AutoLearner on one task.
+
+    python -m trials.untuned_rivals
 
     Adam      TD's update as the gradient, step size 0.001                 Kingma & Ba (2015)
     Autostep  a step size for each feature, μ = 0.01, τ = 10⁴              Mahmood et al. (2012)
@@ -10,8 +12,10 @@ All follow TD's ρ δ x. Autostep and TIDBD begin at 0.1 over the mean of ‖x�
 import numba
 import numpy as np
 
-from gradient_dd.experiments.learner.rivals import Road
+from gradient_dd.experiments.learner.cases import aimed_at_the_fixed_point, ring
+from gradient_dd.experiments.learner.rivals import Road, auto_run
 from gradient_dd.experiments.learner.trial import AVERAGED
+from tools.programs import parser_of
 
 RULES = ("Adam", "Autostep", "TIDBD")
 ADAM_STEP, FIRST, SECOND, META, TAU = 0.001, 0.9, 0.999, 0.01, 1e4
@@ -56,3 +60,14 @@ def areas(road: Road) -> dict[str, float]:
             errors.append(road.errors(np.column_stack([w, mean])))
         found[name], found[name + AVERAGED] = (float(one) for one in np.mean(errors, axis=0))
     return found
+
+
+def main(words: list[str] | None = None) -> None:
+    """Print the mean errors on one ring; `trials.learner_trial` has them on all tasks."""
+    parser_of(__doc__).parse_args(words)
+    road = Road(aimed_at_the_fixed_point(ring(1)), 20_000, 0)
+    print(areas(road) | {"AutoLearner": auto_run(road, None).area})
+
+
+if __name__ == "__main__":
+    main()

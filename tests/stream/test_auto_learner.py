@@ -67,7 +67,7 @@ def textbook(task, data, alpha=None):
             doubt, first = S[0, 0] / t, N[0, 0] - held_out.NOISE / t * S[0, 0]
             bursts = (np.arange(RUNGS) != best) & (recent > held_out.BURST * recent[0])
             recent[:] = 0.0
-            for k in 1 + np.flatnonzero(bursts[1:] | (worth > held_out.WORSE * worth[best])[1:]):
+            for k in 1 + np.flatnonzero(bursts[1:] | (N.diagonal() > held_out.WORSE * N[best, best])[1:]):
                 w[k], a[k], G[k] = w[best], a[best], G[best]
                 eta[k] = eta[best] if min(k, best) >= FIRST_GTD2 else 0.0
                 for square in (N, S):
@@ -76,6 +76,7 @@ def textbook(task, data, alpha=None):
                 penalty[k] *= 2
             c = np.eye(RUNGS)[best]
             if N[best, best] > 0:
+                N += held_out.NOISE / t * np.diag(S.diagonal())
                 ridge = held_out.RIDGE * N.diagonal() * penalty
                 ridge[0] = 0.0
                 c = np.linalg.solve(N + np.diag(ridge), np.ones(RUNGS))

@@ -31,7 +31,7 @@ MULTIPLES = np.array([0.0, 2.0, 0.6, 0.2, 0.04, 3.0, 0.6, 0.12])
 STILL, FIRST_GTD2, RUNGS = 0, 5, len(MULTIPLES)
 UNIT = 0.3  # of step sizes, over the mean of max(1, ρ) ‖x‖², where no alpha is given
 ZETA = 0.25  # ratio of the two step sizes of GTD2, which stands a larger step than TD and then wants a slow η
-NOISE = 4.0  # over t: weight of the noise of G
+NOISE = 4.0  # over t: weight of the noise of G, twice on the diagonal where shares are found
 CHANCE = 16.0 / 7.0  # over t: the variance of a mean with weights s³ of independent numbers of variance 1
 RIDGE = 0.1  # share of the diagonal of N that is added to it, but for the rung that stands still
 WORSE = 16.0  # a rung whose N_kk is so many times the best one's starts again from the best
@@ -220,13 +220,15 @@ def read(state, form):
             best, least = k, penalties[k] * form[k, k]
     for k in range(STILL + 1, RUNGS):
         bursts = recent[k] > BURST * recent[STILL]
-        if k != best and (bursts or not penalties[k] * form[k, k] <= WORSE * least):
+        if k != best and (bursts or not form[k, k] <= WORSE * form[best, best]):
             restart(state, k, best)
             own = form[best, best]
             for m in range(RUNGS):
                 form[k, m] = form[m, k] = form[best, m]
             form[k, k] = own
     recent[:] = 0.0
+    for k in range(RUNGS):
+        form[k, k] += NOISE * noise[k, k] / total / age
     share_out(form, penalties, best, shares)
     hold = 1.0 if not CHANCE * doubt < first else CHANCE * doubt / first
     error = 0.0
