@@ -76,7 +76,7 @@ def textbook(task, data, alpha=None):
                 penalty[k] *= 2
             c = np.eye(RUNGS)[best]
             if N[best, best] > 0:
-                N += held_out.NOISE / t * np.diag(S.diagonal())
+                N[1:, 1:] += held_out.NOISE / t * np.diag(S.diagonal()[1:])
                 ridge = held_out.RIDGE * N.diagonal() * penalty
                 ridge[0] = 0.0
                 c = np.linalg.solve(N + np.diag(ridge), np.ones(RUNGS))

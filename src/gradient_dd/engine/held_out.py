@@ -31,7 +31,7 @@ MULTIPLES = np.array([0.0, 2.0, 0.6, 0.2, 0.04, 3.0, 0.6, 0.12])
 STILL, FIRST_GTD2, RUNGS = 0, 5, len(MULTIPLES)
 UNIT = 0.3  # of step sizes, over the mean of max(1, ρ) ‖x‖², where no alpha is given
 ZETA = 0.25  # ratio of the two step sizes of GTD2, which stands a larger step than TD and then wants a slow η
-NOISE = 4.0  # over t: weight of the noise of G, twice on the diagonal where shares are found
+NOISE = 4.0  # over t: weight of the noise of G, twice on the diagonal of a rung that moves
 CHANCE = 16.0 / 7.0  # over t: the variance of a mean with weights s³ of independent numbers of variance 1
 RIDGE = 0.1  # share of the diagonal of N that is added to it, but for the rung that stands still
 WORSE = 16.0  # a rung whose N_kk is so many times the best one's starts again from the best
@@ -156,9 +156,11 @@ def step(state, alpha, row, next_row, reward, discount, rho, here, there):
         return np.inf
     delta = 0.0
     for k in range(RUNGS):
-        if not (abs(there[k]) <= FAR and abs(here[k]) <= FAR):
+        second = ETA + max(0, k - FIRST_GTD2)
+        if not (abs(there[k]) <= FAR and abs(here[k]) <= FAR and (k < FIRST_GTD2 or abs(here[second]) <= FAR)):
             restart(state, k, STILL)
             there[k], here[k] = there[STILL], here[STILL]
+            here[second] = 0.0 if k >= FIRST_GTD2 else here[second]
         delta += shares[k] * here[k]
         recent[k] += (rho * there[k]) * (rho * there[k])
     indices, values, begin, end = row
@@ -227,7 +229,7 @@ def read(state, form):
                 form[k, m] = form[m, k] = form[best, m]
             form[k, k] = own
     recent[:] = 0.0
-    for k in range(RUNGS):
+    for k in range(STILL + 1, RUNGS):
         form[k, k] += NOISE * noise[k, k] / total / age
     share_out(form, penalties, best, shares)
     hold = 1.0 if not CHANCE * doubt < first else CHANCE * doubt / first
