@@ -141,6 +141,16 @@ def test_action_values_give_values():
         asked.q([2.0], 7)
 
 
+def test_a_learner_finds_the_action_values_too():
+    """TDRC on features of states and actions, without a ratio, comes near the exact solution of the sample."""
+    exact = gdd.evaluate_log(LOG, target=to_the_right(0.7), **OPTIONS)
+    learnt = gdd.evaluate_log(LOG, target=to_the_right(0.7), learner="tdrc", **OPTIONS)
+    assert learnt.chosen.startswith("tdrc(")
+    assert learnt.start_value == pytest.approx(exact.start_value, abs=0.02)
+    assert learnt.q([2.0], 1) == pytest.approx(exact.q([2.0], 1), abs=0.03)
+    assert learnt.checks == ()
+
+
 @pytest.mark.parametrize(
     ("targets", "sentence"),
     [

@@ -20,8 +20,9 @@ from gradient_dd.evaluation.portfolio import NOT_ASKED, TdStability
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.row_findings import RowEvidence
 from gradient_dd.evaluation.row_signs import row_signs
+from gradient_dd.evaluation.stream import PIECE, Evaluator
 from gradient_dd.evaluation.support import reachable_values, support_of
-from gradient_dd.evaluation.transitions import Transitions, distinct, rows_of
+from gradient_dd.evaluation.transitions import StateActions, Transitions, distinct, rows_of
 from gradient_dd.studies.intervals import Bounds, Interval, student_factor
 
 POINTS = 100  # first states of episodes whose values are reported
@@ -81,6 +82,39 @@ def evaluate_actions(
         verdict=verdict,
     )
     return evaluation, read
+
+
+def evaluate_by_learner(
+    log: Any, target: Any, options: Mapping[str, Any], **reading: Any
+) -> tuple[Evaluation, ActionLog]:
+    """Return the action values of a target policy as a learner finds them, and the log that was read for it.
+
+    The features are those of states and actions, so that no ratio enters. `options` are those of `Evaluator`.
+    """
+    read = ActionLog(log, {TARGET: target}, **reading)
+    policy = read.policies[TARGET]
+    features = PolicyFeatures(read.mapping, policy, read.rows.seen.shape[1])
+    evaluator = Evaluator(features.n_features, features=features, **options)
+    passes = options.get("passes") or 1
+    for turn in range(passes):
+        if turn and evaluator.portfolio is None:
+            break
+        for begin in range(0, len(read.rows), PIECE):
+            batch = state_actions(read, policy, slice(begin, begin + PIECE))
+            if turn:
+                evaluator.learn_again(batch, begin == 0)
+            else:
+                evaluator.observe(batch)
+    return evaluator.result(), read
+
+
+def state_actions(read: ActionLog, policy: TargetPolicy, chosen: slice) -> StateActions:
+    """Return some rows of a log with features of states and actions."""
+    rows = read.rows.part(chosen)
+    choices, taken = policy.choices(rows), read.actions.features(rows.action)
+    pairs = ((taken, rows.x), (choices.there, rows.x_next), (choices.here, rows.x))
+    x, x_next, first = (product_rows(u, one, read.p) for u, one in pairs)
+    return StateActions(x, x_next, rows.reward, rows.discount, rows.rho, rows.episode, rows.cut, first)
 
 
 def difference_of(found: PolicyValue, base: PolicyValue, confidence: float) -> Interval:

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from gradient_dd.errors import BadRequestError, Words, must, whole_number
-from gradient_dd.evaluation.action_evaluation import evaluate_actions
+from gradient_dd.evaluation.action_evaluation import evaluate_actions, evaluate_by_learner
 from gradient_dd.evaluation.action_log import TooWideError
 from gradient_dd.evaluation.findings import findings_of, verdict_of
 from gradient_dd.evaluation.log_findings import LogFacts
@@ -86,16 +86,17 @@ def evaluate_log(
         return evaluate_questions(log, questions, **options, **parameters)
     started = perf_counter()
     by_network = isinstance(features, str) and features == "network"
-    if (
-        target is not None
-        and learner == "auto"
-        and not by_network
-        and takes_actions(log, target, columns, skip_bad_rows)
-    ):
-        given = {"discount": discount, "features": features, "columns": columns, "skip_bad_rows": skip_bad_rows}
-        given |= {"confidence": confidence, "seed": seed, "on_columns": on_columns, "on_progress": on_progress}
+    by_ratios = by_network or learner == "lstd"
+    if target is not None and not by_ratios and takes_actions(log, target, columns, skip_bad_rows):
+        reading = {"discount": discount, "features": features, "columns": columns, "skip_bad_rows": skip_bad_rows}
+        reading |= {"on_columns": on_columns, "on_progress": on_progress}
+        given: dict[str, Any] = {"confidence": confidence, "seed": seed}
         with suppress(TooWideError):  # with so many features the learners of linear time take the ratios
-            found, read = evaluate_actions(log, target, **given)
+            if learner == "auto":
+                found, read = evaluate_actions(log, target, **reading, **given)
+            else:
+                given |= {"learner": learner, "passes": passes, "order": order, **parameters}
+                found, read = evaluate_by_learner(log, target, given, **reading)
             return with_log(found, read.reader, columns, read.stated, asked_for(at, read.reader), started)
     turns = 1 if passes is None else whole_number("'passes'", passes, at_most=PASSES_THAT_END)
     reader = LogReader(log, columns, discount, target, skip_bad_rows)

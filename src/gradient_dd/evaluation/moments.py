@@ -16,7 +16,7 @@ from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.episodes import GROUPS
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.stream.features import Rows
-from gradient_dd.stream.least_squares import SparseRows, moment_sums, root_of_inverse, solution
+from gradient_dd.stream.least_squares import SparseRows, moment_sums, root_of_inverse, solution, times
 from gradient_dd.tasks.exact import Moments
 
 MOST_FEATURES = 200  # of a matrix A
@@ -83,7 +83,7 @@ class GroupSums:
             self.ratio_z[g] += here.T @ (rho - 1.0)
             first = part[begins[rows]]
             self.starts[g] += len(first)
-            self._add_starts(batch.x, first, g if self.grouped else 0)
+            self._add_starts(batch.starts, first, g if self.grouped else 0)
 
     def _add_starts(self, x: Rows, first: Integers, g: int) -> None:
         if x.indices is None:
@@ -133,8 +133,8 @@ class GroupSums:
 
 def sparse_rows(batch: Transitions, group: Integers, p: int) -> SparseRows:
     """Return a batch as sparse rows of p features, from which LSTD is solved; `group` (n,) are their groups."""
-    x, x_next = (sparse_matrix(rows, p) for rows in (batch.x, batch.x_next))
-    return SparseRows(x, sparse.diags_array(batch.discount) @ x_next, batch.reward, batch.rho, group)
+    x, x_next = (rows.values if rows.indices is None else sparse_matrix(rows, p) for rows in (batch.x, batch.x_next))
+    return SparseRows(x, times(batch.discount, x_next), batch.reward, batch.rho, group)
 
 
 def sparse_matrix(rows: Rows, p: int) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import Words, must, number, one_of, whole_number
 from gradient_dd.evaluation.answer_findings import Answer
-from gradient_dd.evaluation.choice import Candidate, Solver, candidates_of, spread_of
+from gradient_dd.evaluation.choice import Candidate, Solver, Spread, candidates_of, spread_of
 from gradient_dd.evaluation.data_findings import Data
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.episodes import Blocks, EpisodeSample
@@ -22,11 +22,11 @@ from gradient_dd.evaluation.moments import MOST_GROUPED, GroupSums, sparse_rows
 from gradient_dd.evaluation.network_map import with_members
 from gradient_dd.evaluation.portfolio import MANY_FEATURES, Portfolio, settings_to_try
 from gradient_dd.evaluation.result import Evaluation
-from gradient_dd.evaluation.returns import overruled, return_checks, value_losses
+from gradient_dd.evaluation.returns import ReturnCheck, overruled, return_checks, value_losses
 from gradient_dd.evaluation.row_findings import RowEvidence
 from gradient_dd.evaluation.row_signs import influences, row_signs
 from gradient_dd.evaluation.support import reachable_values, support_of
-from gradient_dd.evaluation.transitions import Transitions, check_width, distinct, joined, rows_of
+from gradient_dd.evaluation.transitions import StateActions, Transitions, check_width, distinct, joined, rows_of
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.features import Features, Layers, Rows
 from gradient_dd.stream.transitions import start_weights
@@ -34,6 +34,7 @@ from gradient_dd.studies.intervals import Bounds
 
 KEPT = 20_000  # first rows that are kept
 UPDATES = 200_000  # of a short stream, by replaying it
+NARROW = 64  # numbers of a feature row; wider rows are replayed less often, for LSTD serves them
 MOST_PASSES = 50  # unless the user asks for more
 PASSES_THAT_END = 10_000  # that a user may ask for
 PIECE = 4096  # rows learnt at a time
@@ -113,7 +114,7 @@ class Evaluator:
             self.diagnosis.add(part, begins)
             self.sample.add(part, group)
             if missing := POINTS - sum(len(rows.values) for rows in self._points):
-                self._points.append(rows_of(part.x, np.flatnonzero(begins)[:missing]))
+                self._points.append(rows_of(part.starts, np.flatnonzero(begins)[:missing]))
             self.rows += len(part)
             self._learn(part, group)
             if self.rows >= self._next_look:
@@ -171,7 +172,9 @@ class Evaluator:
     def _replayed(self) -> tuple[Portfolio, int]:
         """Return what has learnt from a stream that was kept whole, and how often it was replayed."""
         portfolio = self._portfolio(self._unit())
-        passes = self.passes or int(np.clip(-(-UPDATES // self.rows), 1, MOST_PASSES))
+        width = self.kept[0][0].x.values.shape[1]
+        updates = UPDATES * NARROW // max(NARROW, width)
+        passes = self.passes or int(np.clip(-(-updates // self.rows), 1, MOST_PASSES))
         pieces = self._pieces()
         for turn in range(passes):
             for piece in pieces:
@@ -229,13 +232,17 @@ class Evaluator:
             passes=passes,
             features=self.features,
             switches=tuple(self.ahead),
-            checks=return_checks(sample, group, np.asarray(chosen.w, float), spread),
+            checks=self._checks(sample, group, np.asarray(chosen.w, float), spread),
         )
         signs = row_signs(sample, None if lstd is None else self._influence(sample, lstd.w))
         found_in_rows = findings_of("rows", RowEvidence(signs, evaluation.scale))
         found_in_data = findings_of("data", Data(self.diagnosis, self.sums, stability, chosen.name))
         found_in_answer = findings_of("answer", Answer(evaluation, chosen, lstd, moved, by_returns))
         return replace(evaluation, verdict=verdict_of(found_in_data + found_in_rows + found_in_answer))
+
+    def _checks(self, sample: Transitions, group: Integers, w: Array, spread: Spread) -> tuple[ReturnCheck, ...]:
+        """Return the returns beside the values; those of the behaviour say nothing of action values."""
+        return () if isinstance(sample, StateActions) else return_checks(sample, group, w, spread)
 
     def _influence(self, batch: Transitions, w: Array) -> Array | None:
         """Return how much each row pulls the value, times the rows, (n,); None where A is not summed."""
@@ -270,6 +277,8 @@ class Evaluator:
             td_diverges = portfolio.shadows.verdict().verdict == "unstable"
             allowed = [one for one in found if not (td_diverges and one.name == "td")]
         best = min(allowed, key=lambda one: one.error)
+        if isinstance(self.first[0], StateActions):  # returns are those of the behaviour
+            return found, best, False
         better = overruled(allowed, best, value_losses(allowed, *self.first, portfolio.weights))
         return found, better, better is not best
 

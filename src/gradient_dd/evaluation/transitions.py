@@ -42,11 +42,31 @@ class Transitions:
         """(n,) whether the episode ended here: it went no further, and was not cut."""
         return self.discount == 0
 
+    @property
+    def starts(self) -> Rows:
+        """Feature rows whose values are wanted where episodes begin."""
+        return self.x
+
     def part(self, chosen: Any) -> Self:
         """Return the transitions with these numbers, or where a mask is true."""
         columns: list[Any] = [getattr(self, one.name) for one in fields(self)]
         chosen_rows: list[Any] = [rows_of(one, chosen) if isinstance(one, Rows) else one[chosen] for one in columns]
         return type(self)(*chosen_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class StateActions(Transitions):
+    """Transitions with features of states and actions: x of the action taken, x_next the mean over a policy's actions.
+
+    first  feature rows of the state and the policy's mean action: values are wanted for them
+    """
+
+    first: Rows
+
+    @property
+    def starts(self) -> Rows:
+        """Feature rows whose values are wanted where episodes begin."""
+        return self.first
 
 
 Batch = TypeVar("Batch", bound=Transitions)

@@ -69,19 +69,20 @@ def scaled_solution(A: Array, b: Array, scale: Array, ridge: float) -> Array:
 
 
 class SparseRows:
-    """Rows that are kept sparse, for LSTD with more features than sums for each group have room for.
+    """Rows that are kept, sparse or dense, for LSTD with more features than sums for each group have room for.
 
-    x, ahead     sparse (n, p): the features, and those of the next state times the discount
+    x, ahead     (n, p), both sparse or both dense: the features, and those of the next state times the discount
     reward, rho  (n,)
     group        (n,) the group that each row belongs to
     """
 
-    ridges = (0.0, 1e-2)
+    ridges = (0.0, 1e-3, 1e-2)
 
     def __init__(self, x: Any, ahead: Any, reward: Array, rho: Array, group: Integers) -> None:
         self.x, self.group = x, group
-        self.weighted, self.paid = sparse.diags_array(rho) @ (x - ahead), rho * reward
-        seen = np.asarray(x.multiply(x).sum(axis=0)).ravel() / x.shape[0]
+        self.weighted, self.paid = times(rho, x - ahead), rho * reward
+        squares = x.multiply(x) if sparse.issparse(x) else x**2
+        seen = np.asarray(squares.sum(axis=0)).ravel() / x.shape[0]
         self.scale = np.where(seen > 0, seen, 1.0)
 
     def solutions(self, weights: Array, ridge: float, initial: Array) -> Array:
@@ -92,10 +93,16 @@ class SparseRows:
     def _solution(self, each: Array, ridge: float, initial: Array) -> Array:
         """Return the solution in which row i counts each[i] times; A is dense while it is solved."""
         rows = max(1e-300, float(each.sum()))
-        left = sparse.diags_array(each) @ self.x
-        A = np.asarray((left.T @ self.weighted).todense()) / rows
+        left = times(each, self.x)
+        product = left.T @ self.weighted
+        A = np.asarray(product.todense() if sparse.issparse(product) else product) / rows
         b = left.T @ self.paid / rows
         return np.asarray(initial + scaled_solution(A, (b - A @ initial)[:, None], self.scale, ridge)[:, 0])
+
+
+def times(each: Array, rows: Any) -> Any:
+    """Return rows (n, p), sparse or dense, each times its number (n,)."""
+    return sparse.diags_array(each) @ rows if sparse.issparse(rows) else each[:, None] * rows
 
 
 class TraceOfData:
