@@ -1,7 +1,8 @@
 """Nexting: what will every sensor of a body read, over four time scales? All answers are learnt while it moves.
 
-A half cheetah runs with a gait that noise disturbs. Its sensors and its own commands are tile-coded, each alone and
-each with the next one. The answers are predictions of discounted sums of what each sensor reads next.
+A half cheetah runs with a gait that gets strong and weak in turn, and that noise disturbs. Its sensors and its own
+commands are tile-coded, each alone and each with the next one. The answers are predictions of discounted sums of what
+each sensor reads next.
 
 python examples/nexting.py            needs: pip install "gymnasium[mujoco]"
 """
@@ -21,6 +22,7 @@ TIME_SCALES = {1: 0.0, 5: 0.8, 20: 0.95, 80: 0.9875}  # steps that a return look
 AHEAD = 800  # steps after which what is left of a return does not count
 LAM, STEP = 0.9, 0.1
 COMMANDS = 6
+SETTLING, LAP = 1_000, 300  # steps until the body has found its posture; steps in which its gait gets strong and weak
 
 
 def body():
@@ -40,12 +42,13 @@ def move(env, steps, seed=0):
     observation, _ = env.reset(seed=seed)
     phase = np.array([0.0, 1.2, 2.4, 3.1, 4.3, 5.5])
     noise, readings = np.zeros(COMMANDS), []
-    for t in range(steps):
+    for t in range(SETTLING + steps):
         noise = 0.9 * noise + 0.1 * rng.normal(size=COMMANDS)
-        command = np.clip(0.7 * np.sin(0.25 * t + phase) + noise, -1, 1)
+        strength = 0.5 + 0.3 * np.sin(2 * np.pi * t / LAP)
+        command = np.clip(strength * np.sin(0.25 * t + phase) + noise, -1, 1)
         readings.append(np.concatenate([observation, command]))
         observation, *_ = env.step(command)
-    return np.array(readings)
+    return np.array(readings[SETTLING:])
 
 
 def tile_coders(readings):
@@ -111,6 +114,11 @@ def main(steps=STEPS, window=WINDOW, page=None):
             explained = 1 - ((truth[last] - predicted[last]) ** 2).mean(axis=0) / truth[last].var(axis=0)
             shares[begin + 100] = float((explained > 0.5).mean())
             print(f"step {begin + 100:7,}: {shares[begin + 100]:5.0%} of the questions explain more than half")
+    by_scale = (explained > 0.5).reshape(len(TIME_SCALES), -1).mean(axis=1)
+    print(
+        "by time scale:",
+        ", ".join(f"{scale} steps {one:.0%}" for scale, one in zip(TIME_SCALES, by_scale, strict=True)),
+    )
     if page is not None:
         page.write_text(report(horde, asked, explained, truth, predicted, shares), encoding="utf-8")
         print(f"{page}: predicted and realised returns of the best, the median and the worst question")

@@ -16,7 +16,7 @@ QUALITY = (  # numbers of each lane
     *("ahead", "return", "value", "length", "wait"),  # of the return that is followed
     *("count", "error", "mean", "variance", "blame_weight"),
 )
-MEASURED_EVERY = 32  # steps after which δz goes into the projected error, which then costs little
+MEASURED_EVERY = 64  # steps after which δz goes into the projected error, which then costs little
 LEFT = 0.01  # of the weight of a return: with less ahead it is taken as whole
 FEWEST = 16  # lanes of a run, on average, for which sharing a trace pays; a cache line has as many in single precision
 

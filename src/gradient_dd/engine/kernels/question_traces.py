@@ -87,17 +87,21 @@ def make_trace_passes(shared: bool) -> Any:
     def move_along(memory, part, values, listed, count, begin, by, scratch):
         """Move a part of every lane along its trace, by as much as `by` (slots,) says."""
         use_widest_vectors()
+        flat, parts, slots = memory.reshape(memory.size), np.uintp(memory.shape[1]), np.uintp(memory.shape[2])
         for j in range(count):
             i = np.uintp(listed[j])
-            row, z = memory[i, part], values[i]
+            first = (i * parts + np.uintp(part)) * slots
             if shared:
-                for run in range(begin.size - 1):
-                    if z[run] != 0.0:
-                        scratch[0] = z[run]  # in the precision of the memory
-                        add(row[begin[run] : begin[run + 1]], by[begin[run] : begin[run + 1]], scratch[0])
+                for run in range(np.uintp(begin.size - 1)):
+                    if values[i, run] != 0.0:
+                        scratch[0] = values[i, run]  # in the precision of the memory
+                        value = scratch[0]
+                        for lane in range(np.uintp(begin[run]), np.uintp(begin[run + np.uintp(1)])):
+                            flat[first + lane] += by[lane] * value
             else:
-                for lane in range(by.size):
-                    row[lane] += by[lane] * z[lane]
+                z = values[i]
+                for lane in range(np.uintp(by.size)):
+                    flat[first + lane] += by[lane] * z[lane]
 
     return sum_along, move_along
 
