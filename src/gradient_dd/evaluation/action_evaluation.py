@@ -1,6 +1,7 @@
 """The evaluation of one target policy on a log with actions: LSTD-Q and the doubly robust estimate, with a verdict."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from gradient_dd.evaluation.action_log import ActionLog
 from gradient_dd.evaluation.action_rows import ActionRows, PolicyFeatures, TargetPolicy, product_rows
 from gradient_dd.evaluation.choice import Spread
 from gradient_dd.evaluation.data_findings import Data
-from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.findings import Finding, findings_of, verdict_of
 from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.policy_findings import PolicyEvidence
@@ -169,10 +169,9 @@ def findings_on_data(read: ActionLog, ratios: Array | None) -> list[Finding]:
     rho = np.ones(len(rows)) if ratios is None else ratios
     batch = Transitions(rows.x, rows.x_next, rows.reward, rows.discount, rho, rows.episode, rows.cut)
     begins = np.diff(rows.episode, prepend=rows.episode[:1] - 1) != 0
-    sums, diagnosis = GroupSums(read.p), Diagnosis(read.p)
+    sums, diagnosis = GroupSums(read.p), copy(read.examined)
     sums.add(batch, read.group, begins)
     diagnosis.add(batch, begins)
-    diagnosis.examine(batch)
     data = Data(diagnosis, sums, TdStability(NOT_ASKED, 0.0, 0.0), "lstd")
     return [one for one in findings_of("data", data) if ratios is not None or one.about != "ratios"]
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gradient_dd.errors import BadRequestError, Words, must
 from gradient_dd.evaluation.action_rows import ActionRows, TargetPolicy
+from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.episodes import Blocks, EpisodeSample
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.columns import missing
@@ -118,10 +120,12 @@ class ActionLog:
         assert isinstance(rows, ActionRows)
         self.rows, self.whole = rows, sample.whole
 
-    @property
-    def propensities(self) -> bool:
-        """Whether the log has the probabilities of the actions taken."""
-        return self.reader.columns.behaviour_probability is not None
+    @cached_property
+    def examined(self) -> Diagnosis:
+        """What can be seen in the rows themselves, whatever the policy; nothing is counted yet."""
+        found = Diagnosis(self.p)
+        found.examine(self.rows)
+        return found
 
     @property
     def p(self) -> int:

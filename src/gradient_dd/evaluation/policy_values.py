@@ -51,7 +51,7 @@ class PolicyValue(NamedTuple):
     rows           effective rows, (Σρ)² / Σρ²;  nan without ratios
     w              (q,) the weights;  copies  (k, q) those of the samples, and starts (k, q) the mean first features;
                    both are empty where the estimate is linearised
-    start          (q,) the mean first features
+    start          (q,) the mean first features;  dual  (q,) solves Aᵀ u = start, A being a mean over rows
     """
 
     name: str
@@ -66,6 +66,7 @@ class PolicyValue(NamedTuple):
     copies: Array
     start: Array
     starts: Array
+    dual: Array
 
 
 class Valuer:
@@ -137,7 +138,13 @@ class Valuer:
             refollowed = follow(self.rows, ratios, self.group, len(self.weights))
             robust = np.append(robust, robust_values(sums, refollowed, self.weights[:, [k]], signal))
         found = self._estimate(by_values[0], by_values[1:]), self._estimate(robust[0], robust[1:])
-        return as_value(name, found, followed, effective, (w[0], w[1:], starts[0], starts[1:]))
+        dual = scaled_solution(sums.A.sum(axis=0).T / len(self.rows), starts[0][:, None], *self._ridge)[:, 0]
+        return as_value(name, found, followed, effective, (w[0], w[1:], starts[0], starts[1:], dual))
+
+    @property
+    def _ridge(self) -> tuple[Array, float]:
+        """The units of the features, and the ridge."""
+        return self.sums.scale, TINY_RIDGE * self.sums.q
 
     def _linearised(
         self, name: str, sums: PolicySums, followed: Followed, effective: float, again: list[Array], signal: int
@@ -151,8 +158,7 @@ class Valuer:
         part = followed.row
         ahead = (sums.choices.there[part] * (share * rows.discount[part])[:, None]).T @ log.dense(rows.x_next, part)
         slope = start + ahead.ravel() - ((log.taken[part] * share[:, None]).T @ log.dense(rows.x, part)).ravel()
-        A = sums.A.sum(axis=0).T / n
-        z = scaled_solution(A, np.column_stack([start, slope]), log.scale, TINY_RIDGE * log.q)
+        z = scaled_solution(sums.A.sum(axis=0).T / n, np.column_stack([start, slope]), *self._ridge)
         along = np.einsum("nu,nuk->nk", log.taken, action_values(log, z, slice(None), rows.x)) * errors[:, None] / n
         first = np.flatnonzero(log.begins)
         begun = np.einsum("nu,nuk->n", sums.choices.here[first], action_values(log, w[:, None], first, rows.x))
@@ -169,7 +175,7 @@ class Valuer:
             copies[1][k] += robust_values(sums, followed_by(refollowed, log), one, signal)[0] - robust
         found = self._estimate(value, copies[0]), self._estimate(robust, copies[1])
         none = np.empty((0, log.q))
-        return as_value(name, found, followed, effective, (w, none, start, none))
+        return as_value(name, found, followed, effective, (w, none, start, none, z[:, 0]))
 
     def _estimate(self, value: float, copies: Array) -> Estimate:
         """Return a value with the interval that its copies give."""
@@ -183,11 +189,8 @@ class Valuer:
 
     def influences(self, policy: TargetPolicy, found: PolicyValue, signal: int = 0) -> Array:
         """Return how much each row pulls the value of a policy, times the rows, (n,)."""
-        choices = policy.choices(self.rows)
-        sums, log = self.sums.of_policy(choices), self.sums
-        A = sums.A.sum(axis=0).T / len(self.rows)
-        z = scaled_solution(A, found.start[:, None], log.scale, TINY_RIDGE * log.q)
-        along = np.einsum("nu,nuk->n", log.taken, action_values(log, z, slice(None), self.rows.x))
+        choices, log = policy.choices(self.rows), self.sums
+        along = np.einsum("nu,nuk->n", log.taken, action_values(log, found.dual[:, None], slice(None), self.rows.x))
         pulls = along * td_errors(log, choices, found.w[:, None], slice(None), signal)[:, 0]
         first = np.flatnonzero(log.begins)
         begun = np.einsum("nu,nuk->n", choices.here[first], action_values(log, found.w[:, None], first, self.rows.x))
@@ -207,7 +210,7 @@ def as_value(
     found: tuple[Estimate, Estimate],
     followed: Followed,
     effective: float,
-    weights: tuple[Array, Array, Array, Array],
+    weights: tuple[Array, Array, Array, Array, Array],
 ) -> PolicyValue:
     """Return what a policy is worth: the number of LSTD-Q, and the union of both intervals."""
     low, high = min(one.low for one in found), max(one.high for one in found)
