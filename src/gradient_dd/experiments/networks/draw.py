@@ -49,10 +49,9 @@ def draw_prediction(cells: dict[tuple[str, str, str], dict[str, Any]], folder: P
                     for offset, period in enumerate(PERIODS):
                         pair = errors(cell, dd_name(base, period)), errors(cell, base)
                         draw_ratio(axes, pair, place + 0.25 * (offset - 1), COLOURS[period])
-                axes.set(xscale="log", xlim=(LOW, HIGH), title=problem if row == 0 else "")
-                labels = [f"{sampling}, {SHORT[optimiser]}" for sampling, optimiser in WAYS]
+                axes.set(xscale="log", xlim=(LOW, HIGH), title=f"{base}: {problem}")
+                labels = [f"{sampling}\n{SHORT[optimiser]}" for sampling, optimiser in WAYS]
                 axes.set_yticks(range(len(WAYS)), labels if column == 0 else [""] * len(WAYS), fontsize=6)
-                axes.set_ylabel(f"{base} with DD" if column == 0 else "")
                 axes.invert_yaxis()
                 plain_numbers(axes.xaxis)
 
@@ -68,6 +67,7 @@ def draw_control(cells: dict[str, dict[str, Any]], folder: Path) -> None:
             for place, label in enumerate(labels):
                 draw_ratio(axes, (errors(cell, label), errors(cell, "Q")), place, BLACK)
             axes.set(xscale="log", xlim=(LOW, HIGH), title=world)
-            axes.set_yticks(range(len(labels)), labels if column == 0 else [""] * len(labels), fontsize=7)
+            shown = [label.replace(" with ", "\n") for label in labels] if column == 0 else [""] * len(labels)
+            axes.set_yticks(range(len(labels)), shown, fontsize=6)
             axes.invert_yaxis()
             plain_numbers(axes.xaxis)
