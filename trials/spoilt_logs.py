@@ -19,6 +19,7 @@ from trials.logs import KINDS, SETTINGS, KnownLog, Setting, by_state, drawn, pol
 from trials.worlds import TableWorld
 
 Log = dict[str, Any]
+SOME = 100  # episodes of CartPole that are spoilt, for the sake of time
 
 
 class Case(NamedTuple):
@@ -179,12 +180,28 @@ def drawn_anew(seed: int) -> Case:
     return case_of(drawn(anew_setting(), seed))
 
 
+def named_states(seed: int) -> Case:
+    """States and actions are texts."""
+    known = drawn(walk_setting(), seed)
+    log = dict(known.log)
+    for name in ("obs_0", "next_obs_0"):
+        log[name] = np.array([f"room {int(s)}" for s in log[name]])
+    log["action"] = np.array(["stay", "go"])[log["action"]]
+
+    def target(seen: Any) -> Array:
+        return known.target(np.array([[float(str(one).split()[1])] for one in np.asarray(seen)[:, 0]]))
+
+    # actions are in the order of their names: "go", "stay"
+    return case_of(known, log, target=lambda seen: target(seen)[:, ::-1], features=None)
+
+
 def known_kind(name: str) -> Kind:
     """Return a kind of trials.logs as it is."""
     return lambda seed: case_of(KINDS[name](seed))
 
 
-HEALTHY: dict[str, Kind] = {name: known_kind(name) for name in SETTINGS if name != "far target"} | {
+LEFT_OUT = ("far target", "cart pole, by the angle")  # the first is no healthy log, the second takes long
+HEALTHY: dict[str, Kind] = {name: known_kind(name) for name in SETTINGS if name not in LEFT_OUT} | {
     "the policy that made the log": on_policy,
     "marked truncations": marked_truncations,
     "marked truncations, no next observations": truncations_without_next,
@@ -193,6 +210,7 @@ HEALTHY: dict[str, Kind] = {name: known_kind(name) for name in SETTINGS if name 
     "only the goal pays": sparse_goal,
     "a behaviour that changes, propensities known": changing_behaviour,
     "states drawn anew in every step": drawn_anew,
+    "states and actions with names": named_states,
 }
 
 
@@ -347,12 +365,14 @@ def shuffled(seed: int) -> Case:
 def shuffled_with_next(seed: int) -> Case:
     """The rows were shuffled; next observations are there, but episodes begin anywhere."""
     known, log, rng = of_kind("cart pole", seed)
+    log = rows_of(log, log["episode"] < SOME)
     return case_of(known, rows_of(without(log, "episode"), rng.permutation(len(log["reward"]))))
 
 
 def every_tenth_missing(seed: int) -> Case:
     """Every tenth row is missing, and there are no next observations."""
     known, log, _ = of_kind("cart pole", seed)
+    log = rows_of(log, log["episode"] < SOME)
     return case_of(known, rows_of(without(log, "next_"), np.arange(len(log["reward"])) % 10 != 7))
 
 
@@ -379,6 +399,7 @@ def early_rewards(seed: int) -> Case:
 def part_of_the_state(seed: int) -> Case:
     """Of CartPole's state the position alone is read."""
     known, log, _ = of_kind("cart pole", seed)
+    log = rows_of(log, log["episode"] < SOME)
     target, seen = known.target, np.column_stack([log[f"obs_{i}"] for i in range(4)])
     chances = target(seen)
     log = without(log, "obs_", "next_obs_") | {"obs_0": log["obs_0"], "next_obs_0": log["next_obs_0"]}

@@ -66,6 +66,11 @@ def odd_behaviour(seed: int) -> Log:
     return made
 
 
+def narrow_behaviour(seed: int) -> Log:
+    """Where the mood is good, one action alone is taken."""
+    return log_of(seed, lambda time, mood: np.where(mood > 0, 0.0, 0.5), lambda time, mood, action, rng: action * 1.0)
+
+
 AUTO: dict[str, Any] = {
     "learner": "auto",
     "passes": None,
@@ -82,6 +87,11 @@ POLICIES: dict[str, tuple[Callable[[int], Log], str, dict[str, Any]]] = {
     ),
     "a policy far from the log": (same_rewards, "horizon", {**AUTO, "target": target(0.999)}),
     "values that features do not carry": (late_rewards, "logging_policy", {**MOOD, "target": target(0.5)}),
+    "visits without data": (
+        narrow_behaviour,
+        "lonely_visits",
+        {**AUTO, "target": target(0.5), "features": lambda seen: np.eye(2)[int(seen[1] > 0)]},
+    ),
     "an action that is never taken": (same_rewards, "untried_actions", {**AUTO, "target": target(0.5, 3)}),
     "a value that is impossible": (
         doubling,

@@ -42,6 +42,8 @@ def data(stability=("stable", 1.0, 0.0), chosen="lstd", sums=None, **seen):
 )
 def test_episodes(count, level, sentence):
     assert found("episodes", data(rows=12_345, episodes=count, ended=1009, cut=1)) == [(level, sentence)]
+    for rows, endless in ((2000, "fine"), (1999, "with care")):
+        assert [one for one, _ in found("episodes", data(rows=rows, episodes=1, ended=0, cut=0))] == [endless]
 
 
 def test_time_limit():
@@ -288,11 +290,13 @@ def test_still_moving(newer, interval, level, sentence):
 
 def test_far_from_lstd():
     lstd, near = candidate("lstd", w=(2.5,)), "The exact solution of the sample, LSTD, differs by +0.5"
-    beyond = [("with care", f"{near}, more than its own interval.")]
+    beyond = [("not", f"{near}, more than its own interval.")]
     assert found("far_from_lstd", answer(lstd=lstd)) == [("fine", f"{near}.")]
     for interval in (Bounds(2.0, 4.0), Bounds(1.0, 2.0)):
         assert found("far_from_lstd", answer(lstd=lstd, start_interval=interval)) == beyond
     assert found("far_from_lstd", answer(lstd=lstd, start_interval=Bounds(2.0, 2.0))) == [("fine", f"{near}.")]
+    little = answer(lstd=lstd, start_interval=Bounds(2.0, 4.0), scale=5.1)
+    assert found("far_from_lstd", little) == [("with care", f"{near}, more than its own interval.")]
     assert found("far_from_lstd", answer(chosen=lstd, lstd=lstd)) == []
     assert found("far_from_lstd", answer()) == []
 
@@ -356,6 +360,12 @@ def test_numbers_that_are_far_apart_never_agree(scale, doubt):
     said = found("returns_beside_values", answer(checks=(check(13.62 - 66.03, doubt, value=66.03),), scale=scale))
     assert ("agree" in said[0][1]) == (scale == 1000.0)  # beside values of 1,000 the two are near
     assert said[0][0] == ("fine" if scale == 1000.0 else "with care")
+
+
+@pytest.mark.parametrize(("rest", "level"), [(0.89, "fine"), (0.9, "with care")])
+def test_returns_that_are_values_themselves_check_nothing(rest, level):
+    said = found("returns_beside_values", answer(checks=(check(0.0, 0.01, rest=rest),), scale=10.0))
+    assert [one for one, _ in said] == [level]
 
 
 def test_values_of_many_sizes_are_checked_by_the_largest():

@@ -21,10 +21,11 @@ from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.row_findings import RowEvidence
 from gradient_dd.evaluation.row_signs import row_signs
 from gradient_dd.evaluation.stream import PIECE, Evaluator
-from gradient_dd.evaluation.support import reachable_values, support_of
+from gradient_dd.evaluation.support import ALONE, reachable_values, support_of
 from gradient_dd.evaluation.transitions import StateActions, Transitions, distinct, rows_of
 from gradient_dd.studies.intervals import Bounds, Interval, student_factor
 
+MOST_VISITS = 5000  # of a policy, that are looked at for data nearby
 POINTS = 100  # first states of episodes whose values are reported
 TARGET, LOGGING = "target", "the policy that made the log"
 
@@ -147,12 +148,31 @@ def findings_on(
 def findings_on_policy(
     read: ActionLog, valuer: Valuer, policy: TargetPolicy, found: PolicyValue, logging: PolicyValue, signal: int = 0
 ) -> list[Finding]:
-    """Return what both estimates of a policy say about each other."""
+    """Return what both estimates of a policy say about each other, and whether there are data where the policy goes."""
     named, scale = read.actions.named, max(abs(found.value), abs(logging.value))
-    untried = untried_share(valuer.rows, policy.choices(valuer.rows).here, named)
-    return findings_of(
-        "policy", PolicyEvidence(found, logging, valuer.behaviour, untried, scale, named, reachable_in(valuer, signal))
+    choices = policy.choices(valuer.rows)
+    evidence = PolicyEvidence(
+        found,
+        logging,
+        valuer.behaviour,
+        untried_share(valuer.rows, choices.here, named),
+        scale,
+        named,
+        reachable_in(valuer, signal),
+        lonely_share(valuer, choices.there),
+        float(np.nan_to_num(found.rows / len(valuer.rows), nan=1.0)),
     )
+    return findings_of("policy", evidence)
+
+
+def lonely_share(valuer: Valuer, choices: Array) -> float:
+    """Return the share of the steps that lead the policy to a state and an action without data nearby."""
+    rows = valuer.rows
+    open_rows = np.flatnonzero(~rows.ended)[-MOST_VISITS:]
+    if not len(open_rows):
+        return 0.0
+    visits = product_rows(choices[open_rows], rows_of(rows.x_next, open_rows), valuer.log.p)
+    return float((support_of_actions(valuer).leverage(visits) > ALONE).mean())
 
 
 def untried_share(rows: ActionRows, chances: Array, named: bool) -> float:

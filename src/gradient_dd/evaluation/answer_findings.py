@@ -11,6 +11,7 @@ from gradient_dd.evaluation.returns import ReturnCheck
 WIDE = 0.5  # half an interval, over the size of the values: beyond it the answer needs care
 FAR, FAR_OFF = 2.0, 0.1  # a gap of so many doubts, and of this share of the value, is a "not"
 NEAR = 0.25  # of the larger of two numbers: up to such a gap they agree
+MOSTLY = 0.9  # of the returns: where so much are values themselves, returns check nothing
 BLIND = 0.5  # of the size of the values: returns that would not notice such an error check nothing
 
 
@@ -82,15 +83,18 @@ def still_moving(answer: Answer) -> Found:
         yield "with care" if moves else "fine", f"The value moved by {drift:+.3g} from one half to the next."
 
 
-@finding("answer", "LSTD", "with care")
+@finding("answer", "LSTD", "not")
 def far_from_lstd(answer: Answer) -> Found:
-    """The value is outside the interval of the exact solution of the sample. Remedy: more passes, or LSTD"""
+    """The value is outside the interval of the exact solution of the sample; "not" where it is off by 10 %. Remedy:
+    more passes, or LSTD
+    """
     if answer.lstd is not None and answer.chosen.name != "lstd":
         apart = float(answer.evaluation.start @ (answer.lstd.w - answer.chosen.w))
         low, high = answer.evaluation.start_interval  # that of LSTD, made wide enough to hold the value
         beyond = high > low and answer.evaluation.start_value in (low, high)
         words = f"The exact solution of the sample, LSTD, differs by {apart:+.3g}"
-        yield ("with care", f"{words}, more than its own interval.") if beyond else ("fine", f"{words}.")
+        level = "not" if abs(apart) > FAR_OFF * max(answer.evaluation.scale, abs(apart)) else "with care"
+        yield (level, f"{words}, more than its own interval.") if beyond else ("fine", f"{words}.")
 
 
 @finding("answer", "interval", "with care")
@@ -122,7 +126,8 @@ def returns_beside_values(answer: Answer) -> Found:
             "was taken for.",
         )
         return
-    sharp = [one for one in checks if one.blind <= BLIND * max(scale, abs(one.value)) and agree(one, scale)]
+    able = [one for one in checks if one.rest < MOSTLY and agree(one, scale)]
+    sharp = [one for one in able if one.blind <= BLIND * max(scale, abs(one.value))]
     if sharp:
         yield "fine", f"{in_words(sharp[0])}; the values agree: {sharp[0].value:.4g}."
         return

@@ -12,6 +12,7 @@ from gradient_dd.evaluation.portfolio import NOT_ASKED, TdStability
 from gradient_dd.studies.intervals import error_of_groups
 
 FEW_EPISODES = 10
+LONG_STREAM = 2000  # rows without an end, of which stretches stand for episodes
 FEWEST_PAIRS = 20  # of successive rows, to tell their order
 IN_ORDER = 0.9  # share of the rows whose next state is the state of the row after
 TOO_FEW_EFFECTIVE = 10.0  # effective rows below which there is no answer
@@ -32,9 +33,12 @@ class Data(NamedTuple):
 
 @finding("data", "episodes", "with care")
 def episodes(data: Data) -> Found:
-    """How many there are, and how they end. Fewer than 10 leave the interval unsure. Remedy: more episodes"""
+    """How many there are, and how they end. Fewer than 10 leave the interval unsure, unless nothing ends and there are
+    2,000 rows. Remedy: more episodes
+    """
     seen = data.diagnosis
-    level = "fine" if seen.episodes >= FEW_EPISODES else "with care"
+    endless = seen.ended == 0 and seen.rows >= LONG_STREAM
+    level = "fine" if seen.episodes >= FEW_EPISODES or endless else "with care"
     if seen.episodes == 1:
         yield level, f"There is one episode of {seen.rows:,} transitions, so intervals rest on stretches of it."
     else:

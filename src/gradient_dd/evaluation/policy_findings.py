@@ -10,9 +10,13 @@ from gradient_dd.evaluation.policy_values import Estimate, PolicyValue
 from gradient_dd.studies.intervals import Bounds
 
 WIDE = 0.5  # half an interval, over the size of the value: beyond it the answer needs care
-FAR, FAR_OFF = 2.0, 0.1  # a gap of so many standard deviations, and of this share of the value, is a "not"
+FAR, VERY_FAR = 2.0, 3.0  # a gap of so many standard deviations needs care, or is a "not"
+FAR_OFF = 0.1  # unless it is below this share of the value
+FAR_POLICY = 0.5  # share of effective rows below which a policy is far from the one that made the log
+FEW_STEPS, MANY_STARTS = 3, 20  # that ratios allow to follow, among so many episodes
 BEYOND = 0.01  # of the largest possible value, by which an estimate may miss it
 LITTLE = 0.5  # weight of what follows the steps that ratios can check
+LONELY, TOO_LONELY = 0.01, 0.1  # shares of a policy's visits without data nearby
 UNTRIED = 0.01  # share of the target's actions that the log never takes
 BADLY = 0.1  # predicted and actual shares of actions that differ by more need care
 
@@ -26,6 +30,8 @@ class PolicyEvidence(NamedTuple):
     scale      the size of values: the larger one of the two policies
     named      whether actions have names, so that there can be ratios
     reachable  the smallest and the largest value that the rewards of the log allow
+    lonely     share of the policy's visits, states and actions, without data nearby
+    share      of the rows that the ratios of a single step leave; 1 without ratios
     """
 
     found: PolicyValue
@@ -35,6 +41,8 @@ class PolicyEvidence(NamedTuple):
     scale: float
     named: bool
     reachable: Bounds
+    lonely: float = 0.0
+    share: float = 1.0
 
 
 @finding("policy", "interval", "with care")
@@ -56,7 +64,7 @@ def doubly_robust(seen: PolicyEvidence) -> Found:
     both = f"LSTD-Q says {seen.found.value:.4g}, the doubly robust estimate {seen.found.robust.value:.4g}"
     if apart > FAR and abs(words) > FAR_OFF * seen.scale:
         yield (
-            "not",
+            "not" if apart > VERY_FAR else "with care",
             f"{both}: more apart than chance allows. The features do not carry the values, or ratios are wrong.",
         )
     else:
@@ -76,11 +84,12 @@ def possible_values(seen: PolicyEvidence) -> Found:
 
 @finding("policy", "horizon", "with care")
 def horizon(seen: PolicyEvidence) -> Found:
-    """The ratios allow to follow few steps: what comes later rests on the features alone. Remedy: a policy nearer to
-    the one that made the log, or more episodes
+    """The ratios allow to follow few steps, and leave fewer than half of the rows in a single one: what comes later
+    rests on the features alone. Remedy: a policy nearer to the one that made the log, or more episodes
     """
     followed = seen.found.followed
-    if seen.named and followed.rest > LITTLE:
+    far = seen.share < FAR_POLICY or (followed.starts >= MANY_STARTS and followed.steps < FEW_STEPS)
+    if seen.named and followed.rest > LITTLE and far:
         yield (
             "with care",
             f"The returns check {followed.steps} steps; {followed.rest:.0%} of the weight comes later and rests on the "
@@ -96,7 +105,8 @@ def logging_policy(seen: PolicyEvidence) -> Found:
     apart, off = gap(seen.logging.action_values, seen.logging.robust)
     both = f"The policy that made the log is worth {seen.logging.value:.4g}; its returns average to"
     if apart > FAR and abs(off) > FAR_OFF * seen.scale:
-        yield "not", f"{both} {seen.logging.robust.value:.4g}, more apart than chance allows."
+        level = "not" if apart > VERY_FAR else "with care"
+        yield level, f"{both} {seen.logging.robust.value:.4g}, more apart than chance allows."
     else:
         yield "fine", f"{both} {seen.logging.robust.value:.4g}."
 
@@ -106,6 +116,16 @@ def untried_actions(seen: PolicyEvidence) -> Found:
     """The policy takes actions that the log never takes: nothing is known of them. Remedy: data with those actions"""
     if seen.untried > UNTRIED:
         yield "not", f"{seen.untried:.0%} of the policy's actions are never taken in the log."
+
+
+@finding("policy", "visits without data", "not")
+def lonely_visits(seen: PolicyEvidence) -> Found:
+    """The policy comes to states and actions of which fewer than two rows of the log say something. Remedy: data from
+    there
+    """
+    if seen.lonely > LONELY:
+        level = "not" if seen.lonely > TOO_LONELY else "with care"
+        yield level, f"{seen.lonely:.0%} of the policy's visits have no data nearby: their values are made up."
 
 
 @finding("policy", "propensities", "with care")

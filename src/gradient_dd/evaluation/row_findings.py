@@ -5,7 +5,7 @@ from typing import NamedTuple
 from gradient_dd.evaluation.findings import Found, finding
 from gradient_dd.evaluation.row_signs import RowSigns
 
-UNLIKELY, VERY_UNLIKELY = 0.0027, 1e-4  # chances: three standard errors, and less
+UNLIKELY, VERY_UNLIKELY = 1e-3, 1e-4  # chances
 LARGE = 0.1  # of the size of the values
 HEAVY, SOME, TIMES = 0.5, 0.25, 10.0  # shares of the squares in the largest rewards; times a usual reward that they are
 COPIED, SURE_COPIES = 0.02, 4.0
@@ -32,9 +32,9 @@ def drift(rows: RowEvidence) -> Found:
     large = abs(found.halves) > LARGE * rows.scale
     apart = f"Between the halves of the log the value moves by {found.halves:+.3g}, between quarters by up to "
     apart += f"{found.quarters:.3g}"
-    if found.chance < UNLIKELY and large:
+    if found.chance < VERY_UNLIKELY and large:
         yield "not", f"{apart}: rewards, transitions or ratios drift."
-    elif min(found.chance, found.chance_of_quarters) < VERY_UNLIKELY:
+    elif min(found.chance, found.chance_of_quarters) < VERY_UNLIKELY or (found.chance < UNLIKELY and large):
         yield "with care", f"{apart}, more than chance allows: something drifts."
     else:
         yield "fine", f"{apart}, which may be chance."

@@ -37,6 +37,7 @@ UPDATES = 200_000  # of a short stream, by replaying it
 NARROW = 64  # numbers of a feature row; wider rows are replayed less often, for LSTD serves them
 MOST_PASSES = 50  # unless the user asks for more
 PASSES_THAT_END = 10_000  # that a user may ask for
+NEAR_BEST = 1.25  # times the smallest held-out error: up to there LSTD is taken
 PIECE = 4096  # rows learnt at a time
 POINTS = 100  # first states of episodes whose values are reported
 NONE = np.empty((0, 0))
@@ -262,6 +263,8 @@ class Evaluator:
     def _choose(self, portfolio: Portfolio, solver: Solver | None) -> tuple[list[Candidate], Candidate, bool]:
         """Return all candidates, and the one with the smallest held-out error among those that were asked for.
 
+        LSTD with the smallest ridge is taken where it is nearly as good: a learner that has not arrived yet may have a
+        small error by chance.
         "auto" does not take TD where it diverges, however well it has done so far. The third is whether the returns
         of the log overruled the Bellman error.
         """
@@ -277,6 +280,8 @@ class Evaluator:
             td_diverges = portfolio.shadows.verdict().verdict == "unstable"
             allowed = [one for one in found if not (td_diverges and one.name == "td")]
         best = min(allowed, key=lambda one: one.error)
+        exact = [one for one in allowed if one.name == "lstd" and one.error <= NEAR_BEST * best.error]
+        best = exact[0] if exact else best  # as good as the best, and where the stream leads in the end
         if isinstance(self.first[0], StateActions):  # returns are those of the behaviour
             return found, best, False
         better = overruled(allowed, best, value_losses(allowed, *self.first, portfolio.weights))
