@@ -21,11 +21,11 @@ from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.row_findings import RowEvidence
 from gradient_dd.evaluation.row_signs import row_signs
 from gradient_dd.evaluation.stream import PIECE, Evaluator
-from gradient_dd.evaluation.support import ALONE, reachable_values, support_of
+from gradient_dd.evaluation.support import ALONE
 from gradient_dd.evaluation.transitions import StateActions, Transitions, distinct, rows_of
-from gradient_dd.studies.intervals import Bounds, Interval, student_factor
+from gradient_dd.studies.intervals import Interval, student_factor
 
-MOST_VISITS = 5000  # of a policy, that are looked at for data nearby
+MOST_VISITS, FEW_VISITS = 5000, 500  # of a policy, that are looked at for data nearby; of one among many policies
 POINTS = 100  # first states of episodes whose values are reported
 TARGET, LOGGING = "target", "the policy that made the log"
 
@@ -69,7 +69,7 @@ def evaluate_actions(
         w=found.w,
         chosen="LSTD-Q",
         spread=spread,
-        support=support_of_actions(valuer),
+        support=valuer.support,
         points=points,
         start=found.start,
         candidates=(),
@@ -141,12 +141,18 @@ def findings_on(
     ratios = None if valuer.behaviour is not None else valuer.ratios(policy, choices.here)
     signs = row_signs(valuer.rows, valuer.influences(policy, found, signal), valuer.sums.taken)
     on_rows = findings_of("rows", RowEvidence(signs, max(abs(found.value), abs(logging.value))))
-    on_policy = findings_on_policy(read, valuer, policy, found, logging, signal)
+    on_policy = findings_on_policy(read, valuer, policy, found, logging, signal, MOST_VISITS)
     return [*findings_on_data(read, ratios), *on_rows, *on_policy]
 
 
 def findings_on_policy(
-    read: ActionLog, valuer: Valuer, policy: TargetPolicy, found: PolicyValue, logging: PolicyValue, signal: int = 0
+    read: ActionLog,
+    valuer: Valuer,
+    policy: TargetPolicy,
+    found: PolicyValue,
+    logging: PolicyValue,
+    signal: int = 0,
+    visits: int = FEW_VISITS,
 ) -> list[Finding]:
     """Return what both estimates of a policy say about each other, and whether there are data where the policy goes."""
     named, scale = read.actions.named, max(abs(found.value), abs(logging.value))
@@ -158,21 +164,21 @@ def findings_on_policy(
         untried_share(valuer.rows, choices.here, named),
         scale,
         named,
-        reachable_in(valuer, signal),
-        lonely_share(valuer, choices.there),
+        valuer.reachable(signal),
+        lonely_share(valuer, choices.there, visits),
         float(np.nan_to_num(found.rows / len(valuer.rows), nan=1.0)),
     )
     return findings_of("policy", evidence)
 
 
-def lonely_share(valuer: Valuer, choices: Array) -> float:
-    """Return the share of the steps that lead the policy to a state and an action without data nearby."""
+def lonely_share(valuer: Valuer, choices: Array, most: int) -> float:
+    """Return the share of the last steps that lead the policy to a state and an action without data nearby."""
     rows = valuer.rows
-    open_rows = np.flatnonzero(~rows.ended)[-MOST_VISITS:]
+    open_rows = np.flatnonzero(~rows.ended)[-most:]
     if not len(open_rows):
         return 0.0
     visits = product_rows(choices[open_rows], rows_of(rows.x_next, open_rows), valuer.log.p)
-    return float((support_of_actions(valuer).leverage(visits) > ALONE).mean())
+    return float((valuer.support.leverage(visits) > ALONE).mean())
 
 
 def untried_share(rows: ActionRows, chances: Array, named: bool) -> float:
@@ -194,17 +200,3 @@ def findings_on_data(read: ActionLog, ratios: Array | None) -> list[Finding]:
     diagnosis.add(batch, begins)
     data = Data(diagnosis, sums, TdStability(NOT_ASKED, 0.0, 0.0), "lstd")
     return [one for one in findings_of("data", data) if ratios is not None or one.about != "ratios"]
-
-
-def support_of_actions(valuer: Valuer) -> Any:
-    """Return where there are data for states and actions, and what values can be at all."""
-    C = valuer.sums.C.sum(axis=0)
-    return support_of(np.diagonal(C).copy(), C, reachable_in(valuer, 0))
-
-
-def reachable_in(valuer: Valuer, signal: int) -> Bounds:
-    """Return the smallest and the largest value that the rewards of a log allow."""
-    rows = valuer.rows
-    lengths = np.diff([*np.flatnonzero(valuer.sums.begins), len(rows)])
-    rewards = Bounds(float(rows.signals[:, signal].min()), float(rows.signals[:, signal].max()))
-    return reachable_values(rewards, float(rows.discount.max()), int(lengths.max()))

@@ -8,6 +8,7 @@ effect of each group on the estimate, its pull, which is quick for hundreds of p
 as many features as episodes.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +19,9 @@ from gradient_dd.evaluation.action_rows import FEW_EPISODES, ActionRows, TargetP
 from gradient_dd.evaluation.behaviour import Behaviour, BehaviourModel
 from gradient_dd.evaluation.doubly_robust import FOLDS, Followed, follow, robust_values
 from gradient_dd.evaluation.lstd_q import MOST_SUMS, LogSums, PolicySums, action_values, td_errors
+from gradient_dd.evaluation.support import Support, reachable_values, support_of
 from gradient_dd.stream.least_squares import TINY_RIDGE, scaled_solution
-from gradient_dd.studies.intervals import poisson_resamples, student_factor
+from gradient_dd.studies.intervals import Bounds, poisson_resamples, student_factor
 
 SAMPLES = ((64, 200), (200, 100))  # bootstrap samples for up to so many features, where each is solved
 FEW_SAMPLES = 30  # of more features, and wherever the behaviour is estimated
@@ -91,6 +93,19 @@ class Valuer:
         self.weights = poisson_resamples(groups, samples, [seed, 2])
         self.weights[0] += self.weights.sum(axis=0) == 0  # a sample is not empty
         self._taken = self._taken_in_samples()
+
+    @cached_property
+    def support(self) -> Support:
+        """Where there are data for states and actions, and what values can be at all."""
+        C = self.sums.C.sum(axis=0)
+        return support_of(np.diagonal(C).copy(), C, self.reachable(0))
+
+    def reachable(self, signal: int) -> Bounds:
+        """Return the smallest and the largest value that the rewards of the log allow."""
+        rows = self.rows
+        lengths = np.diff([*np.flatnonzero(self.sums.begins), len(rows)])
+        rewards = Bounds(float(rows.signals[:, signal].min()), float(rows.signals[:, signal].max()))
+        return reachable_values(rewards, float(rows.discount.max()), int(lengths.max()))
 
     def _propensities(self) -> tuple[Behaviour | None, BehaviourModel | None]:
         """Return the estimated behaviour, where the log does not know it."""
