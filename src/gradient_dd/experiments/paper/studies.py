@@ -5,14 +5,16 @@ the Boyan chain, the steps of Baird, TDC's wider grid, and which readings of Bai
 
 The paper gives its learners unequal chances: GTD2 and TDC choose among five times as many settings as Gradient-DD, TD
 and TDRC. So each study has a companion of the same tasks and runs in which every learner has as many (`alike`). Other
-companions widen a grid whose edge is best, draw Baird's first weights at random, or run Baird for longer. No figure
-shows them; claims are judged on them too. The store shares equal settings, so only the new ones run.
+companions tune every learner over all its parameters (`fully`), widen a grid whose edge is best, draw Baird's first
+weights at random, or run Baird for longer. No figure shows them; claims are judged on them too. The store shares equal
+settings, so only the new ones run.
 """
 
 from dataclasses import replace
 
 from gradient_dd.engine.schedules import constant, tapered
 from gradient_dd.experiments.paper.figures import KAPPAS, ZETAS
+from gradient_dd.experiments.paper.fully import fully
 from gradient_dd.studies import Grid, Study, grid, task
 
 RUNS = 50
@@ -183,6 +185,8 @@ COMPANIONS = {
     "baird": tuple(alike(study, BAIRD_ALPHAS, BAIRD_ZETAS, BAIRD_FIVE_KAPPAS) for study in (BAIRD, BAIRD_STARTS)),
 }
 COMPANIONS["boyan"] += (BOYAN_WIDE, BOYAN_WIDER)
-COMPANIONS["baird"] += (BAIRD_STARTS, BAIRD_LONG)
+COMPANIONS["baird"] += (BAIRD_STARTS, BAIRD_LONG, fully(BAIRD_STARTS))
+for study in (*WALKS, *BOYANS, BAIRD):
+    COMPANIONS[study.name] += (fully(study),)
 
 STUDIES = {study.name: study for study in (*PAPER_STUDIES, *(one for some in COMPANIONS.values() for one in some))}
