@@ -183,7 +183,8 @@ def check_ledger(page, claims):
         for some in ([verdict], *[[one] for one in verdict["judgements"]], *by_tuning(verdict)):
             allowed |= {str(sum(one[key] for one in some)) for key in ("held", "open", "refuted")}
         allowed.add(str(len(comparisons)))
-        words = [verdict["where"], verdict["statement"], verdict["criterion"], verdict["finding"], verdict["alike"]]
+        words = [verdict["where"], verdict["statement"], verdict["criterion"], verdict["finding"]]
+        words.append(f"{verdict['alike']} {verdict['fully']}")
         told = [*words[:3], *(one["text"] + one["task"] + one["reading"] + one["edge"] for one in comparisons)]
         told += [side.get("label", "") for side in sides] + [one["tuning"] for one in comparisons]
         in_words = {one.strip(",") for text in told for one in NUMBER.findall(text)}

@@ -19,7 +19,7 @@ from gradient_dd import tasks
 from gradient_dd.experiments.paper.figures import FIGURES
 from gradient_dd.experiments.paper.studies import STUDIES
 
-PARAMETERS = ("alpha", "zeta", "kappa", "reg")
+PARAMETERS = ("alpha", "zeta", "kappa", "reg", "c")
 TEXTS = {"task", "study", "reading", "learner", "schedule", "rho_mode", "sampling", "runs"}
 DRAWS = 10_000
 OUTCOMES = ("holds", "open", "fails")
@@ -79,7 +79,7 @@ def case_rows(tables, study, task, learner, rho_mode):
         first = {seed: first_error(int(size), ratios, seed) for seed in seeds.unique()}
         for measure in ("last100_mean", "area_mean"):
             frame[measure] = frame[measure] / seeds.map(first)
-        keys = [*PARAMETERS]
+        keys = [name for name in PARAMETERS if name in frame]
         frame = frame.groupby(keys, dropna=False, sort=False)[["last100_mean", "area_mean"]].mean().reset_index()
     return frame
 
@@ -102,9 +102,14 @@ def check_selection(tables, comparison, learner):
     best = of_values(rows, learner["values"])[f"{goal}_mean"]
     assert len(best) == 1
     assert best.iloc[0] == means.min() or not isfinite(means.min())
-    at_edge = learner["values"]["alpha"] in (rows.alpha.min(), rows.alpha.max()) and rows.alpha.nunique() > 1
-    assert at_edge == ("alpha" in learner["edge"])
-    assert at_edge == (f"{learner['label']}: " in comparison["edge"])
+    edges = {name for name in PARAMETERS if name in learner["values"] and is_edge(name, learner["values"][name], rows)}
+    assert edges == {part.split()[1] for part in learner["edge"].split(", ") if part}
+    assert ("alpha" in edges) == (f"{learner['label']}: " in comparison["edge"])
+
+
+def is_edge(name, value, rows):
+    """Return whether a value is the lowest or highest of several; c has none above 1."""
+    return rows[name].nunique() > 1 and value in (rows[name].min(), rows[name].max()) and (name, value) != ("c", 1.0)
 
 
 def fresh_errors(tables, comparison, learner):
@@ -252,12 +257,13 @@ def recompute(folder):
                 compared += 1
             check_counts(judgement, comparisons)
             assert judgement["verdict"] == word(comparisons, verdict["needed"])
-        main = pooled(verdict, "as the paper has it")
-        assert verdict["verdict"] == over_all(verdict, "as the paper has it"), verdict["claim"]
-        check_counts(verdict, main)
-        alike = [one["outcome"] for one in pooled(verdict, "tuned alike")]
-        told = f"{over_all(verdict, 'tuned alike')} ({' / '.join(str(alike.count(one)) for one in OUTCOMES)})"
-        assert verdict["alike"] == (told if alike else "")
+        first = verdict["judgements"][0]["tuning"] if verdict["judgements"] else ""  # the way of tuning that decides
+        assert verdict["verdict"] == over_all(verdict, first), verdict["claim"]
+        check_counts(verdict, pooled(verdict, first))
+        for name, tuning in (("alike", "tuned alike"), ("fully", "tuned fully")):
+            told = [one["outcome"] for one in pooled(verdict, tuning)]
+            counts = " / ".join(str(told.count(one)) for one in OUTCOMES)
+            assert verdict[name] == (f"{over_all(verdict, tuning)} ({counts})" if told else "")
     return len(verdicts), compared
 
 

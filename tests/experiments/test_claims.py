@@ -1,23 +1,37 @@
 """Every claim is judged in made-up worlds: where the paper is right in all it says, where it is not, and in between."""
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from gradient_dd.engine import reference
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.experiments.by_study import fresh_work
+from gradient_dd.experiments.paper import full_grids, fully
 from gradient_dd.experiments.paper.asking import AS_PRINTED, WHOLE, costs_as_much, good_step_sizes
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
 from gradient_dd.experiments.tuning import StudyEvidence, first_below, task_errors
-from gradient_dd.experiments.verdicts import ALIKE, MAIN, Question, in_words, judged, outcome_of, over_all, totals
+from gradient_dd.experiments.verdicts import (
+    ALIKE,
+    FULLY,
+    MAIN,
+    Question,
+    in_words,
+    judged,
+    outcome_of,
+    over_all,
+    totals,
+)
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.intervals import Interval
 from gradient_dd.studies.records import Work
 from gradient_dd.studies.store import Store
+from gradient_dd.tasks import boyan_chain, random_walk
 from tests.experiments.made_up_worlds import FRESH, MadeUp, first, right, world_evidence, wrong
 
 SAMPLED = [claim for claim in CLAIMS if claim.studies and claim.name != "same-cost"]  # its numbers are times
@@ -240,14 +254,14 @@ def test_fresh_runs_are_of_every_setting_that_a_question_names():
         alpha = setting.values["alpha"]
         return alpha if measure == "last100" else 1 / alpha
 
-    evidence = world_evidence(world, ["walk-iid", "walk-iid-alike"])
+    evidence = world_evidence(world, ["walk-iid", "walk-iid-alike", "walk-iid-fully"])
     claim = BY_NAME["walk-iid"]
     work = fresh_work(claim.ask(evidence))
     (case,) = evidence["walk-iid"].cases
-    assert set(work) == {("walk-iid", case), ("walk-iid-alike", case)}
+    assert set(work) == {("walk-iid", case), ("walk-iid-alike", case), ("walk-iid-fully", case)}
     ours = {s.values["alpha"] for s in work["walk-iid", case] if s.rule.name == "gradient_dd"}
     assert sorted(ours) == pytest.approx([1e-3, 1.0])
-    judgements = claim.judge(claim.ask(evidence)).judgements
+    judgements = [one for one in claim.judge(claim.ask(evidence)).judgements if one.tuning != FULLY]
     goals = {one.tuned_for: one.comparisons[0].ours["values"]["alpha"] for one in judgements}
     assert goals == {"last100": pytest.approx(1e-3), "area": 1.0}
 
@@ -279,12 +293,39 @@ def test_alike_means_as_many_settings_for_every_learner(study):
     assert {len(settings) for settings in found.values()} == {{"w": 65, "b": 50}[study[0]] if study != "baird" else 105}
 
 
+@pytest.mark.parametrize("study", [name for name in STUDIES if name.endswith("-fully")])
+def test_tuned_fully_every_learner_has_as_many_settings_over_all_it_has(study):
+    found = {}
+    for setting in STUDIES[study].settings():
+        found.setdefault((setting.rule.name, setting.rho_mode), []).append(setting)
+    assert {len(settings) for settings in found.values()} == {full_grids.SETTINGS}
+    for (name, _), settings in found.items():
+        several = {parameter for parameter in settings[0].values if len({s.values[parameter] for s in settings}) > 1}
+        wanted = set(settings[0].values) - {"lam"}
+        if name == "htd_dd" and not study.startswith("baird"):
+            wanted -= {"zeta"}  # on-policy ζ of HTD makes no difference
+        assert several == wanted, name
+    defaults = [s for s in found["gradient_dd", "R"] if s.values["zeta"] == s.values["kappa"] == 1]
+    assert len(defaults) >= 8  # the paper's κ = ζ = 1 has its step sizes too
+
+
+def test_what_is_td_is_left_out_of_tuning_fully():
+    """On-policy w of HTD is that of TD, and on tables w of HTD-DD; ζ of HTD-DD changes nothing."""
+    walk, boyan = random_walk(6), boyan_chain(4)
+    run = partial(reference.run, steps=400, alpha=0.1)
+    for one, learner, values in ((boyan, "htd", {}), (walk, "htd_dd", {"kappa": 3.0})):
+        assert np.allclose(run(one, learner, **values).w, run(one, "td").w, rtol=0, atol=1e-13)
+    first, second = (run(boyan, "htd_dd", zeta=zeta).w for zeta in (0.1, 2.0))
+    assert np.allclose(first, second, rtol=0, atol=1e-13)
+    assert not np.allclose(first, run(boyan, "td").w, rtol=0, atol=1e-3)
+
+
 def test_a_comparison_says_how_many_settings_were_to_choose_from(worlds):
     verdict = verdict_of("walk-better", worlds[right])
     numbers = {
         one.tuning: {(c.ours["settings"], c.rival["settings"]) for c in one.comparisons} for one in verdict.judgements
     }
-    assert numbers == {MAIN: {(13, 65)}, "ζ = 1 for GTD2 and TDC": {(13, 13)}, ALIKE: {(65, 65)}}
+    assert numbers == {MAIN: {(13, 65)}, "ζ = 1 for GTD2 and TDC": {(13, 13)}, ALIKE: {(65, 65)}, FULLY: {(240, 240)}}
 
 
 def test_a_comparison_says_that_a_setting_is_at_the_edge(worlds):
@@ -340,6 +381,7 @@ def test_what_the_paper_does_not_say_is_marked_as_ours():
     assert ours == {
         *("walk-natural", "walk-iid", "boyan-iid", "boyan-constant", "theorem-assumptions"),
         *("boyan-as-fast", "walk-iid-td", "boyan-iid-td", "boyan-constant-td"),
+        *(claim.name for claim in fully.CLAIMS),
     }
     assert [claim.name for claim in CLAIMS if claim.source == "time"] == ["same-cost"]
 

@@ -91,7 +91,7 @@ def verdict(claim, *comparisons, readings=("default",)):
         for reading in readings
         for tuning in (MAIN, ALIKE)
     ]
-    return ClaimVerdict(claim, "paper", "5", "s", "c", "holds", 1, 0, 1, "", "f", ["s"], None, judgements)
+    return ClaimVerdict(claim, "paper", "5", "s", "c", "holds", 1, 0, 1, "", "", "f", ["s"], None, judgements)
 
 
 def test_the_words_of_the_headline_follow_the_intervals():

@@ -16,12 +16,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gradient_dd.experiments.claims import Claim
+from gradient_dd.experiments.claims import Claim, decisive
 from gradient_dd.experiments.drawing import Picture, figure_picture
 from gradient_dd.experiments.experiment import STEPS, Experiment, Job, PageContent, Scale
 from gradient_dd.experiments.headings import heading
 from gradient_dd.experiments.tuning import StudyEvidence, as_grid
-from gradient_dd.experiments.verdicts import MAIN, SIGNS, ClaimVerdict, Comparison, Question, totals
+from gradient_dd.experiments.verdicts import SIGNS, ClaimVerdict, Comparison, Question, totals
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import BLACK, COLOURS, NAMES, SYMBOLS, Figure
 from gradient_dd.report.page import Shown, figure_facts
@@ -33,7 +33,7 @@ from gradient_dd.studies.results import Results
 if TYPE_CHECKING:
     import pandas as pd
 
-PARAMETERS = ("alpha", "zeta", "kappa", "reg")
+PARAMETERS = ("alpha", "zeta", "kappa", "reg", "c")
 MEASURES = ("last100", "area", "early", "episodes")
 MOST_DOTS = 14  # of a small picture
 
@@ -77,6 +77,10 @@ def measure(job: Job, companions: Companions, claims: tuple[Claim, ...]) -> BySt
     names = shown + [companion.name for name in shown for companion in companions.get(name, ())]
     results = job.results([job.at_scale(job.experiment.studies[name]) for name in names], f"{len(names)} studies")
     evidence = {name: StudyEvidence(one) for name, one in zip(names, results, strict=True)}
+    for name in shown:
+        for companion in companions.get(name, ()):
+            one, study = evidence[companion.name], evidence[name].study
+            one.beside = study if one.study.horizon == study.horizon else None
     of_studies = tuple(claim for claim in claims if claim.studies)
     questions = [one for _, asked in ask_all(job, evidence, of_studies) for one in asked]
     run_afresh(fresh_work(questions), evidence, job)
@@ -247,6 +251,6 @@ def dot(one: Comparison, hollow: bool = False) -> Dot:
 
 def small_picture(verdict: ClaimVerdict) -> str:
     """Return the ratios of a verdict and its bound as a small picture; nothing where it has none, or too many."""
-    some = [one for one in verdict.comparisons if one.tuning == MAIN]
+    some = [one for one in verdict.comparisons if one.tuning == decisive(verdict.judgements)]
     shown = [one for one in some if one.kind in ("ratio", "growth", "share", "time")]
     return dots_in_a_row([dot(one) for one in shown], shown[0].bound) if 0 < len(shown) <= MOST_DOTS else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradient_dd.experiments.verdicts import (
     ALIKE,
-    MAIN,
+    FULLY,
     SEEN,
     ClaimVerdict,
     Comparison,
@@ -71,7 +71,7 @@ class Claim:
     def judge(self, questions: list[Question], finding: str = "") -> ClaimVerdict:
         """Return the verdict, from fresh runs of the settings in the questions; `finding` is shown instead of ours."""
         judgements = judged(questions, self.needed)
-        main, alike = ([one for one in judgements if one.tuning == tuning] for tuning in (MAIN, ALIKE))
+        main = of_tuning(judgements, decisive(judgements))
         return ClaimVerdict(
             claim=self.name,
             source=self.source,
@@ -80,12 +80,27 @@ class Claim:
             criterion=self.criterion,
             verdict=over_all(main, self.needed) if self.judged else SEEN,
             **tally(compared(main))._asdict(),
-            alike=f"{over_all(alike, self.needed)} ({tally(compared(alike))})" if alike else "",
+            alike=self.told(of_tuning(judgements, ALIKE)),
+            fully=self.told(of_tuning(judgements, FULLY)),
             finding=finding or sentences(judgements),
             studies=list(self.studies),
             needed=self.needed,
             judgements=judgements,
         )
+
+    def told(self, judgements: list[Judgement]) -> str:
+        """Return a word with its counts; empty without any judgement."""
+        return f"{over_all(judgements, self.needed)} ({tally(compared(judgements))})" if judgements else ""
+
+
+def decisive(judgements: list[Judgement]) -> str:
+    """Return the way of tuning that decides a claim: the first that it asks about."""
+    return judgements[0].tuning if judgements else ""
+
+
+def of_tuning(judgements: list[Judgement], tuning: str) -> list[Judgement]:
+    """Return the judgements under one way of tuning."""
+    return [one for one in judgements if one.tuning == tuning]
 
 
 def compared(judgements: list[Judgement]) -> list[Comparison]:
@@ -94,13 +109,13 @@ def compared(judgements: list[Judgement]) -> list[Comparison]:
 
 
 def sentences(judgements: list[Judgement]) -> str:
-    """Return what was found, as the paper has it first, then how much holds where tuning is another."""
-    main = [one for one in judgements if one.tuning == MAIN]
+    """Return what was found with the way of tuning that decides, then how much holds where tuning is another."""
+    main = of_tuning(judgements, decisive(judgements))
     goals = len({one.tuned_for for one in judgements}) > 1
     parts = [sentence(one, name_of(one, goals)) for one in main] if len(main) <= MANY else [tallies(main, goals)]
     others: dict[str, list[Judgement]] = {}
     for one in judgements:
-        if one.tuning != MAIN:
+        if one not in main:
             others.setdefault(one.tuning, []).append(one)
     for tuning, found in others.items():
         (first, *rest) = found

@@ -5,7 +5,7 @@ on fresh runs. A *case* is what one comparison is about: a task, or several task
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -140,11 +140,15 @@ class StudyEvidence(Evidence):
     result is known. Where a study has a task with many random first weights, all of them are one case; its errors are
     those of each start, averaged over runs and divided by the first error, and the fresh ones are of other starts.
 
+    A companion that runs as long as its study, `beside`, is judged on the fresh runs of that study: on 100 of them too,
+    and the same, whatever the number of runs that it selects on.
+
     `used` and `times` keep what judgements rest on, for the tables.
     """
 
     results: Results
     fresh: dict[str, Results] = field(default_factory=dict)
+    beside: Study | None = None
     chosen_before: dict[tuple[str, Line, str], TunedSetting] = field(default_factory=dict, repr=False)
     used: dict[tuple[bool, str, str], Used] = field(default_factory=dict, repr=False)
     times: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
@@ -182,7 +186,9 @@ class StudyEvidence(Evidence):
         """Return the study that runs selected settings afresh."""
         tasks = self.cases[case]
         if not self.has_random_starts(case):
-            return self.study.fresh(FRESH * self.study.runs, settings, (tasks[0],))
+            base = self.beside or self.study
+            fresh = base.fresh(FRESH * base.runs, settings, (tasks[0],))
+            return replace(fresh, name=f"{self.study.name}-fresh")
         others = tuple(build(tasks[0].name, **dict(tasks[0].parameters) | {"start_seed": k}) for k in JUDGED_STARTS)
         return self.study.fresh(self.study.runs, settings, others)
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from gradient_dd.experiments.tuning import TunedSetting
 from gradient_dd.studies.intervals import LEVEL, Interval, ratio_interval
 
-MAIN, ALIKE = "as the paper has it", "tuned alike"
+MAIN, ALIKE, FULLY = "as the paper has it", "tuned alike", "tuned fully"
 SIGNS = {  # every verdict in words, and the class of its sign on a page
     "holds": "holds",
     "holds in part": "part",
@@ -206,8 +206,9 @@ class Judgement:
 class ClaimVerdict:
     """A claim with what we found.
 
-    verdict, held, open, refuted   over all judgements as the paper has it
+    verdict, held, open, refuted   over all judgements of the first way of tuning: as the paper has it, where it has one
     alike      the same where every learner has as many settings, e.g. "holds in part (3 / 2 / 1)"; or empty
+    fully      the same where every learner has as many settings over all parameters it has
     finding    a sentence made from the numbers
     source     "paper"; "time" for what the paper says of wall-clock time; "ours" for what we added
     """
@@ -222,6 +223,7 @@ class ClaimVerdict:
     open: int
     refuted: int
     alike: str
+    fully: str
     finding: str
     studies: list[str]
     needed: int | None

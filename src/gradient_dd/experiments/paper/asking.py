@@ -3,6 +3,7 @@
 as the paper has it       Gradient-DD with κ = 1, TD and TDRC choose a step size; GTD2 and TDC choose ζ besides
 ζ = 1 for GTD2 and TDC    every learner chooses a step size only
 tuned alike               every learner chooses among as many settings: a step size and ζ, or κ
+tuned fully               the same over all parameters that each learner has (`full_grids`)
 wider …                   on the long Boyan chains: step sizes, and then ζ too, beyond the paper's grid
 
 lower        ratio of mean errors below 1
@@ -22,7 +23,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.experiments.claims import Ask
 from gradient_dd.experiments.paper.figures import PLAIN_DD
 from gradient_dd.experiments.tuning import StudyEvidence, TunedSetting
-from gradient_dd.experiments.verdicts import ALIKE, MAIN, Pair, Question
+from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, Pair, Question
 from gradient_dd.report.figure import NAMES, Line
 from gradient_dd.studies.intervals import DRAWS, Interval, ratio_interval, resamples
 from gradient_dd.studies.store import Store
@@ -70,7 +71,10 @@ GROWS = Criterion("the ratio grows from each size to the next", "above")
 SPEED_GROWS = Criterion("the ratio over all episodes grows from each size to the next", "above", 1.0, "area", FOR_SPEED)
 ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
 
-LEARNERS = ("td", "tdrc", "gtd2", "tdc", "gradient_dd", "natural_gtd2", "natural_tdc")
+LEARNERS = (
+    *("td", "tdrc", "gtd2", "tdc", "gradient_dd", "natural_gtd2", "natural_tdc"),
+    *("htd", "htd_dd", "gtd2_to_td"),  # these are tuned fully or not at all
+)
 WHOLE = {learner: Line(NAMES[learner], learner) for learner in LEARNERS}
 AS_PRINTED = WHOLE | {"gradient_dd": Line("Gradient-DD", "gradient_dd", PLAIN_DD)}
 ONE_ZETA = AS_PRINTED | {
@@ -84,11 +88,12 @@ TUNINGS = {  # what is appended to the name of the study, and the line of each l
     MAIN: ("", AS_PRINTED),
     PLAIN: ("", ONE_ZETA),
     ALIKE: ("-alike", WHOLE),
+    FULLY: ("-fully", WHOLE),
     WIDE: ("-wide", AS_PRINTED),
     WIDER: ("-wider", WHOLE),
 }
-BOTH = (MAIN, ALIKE)
-THREE = (MAIN, PLAIN, ALIKE)
+WAYS = (MAIN, ALIKE, FULLY)
+WITH_ONE_ZETA = (MAIN, PLAIN, ALIKE, FULLY)
 
 ByStudy = dict[str, StudyEvidence]
 
@@ -100,7 +105,7 @@ def tuned_ways(evidence: ByStudy, study: str, tunings: tuple[str, ...]) -> Itera
         yield tuning, evidence[study + suffix], lines
 
 
-def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: tuple[str, ...] = BOTH) -> Ask:
+def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: tuple[str, ...] = WAYS) -> Ask:
     """Return the questions whether Gradient-DD over each rival meets a criterion, on every case of a study."""
 
     def questions(evidence: ByStudy) -> list[Question]:
@@ -117,7 +122,7 @@ def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: t
     return Ask(criterion.words, (study,), questions)
 
 
-def much_faster(study: str, rivals: tuple[str, ...], tunings: tuple[str, ...] = BOTH) -> Ask:
+def much_faster(study: str, rivals: tuple[str, ...], tunings: tuple[str, ...] = WAYS) -> Ask:
     """Ask whether Gradient-DD is much faster: by its error over all episodes, and by the episodes it needs."""
     return together(
         versus(study, rivals, MUCH_FASTER, tunings),
@@ -142,7 +147,7 @@ def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "las
     return Question("ratio", (pair,), criterion.side, criterion.bound, tuning=tuning, tuned_for=tuned_for)
 
 
-def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tunings: tuple[str, ...] = BOTH) -> Ask:
+def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tunings: tuple[str, ...] = WAYS) -> Ask:
     """Return the questions whether rival / Gradient-DD grows from each size to the next, or from first to last."""
 
     def questions(evidence: ByStudy) -> list[Question]:
@@ -278,7 +283,7 @@ def tapered_over_constant(tapered: str, constant: str) -> Ask:
 
     def questions(evidence: ByStudy) -> list[Question]:
         found = []
-        for tuning, second, lines in tuned_ways(evidence, constant, BOTH):
+        for tuning, second, lines in tuned_ways(evidence, constant, WAYS):
             first, line = evidence[tapered + TUNINGS[tuning][0]], lines["gradient_dd"]
             for case in second.cases:
                 ours = first.choose(case, replace(line, label="Gradient-DD, tapered"))
@@ -294,7 +299,7 @@ def as_good_as_natural(walk: str, natural: str) -> Ask:
 
     def questions(evidence: ByStudy) -> list[Question]:
         found, other = [], evidence[natural]
-        for tuning, one, lines in tuned_ways(evidence, walk, BOTH):
+        for tuning, one, lines in tuned_ways(evidence, walk, WAYS):
             for case in other.cases:
                 ours = one.choose(case, lines["gradient_dd"])
                 for learner in ("natural_gtd2", "natural_tdc"):

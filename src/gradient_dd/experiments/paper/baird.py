@@ -7,11 +7,12 @@ bootstrapped half), for the learners it makes a difference to; and the first wei
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from gradient_dd.experiments.claims import Ask, compared
+from gradient_dd.experiments.claims import Ask, compared, of_tuning
 from gradient_dd.experiments.paper.asking import AS_GOOD, BEST_KAPPA, LOWER, ByStudy, one_over_best, values_of
+from gradient_dd.experiments.paper.full_grids import ON_BAIRD
 from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS
 from gradient_dd.experiments.tuning import StudyEvidence
-from gradient_dd.experiments.verdicts import ALIKE, MAIN, ClaimVerdict, Pair, Question, tally
+from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimVerdict, Pair, Question, tally
 from gradient_dd.report.figure import Line
 
 ZERO = 1e-3  # of the first error: what counts as reaching zero
@@ -19,7 +20,8 @@ HALF = 0.5  # of the first error: what counts as learning at all
 
 RATIOS = {"paper": "printed ratios", "standard": "usual ratios"}
 STARTS = {"baird": "the paper's first weights", "baird-starts": "random first weights"}
-SUFFIX = {MAIN: "", ALIKE: "-alike"}
+SUFFIX = {MAIN: "", ALIKE: "-alike", FULLY: "-fully"}
+KAPPAS = {MAIN: BAIRD_KAPPAS, ALIKE: BAIRD_FIVE_KAPPAS, FULLY: ON_BAIRD.kappas}
 MODES = ("R", "T")
 
 TD, TDRC, TDC = Line("TD", "td"), Line("TDRC", "tdrc"), Line("TDC", "tdc")
@@ -50,10 +52,13 @@ def long_runs(steps: int | None) -> str:
     return f"{steps:,} steps"
 
 
-def readings(evidence: ByStudy, modes: tuple[str, ...], long: bool = False) -> Iterator[Reading]:
+def readings(
+    evidence: ByStudy, modes: tuple[str, ...], long: bool = False, tunings: tuple[str, ...] = tuple(SUFFIX)
+) -> Iterator[Reading]:
     """Yield every reading; with one mode ρ makes no difference. `long` adds the longer runs of the paper's weights."""
     for start, words in STARTS.items():
-        for tuning, suffix in SUFFIX.items():
+        for tuning in tunings:
+            suffix = SUFFIX[tuning]
             for ratios in RATIOS:
                 for mode in modes:
                     found, name = evidence[start + suffix], reading_name(ratios, mode if len(modes) > 1 else "", words)
@@ -114,8 +119,7 @@ def is_better(reading: Reading, case: str) -> list[Question]:
 
 def kappa_one_is_good(reading: Reading, case: str) -> list[Question]:
     """Return the question whether κ = 1 is as good as the best κ."""
-    kappas = BAIRD_KAPPAS if reading.tuning == MAIN else BAIRD_FIVE_KAPPAS
-    pair = one_over_best(reading.evidence, case, values_of("kappa", kappas, reading.mode))
+    pair = one_over_best(reading.evidence, case, values_of("kappa", KAPPAS[reading.tuning], reading.mode))
     return [question(reading, "ratio", pair, "below", AS_GOOD)]
 
 
@@ -130,11 +134,12 @@ KAPPA_ONE_IS_GOOD = on_baird(BEST_KAPPA.words, kappa_one_is_good)
 
 
 class Cell(NamedTuple):
-    """What a statement comes to under a reading: a word for its sign, its counts, and the same tuned alike."""
+    """What a statement comes to under a reading: a word for its sign, its counts, and the same for other tunings."""
 
     verdict: str
     tally: str
     alike: str
+    fully: str
 
 
 class Matrix(NamedTuple):
@@ -164,6 +169,6 @@ def matrix_of(verdicts: Iterable[ClaimVerdict], long_steps: int | None) -> Matri
 def cell(verdict: ClaimVerdict, same: set[str]) -> Cell | None:
     """Return what a verdict comes to under readings that are the same for it."""
     found = [one for one in verdict.judgements if one.reading in same]
-    main, alike = ([one for one in found if one.tuning == tuning] for tuning in (MAIN, ALIKE))
-    told = [str(tally(compared(some))) if some else "" for some in (main, alike)]
-    return Cell(main[0].verdict, *told) if main else None
+    by_tuning = [of_tuning(found, tuning) for tuning in SUFFIX]
+    told = [str(tally(compared(some))) if some else "" for some in by_tuning]
+    return Cell(by_tuning[0][0].verdict, *told) if by_tuning[0] else None

@@ -226,6 +226,12 @@ EXPERIMENT = study_experiment(
     exact=check_statements,
     answer=lambda evidence, verdicts: headline(verdicts),
     content=content,
-    columns={"claim": "where", "statement": "statement", HELD: "counted", "tuned alike": "alike"},
+    columns={
+        "claim": "where",
+        "statement": "statement",
+        HELD: "counted",
+        "tuned alike": "alike",
+        "tuned fully": "fully",
+    },
     folder="experiments/paper",
 )

@@ -1,100 +1,126 @@
-"""Tuned fully: every learner chooses among as many settings over all parameters it has, and none of them at an edge.
+"""What is said of learners that are tuned fully: our own claims, a table, and the answer that follows from them."""
 
-The other ways of tuning give Gradient-DD a step size, or a step size and κ; but ζ is what it needs on one task and κ on
-another. Here it has α × ζ × κ, and every rival the same number of settings: TDRC α × ζ × reg, gtd2_to_td α × ζ × c,
-GTD2, TDC and HTD α × ζ more finely, TD α alone. Ranges were placed by a first look at two runs of another seed.
-On-policy HTD is TD and ζ of HTD-DD makes no difference; along trajectories of a table HTD-DD is TD too. Those that are
-TD are left out, and HTD-DD on independent draws, for it keeps a trace.
-"""
+from collections.abc import Sequence
+from typing import Any
 
-from dataclasses import dataclass, replace
+from gradient_dd.experiments.claims import Ask, Claim
+from gradient_dd.experiments.paper import baird
+from gradient_dd.experiments.paper.asking import (
+    AS_GOOD,
+    AS_GOOD_AS,
+    WHOLE,
+    ByStudy,
+    Criterion,
+    ratio,
+    together,
+    versus,
+)
+from gradient_dd.experiments.paper.figures import PLAIN_DD
+from gradient_dd.experiments.verdicts import FULLY, ClaimVerdict, Comparison, Pair, Question
+from gradient_dd.report.figure import Line
 
-from gradient_dd.studies import Grid, Study, grid
-
-SETTINGS = 240  # of each learner
-TUNING_RUNS = 10
-SHARES = (1 / 16, 0.25, 0.5, 1.0)  # values of c
-OCTAVES = tuple(8.0**k for k in range(-3, 3))  # values of ζ and of κ are some of these and of powers of 4
-FOURS = tuple(4.0**k for k in range(-5, 6))
-
-
-def powers(base: float, first: float, last: float, count: int) -> tuple[float, ...]:
-    """Return `count` powers of a base, from one exponent to another, evenly spaced."""
-    return tuple(base ** (first + (last - first) * i / (count - 1)) for i in range(count))
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Where the settings of a kind of task lie: exponents of 2 for α, and of 4 for ζ, κ and TDRC's regulariser.
-
-    quick           α of TD, TDRC, HTD and HTD-DD
-    slow            α of Gradient-DD and GTD2, and `between` that of gtd2_to_td and TDC
-    gtd2, others    ζ of GTD2 and of gtd2_to_td; TDC, TDRC and HTD have `td_like`, since they become TD as ζ vanishes
-    zetas, kappas   what Gradient-DD has besides α
-    """
-
-    quick: tuple[float, float]
-    slow: tuple[float, float]
-    between: tuple[float, float]
-    gtd2: tuple[float, float]
-    others: tuple[float, float]
-    td_like: tuple[float, float]
-    zetas: tuple[float, ...]
-    kappas: tuple[float, ...]
-    reg: tuple[float, float] = (-4, 2)
-
-    def grids(self, off_policy: bool, with_htd_dd: bool) -> tuple[Grid, ...]:
-        """Return the grids of all learners."""
-        modes = ("R", "T") if off_policy else ("R",)
-        few = SETTINGS // len(self.zetas) // len(self.kappas)
-        quick, fine = (powers(2.0, *self.quick, count) for count in (10, 20))
-        twelve = {name: powers(4.0, *getattr(self, name), 12) for name in ("gtd2", "td_like")}
-        six = {name: powers(4.0, *getattr(self, name), 6) for name in ("others", "td_like")}
-        grids = [
-            grid("td", alpha=powers(2.0, *self.quick, SETTINGS)),
-            grid("tdrc", alpha=quick, zeta=six["td_like"], reg=powers(4.0, *self.reg, 4)),
-            grid("tdc", alpha=powers(2.0, *self.between, 20), zeta=twelve["td_like"]),
-        ]
-        for mode in modes:
-            grids += [
-                grid("gtd2", mode, alpha=powers(2.0, *self.slow, 20), zeta=twelve["gtd2"]),
-                grid("gtd2_to_td", mode, alpha=powers(2.0, *self.between, 10), zeta=six["others"], c=SHARES),
-                grid("gradient_dd", mode, alpha=powers(2.0, *self.slow, few), zeta=self.zetas, kappa=self.kappas),
-            ]
-        if off_policy:
-            own = powers(2.0, *self.quick, few)
-            grids += [
-                grid("htd", alpha=fine, zeta=twelve["td_like"]),
-                grid("htd_dd", alpha=own, zeta=self.zetas, kappa=self.kappas),
-            ]
-        elif with_htd_dd:
-            grids.append(grid("htd_dd", alpha=fine, kappa=powers(4.0, -5, 3, 12)))
-        return tuple(grids)
-
-
-ON_WALK = Ranges((-10, -1), (-8, 0), (-10, 0), (-4, 2), (-3, 4), (-6, 4), OCTAVES[1:], FOURS[4:10])
-ON_INDEPENDENT = replace(ON_WALK, zetas=OCTAVES[:5], kappas=FOURS[2:8])
-ON_CONSTANT = replace(ON_WALK, quick=(-13, -3), slow=(-11, -2), between=(-12, -2), kappas=FOURS[5:])
-ON_LINEAR = Ranges((-10, 0), (-7, 2), (-9, 1), (-4, 2), (-3, 4), (-6, 3), OCTAVES[1:], FOURS[2:8], (-5, 2))
-ON_BOYAN = Ranges((-8, 2), (-5, 4), (-8, 3), (-6, 1), (-3, 5), (-8, 2), FOURS[:6], FOURS[3:7])
-ON_BOYAN_CONSTANT = replace(ON_BOYAN, quick=(-11, 1), slow=(-6, 3), between=(-10, 2), kappas=FOURS[4:8])
-ON_BAIRD = Ranges((-16, -2), (-13, -4), (-13, -3), (-3, 4), (-3, 4), (-4, 6), OCTAVES[1:], FOURS[4:10], (-6, 4))
-RANGES = {
-    "walk": ON_WALK,
-    "walk-iid": ON_INDEPENDENT,
-    "walk-constant": ON_CONSTANT,
-    "walk-linear": ON_LINEAR,
-    "boyan": ON_BOYAN,
-    "boyan-iid": ON_BOYAN,
-    "boyan-constant": ON_BOYAN_CONSTANT,
-    "baird": ON_BAIRD,
-    "baird-starts": ON_BAIRD,
+ON_TABLES = ("td", "tdrc", "gtd2", "tdc", "gtd2_to_td")
+RIVALS = {  # by study; HTD is TD on all of these, and HTD-DD where it is not named (`full_grids`)
+    "walk": ON_TABLES,
+    "walk-constant": ON_TABLES,
+    "walk-linear": (*ON_TABLES, "htd_dd"),
+    "walk-iid": ON_TABLES,
+    "boyan": (*ON_TABLES, "htd_dd"),
+    "boyan-constant": (*ON_TABLES, "htd_dd"),
+    "boyan-iid": ON_TABLES,
 }
-TD_TOO = ("walk", "walk-constant")  # where HTD-DD is TD: along trajectories of tables
+WORDS = {
+    "walk": "Random walk",
+    "walk-constant": "Random walk, constant steps",
+    "walk-linear": "Random walk, linear features",
+    "walk-iid": "Random walk, independent draws",
+    "boyan": "Boyan chain",
+    "boyan-constant": "Boyan chain, constant steps",
+    "boyan-iid": "Boyan chain, independent draws",
+}
+AS_FAST = Criterion(AS_GOOD_AS.words, bound=AS_GOOD, measure="area", tuned_for=("area",))
+GOALS = (AS_GOOD_AS, AS_FAST)
+ONE = Line("Gradient-DD, κ = ζ = 1", "gradient_dd", PLAIN_DD)
+PREFIX = "fully-"
 
 
-def fully(study: Study) -> Study:
-    """Return the companion of a study in which every learner is tuned fully."""
-    off_policy = study.name.startswith("baird")
-    grids = RANGES[study.name].grids(off_policy, study.name not in TD_TOO and study.sampling != "iid")
-    return replace(study, name=f"{study.name}-fully", grids=grids, runs=min(study.runs, TUNING_RUNS))
+def as_good_as_all(study: str) -> Ask:
+    """Ask whether Gradient-DD is as good as every rival, at the end and over all episodes."""
+    return together(*(versus(study, RIVALS[study], goal, (FULLY,)) for goal in GOALS))
+
+
+def as_tuned(*studies: str) -> Ask:
+    """Ask whether κ = ζ = 1 is as good as tuning both, at the end and over all episodes."""
+
+    def questions(evidence: ByStudy) -> list[Question]:
+        found = []
+        for goal in GOALS:
+            for one in (evidence[f"{study}-fully"] for study in studies):
+                for case in one.cases:
+                    ours, best = (one.choose(case, line, goal.measure) for line in (ONE, WHOLE["gradient_dd"]))
+                    found.append(ratio(Pair(ours, best, goal.measure), goal, FULLY, goal.measure))
+        return found
+
+    return Ask(AS_GOOD_AS.words, studies, questions)
+
+
+def as_good_on_baird(evidence: ByStudy) -> list[Question]:
+    """Return the questions whether Gradient-DD ends as low as every rival on Baird's counterexample, by reading."""
+    found = []
+    for one in baird.readings(evidence, baird.MODES, tunings=(FULLY,)):
+        placed = [Line(WHOLE[name].label, name, rho_mode=one.mode) for name in ("gradient_dd", "gtd2", "gtd2_to_td")]
+        rivals = [*placed[1:], *(WHOLE[name] for name in ("td", "tdrc", "tdc", "htd", "htd_dd"))]
+        for case in one.cases:
+            ours = one.evidence.choose(case, placed[0])
+            for rival in rivals:
+                pair = Pair(ours, one.evidence.choose(case, rival), "last100")
+                found.append(baird.question(one, "ratio", pair, "below", AS_GOOD))
+    return found
+
+
+CLAIMS = (
+    *(
+        Claim(
+            f"{PREFIX}{study}",
+            "5.1, 5.2",
+            f"{words}: tuned fully, as good as every rival",
+            as_good_as_all(study),
+            source="ours",
+        )
+        for study, words in WORDS.items()
+    ),
+    Claim(
+        f"{PREFIX}baird",
+        "5.3",
+        "Baird: tuned fully, as good as every rival",
+        Ask(AS_GOOD_AS.words, ("baird",), as_good_on_baird),
+        source="ours",
+    ),
+    Claim(
+        "kappa-zeta-one",
+        "6",
+        "κ = ζ = 1 is as good as tuning both",
+        as_tuned(*WORDS),
+        source="ours",
+    ),
+)
+TABLE = "study task reading measure rival ratio low high alpha zeta kappa edge rival_values rival_edge settings runs"
+
+
+def comparisons(verdicts: Sequence[ClaimVerdict]) -> list[Comparison]:
+    """Return all comparisons of learners that are tuned fully."""
+    names = {claim.name for claim in CLAIMS}
+    return [one for verdict in verdicts if verdict.claim in names for one in verdict.comparisons]
+
+
+def table_rows(verdicts: Sequence[ClaimVerdict]) -> list[tuple[Any, ...]]:
+    """Return a row for each comparison: the ratio with its interval, and both settings with the edges they lie on."""
+    rows = []
+    for one in comparisons(verdicts):
+        ours, rival = one.ours or {}, one.rival or {}
+        values = [ours["values"][name] for name in ("alpha", "zeta", "kappa")]
+        told = " ".join(f"{name}={value:g}" for name, value in rival["values"].items() if name != "lam")
+        label = ours["label"] if rival["learner"] == "gradient_dd" else rival["label"]
+        found = one.study, one.task, one.reading, one.measure, label, one.estimate, one.low, one.high
+        rows.append((*found, *values, ours["edge"], told, rival["edge"], ours["settings"], one.runs))
+    return rows

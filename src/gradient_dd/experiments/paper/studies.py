@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from gradient_dd.engine.schedules import constant, tapered
 from gradient_dd.experiments.paper.figures import KAPPAS, ZETAS
-from gradient_dd.experiments.paper.fully import fully
+from gradient_dd.experiments.paper.full_grids import fully
 from gradient_dd.studies import Grid, Study, grid, task
 
 RUNS = 50
