@@ -21,7 +21,12 @@ LEARNERS = {
     "TD": "td", "TDRC": "tdrc", "GTD2": "gtd2", "TDC": "tdc", "Gradient-DD": "gradient_dd",
     "natural GTD2": "natural_gtd2", "natural TDC": "natural_tdc",
 }  # fmt: skip
-SHOWN_FIRST = {"walk": "walk", "boyan": "boyan", "baird": "Baird"}  # the table of a study that several figures share
+SHOWN_FIRST = {
+    "walk-u": "walk-various-u",
+    "walk": "walk",
+    "boyan": "boyan",
+    "baird": "Baird",
+}  # the table of a study that several figures share
 PAPER = "as the paper has it"
 DECIDED = {"random walk": "walk", "Boyan chain": "boyan"}
 
@@ -152,11 +157,12 @@ def check_spread(tables, study, title, measure, name):
     """Check "…: m = 10, κ = 0.25 has 1.1 × the error of κ = 4; …"."""
     seen = 0
     for part in title.partition(": ")[2].split("; "):
-        found = re.fullmatch(r"\w = (\d+), ([κζ]) = (.+) has (.+) × the error of [κζ] = (.+)", part)
+        found = re.fullmatch(r"\w = (\d+), ([κζu]) = (.+) has (.+) × the error of [κζu] = (.+)", part)
         size, symbol, worst, said, best = found.groups()
-        symbol = {"κ": "kappa", "ζ": "zeta"}[symbol]
-        other = {"kappa": "zeta", "zeta": "kappa"}[symbol]
+        symbol = {"κ": "kappa", "ζ": "zeta", "u": "u"}[symbol]
+        other = "kappa" if symbol == "zeta" else "zeta"
         frames = [tables[SHOWN_FIRST.get(study, study)], tables[f"fresh-{study}"]]
+        frames = [one.assign(u=(one.alpha * one.kappa).round(9)) for one in frames]
         some, fresh = (
             one[(one["size"] == int(size)) & (one.learner == "gradient_dd") & (one[other] == 1)] for one in frames
         )

@@ -57,6 +57,8 @@ def of_values(frame, values):
     for name in PARAMETERS:
         if name in values:
             frame = frame[frame[name] == values[name]]
+    if "u" in values:
+        frame = frame[(frame.alpha * frame.kappa).round(9) == values["u"]]
     return frame
 
 

@@ -40,7 +40,7 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a figure: a learner with some parameters held; the others are tuned."""
+    """One line of a figure: a learner with some parameters held; the others are tuned. What is held may be "u", α κ."""
 
     label: str
     learner: str
@@ -51,8 +51,15 @@ class Line:
 
     def has(self, setting: Setting) -> bool:
         """Return whether a setting belongs to the line."""
-        held = all(setting.values.get(name) == value for name, value in self.held)
+        held = all(held_value(setting, name) == value for name, value in self.held)
         return setting.rule.name == self.learner and setting.rho_mode == self.rho_mode and held
+
+
+def held_value(setting: Setting, name: str) -> float | None:
+    """Return the value of a parameter, None where a setting has none; "u" is α κ up to rounding."""
+    if name == "u" and "kappa" in setting.values:
+        return round(setting.values["alpha"] * setting.values["kappa"], 9)
+    return setting.values.get(name)
 
 
 @dataclass(frozen=True)

@@ -177,8 +177,8 @@ def together(*asks: Ask) -> Ask:
 
 
 def values_of(parameter: str, values: tuple[float, ...], rho_mode: str = "R") -> tuple[Line, ...]:
-    """Return a line of Gradient-DD for each value of κ or ζ; the other is 1."""
-    symbol, other = {"kappa": ("κ", "zeta"), "zeta": ("ζ", "kappa")}[parameter]
+    """Return a line of Gradient-DD for each value of κ, u or ζ; the other is 1."""
+    symbol, other = {"kappa": ("κ", "zeta"), "u": ("u", "zeta"), "zeta": ("ζ", "kappa")}[parameter]
     return tuple(
         Line(f"Gradient-DD, {symbol} = {value:g}", "gradient_dd", ((other, 1.0), (parameter, value)), rho_mode)
         for value in values

@@ -1,13 +1,14 @@
 """The figures of the paper, as data: which study each reads, and which lines it shows.
 
-Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid` and `boyan-iid` are ours: the text speaks of the first,
-our reading of the paper rests on the others.
+Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid`, `boyan-iid` and `walk-various-u` are ours: the text
+speaks of the first, our reading of the paper rests on the others.
 """
 
 from gradient_dd.report.figure import BLACK, GREEN, ORANGE, RAMP, RED, SKY, Drawing, Figure, Line
 
 ZETAS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
 KAPPAS = (0.25, 0.5, 1.0, 2.0, 4.0)
+US = (0.03, 0.1, 0.3, 1.0, 2.0)  # α κ of the first episode
 ZETA_NAMES = ("1/64", "1/16", "1/4", "1", "4")
 
 ONE = (("zeta", 1.0),)
@@ -30,6 +31,10 @@ BY_ZETA = tuple(
     Line(f"ζ = {label}", "gradient_dd", (("zeta", zeta), ("kappa", 1.0)), colour=colour)
     for zeta, label, colour in zip(ZETAS, ZETA_NAMES, RAMP, strict=True)
 )
+BY_U = tuple(
+    Line(f"u = {u:g}", "gradient_dd", (("zeta", 1.0), ("u", u)), colour=colour)
+    for u, colour in zip(US, RAMP, strict=True)
+)
 NATURAL = (
     *(
         Line(f"{label}, ζ = {name}", learner, (("zeta", zeta),), colour=colour, dashed=learner == "natural_tdc")
@@ -50,6 +55,7 @@ ON_BAIRD = (
 
 DRAWN_IN = "gradient_dd.experiments.paper.drawings"
 STATES = f"{DRAWN_IN}.baird:state_diagram"  # stands above the figure of Baird
+TAPERED_U = "κ = u/α differs from step size to step size; u is that of the first episode, and falls with α"
 DIPS = "constant step sizes, fixed horizon: a tiny α can look best because its error is passing through a dip (TDC)"
 
 FIGURES = {
@@ -58,6 +64,7 @@ FIGURES = {
         Figure("walk", "Random walk, tabular: last 100 episodes", "walk", COMPARED),
         Figure("walk-area", "Random walk, tabular: all episodes", "walk", COMPARED, measure="area"),
         Figure("walk-various-kappa", "Random walk: Gradient-DD for several κ", "walk", BY_KAPPA),
+        Figure("walk-various-u", "Random walk: Gradient-DD for several u = ακ", "walk-u", BY_U, remark=TAPERED_U),
         Figure("walk-beta", "Random walk: Gradient-DD for several ζ", "walk", BY_ZETA),
         Figure("walk-natural", "Random walk: natural GTD2, natural TDC and Gradient-DD", "walk-natural", NATURAL),
         Figure("walk-constant", "Random walk: constant step size", "walk-constant", COMPARED),

@@ -28,7 +28,7 @@ from gradient_dd.experiments.paper.asking import (
     values_of,
     versus,
 )
-from gradient_dd.experiments.paper.figures import KAPPAS, ZETAS
+from gradient_dd.experiments.paper.figures import KAPPAS, US, ZETAS
 
 SEVERAL = 3
 IN_SEVERAL = f"lower in at least {SEVERAL} cases, whatever is tuned for"
@@ -168,6 +168,7 @@ IN_THEORY = (
     Claim("less-drastic", "1, 3", "It prevents drastic changes of the values", exact_statements.LESS_DRASTIC),
 )
 OURS = (
+    Claim("walk-u", "A.5, 6", "Insensitive to u = ακ", insensitive("walk-u", values_of("u", US)), source="ours"),
     Claim(
         "theorem-assumptions",
         "4 (A0) to (A4)",

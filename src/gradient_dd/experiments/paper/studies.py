@@ -13,7 +13,7 @@ settings, so only the new ones run.
 from dataclasses import replace
 
 from gradient_dd.engine.schedules import constant, tapered
-from gradient_dd.experiments.paper.figures import KAPPAS, ZETAS
+from gradient_dd.experiments.paper.figures import KAPPAS, US, ZETAS
 from gradient_dd.experiments.paper.full_grids import fully
 from gradient_dd.studies import Grid, Study, grid, task
 
@@ -67,6 +67,9 @@ WALK_CONSTANT = replace(WALK_IID, name="walk-constant", schedule=constant, sampl
 WALK_LINEAR = replace(
     WALK, name="walk-linear", tasks=(task("random_walk", n_states=20, features="linear"),), grids=compared(WALK_ALPHAS)
 )
+WALK_U = replace(
+    WALK, name="walk-u", grids=tuple(grid("gradient_dd", alpha=a, kappa=tuple(u / a for u in US)) for a in WALK_ALPHAS)
+)
 WALK_NATURAL = replace(
     WALK,
     name="walk-natural",
@@ -106,7 +109,18 @@ BAIRD = Study(
     runs=RUNS,
 )
 
-PAPER_STUDIES = (WALK, WALK_CONSTANT, WALK_IID, WALK_NATURAL, WALK_LINEAR, BOYAN, BOYAN_CONSTANT, BOYAN_IID, BAIRD)
+PAPER_STUDIES = (
+    WALK,
+    WALK_U,
+    WALK_CONSTANT,
+    WALK_IID,
+    WALK_NATURAL,
+    WALK_LINEAR,
+    BOYAN,
+    BOYAN_CONSTANT,
+    BOYAN_IID,
+    BAIRD,
+)
 
 
 def evenly(low: float, high: float, count: int) -> tuple[float, ...]:
