@@ -27,7 +27,6 @@ SHOWN_FIRST = {
     "boyan": "boyan",
     "baird": "Baird",
 }  # the table of a study that several figures share
-PAPER = "as the paper has it"
 DECIDED = {"random walk": "walk", "Boyan chain": "boyan"}
 
 
@@ -48,10 +47,10 @@ def account(text, allowed, where):
     return len(found)
 
 
-def of_learner(frame, learner, size=None, baird=False):
+def of_learner(frame, learner, size=None, baird=False, held=True):
     """Return the settings of a learner; Gradient-DD as the paper tunes it has ζ = 1, and κ = 1 but on Baird."""
     frame = frame[(frame.learner == learner) & (frame.rho_mode == "R")]
-    if learner == "gradient_dd":
+    if learner == "gradient_dd" and held:
         frame = frame[(frame.zeta == 1) & ((frame.kappa == 1) | baird)]
     if baird:
         frame = frame[~frame.reading.str.contains("ratios=paper")]
@@ -60,59 +59,65 @@ def of_learner(frame, learner, size=None, baird=False):
 
 def same_setting(frame, setting):
     """Return the rows of a table that have the parameters of a row of another."""
-    for name in ("alpha", "zeta", "kappa"):
-        if setting[name] == setting[name]:
+    for name in ("alpha", "zeta", "kappa", "reg", "c"):
+        if name in frame and setting[name] == setting[name]:
             frame = frame[frame[name] == setting[name]]
     return frame
 
 
-def judged_error(tables, study, size, learner, measure):
-    """Return the fresh mean of the setting that is best on the runs to select on."""
+def judged_error(tables, study, size, learner, measure, held=True):
+    """Return the fresh mean of the setting that is best on the runs to select on; `held` as the paper tunes."""
     baird = study == "baird"
-    selected = of_learner(tables[SHOWN_FIRST.get(study, study)], learner, size, baird)
+    selected = of_learner(tables[SHOWN_FIRST.get(study, study)], learner, size, baird, held)
     best = selected.loc[selected[f"{measure}_mean"].idxmin()]
-    fresh = same_setting(of_learner(tables[f"fresh-{study}"], learner, size, baird), best)
+    fresh = same_setting(of_learner(tables[f"fresh-{study}"], learner, size, baird, held), best)
     return fresh[f"{measure}_mean"].iloc[0]
 
 
 def check_headline(page, tables, claims):
-    """The ratios of the headline, from what each sentence says it compares."""
+    """The numbers of the headline, from what each sentence says it compares; every learner is tuned fully."""
     block = re.search(r'<div class="answer">(.*?)</div>', page, re.DOTALL)
     seen = 0
     for paragraph in re.findall(r"<p>(.*?)</p>", block[1] if block else "", re.DOTALL):
         text = plain(paragraph)
-        alone = "independent transitions" in text
-        measure = "area" if alone else "last100"
-        allowed = set()
-        for part in re.findall(r"[^;:.]*(?:\.\d[^;:.]*)*", text):
-            place = re.search(r"\((random walk|Boyan chain), [mp] = (\d+)\)", part)
-            if not place:
-                continue
-            before = text[: text.index(part)]
-            size, study = int(place[2]), DECIDED[place[1]]
-            if "with wider grids" in before + part:
-                study += "-wide"
-            elif alone and "on trajectories" not in before + part:
-                study += "-iid"
-            ours = judged_error(tables, study, size, "gradient_dd", measure)
-            for said, rival in re.findall(r"([\w.+-]+) × ([\w]+)", part):
-                wanted = three(ours / judged_error(tables, study, size, LEARNERS[rival], measure))
-                assert said == wanted, f"headline: {said} × {rival} must be {wanted} in {part!r}"
+        allowed = told_counts(text, claims)
+        for part in re.finditer(r"([^;:(]+) \((random walk|Boyan chain), [mp] = (\d+)\)", text):
+            study = DECIDED[part[2]] + ("-iid" if "independent transitions" in text else "") + "-fully"
+            before = text[: part.end()].lower()
+            measure = "area" if "over all episodes" in before else "last100"
+            size, plainly = int(part[3]), "κ = ζ = 1" in text
+            ours = judged_error(tables, study, size, "gradient_dd", measure, held=plainly)
+            for said, rival in re.findall(r"([\w.+-]+) × (that of Gradient-DD tuned fully|\w+)", part[1]):
+                name = LEARNERS.get(rival, "gradient_dd")
+                wanted = three(ours / judged_error(tables, study, size, name, measure, held=False))
+                assert said == wanted, f"headline: {said} × {rival} must be {wanted} in {part[0]!r}"
                 allowed |= {said, str(size)}
-        baird = [one for one in claims if one["claim"] == "baird-better"]
-        allowed |= {str(number) for one in baird for number in counted(one)}
         seen += account(text, allowed, "headline")
     return seen
 
 
-def counted(verdict):
-    """Return how many comparisons of a verdict held, are open and were refuted, as the paper tunes."""
-    some = [one for j in verdict["judgements"] if j["tuning"] == PAPER for one in j["comparisons"]]
-    below = [number(one["high"]) < one["bound"] for one in some]
-    above = [number(one["low"]) > one["bound"] for one in some]
-    held = sum(b if one["side"] == "below" else a for a, b, one in zip(above, below, some, strict=True))
-    refuted = sum(a if one["side"] == "below" else b for a, b, one in zip(above, below, some, strict=True))
-    return held, len(some) - held - refuted, refuted
+def told_counts(text, claims):
+    """Return the counts that a sentence may tell: settings, or how often Gradient-DD is lower, higher and neither."""
+    allowed = {"1"} if "κ = ζ = 1" in text else set()
+    some = [one for v in claims if v["claim"].startswith("fully-") for j in v["judgements"] for one in j["comparisons"]]
+    allowed |= {str(one["ours"]["settings"]) for one in some} if "settings for every learner" in text else set()
+    baird = [one for one in some if one["task"].startswith("baird")]
+    if "GTD2 to TD does by itself" in text:
+        knob = [one for one in some if one not in baird and one["rival"]["learner"] == "gtd2_to_td"]
+        allowed |= set(map(str, sides(knob)))
+    for name, lower, neither, higher in re.findall(r"([\w-]+(?: to TD)?) (\d+) / (\d+) / (\d+)", text):
+        mine = [one for one in baird if one["rival"]["label"] == name]
+        assert [int(lower), int(neither), int(higher)] == sides(mine), f"headline: {name} must be {sides(mine)}"
+        allowed |= {lower, neither, higher}
+    return allowed
+
+
+def sides(some):
+    """Return how many intervals are below 1, contain it, and are above."""
+    lower, higher = (
+        sum(map(test, some)) for test in (lambda one: number(one["high"]) < 1, lambda one: number(one["low"]) > 1)
+    )
+    return [lower, len(some) - lower - higher, higher]
 
 
 def check_figures(page, tables):

@@ -1,6 +1,7 @@
 """The page of a reproduction: offline, the same numbers everywhere, and in a browser nothing vanishes or lies."""
 
 import re
+from dataclasses import replace
 from html import escape
 
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 
 from gradient_dd.experiments.paper.baird import matrix_of, reading_name
 from gradient_dd.experiments.paper.experiment import forests, headline, hero
-from gradient_dd.experiments.verdicts import ALIKE, MAIN, ClaimVerdict, Comparison, Judgement
+from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimVerdict, Comparison, Judgement
 from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.tasks import random_walk
 from tests.browser import browse, in_a_browser, outcome_of
@@ -76,36 +77,54 @@ def test_the_heading_of_a_figure_is_the_quotient_of_fresh_means(made, text):
 
 
 def comparison(rival, size, estimate, low, high, *, task="random_walk", measure="last100", tuning=MAIN, edge=""):
-    sides = [{"label": name, "learner": name, "mean": mean} for name, mean in (("gradient_dd", estimate), (rival, 1.0))]
+    sides = [
+        {"label": name, "learner": name, "mean": mean, "settings": 240}
+        for name, mean in (("gradient_dd", estimate), (rival, 1.0))
+    ]
     return Comparison(
         "ratio", "s", f"{task}(n={size})", size, "default", tuning, measure, measure, *sides, None, "below", 1.0,
         100, 0.95, estimate, low, high, "open", False, edge, "",
     )  # fmt: skip
 
 
-def verdict(claim, *comparisons, readings=("default",)):
+def verdict(claim, *comparisons, readings=("default",), tunings=(MAIN, ALIKE)):
     judgements = [
         Judgement(
             reading, tuning, "last100", "holds in part", 1, 0, 1, [one for one in comparisons if one.tuning == tuning]
         )
         for reading in readings
-        for tuning in (MAIN, ALIKE)
+        for tuning in tunings
     ]
     return ClaimVerdict(claim, "paper", "5", "s", "c", "holds", 1, 0, 1, "", "", "f", ["s"], None, judgements)
 
 
+def full(claim, *comparisons):
+    return verdict(claim, *(replace(one, tuning=FULLY) for one in comparisons), tunings=(FULLY,))
+
+
 def test_the_words_of_the_headline_follow_the_intervals():
-    lower = verdict("walk-better", comparison("gtd2", 10, 1.1, 1.05, 1.2), comparison("gtd2", 40, 0.25, 0.2, 0.3))
-    assert headline([lower]) == [
-        "On the largest problems Gradient-DD ends with a lower error than GTD2: 0.25 × GTD2 (random walk, m = 40)."
-    ]
-    (higher,) = headline([verdict("walk-better", comparison("gtd2", 40, 1.5, 1.2, 1.8))])
-    assert "a higher error than GTD2" in higher
-    (undecided,) = headline([verdict("walk-better", comparison("gtd2", 40, 0.9, 0.7, 1.1))])
-    assert "no lower error than GTD2" in undecided
-    mixed = verdict("walk-better", comparison("gtd2", 40, 0.5, 0.4, 0.6), comparison("tdc", 40, 1.5, 1.4, 1.6))
+    small, large = comparison("td", 10, 1.1, 1.05, 1.2), comparison("td", 40, 0.25, 0.2, 0.3)
+    (lower,) = headline([full("fully-walk", small, large)])
+    assert "240 settings for every learner" in lower
+    assert "ends with a lower error than TD: 0.25 × TD (random walk, m = 40)." in lower
+    (higher,) = headline([full("fully-walk", comparison("td", 40, 1.5, 1.2, 1.8))])
+    assert "a higher error than TD" in higher
+    (undecided,) = headline([full("fully-walk", comparison("td", 40, 0.9, 0.7, 1.1))])
+    assert "no lower error than TD" in undecided
+    mixed = full("fully-walk", comparison("td", 40, 0.5, 0.4, 0.6), comparison("tdrc", 40, 1.5, 1.4, 1.6))
     assert "not always lower" in headline([mixed])[0]
     assert headline([]) == forests([]) == hero([]) == []
+
+
+def test_the_headline_counts_what_is_lower_and_higher():
+    several = [
+        comparison("gtd2_to_td", size, *of)
+        for size, of in ((10, (2, 1.5, 3)), (20, (0.5, 0.4, 0.6)), (40, (1, 0.9, 1.1)))
+    ]
+    (knob,) = headline([full("fully-walk", *several)])
+    assert "a higher error than it in 1 comparisons, a lower one in 1, and 1 are open" in knob
+    (baird,) = headline([full("fully-baird", *(replace(one, task="baird(n=7)") for one in several))])
+    assert baird.endswith("so often: GTD2 to TD 1 / 1 / 1.")
 
 
 def test_a_statement_under_several_readings_is_a_row_of_cells():

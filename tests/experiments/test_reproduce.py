@@ -182,8 +182,10 @@ def test_a_number_of_the_page_that_does_not_follow_is_found(tiny, tmp_path):
         return False
 
     assert not fails("</html>", "</html>", "</html> ")
-    assert fails('<div class="answer">', r"[\d.]+ × TDC", "0.123 × TDC")
-    assert fails('<div class="answer">', r"in \d+ comparisons", "in 47 comparisons")
+    assert fails('<div class="answer">', r"[\d.]+ × TDRC", "0.123 × TDRC")
+    assert fails('<div class="answer">', r"[\d.]+ × that of", "0.123 × that of")
+    assert fails('<div class="answer">', r"TDC \d+ /", "TDC 77 /")
+    assert fails('<div class="answer">', r"\d+ are open", "47 are open")
     assert fails('<figure id="walk">', r"[\d.]+ × that of TDRC", "3.21 × that of TDRC")
     assert fails('<figure id="walk-various-kappa">', r"has [\d.e+]+ ×", "has 77.7 ×")
     assert fails('<figure id="boyan">', r"\d+ runs of", "50 runs of")

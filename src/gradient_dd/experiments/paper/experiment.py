@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from gradient_dd.experiments import by_study
 from gradient_dd.experiments.by_study import ByStudy, dot, rival_of, study_experiment
 from gradient_dd.experiments.experiment import HELD, Job, PageContent
-from gradient_dd.experiments.paper.asking import WIDE
+from gradient_dd.experiments.paper import fully
+from gradient_dd.experiments.paper.answer import found, headline
 from gradient_dd.experiments.paper.baird import STARTS, matrix_of, reading_name
 from gradient_dd.experiments.paper.exact_statements import check_statements
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.readings import ERRATA, READINGS
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES
-from gradient_dd.experiments.verdicts import ALIKE, MAIN, ClaimVerdict, Comparison
-from gradient_dd.report.figure import BLACK, COLOURS, NAMES, SYMBOLS
+from gradient_dd.experiments.verdicts import FULLY, ClaimVerdict, Comparison
+from gradient_dd.report.figure import BLACK, COLOURS, NAMES
 from gradient_dd.report.small_svg import Dot, Series, domain_of, forest, over_size
 
 SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
@@ -24,7 +25,6 @@ TESTS = {  # by the kind of a claim's comparisons; all others have the one above
     "time": "test_the_cost_is_read_from_the_units_of_the_study",
     "exact": "test_statements_of_theory_are_computed[{claim}]",
 }
-WORLDS = {"random_walk": "random walk", "boyan_chain": "Boyan chain", "baird": "Baird's counterexample"}
 FORESTS = {  # TD and TDRC are rivals in each; on Baird TD diverges
     "Random walk, on-policy, last 100 episodes": ("walk-better", "walk-as-td"),
     "Boyan chain, on-policy, last 100 episodes": ("boyan-better", "boyan-as-td"),
@@ -39,90 +39,16 @@ FORESTS = {  # TD and TDRC are rivals in each; on Baird TD diverges
 BAIRD_FOREST = "Baird, off-policy, {reading}: last 100 errors; TD diverges"
 
 
-def found(verdicts: Sequence[ClaimVerdict], claim: str, tuning: str = MAIN) -> list[Comparison]:
-    """Return the comparisons of a claim under a way of tuning, tuned for what is measured."""
-    judgements = [one for verdict in verdicts if verdict.claim == claim for one in verdict.judgements]
-    some = [one for judgement in judgements if judgement.tuning == tuning for one in judgement.comparisons]
-    return [one for one in some if one.tuned_for in (one.measure, "what is measured")]
-
-
-def largest(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return those of the largest size."""
-    return [one for one in comparisons if one.size == max(other.size for other in comparisons)]
-
-
-def headline(verdicts: Sequence[ClaimVerdict]) -> list[str]:
-    """Return the answer: against GTD2 and TDC, against TD and TDRC, and without trajectories."""
-    gradient = largest(found(verdicts, "walk-better")) + largest(found(verdicts, "boyan-better"))
-    td_like = largest(found(verdicts, "walk-as-td")) + largest(found(verdicts, "boyan-as-td"))
-    alone = found(verdicts, "walk-iid") + found(verdicts, "boyan-iid")
-    sentences = []
-    if gradient:
-        bounded = [one for one in gradient if one.edge]
-        wider = largest(found(verdicts, "boyan-better", WIDE))
-        remark = ""
-        if bounded and wider:
-            remark = f" The paper's grid ends at their best step size; with wider grids for them it is {ratios(wider)}."
-        sentences.append(f"On the largest problems Gradient-DD ends with {word(gradient)}: {ratios(gradient)}.{remark}")
-    if td_like:
-        sentences.append(f"There it ends with {word(td_like)}: {ratios(td_like)}.{on_baird(verdicts)}")
-    if alone:
-        same = [one for name in ("walk-faster", "boyan-faster") for one in found(verdicts, name)]
-        beside = [one for one in same if any(one.task == other.task for other in alone)]
-        besides = f"; on trajectories it is {ratios(beside)}" if beside else ""
-        lead = "On independent transitions, which the theorem assumes, it has"
-        sentences.append(f"{lead} {word(alone)} over all episodes: {ratios(alone)}{besides}.")
-    return sentences
-
-
-def on_baird(verdicts: Sequence[ClaimVerdict]) -> str:
-    """Return how often it is lower than its rivals on Baird's counterexample, over all readings."""
-    lead = "On Baird's counterexample, which is off-policy, it ends lower than GTD2, TDC and TDRC in"
-    return "".join(
-        f" {lead} {one.held} comparisons, higher in {one.refuted}, and {one.open} are open."
-        for one in verdicts
-        if one.claim == "baird-better"
-    )
-
-
-def word(comparisons: Sequence[Comparison]) -> str:
-    """Return on which side of 1 the intervals lie, with the names of the rivals."""
-    rivals = list(dict.fromkeys(NAMES.get(rival_of(one), "") for one in comparisons))
-    named = " and ".join(rivals)
-    if all(one.high < 1 for one in comparisons):
-        return f"a lower error than {named}"
-    if all(one.low > 1 for one in comparisons):
-        return f"a higher error than {named}"
-    if all(one.high >= 1 for one in comparisons):
-        return f"no lower error than {named}"
-    return f"an error that is not always lower than that of {named}"
-
-
-def ratios(comparisons: Sequence[Comparison]) -> str:
-    """Return the ratios, by task: "0.204 × GTD2 and 0.451 × TDC (random walk, m = 40)"."""
-    groups: dict[tuple[str, int], list[str]] = {}
-    for one in comparisons:
-        label = NAMES.get(rival_of(one), "")
-        groups.setdefault((one.task, one.size), []).append(f"{one.estimate:.3g} × {label}")
-    return "; ".join(f"{' and '.join(parts)} ({place(*key)})" for key, parts in groups.items())
-
-
-def place(task: str, size: int) -> str:
-    """Return a task and its size in words."""
-    name = task.partition("(")[0]
-    return f"{WORLDS.get(name, name)}, {SYMBOLS.get(name, 'size')} = {size}"
-
-
 def forests(verdicts: Sequence[ClaimVerdict]) -> list[str]:
-    """Return a forest plot for each group of claims that was judged, all with the same axis; hollow is tuned alike."""
+    """Return a forest plot for each group of claims that was judged, all with the same axis; hollow is tuned fully."""
     groups: dict[str, list[Dot]] = {}
     for title, claims in FORESTS.items():
         for claim in claims:
-            alike = {key(one): one for one in found(verdicts, claim, ALIKE)}
+            full = {key(one): one for one in found(verdicts, claim, FULLY)}
             for one in found(verdicts, claim):
                 groups.setdefault(title, []).append(dot(one))
-                if key(one) in alike:
-                    groups[title].append(dot(alike[key(one)], hollow=True))
+                if key(one) in full:
+                    groups[title].append(dot(full[key(one)], hollow=True))
     for start in STARTS.values():
         reading = reading_name("standard", "R", start)
         some = [one for one in found(verdicts, "baird-better") if one.reading == reading]
@@ -138,14 +64,14 @@ def key(one: Comparison) -> tuple[str, str]:
 
 
 def hero(verdicts: Sequence[ClaimVerdict]) -> list[str]:
-    """Return the errors against size on the walk and on the Boyan chain, then Baird, then what trajectories do."""
+    """Return the errors against size, tuned fully, on walk and Boyan chain; then Baird, then what trajectories do."""
     pictures = []
     for title, symbol, claims in (
-        ("Random walk, on-policy: error at the end", "m", ("walk-better", "walk-as-td")),
-        ("Boyan chain, on-policy: error at the end", "p", ("boyan-better", "boyan-as-td")),
+        ("Random walk, on-policy: error at the end", "m", ("fully-walk",)),
+        ("Boyan chain, on-policy: error at the end", "p", ("fully-boyan",)),
     ):
         lines: dict[str, dict[int, float]] = {}
-        for one in (one for claim in claims for one in found(verdicts, claim)):
+        for one in (one for claim in claims for one in found(verdicts, claim, FULLY) if one.measure == "last100"):
             for side in (one.ours, one.rival):
                 if side is not None:
                     lines.setdefault(side["learner"], {})[one.size] = side["mean"]
@@ -198,6 +124,7 @@ def content(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict]) -> PageCo
     more = {
         "hero": hero(verdicts),
         "forests": forests(verdicts),
+        "full_rows": fully.full_rows(verdicts),
         "matrix": matrix_of(verdicts, long.study.steps) if long else None,
         "tests": {one.claim: held_by(one) for one in verdicts},
         "drawings": job.drawings,

@@ -1,9 +1,9 @@
 """What is said of learners that are tuned fully: our own claims, a table, and the answer that follows from them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
-from gradient_dd.experiments.claims import Ask, Claim
+from gradient_dd.experiments.claims import MEASURES, Ask, Claim
 from gradient_dd.experiments.paper import baird
 from gradient_dd.experiments.paper.asking import (
     AS_GOOD,
@@ -17,7 +17,7 @@ from gradient_dd.experiments.paper.asking import (
 )
 from gradient_dd.experiments.paper.figures import PLAIN_DD
 from gradient_dd.experiments.verdicts import FULLY, ClaimVerdict, Comparison, Pair, Question
-from gradient_dd.report.figure import Line
+from gradient_dd.report.figure import SYMBOLS, Line
 
 ON_TABLES = ("td", "tdrc", "gtd2", "tdc", "gtd2_to_td")
 RIVALS = {  # by study; HTD is TD on all of these, and HTD-DD where it is not named (`full_grids`)
@@ -42,6 +42,7 @@ AS_FAST = Criterion(AS_GOOD_AS.words, bound=AS_GOOD, measure="area", tuned_for=(
 GOALS = (AS_GOOD_AS, AS_FAST)
 ONE = Line("Gradient-DD, κ = ζ = 1", "gradient_dd", PLAIN_DD)
 PREFIX = "fully-"
+SYMBOL = {"alpha": "α", "zeta": "ζ", "kappa": "κ"}
 
 
 def as_good_as_all(study: str) -> Ask:
@@ -104,23 +105,42 @@ CLAIMS = (
         source="ours",
     ),
 )
-TABLE = "study task reading measure rival ratio low high alpha zeta kappa edge rival_values rival_edge settings runs"
 
 
-def comparisons(verdicts: Sequence[ClaimVerdict]) -> list[Comparison]:
-    """Return all comparisons of learners that are tuned fully."""
+class FullRow(NamedTuple):
+    """A case and a measure: the tuned setting of Gradient-DD, and its error over that of each rival, in words.
+
+    `edges` names the learners whose setting lies on an edge of their grid, with the edge.
+    """
+
+    where: str
+    measure: str
+    setting: str
+    cells: dict[str, str]
+    edges: str
+
+
+def full_rows(verdicts: Sequence[ClaimVerdict]) -> list[FullRow]:
+    """Return a row for each case and measure; κ = ζ = 1 stands beside, over tuned fully."""
+    rows: dict[tuple[str, str, str, str], list[Comparison]] = {}
     names = {claim.name for claim in CLAIMS}
-    return [one for verdict in verdicts if verdict.claim in names for one in verdict.comparisons]
+    for one in (one for verdict in verdicts if verdict.claim in names for one in verdict.comparisons):
+        rows.setdefault((one.study, one.task, one.reading, one.measure), []).append(one)
+    return [full_row(*key, some) for key, some in rows.items()]
 
 
-def table_rows(verdicts: Sequence[ClaimVerdict]) -> list[tuple[Any, ...]]:
-    """Return a row for each comparison: the ratio with its interval, and both settings with the edges they lie on."""
-    rows = []
-    for one in comparisons(verdicts):
+def full_row(study: str, task: str, reading: str, measure: str, some: list[Comparison]) -> FullRow:
+    """Return one row."""
+    words = WORDS.get(study.removesuffix("-fully"), "")
+    size = f"{SYMBOLS[task.partition('(')[0]]} = {some[0].size}"
+    where = f"{words}, {size}" if words else f"Baird, {size}, {reading}"
+    tuned = next(side for one in some for side in (one.ours, one.rival) if side and side["label"] == "Gradient-DD")
+    cells, edges = {}, {f"Gradient-DD: {tuned['edge']}"} if tuned["edge"] else set()
+    for one in some:
         ours, rival = one.ours or {}, one.rival or {}
-        values = [ours["values"][name] for name in ("alpha", "zeta", "kappa")]
-        told = " ".join(f"{name}={value:g}" for name, value in rival["values"].items() if name != "lam")
-        label = ours["label"] if rival["learner"] == "gradient_dd" else rival["label"]
-        found = one.study, one.task, one.reading, one.measure, label, one.estimate, one.low, one.high
-        rows.append((*found, *values, ours["edge"], told, rival["edge"], ours["settings"], one.runs))
-    return rows
+        plain = rival["learner"] == ours["learner"]  # κ = ζ = 1 over tuned fully
+        cells[ours["label"] if plain else rival["label"]] = f"{one.estimate:.3g} [{one.low:.3g}, {one.high:.3g}]"
+        if rival["edge"] and not plain:
+            edges.add(f"{rival['label']}: {rival['edge']}")
+    setting = ", ".join(f"{symbol} = {tuned['values'][name]:.3g}" for name, symbol in SYMBOL.items())
+    return FullRow(where, MEASURES[measure], setting, cells, "; ".join(sorted(edges)))
