@@ -172,6 +172,15 @@ def main(words: list[str] | None = None) -> None:
         for measure in MEASURES:
             print(f"\n{measure}, {words_of} tasks; proposed: {'; '.join(proposed)}", flush=True)
             print_table(head, rows(found[measure]))
+            for name in proposed:
+                print(f"{name} over κ = ζ = 1: {over_defaults(found[measure], name)}", flush=True)
+
+
+def over_defaults(found: dict[str, list[dict[str, float]]], name: str) -> str:
+    """Return a proposal over κ = ζ = 1, task by task: the geometric mean with its interval."""
+    plain = {"κ = 1, ζ = 1", "Gradient-DD, α"}
+    some = [one for several in found.values() for one in several]
+    return interval(np.log([one[name] / next(one[key] for key in one if key in plain) for one in some]))
 
 
 if __name__ == "__main__":

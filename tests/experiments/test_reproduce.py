@@ -64,7 +64,7 @@ def test_everything_is_there(made):
         assert (folder / place).stat().st_size > 500, place
     assert page == folder / "report.html"
     verdicts = json.loads((folder / "claims.json").read_text())
-    assert {verdict["claim"] for verdict in verdicts} == {"walk-constant", "walk-constant-td"}
+    assert {verdict["claim"] for verdict in verdicts} == {"walk-constant", "walk-constant-td", "fully-walk-constant"}
     assert all(verdict["verdict"] in SIGNS for verdict in verdicts)
     assert all(verdict["finding"] for verdict in verdicts)
     assert "FIRST LOOK: 3 OF 50 RUNS" in (folder / "figures/walk-constant.svg").read_text()
