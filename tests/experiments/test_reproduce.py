@@ -119,7 +119,7 @@ KINDS = {"ratio", "growth", "share", "count", "time"}
 def tiny(tmp_path_factory):
     """The claims of all three tasks and some figures, on runs far too short to mean anything."""
     folder = tmp_path_factory.mktemp("tiny")
-    figures = ("walk", "walk-various-kappa", "walk-iid", "boyan", "boyan-iid", "Baird")
+    figures = ("walk", "walk-various-kappa", "walk-various-u", "walk-iid", "boyan", "boyan-iid", "Baird")
     reproduce(EXPERIMENT, figures, folder, Scale(runs=2, episodes=10))
     return folder
 
@@ -130,7 +130,7 @@ def test_every_verdict_follows_from_the_tables_alone(tiny, made):
     assert {one["kind"] for one in comparisons} == KINDS
     assert {one["measure"] for one in comparisons} == {"last100", "area", "early", "episodes", "nanoseconds"}
     assert recompute(tiny) == (len(verdicts), len(comparisons))
-    assert recompute(made[0])[0] == 2
+    assert recompute(made[0])[0] == 3
 
 
 def test_a_verdict_that_does_not_follow_is_found(made, tmp_path):

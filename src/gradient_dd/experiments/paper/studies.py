@@ -68,7 +68,10 @@ WALK_LINEAR = replace(
     WALK, name="walk-linear", tasks=(task("random_walk", n_states=20, features="linear"),), grids=compared(WALK_ALPHAS)
 )
 WALK_U = replace(
-    WALK, name="walk-u", grids=tuple(grid("gradient_dd", alpha=a, kappa=tuple(u / a for u in US)) for a in WALK_ALPHAS)
+    WALK,
+    name="walk-u",
+    tasks=walk(*WALK_SIZES[:2]),
+    grids=tuple(grid("gradient_dd", alpha=a, kappa=tuple(u / a for u in US)) for a in WALK_ALPHAS),
 )
 WALK_NATURAL = replace(
     WALK,
