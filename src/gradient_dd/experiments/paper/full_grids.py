@@ -73,11 +73,11 @@ class Ranges:
         return tuple(grids)
 
 
-ON_WALK = Ranges((-10, -1), (-8, 0), (-10, 0), (-4, 2), (-3, 4), (-6, 4), OCTAVES[1:], FOURS[4:10])
+ON_WALK = Ranges((-10, -1), (-8, 0), (-10, 0), (-6, 2), (-3, 4), (-6, 4), OCTAVES[1:], FOURS[4:10])
 ON_INDEPENDENT = replace(ON_WALK, zetas=OCTAVES[:5], kappas=FOURS[2:8])
 ON_CONSTANT = replace(ON_WALK, quick=(-13, -3), slow=(-11, -2), between=(-12, -2), kappas=FOURS[5:])
-ON_LINEAR = Ranges((-10, 0), (-7, 2), (-9, 1), (-4, 2), (-3, 4), (-6, 3), OCTAVES[1:], FOURS[2:8], (-5, 2))
-ON_BOYAN = Ranges((-8, 2), (-5, 4), (-8, 3), (-6, 1), (-3, 5), (-8, 2), FOURS[:6], FOURS[3:7])
+ON_LINEAR = Ranges((-10, 0), (-7, 2), (-9, 1), (-4, 2), (-3, 4), (-6, 3), OCTAVES[:5], FOURS[2:8], (-5, 2))
+ON_BOYAN = Ranges((-8, 2), (-5, 4), (-8, 3), (-8, 0), (-3, 5), (-8, 2), FOURS[:6], FOURS[3:7])
 ON_BOYAN_CONSTANT = replace(ON_BOYAN, quick=(-11, 1), slow=(-6, 3), between=(-10, 2), kappas=FOURS[4:8])
 ON_BAIRD = Ranges((-16, -2), (-13, -4), (-13, -3), (-3, 4), (-3, 4), (-4, 6), OCTAVES[1:], FOURS[4:10], (-6, 4))
 RANGES = {
