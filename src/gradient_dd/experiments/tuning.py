@@ -140,8 +140,8 @@ class StudyEvidence(Evidence):
     result is known. Where a study has a task with many random first weights, all of them are one case; its errors are
     those of each start, averaged over runs and divided by the first error, and the fresh ones are of other starts.
 
-    A companion that runs as long as its study, `beside`, is judged on the fresh runs of that study: on 100 of them too,
-    and the same, whatever the number of runs that it selects on.
+    A companion that runs as long as its study, `beside`, is judged on the fresh runs of that study: on all of them if it
+    selects on as many runs, else on the first half, 50.
 
     `used` and `times` keep what judgements rest on, for the tables.
     """
@@ -187,7 +187,8 @@ class StudyEvidence(Evidence):
         tasks = self.cases[case]
         if not self.has_random_starts(case):
             base = self.beside or self.study
-            fresh = base.fresh(FRESH * base.runs, settings, (tasks[0],))
+            runs = FRESH * base.runs if self.study.runs == base.runs else base.runs
+            fresh = base.fresh(runs, settings, (tasks[0],))
             return replace(fresh, name=f"{self.study.name}-fresh")
         others = tuple(build(tasks[0].name, **dict(tasks[0].parameters) | {"start_seed": k}) for k in JUDGED_STARTS)
         return self.study.fresh(self.study.runs, settings, others)
