@@ -13,7 +13,10 @@ from typing import Any
 
 from tools.programs import ROOT
 
-HEAD = ("claim", "paper", "statement", "criterion", "study", "tuned alike", "held / open / refuted", "verdict")
+HEAD = (
+    *("claim", "paper", "statement", "criterion", "study", "tuned alike", "tuned fully"),
+    *("held / open / refuted", "verdict"),
+)
 PAPER = "as the paper has it"
 COUNTS = ("held", "open", "refuted")
 PLURALS = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
@@ -45,7 +48,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def row(one: Verdict) -> tuple[str, ...]:
     """Return the row of a verdict."""
     studies = ", ".join(one["studies"]) or "theory"
-    told = (one["where"], one["statement"], one["criterion"], studies, one["alike"] or "–", tally([one]))
+    tuned = one["alike"] or "–", one["fully"] or "–"
+    told = (one["where"], one["statement"], one["criterion"], studies, *tuned, tally([one]))
     return (f"`{one['claim']}`", *told, one["verdict"])
 
 

@@ -102,7 +102,7 @@ def told_counts(text, claims):
     some = [one for v in claims if v["claim"].startswith("fully-") for j in v["judgements"] for one in j["comparisons"]]
     allowed |= {str(one["ours"]["settings"]) for one in some} if "settings for every learner" in text else set()
     baird = [one for one in some if one["task"].startswith("baird")]
-    if "GTD2 to TD does by itself" in text:
+    if "the share that κ takes back" in text:
         knob = [one for one in some if one not in baird and one["rival"]["learner"] == "gtd2_to_td"]
         allowed |= set(map(str, sides(knob)))
     for name, lower, neither, higher in re.findall(r"([\w-]+(?: to TD)?) (\d+) / (\d+) / (\d+)", text):

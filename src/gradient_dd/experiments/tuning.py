@@ -140,8 +140,8 @@ class StudyEvidence(Evidence):
     result is known. Where a study has a task with many random first weights, all of them are one case; its errors are
     those of each start, averaged over runs and divided by the first error, and the fresh ones are of other starts.
 
-    A companion that runs as long as its study, `beside`, is judged on the fresh runs of that study: on all of them if it
-    selects on as many runs, else on the first half, 50.
+    A companion that runs as long as its study, `beside`, is judged on the fresh runs of that study: on all of them if
+    it selects on as many runs, else on the first half, 50.
 
     `used` and `times` keep what judgements rest on, for the tables.
     """

@@ -88,7 +88,7 @@ def defaults(verdicts: Sequence[ClaimVerdict]) -> str:
     if not plain:
         return ""
     return (
-        "The paper's κ = ζ = 1 costs much where the task is not the one they suit: at the end its error is "
+        "With the paper's κ = ζ = 1 it ends with a multiple of the error that it has tuned fully: "
         f"{ratios(plain, 'that of Gradient-DD tuned fully')}."
     )
 
@@ -100,8 +100,8 @@ def knob(verdicts: Sequence[ClaimVerdict]) -> str:
         return ""
     lower, higher = sum(one.high < 1 for one in some), sum(one.low > 1 for one in some)
     return (
-        f"What κ does through α, {NAMES[KNOB]} does by itself: Gradient-DD has a higher error than it in {higher} "
-        f"comparisons, a lower one in {lower}, and {len(some) - lower - higher} are open."
+        f"{NAMES[KNOB]} has the share that κ takes back as a parameter: on-policy Gradient-DD has a higher error than "
+        f"it in {higher} comparisons, a lower one in {lower}, and {len(some) - lower - higher} are open."
     )
 
 
