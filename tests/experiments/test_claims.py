@@ -1,16 +1,14 @@
 """Every claim is judged in made-up worlds: where the paper is right in all it says, where it is not, and in between."""
 
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from gradient_dd.engine import reference
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.experiments.by_study import fresh_work
-from gradient_dd.experiments.paper import full_grids, fully
+from gradient_dd.experiments.paper import fully
 from gradient_dd.experiments.paper.asking import AS_PRINTED, WHOLE, costs_as_much, good_step_sizes
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
@@ -31,7 +29,6 @@ from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.intervals import Interval
 from gradient_dd.studies.records import Work
 from gradient_dd.studies.store import Store
-from gradient_dd.tasks import boyan_chain, random_walk
 from tests.experiments.made_up_worlds import FRESH, MadeUp, first, right, world_evidence, wrong
 
 SAMPLED = [claim for claim in CLAIMS if claim.studies and claim.name != "same-cost"]  # its numbers are times
@@ -291,33 +288,6 @@ def test_alike_means_as_many_settings_for_every_learner(study):
         found.setdefault((setting.rule.name, setting.rho_mode), []).append(setting)
     assert {name for name, _ in found} == {"td", "tdrc", "gtd2", "tdc", "gradient_dd"}
     assert {len(settings) for settings in found.values()} == {{"w": 65, "b": 50}[study[0]] if study != "baird" else 105}
-
-
-@pytest.mark.parametrize("study", [name for name in STUDIES if name.endswith("-fully")])
-def test_tuned_fully_every_learner_has_as_many_settings_over_all_it_has(study):
-    found = {}
-    for setting in STUDIES[study].settings():
-        found.setdefault((setting.rule.name, setting.rho_mode), []).append(setting)
-    assert {len(settings) for settings in found.values()} == {full_grids.SETTINGS}
-    for (name, _), settings in found.items():
-        several = {parameter for parameter in settings[0].values if len({s.values[parameter] for s in settings}) > 1}
-        wanted = set(settings[0].values) - {"lam"}
-        if name == "htd_dd" and not study.startswith("baird"):
-            wanted -= {"zeta"}  # on-policy ζ of HTD makes no difference
-        assert several == wanted, name
-    defaults = [s for s in found["gradient_dd", "R"] if s.values["zeta"] == s.values["kappa"] == 1]
-    assert len(defaults) >= 8  # the paper's κ = ζ = 1 has its step sizes too
-
-
-def test_what_is_td_is_left_out_of_tuning_fully():
-    """On-policy w of HTD is that of TD, and on tables w of HTD-DD; ζ of HTD-DD changes nothing."""
-    walk, boyan = random_walk(6), boyan_chain(4)
-    run = partial(reference.run, steps=400, alpha=0.1)
-    for one, learner, values in ((boyan, "htd", {}), (walk, "htd_dd", {"kappa": 3.0})):
-        assert np.allclose(run(one, learner, **values).w, run(one, "td").w, rtol=0, atol=1e-13)
-    first, second = (run(boyan, "htd_dd", zeta=zeta).w for zeta in (0.1, 2.0))
-    assert np.allclose(first, second, rtol=0, atol=1e-13)
-    assert not np.allclose(first, run(boyan, "td").w, rtol=0, atol=1e-3)
 
 
 def test_a_comparison_says_how_many_settings_were_to_choose_from(worlds):
