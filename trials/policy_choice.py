@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
     """What one comparison led to.
 
     regret    of following the sentence, of the largest estimate, of not changing
-    held      whether all intervals of differences hold the truth at once
+    held      whether all intervals of differences hold the truth at once, of policies that may be used
     single    whether one policy was to be deployed, and right  whether it is the best
     tied      whether some could not be told apart, and agreed  whether that was right
     """
@@ -48,7 +48,9 @@ def outcome(known: KnownLog, found: Comparison) -> Outcome:
     followed = (found.deploy, largest, "today")
     regret = tuple((worth[best] - worth[name]) / spread for name in followed)
     held = all(
-        one["difference_low"] <= worth[one["name"]] - worth["today"] <= one["difference_high"] for one in found.table
+        one["difference_low"] <= worth[one["name"]] - worth["today"] <= one["difference_high"]
+        for one in found.table
+        if one["verdict"] != "not"
     )
     ties = found.ties
     near = [abs(worth[name] - worth[best]) <= CLOSE * abs(worth[best]) for name in ties]

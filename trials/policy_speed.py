@@ -17,22 +17,21 @@ from gradient_dd.arrays import Array
 from gradient_dd.evaluation import compare
 from tools.programs import parser_of, print_table
 
-ACTIONS, STEPS = 3, 20  # actions, and steps of an episode
+ACTIONS, STEPS = 3, 20  # actions, and steps of an episode in the mean
 COUNTS = (6, 50, 500)
 PART = 500_000  # rows written at a time
 
 
 def rows_of(rng: np.random.Generator, rows: int, features: int, first: int = 0) -> dict[str, Array]:
-    """Return rows of a log: features that move slowly, a reward that is linear in one of them and in the action."""
-    n = rows // STEPS
-    x = np.cumsum(rng.standard_normal((n, STEPS, features)) / 3, axis=1).reshape(-1, features)
+    """Return rows of a log: features, a reward that is linear in one of them and in the action."""
+    x = rng.standard_normal((rows, features))
     x[:, -1] = 1.0
     action = rng.integers(ACTIONS, size=len(x))
     paid = 0.1 * x[:, 0] + action - 1 + rng.standard_normal(len(x))
     columns = {f"x{i}": x[:, i] for i in range(features)}
     columns |= {"action": action, "reward": paid, "propensity": np.full(len(x), 1 / ACTIONS)}
-    last = np.arange(len(x)) % STEPS == STEPS - 1
-    return columns | {"terminated": last, "episode": first + np.arange(len(x)) // STEPS}
+    last = rng.random(rows) < 1 / STEPS
+    return columns | {"terminated": last, "episode": first + np.cumsum(last) - last}
 
 
 def policies(count: int) -> dict[str, Any]:
@@ -55,7 +54,7 @@ def write(file: Path, rows: int, features: int) -> None:
 
     rng, writer = np.random.default_rng(0), None
     for begin in range(0, rows, PART):
-        columns = rows_of(rng, min(PART, rows - begin), features, begin // STEPS)
+        columns = rows_of(rng, min(PART, rows - begin), features, begin)
         columns = {name: one.astype(np.float32) if one.dtype == float else one for name, one in columns.items()}
         part = pa.table(columns)
         writer = writer or pq.ParquetWriter(file, part.schema)

@@ -119,6 +119,9 @@ class ActionLog:
         rows, self.group = sample.joined()
         assert isinstance(rows, ActionRows)
         self.rows, self.whole = rows, sample.whole
+        if not self.whole:
+            some = f"{len(rows):,} of {self.n:,} transitions are used"
+            self.stated.append(f"The log is long: {some}, whole episodes spread over all of it.")
 
     @cached_property
     def examined(self) -> Diagnosis:
