@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gradient_dd.evaluation import transitions_of
+from gradient_dd.evaluation.copies import Twins, twins_of
 from gradient_dd.evaluation.findings import FINDINGS
 from gradient_dd.evaluation.row_findings import RowEvidence
 from gradient_dd.evaluation.row_signs import (
@@ -12,7 +13,6 @@ from gradient_dd.evaluation.row_signs import (
     RowSigns,
     Shift,
     Tail,
-    Twins,
     drift_of,
     influences,
     links_of,
@@ -20,7 +20,6 @@ from gradient_dd.evaluation.row_signs import (
     shift_of,
     sketch,
     tail_of,
-    twins_of,
 )
 from gradient_dd.stream.features import Rows
 from gradient_dd.tasks import random_walk
