@@ -37,10 +37,21 @@ def evaluation_page(found: Evaluation, log: str) -> str:
             {"words": one.words, "error": "diverged" if one.diverged else f"{one.error:.4g}"}
             for one in found.candidates[:SHOWN]
         ],
+        estimates=estimates_of(found),
         stated=found.stated,
         rows=found.rows,
         passes=found.passes,
     )
+
+
+def estimates_of(found: Evaluation) -> list[dict[str, object]]:
+    """Return what stands beside action values: the doubly robust estimate, the policy that made the log, the gain."""
+    by_name = {"doubly robust": found.robust, "policy that made the log": found.logging, "difference": found.difference}
+    return [
+        {"name": name, "value": one.estimate, "low": one.low, "high": one.high}
+        for name, one in by_name.items()
+        if one is not None
+    ]
 
 
 def picture(found: Evaluation) -> str:
