@@ -1,6 +1,6 @@
 """AutoLearner: a learner with nothing to tune.
 
-It runs TD and GTD2 side by side at three step sizes each, and one learner that stands still, and reads out the weighted
+It runs TD and GTD2 side by side at several step sizes, and one learner that stands still, and reads out the weighted
 mean of their averages whose error on data that they have not yet seen is least. `engine/held_out.py` has the method,
 docs/auto-learner.md what it is worth. A step costs O(non-zeros) of the features; O(p) work is done as often as as many
 non-zeros have been seen.
@@ -38,7 +38,7 @@ class AutoLearner:
     """A learner to feed one transition at a time, whose rule and step size need no choice.
 
     n_features  length of the feature vectors
-    alpha       the largest step size of TD; left out, 0.3 over the mean of max(1, ρ) ‖x‖² so far
+    alpha       the unit of step sizes, of which `rungs` have multiples; left out, 0.3 over the mean of max(1, ρ) ‖x‖²
     initial_w   (n_features,) or a number; default 0
 
     >>> agent = AutoLearner(n_features=2)
