@@ -74,6 +74,7 @@ def test_nothing_to_learn_is_said():
 def test_a_long_stream_switches_to_what_is_ahead(monkeypatch):
     """It looks whenever its rows have doubled, and the last one noted is the answer."""
     monkeypatch.setattr("gradient_dd.evaluation.stream.KEPT", 500)
+    monkeypatch.setattr("gradient_dd.evaluation.stream.NEAR_BEST", 0.0)  # LSTD is a candidate like any other
     log = log_of(WALK, 9000, seed=1)
     found = evaluate_stream([log.part(slice(begin, begin + 250)) for begin in range(0, 9000, 250)], 5)
     rows, words = zip(*found.switches, strict=True)
@@ -83,6 +84,17 @@ def test_a_long_stream_switches_to_what_is_ahead(monkeypatch):
     half = evaluate_stream([log.part(slice(0, 4000))], 5)
     assert half.chosen == next(one for at, one in reversed(found.switches) if at <= 4000)
     assert any(one.about == "switches" for one in found.verdict.findings)
+
+
+def test_lstd_is_taken_where_it_is_nearly_as_good(monkeypatch):
+    log = log_of(WALK, 1000, seed=1)
+    for near, exact in ((1.25, True), (0.0, False)):
+        monkeypatch.setattr("gradient_dd.evaluation.stream.NEAR_BEST", near)
+        found = evaluate_stream([log], 5, passes=1)
+        best = found.candidates[0]
+        lstd = next(one for one in found.candidates if one.ridge == 0)
+        assert lstd.error <= 1.25 * best.error
+        assert found.chosen == (lstd.words if exact else best.words)
 
 
 def test_many_features_go_without_a_matrix():
