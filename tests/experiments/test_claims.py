@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from gradient_dd.engine.lanes import LaneResults
-from gradient_dd.experiments.by_study import fresh_work
 from gradient_dd.experiments.paper import fully
 from gradient_dd.experiments.paper.asking import AS_PRINTED, WHOLE, costs_as_much, good_step_sizes
 from gradient_dd.experiments.paper.ledger import CLAIMS
@@ -242,25 +241,6 @@ def test_tdrc_is_judged_at_the_largest_size():
     assert unstable_at(20).verdict == "holds"
     assert unstable_at(7).verdict == "does not hold"
     assert {one.size for judgement in unstable_at(7).judgements for one in judgement.comparisons} == {20}
-
-
-def test_fresh_runs_are_of_every_setting_that_a_question_names():
-    """Where the best step size differs between the end and all episodes, both settings run afresh."""
-
-    def world(study, one, setting, measure="last100", fresh=False):
-        alpha = setting.values["alpha"]
-        return alpha if measure == "last100" else 1 / alpha
-
-    evidence = world_evidence(world, ["walk-iid", "walk-iid-alike", "walk-iid-fully"])
-    claim = BY_NAME["walk-iid"]
-    work = fresh_work(claim.ask(evidence))
-    (case,) = evidence["walk-iid"].cases
-    assert set(work) == {("walk-iid", case), ("walk-iid-alike", case), ("walk-iid-fully", case)}
-    ours = {s.values["alpha"] for s in work["walk-iid", case] if s.rule.name == "gradient_dd"}
-    assert sorted(ours) == pytest.approx([1e-3, 1.0])
-    judgements = [one for one in claim.judge(claim.ask(evidence)).judgements if one.tuning != FULLY]
-    goals = {one.tuned_for: one.comparisons[0].ours["values"]["alpha"] for one in judgements}
-    assert goals == {"last100": pytest.approx(1e-3), "area": 1.0}
 
 
 def test_both_tunings_stand_where_they_differ():
