@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from gradient_dd.errors import GradientDDError
 from gradient_dd.evaluation import evaluate_log
 from tools.programs import parser_of, print_table
-from trials.spoilt_logs import HEALTHY, SPOILT
+from trials.odd_logs import HEALTHY
+from trials.spoilt_logs import SPOILT
 
 FIRST_SEED = 1000
 
