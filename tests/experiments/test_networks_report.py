@@ -10,7 +10,8 @@ from gradient_dd.cli.commands import cli
 from gradient_dd.errors import GradientDDError
 from gradient_dd.experiments.experiment import Scale
 from gradient_dd.experiments.networks import experiment, spiral, trial
-from gradient_dd.experiments.networks.ledger import LEDGER
+from gradient_dd.experiments.networks.findings import finding, sides
+from gradient_dd.experiments.networks.ledger import LEDGER, number, ratio
 from gradient_dd.experiments.networks.problems import car_measure, problems
 from gradient_dd.experiments.networks.trial import Candidate, Size, candidates, tune_and_show
 from gradient_dd.experiments.running import rewrite
@@ -45,8 +46,10 @@ def test_the_command_leaves_a_ledger_figures_and_a_page(small, tmp_path, monkeyp
     assert claims["replay-sgd"]["verdict"] == "does not hold"  # the term halves every error here
     assert claims["stream-adam"]["verdict"] == "holds"
     assert claims["spiral"]["verdict"] == "holds"
+    assert "Refuted: Gradient-DD, T = 1 / GTD2, collision: 0.5" in claims["replay-sgd"]["finding"]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert all(f'id="claim-{name}"' in page for name in claims)
+    assert "is smaller in 90 and larger in 0 of 90." in page
     assert page.count("<figure") == len(experiment.FIGURES)
     rows = (tmp_path / "tables" / "networks.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 1 + len(problems()) * len(trial.WAYS) * len(candidates("sgd")) + 4 * len(trial.CONTROL)
@@ -55,6 +58,21 @@ def test_the_command_leaves_a_ledger_figures_and_a_page(small, tmp_path, monkeyp
     (tmp_path / "cells" / "spiral.json").unlink()
     with pytest.raises(GradientDDError, match="no cell spiral"):
         rewrite((), tmp_path)
+
+
+def test_a_finding_tells_what_refutes_first_and_how_many_runs_diverged():
+    cell = made_up(["A", "B", "C"]) | {"gone": {"errors": [1.0] * 7 + [np.inf]}}
+    asked = [ratio(cell, "A", "gone", "above", 0.9, "here"), ratio(cell, "A", "B", "above", 1.0, "here")]
+    asked += [ratio(cell, "A", "B", "above", 0.1, place) for place in ("here", "there", "there")]
+    asked += [ratio(cell, "A", "C", "above", 0.1, "here"), number(3.0, "above", 2.0, "size:")]
+    told = finding([one.compare(0.95) for one in asked])
+    assert told.startswith("Refuted: A / gone, here: 0 (diverged: gone in 1 of 8 runs). Open: A / B, here: ")
+    assert told.count("A / B, here") == 1  # open on one side of it, so it is not told again as held
+    assert told.count("there: ") == 1
+    assert told.endswith("; size: 3.")
+    many = finding([ratio(cell, "A", "B", "above", 0.1, f"{place}").compare(0.95) for place in range(9)])
+    assert many.startswith("Held: 9 ratios from ")
+    assert sides([(cell, "A", "gone"), (cell, "gone", "A"), (cell, "A", "A")]) == (3, 1, 1)
 
 
 def test_a_setting_is_selected_on_some_seeds_and_shown_on_others():

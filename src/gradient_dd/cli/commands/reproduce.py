@@ -41,8 +41,8 @@ def reproduce(figures: tuple[str, ...], out: str | None, as_json: bool, **how: A
     second call resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce learner` tries
     `AutoLearner` against tuned rivals instead, in results-learner: a trial, two figures and verdicts, in a few minutes.
     `gradient-dd reproduce family` compares every learner on the problems of the field, in results-family, and says
-    where the DD term helps, in about twelve minutes. `gradient-dd reproduce networks` asks the same of networks, in
-    results-networks, and needs the extra `neural`.
+    where the DD term helps, in about twelve minutes. `gradient-dd reproduce networks` asks the same of networks, with
+    the verdicts on ten predictions, in results-networks, in five to ten minutes, and needs the extra `neural`.
     """
     from gradient_dd.experiments import EXPERIMENTS, find_experiment
 

@@ -9,6 +9,7 @@ from gradient_dd.errors import Words, must
 from gradient_dd.experiments.drawing import Picture
 from gradient_dd.experiments.experiment import STEPS, Experiment, Job, PageContent, Scale, csv_text
 from gradient_dd.experiments.networks import draw
+from gradient_dd.experiments.networks.findings import answer
 from gradient_dd.experiments.networks.ledger import LEDGER, NetworkEvidence
 from gradient_dd.experiments.networks.problems import problems
 from gradient_dd.experiments.networks.spiral import UPDATES as SPIRAL_UPDATES
@@ -22,7 +23,7 @@ from gradient_dd.experiments.networks.trial import (
     kept,
     prediction_cell,
 )
-from gradient_dd.experiments.verdicts import ClaimVerdict
+from gradient_dd.experiments.verdicts import SIGNS, ClaimVerdict
 from gradient_dd.networks.kernel import tangent_kernel
 from gradient_dd.networks.network import Network
 
@@ -30,9 +31,9 @@ FULL = Size()
 DRAWS = 10  # first weights over which the mechanism is averaged
 FIGURES = {
     "networks-prediction": "Error with the DD term over error without it, by problem; bars are 95 % intervals. Left of "
-    "1 the term helps.",
+    "1 the term helps. What lies beyond the axis, or has no number because runs diverged, stands at its edge.",
     "networks-control": "Cost of every agent: steps an episode (Mountain Car, Acrobot) or episodes in 1000 steps (Cart "
-    "Pole), over that of Q. Bars are 95 % intervals.",
+    "Pole), over that of Q. Bars are 95 % intervals; what lies beyond the axis stands at its edge.",
 }
 
 
@@ -134,13 +135,7 @@ def content(job: Job, evidence: NetworkEvidence, verdicts: list[ClaimVerdict]) -
     ledger = [(one, prediction.own) for one, prediction in zip(verdicts, LEDGER, strict=True)]
     words = {name: one.words for name, one in problems().items()}
     facts = {"ledger": ledger, "figures": FIGURES, "size": size_at(job.scale), "problems": words}
-    return PageContent(facts | {"mechanism": evidence.mechanism})
-
-
-def answer(evidence: NetworkEvidence, verdicts: list[ClaimVerdict]) -> list[str]:
-    """Return how the ledger came out, in a sentence."""
-    held = sum(one.verdict == "holds" for one in verdicts)
-    return [f"Of {len(verdicts)} predictions that were registered before the trial, {held} hold in full."]
+    return PageContent(facts | {"mechanism": evidence.mechanism, "signs": SIGNS})
 
 
 EXPERIMENT = Experiment(

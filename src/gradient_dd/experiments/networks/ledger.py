@@ -5,11 +5,13 @@ at its scale. Both stay as they were written; the verdict says what was found.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.experiments.claims import Ask, Claim
+from gradient_dd.experiments.networks.findings import CONTROL_DD, SHORT, finding, shown
 from gradient_dd.experiments.networks.spiral import LEARNERS_HERE
 from gradient_dd.experiments.networks.trial import OPTIMISERS, WITH_DD, c_name, dd_name
 from gradient_dd.experiments.verdicts import ClaimVerdict, Question, exactly
@@ -39,18 +41,19 @@ class Prediction(NamedTuple):
 
     def judge(self, evidence: NetworkEvidence) -> ClaimVerdict:
         """Return the verdict."""
-        return self.claim.judge(self.claim.ask(evidence))
-
-
-def shown(cell: dict[str, Any], label: str) -> Any:
-    """Return the errors of a learner on fresh seeds, (seeds,)."""
-    return np.array(cell[label]["errors"], float)
+        verdict = self.claim.judge(self.claim.ask(evidence))
+        return replace(verdict, finding=finding(verdict.comparisons))
 
 
 def ratio(cell: dict[str, Any], ours: str, rival: str, side: str, bound: float, place: str) -> Question:
     """Return the question whether errors of one learner over those of another are on a side of a bound."""
     pair = shown(cell, ours), shown(cell, rival)
-    return ratio_of([pair], side, bound, f"{ours} / {rival}, {place}:", place)
+    asked = ratio_of([pair], side, bound, f"{ours} / {rival}, {place}:", place)
+    lost = (
+        {"label": name, "diverged": int((~np.isfinite(one)).sum())}
+        for name, one in zip((ours, rival), pair, strict=True)
+    )
+    return replace(asked, facts=asked.facts | dict(zip(("ours", "rival"), lost, strict=True)))
 
 
 def ratio_of(pairs: list[tuple[Any, Any]], side: str, bound: float, text: str, place: str) -> Question:
@@ -124,8 +127,11 @@ def less_without_momentum(evidence: NetworkEvidence) -> list[Question]:
 
 def half_correction(evidence: NetworkEvidence) -> list[Question]:
     """TDC with c = ½ against TD in every cell but Baird's."""
-    cells = {key: cell for key, cell in evidence.prediction.items() if key[0] != "baird"}
-    return [ratio(cell, c_name("TDC"), "TD", "below", 1.1, ", ".join(key)) for key, cell in cells.items()]
+    return [
+        ratio(cell, c_name("TDC"), "TD", "below", 1.1, f"{problem}, {sampling}, {SHORT[optimiser]}")
+        for (problem, sampling, optimiser), cell in evidence.prediction.items()
+        if problem != "baird"
+    ]
 
 
 def on_the_spiral(evidence: NetworkEvidence) -> list[Question]:
@@ -152,11 +158,10 @@ def optimism(evidence: NetworkEvidence) -> list[Question]:
 
 def control_dd(evidence: NetworkEvidence) -> list[Question]:
     """The DD form of every gradient learner of control against the same without the term."""
-    pairs = (("QC-DD", "QC"), ("QRC-DD", "QRC"), ("GQ2-DD", "GQ2"))
     return [
         ratio(cell, ours, rival, "above", MARGIN, world)
         for world, cell in evidence.control.items()
-        for ours, rival in pairs
+        for ours, rival in CONTROL_DD.items()
     ]
 
 
