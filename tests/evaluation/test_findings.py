@@ -206,13 +206,13 @@ def test_features():
 @pytest.mark.parametrize(
     ("verdict", "chosen", "level", "sentence"),
     [
-        ("stable", "td", "fine", "TD is stable on these data: 75% of its shadows died out, 25% grew."),
-        ("unclear", "td", "fine", "The data are too short to tell whether TD is stable: 75% of its shadows died out, "
-         "25% grew."),
-        ("unstable", "td", "not", "TD diverges on these data: 75% of its shadows died out, 25% grew. Take a learner "
-         "that is stable off-policy."),
-        ("unstable", "tdc", "fine", "TD diverges on these data: 75% of its shadows died out, 25% grew. Take a learner "
-         "that is stable off-policy."),
+        ("stable", "td", "fine", "TD is stable on these data: of its copies without rewards 75% died out, 25% grew."),
+        ("unclear", "td", "fine", "The data are too short to tell whether TD is stable: of its copies "
+         "without rewards 75% died out, 25% grew."),
+        ("unstable", "td", "not", "TD diverges on these data: of its copies without rewards 75% died out, "
+         "25% grew. Take a learner that is stable off-policy."),
+        ("unstable", "tdc", "fine", "TD diverges on these data: of its copies without rewards 75% died out, "
+         "25% grew. Take a learner that is stable off-policy."),
     ],
 )  # fmt: skip
 def test_td_stability(verdict, chosen, level, sentence):

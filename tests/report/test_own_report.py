@@ -46,8 +46,8 @@ def test_the_same_report_is_made_from_the_file_alone(swept, tmp_path):
     page = report_stored(swept, tmp_path / "again", {})
     before = report_folder(swept) / "report.html"
     assert (
-        plain(page.read_text(encoding="utf-8")).partition("Studies and provenance")[0]
-        == (plain(before.read_text(encoding="utf-8")).partition("Studies and provenance")[0])
+        plain(page.read_text(encoding="utf-8")).partition("How this was made")[0]
+        == (plain(before.read_text(encoding="utf-8")).partition("How this was made")[0])
     )
     done = CliRunner().invoke(cli, ["report", "--out", str(swept)])
     assert done.exit_code == 0, done.output

@@ -103,7 +103,8 @@ OPTIONS = (
     click.option("--target", metavar="FILE.py:NAME", help="A function (observations, actions) -> probabilities."),
     click.option(
         "--features",
-        help="'table', 'raw', 'standard', 'tiles', 'fourier', 'radial', 'polynomial', 'network' or FILE.py:NAME.",
+        help="'table', 'raw', 'standard', 'quadratic', 'tiles', 'fourier', 'radial', 'polynomial', 'network' "
+        "or FILE.py:NAME.",
     ),
     click.option("--column", "columns", multiple=True, metavar="ROLE=NAME[,NAME...]", help="Say which column is what."),
     click.option("--skip-bad-rows", is_flag=True, help="Leave out rows with missing or impossible numbers."),

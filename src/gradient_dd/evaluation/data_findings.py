@@ -204,7 +204,7 @@ def td_stability(data: Data) -> Found:
     verdict, dead, grown = data.stability
     if verdict == NOT_ASKED:
         return
-    shares = f"{dead:.0%} of its shadows died out, {grown:.0%} grew"
+    shares = f"of its copies without rewards {dead:.0%} died out, {grown:.0%} grew"
     if verdict == "unstable":
         level = "not" if data.chosen == "td" else "fine"
         yield level, f"TD diverges on these data: {shares}. Take a learner that is stable off-policy."

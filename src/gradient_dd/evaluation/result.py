@@ -133,7 +133,7 @@ class Evaluation:
     def facts(self) -> dict[str, Any]:
         """Return all but the weights as plain data."""
         low, high = self.start_interval
-        stability = {"TD": self.stability.verdict, "shadows that died out": self.stability.dead}
+        stability = {"TD": self.stability.verdict, "copies that died out": self.stability.dead}
         return {
             "verdict": self.verdict.word,
             "why": [

@@ -225,3 +225,12 @@ document.querySelectorAll("details.twin").forEach(twin => {
 });
 addEventListener("hashchange", followAddress);
 followAddress();
+
+// A link to a chapter, or to something in one, opens it.
+function openChapter() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const chapter = target && (target.closest("details.chapter") || target.querySelector(":scope > details.chapter"));
+  if (chapter && !chapter.open) { chapter.open = true; target.scrollIntoView(); }
+}
+addEventListener("hashchange", openChapter);
+openChapter();

@@ -21,7 +21,13 @@ HEAD = ("policy", "value", "low", "high", "more", "low", "high", "verdict")
 @click.option("--discount", "discounts", multiple=True, type=float, help="γ; may be given several times.")
 @click.option("--reward", "rewards", multiple=True, metavar="COLUMN", help="A signal; may be given several times.")
 @click.option("--features", help="As for evaluate; default 'quadratic'.")
-@click.option("--column", "columns", multiple=True, metavar="ROLE=NAME[,NAME...]", help="Say which column is what.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="ROLE=NAME[,NAME...]",
+    help="Say which column is what; the roles are those of evaluate --help.",
+)
 @click.option("--skip-bad-rows", is_flag=True, help="Leave out rows with missing or impossible numbers.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap samples.")

@@ -103,7 +103,7 @@ def evaluate(
         from gradient_dd.report.evaluation_page import evaluation_page
 
         page.write_text(evaluation_page(result, log), encoding="utf-8")
-    click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed))
+    click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed, options["learner"]))
 
 
 def answers_text(found: "Answers") -> str:
@@ -152,13 +152,14 @@ def number_text(value: float | None) -> str:
 
 
 def shown_candidates(found: "Evaluation") -> list["Candidate"]:
-    """Return the best candidates, and the best LSTD wherever it stands."""
+    """Return the best candidates, and the chosen one and the best LSTD wherever they stand."""
     first, rest = found.candidates[:SHOWN], found.candidates[SHOWN:]
     exact = [] if any(one.name == "lstd" for one in first) else [one for one in rest if one.name == "lstd"][:1]
-    return [*first, *exact]
+    chosen = [one for one in rest if one.words == found.chosen and one not in exact]
+    return [*first, *chosen, *exact]
 
 
-def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
+def evaluation_text(found: "Evaluation", printed: Sequence[str], learner: str = "auto") -> str:
     """Return an evaluation as text: the value, the verdict and why, what was tried, and what is not `printed` yet."""
     low, high = found.start_interval
     lines = [
@@ -169,19 +170,25 @@ def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
         *asked_lines(found),
         *(f"  {one.level:10}{one.sentence}" for one in found.verdict.findings),
         "",
-        *(tried_lines(found) if found.logging is None else policy_lines(found)),
+        *(tried_lines(found, learner) if found.logging is None else policy_lines(found)),
         "",
         *(sentence for sentence in found.stated if sentence not in printed),
     ]
     return "\n".join(lines).rstrip()
 
 
-def tried_lines(found: "Evaluation") -> list[str]:
-    """Return what was chosen, and the best of what was tried."""
-    rows = ((one.words, "diverged" if one.diverged else f"{one.error:.4g}") for one in shown_candidates(found))
+def tried_lines(found: "Evaluation", learner: str) -> list[str]:
+    """Return what was taken, and the best of what was tried; `learner` is what the user asked for."""
+    rows = (
+        (one.words, "diverged" if one.diverged else f"{one.error:.4g}", "taken" * (one.words == found.chosen))
+        for one in shown_candidates(found)
+    )
+    why = (
+        "by held-out error, LSTD first where it is nearly as good" if learner == "auto" else f"you asked for {learner}"
+    )
     return [
-        f"Chosen: {found.chosen}, by its error on rows it had not seen, of {len(found.candidates)} candidates.",
-        table(rows, ("candidate", "held-out error")),
+        f"Taken: {found.chosen}, of {len(found.candidates)} candidates ({why}).",
+        table(rows, ("candidate", "held-out error", "")),
     ]
 
 
