@@ -81,6 +81,7 @@ def test_the_best_is_to_be_deployed(found):
 def test_what_cannot_be_told_apart_is_said():
     close = gdd.compare(LOG, {"a": to_the_right(0.7), "b": to_the_right(0.701), "c": to_the_right(0.3)}, **OPTIONS)
     assert set(close.ties) == {"a", "b"}
+    assert close.sentence.startswith(f"Deploy '{close.best}': it is worth ")
     assert "cannot be told apart, and all are better than 'today'" in close.sentence
     stay = gdd.compare(LOG, {"worse": to_the_right(0.3)}, **OPTIONS)
     assert stay.deploy == stay.best == "today"

@@ -9,10 +9,12 @@ import numpy as np
 from gradient_dd.errors import Words, must, number, whole_number
 from gradient_dd.evaluation.action_evaluation import findings_on, findings_on_data, findings_on_policy
 from gradient_dd.evaluation.action_log import ActionLog
-from gradient_dd.evaluation.comparison import Comparison, Judged, Question, max_t_factor
+from gradient_dd.evaluation.comparison import Comparison, Judged, Question
 from gradient_dd.evaluation.findings import Finding, findings_of, verdict_of
 from gradient_dd.evaluation.log_findings import LogFacts
-from gradient_dd.evaluation.policy_values import PolicyValue, Valuer
+from gradient_dd.evaluation.policy_findings import IMPOSSIBLE
+from gradient_dd.evaluation.policy_gaps import max_t_factor
+from gradient_dd.evaluation.policy_values import PolicyValue, Valuer, cut_to
 
 TODAY = "today"  # the name of the policy that made the log, unless the user gives it another
 SECONDS = 3.0  # of solving LSTD-Q again in bootstrap samples, beyond which pulls are taken instead
@@ -77,7 +79,8 @@ def compare(
         valuer = Valuer(read, rows, confidence=confidence, seed=seed, refit=affordable(read, len(policies)))
         for k, name in enumerate(signals or [read.reader.columns.reward]):
             judged = judge(read, valuer, k, shared_findings(read, named, 1.0 if gamma is None else gamma))
-            factor = max_t_factor([one.found for one in judged], confidence)
+            used = [judged[0], *(one for one in judged[1:] if one.usable)]
+            factor = max_t_factor([one.found for one in used], confidence)
             questions.append(Question(str(name), gamma, judged, factor, read.episodes))
     stated = (*read.stated, *read.reader.stated_after())
     seconds = {"reading": read.reader.seconds, "all": perf_counter() - started}
@@ -124,8 +127,16 @@ def judge(read: ActionLog, valuer: Valuer, signal: int, shared: list[Finding]) -
         on_policy = (findings_on if few else findings_on_policy)(read, valuer, policy, value, base, signal)
         none = np.empty((0, 0))
         light = value._replace(copies=none, starts=none, followed=value.followed.summary())
-        found.append(Judged(light, verdict_of([*shared, *data, *on_policy])))
+        cut = cut_to(light, valuer.reachable(signal))
+        found.append(Judged(cut, verdict_of([*shared, *data, *map(eased, on_policy)])))
     return found
+
+
+def eased(one: Finding) -> Finding:
+    """Return a finding as it counts here: an impossible value is cut and its interval widened, which needs care."""
+    if one.about != IMPOSSIBLE or one.level != "not":
+        return one
+    return one._replace(level="with care", sentence=f"{one.sentence} It is cut, and its interval is that much wider.")
 
 
 def shared_findings(read: ActionLog, named: bool, discount: float) -> list[Finding]:

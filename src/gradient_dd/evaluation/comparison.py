@@ -1,23 +1,17 @@
-"""What a comparison of policies gives back: a table, the best, those that cannot be told apart, and one sentence.
-
-Differences have simultaneous intervals: with the stated confidence all of them hold at once. The bootstrap samples are
-the same for all policies, so what policies have in common cancels. The largest studentised deviation over all policies
-gives the factor (max-t), and a margin of 5 % of the value is added for what no sample shows: the features' own error.
-"""
+"""What a comparison of policies gives back: a table, the best, those that cannot be told apart, and one sentence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.arrays import Array
 from gradient_dd.evaluation.findings import Verdict
+from gradient_dd.evaluation.policy_gaps import Gap, gap_of
 from gradient_dd.evaluation.policy_values import PolicyValue
 
-MARGIN = 0.05  # of the larger one of two values
 NUMBERS = ("value", "low", "high", "difference", "difference_low", "difference_high")
-USUAL, NORMAL = 0.9, 1.645  # a share of the copies, and how many standard errors they reach
 NAMED = 5  # reasons and names that a sentence lists
 
 
@@ -31,24 +25,6 @@ class Judged(NamedTuple):
     def usable(self) -> bool:
         """Whether the value may be used."""
         return self.verdict.word != "not"
-
-
-class Gap(NamedTuple):
-    """How much more one policy is worth than another: its simultaneous interval is apart ± (reach + margin)."""
-
-    apart: float
-    reach: float
-    margin: float
-
-    @property
-    def low(self) -> float:
-        """The lower bound."""
-        return self.apart - self.reach - self.margin
-
-    @property
-    def high(self) -> float:
-        """The upper bound."""
-        return self.apart + self.reach + self.margin
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +42,13 @@ class Question:
 
     def gap(self, first: Judged, second: Judged) -> Gap:
         """Return how much more the first policy is worth than the second."""
-        one, two = first.found, second.found
-        apart = one.value - two.value
-        spread = spread_of_difference(one.action_values.copies - two.action_values.copies, apart)
-        margin = 0.0 if one is two else MARGIN * max(abs(one.value), abs(two.value))
-        return Gap(apart, self.factor * spread, margin)
+        return gap_of(first.found, second.found, self.factor, self.width)
+
+    @cached_property
+    def width(self) -> float:
+        """The range of the values of the baseline and of the policies that may be used."""
+        values = [one.found.value for one in self.judged if one.usable or one is self.baseline]
+        return max(values) - min(values)
 
     @property
     def baseline(self) -> Judged:
@@ -89,15 +67,18 @@ class Question:
         best = self.best
         if best is None:
             return []
-        close = [one for one in self.judged if one.usable and self.gap(best, one).low <= 0]
+        close = [one for one in self.judged if one.usable and (one is best or self.gap(best, one).low <= 0)]
         return sorted(close, key=lambda one: -one.found.value)
 
     @property
-    def deploy(self) -> str:
-        """The policy to follow: the best where it is surely better than the baseline, else the baseline."""
-        best = self.best
-        sure = best is not None and self.gap(best, self.baseline).low > 0
-        return best.found.name if best is not None and sure else self.baseline.found.name
+    def followed(self) -> Judged:
+        """The policy to follow: the largest value among those that are surely better than the baseline, or it."""
+        sure = [one for one in self.judged[1:] if one.usable and self.surely_better(one)]
+        return max(sure, key=lambda one: one.found.value) if sure else self.baseline
+
+    def surely_better(self, one: Judged) -> bool:
+        """Return whether a policy is surely worth more than the baseline."""
+        return self.gap(one, self.baseline).low > 0
 
     def records(self) -> list[dict[str, Any]]:
         """Return a record for each policy, the baseline first."""
@@ -118,25 +99,26 @@ class Question:
         if best is None or not others:
             why = next((reason for one in self.judged[1:] for reason in one.verdict.reasons), "no policy was given.")
             return f"Nothing here can be trusted, because: {why}"
-        name, gain = best.found.name, self.gap(best, base)
-        ties = [one for one in self.ties if one is not best]
+        ties, today = [one for one in self.ties if one is not best], repr(base.found.name)
         if best is base:
             rest = "" if not ties else f" {names_of(ties)} cannot be told apart from it{self.more(ties)}."
-            return f"Stay with {base.found.name!r}: no policy is worth more.{rest}"
-        if gain.low <= 0:
-            told = f"{name!r} and {base.found.name!r} cannot be told apart{self.more([base])}"
-            return f"Stay with {base.found.name!r}: {told}."
-        if ties:
-            which = "all are" if self.all_better(ties) else f"{name!r} is"
-            told = f"cannot be told apart, and {which} better than {base.found.name!r}"
-            return f"{names_of([best, *ties])} {told}{self.more(ties)}."
-        care = "" if best.verdict.word == "trust" else " Take it with care."
-        worth = f"worth {best.found.value:.4g}, {gain.apart:.4g} more than {base.found.name!r}"
-        return f"Deploy {name!r}: it is {worth} (from {gain.low:.4g} to {gain.high:.4g}).{care}"
+            return f"Stay with {today}: no policy is worth more.{rest}"
+        deployed = self.followed
+        if deployed is base:
+            return f"Stay with {today}: {best.found.name!r} and {today} cannot be told apart{self.more([base])}."
+        gain, care = self.gap(deployed, base), "" if deployed.verdict.word == "trust" else " Take it with care."
+        worth = f"worth {deployed.found.value:.4g}, {gain.apart:.4g} more than {today}"
+        rest = f" {self.tied_words(best, ties)}{self.more(ties)}." if ties else ""
+        return f"Deploy {deployed.found.name!r}: it is {worth} (from {gain.low:.4g} to {gain.high:.4g}).{care}{rest}"
 
-    def all_better(self, ties: Sequence[Judged]) -> bool:
-        """Return whether all of these are surely better than the baseline."""
-        return all(self.gap(one, self.baseline).low > 0 for one in ties)
+    def tied_words(self, best: Judged, ties: Sequence[Judged]) -> str:
+        """Return which policies cannot be told apart, and which of them may be no better than the baseline."""
+        several, today = [best, *ties], repr(self.baseline.found.name)
+        told, open_ones = f"{names_of(several)} cannot be told apart", [o for o in several if not self.surely_better(o)]
+        open_ones = [one for one in open_ones if one is not self.baseline]
+        if open_ones:
+            return f"{told}, and {names_of(open_ones)} may be no better than {today}"
+        return f"{told}, and all are better than {today}" if self.baseline not in ties else told
 
     def more(self, ties: Sequence[Judged]) -> str:
         """Return how many more episodes would tell the best from these, as the end of a sentence."""
@@ -144,15 +126,10 @@ class Question:
         if best is None:
             return ""
         gaps = [self.gap(best, one) for one in ties]
-        if any(gap.apart <= gap.margin for gap in gaps):
+        if any(gap.least <= gap.fixed for gap in gaps):
             return "; they are closer than this method can tell"
-        times = max((gap.reach / (gap.apart - gap.margin)) ** 2 for gap in gaps)
+        times = max((gap.reach / (gap.least - gap.fixed)) ** 2 for gap in gaps)
         return f"; about {rounded(max(0.0, times - 1) * self.episodes):,} more episodes would tell"
-
-
-def spread_of_difference(copies: Array, centre: float) -> float:
-    """Return the standard error of a difference from its bootstrap copies; a few wild copies do not count."""
-    return float(np.quantile(np.abs(copies - centre), USUAL) / NORMAL)
 
 
 def rounded(count: float) -> int:
@@ -167,19 +144,6 @@ def names_of(several: Sequence[Judged]) -> str:
     if len(words) > NAMED:
         words = [*words[:NAMED], f"{len(words) - NAMED} others"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def max_t_factor(found: Sequence[PolicyValue], confidence: float) -> float:
-    """Return how many standard errors a simultaneous interval of all differences to the first policy reaches."""
-    base = found[0]
-    largest = np.zeros(len(base.action_values.copies))
-    for one in found[1:]:
-        apart = one.value - base.value
-        copies = one.action_values.copies - base.action_values.copies
-        spread = spread_of_difference(copies, apart)
-        if spread > 0:
-            largest = np.maximum(largest, np.abs(copies - apart) / spread)
-    return float(np.quantile(largest, confidence))
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,8 +187,8 @@ class Comparison:
 
     @property
     def deploy(self) -> str:
-        """The policy to follow by the first question: the best if it is surely better than the baseline."""
-        return self.questions[0].deploy
+        """The policy to follow by the first question: the largest value among those surely better than the baseline."""
+        return self.questions[0].followed.found.name
 
     @property
     def sentence(self) -> str:

@@ -9,6 +9,7 @@ from gradient_dd.evaluation.findings import Found, finding
 from gradient_dd.evaluation.policy_values import Estimate, PolicyValue
 from gradient_dd.studies.intervals import Bounds
 
+IMPOSSIBLE = "possible values"  # what that finding is about
 WIDE = 0.5  # half an interval, over the size of the value: beyond it the answer needs care
 FAR, VERY_FAR = 2.0, 3.0  # a gap of so many standard deviations needs care, or is a "not"
 FAR_OFF = 0.1  # unless it is below this share of the value
@@ -71,7 +72,7 @@ def doubly_robust(seen: PolicyEvidence) -> Found:
         yield "fine", f"{both}, over {seen.found.followed.steps} steps that the ratios allow to follow."
 
 
-@finding("policy", "possible values", "not")
+@finding("policy", IMPOSSIBLE, "not")
 def possible_values(seen: PolicyEvidence) -> Found:
     """No policy can be worth more than the largest reward in every step, or less than the smallest. Remedy: other
     features, a policy nearer to the one that made the log

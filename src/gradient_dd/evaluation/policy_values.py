@@ -54,6 +54,7 @@ class PolicyValue(NamedTuple):
     w              (q,) the weights;  copies  (k, q) those of the samples, and starts (k, q) the mean first features;
                    both are empty where the estimate is linearised
     start          (q,) the mean first features;  dual  (q,) solves Aᵀ u = start, A being a mean over rows
+    impossible     how far the value was beyond what the rewards allow, before it was cut to that
     """
 
     name: str
@@ -69,6 +70,7 @@ class PolicyValue(NamedTuple):
     start: Array
     starts: Array
     dual: Array
+    impossible: float = 0.0
 
 
 class Valuer:
@@ -230,3 +232,26 @@ def as_value(
     """Return what a policy is worth: the number of LSTD-Q, and the union of both intervals."""
     low, high = min(one.low for one in found), max(one.high for one in found)
     return PolicyValue(name, found[0].value, low, high, *found, followed, effective, *weights)
+
+
+def cut_to(found: PolicyValue, possible: Bounds) -> PolicyValue:
+    """Return a value that is within what rewards allow.
+
+    An estimate beyond is cut: it errs by what it was beyond at least, and as much is taken off on the other side.
+    """
+    cut = float(np.clip(found.value, *possible))
+    beyond = abs(found.value - cut)
+    if beyond == 0:
+        return found
+    both = [moved(one, float(np.clip(one.value, *possible))) for one in (found.action_values, found.robust)]
+    low, high = min(one.low for one in both) - beyond, max(one.high for one in both) + beyond
+    low, high = (float(bound) for bound in np.clip((low, high), *possible))
+    return found._replace(
+        value=cut, low=low, high=high, action_values=both[0], robust=both[1], impossible=float(beyond)
+    )
+
+
+def moved(one: Estimate, value: float) -> Estimate:
+    """Return an estimate with another value, and all else as far from it as before."""
+    shift = value - one.value
+    return Estimate(value, one.low + shift, one.high + shift, one.copies + shift)
