@@ -9,7 +9,9 @@ from click.testing import CliRunner
 import gradient_dd as gdd
 from gradient_dd.cli.commands import cli
 from gradient_dd.errors import BadRequestError
+from gradient_dd.evaluation.policy_values import Valuer
 from gradient_dd.stream.features import OneHot
+from gradient_dd.studies.intervals import Bounds
 
 RECORD = {"name", "value", "low", "high", "difference", "difference_low", "difference_high", "verdict"}
 STATES = 5
@@ -96,6 +98,17 @@ def test_a_policy_that_nothing_is_known_of_is_not_trusted():
     assert third.table[1]["verdict"] == "not"
     assert third.deploy == "today"
     assert third.sentence.startswith("Nothing here can be trusted, because: ")
+
+
+def test_a_value_that_rewards_do_not_allow_is_cut(monkeypatch, found):
+    monkeypatch.setattr(Valuer, "reachable", lambda valuer, signal: Bounds(0.0, 0.9))
+    cut = gdd.compare(LOG, TARGETS, **OPTIONS).table[1]
+    free = found.table[1]
+    assert free["value"] > 0.92
+    assert cut["value"] == cut["high"] == 0.9
+    assert cut["low"] == pytest.approx(0.9 - (free["value"] - 0.9), abs=1e-3)
+    assert (free["verdict"], cut["verdict"]) == ("trust", "with care")
+    assert "is impossible: rewards allow 0 to 0.9. It is cut" in cut["why"][0]
 
 
 def test_pulls_are_like_solving_again():
