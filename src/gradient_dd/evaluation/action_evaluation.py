@@ -23,7 +23,7 @@ from gradient_dd.evaluation.row_signs import row_signs
 from gradient_dd.evaluation.stream import PIECE, Evaluator
 from gradient_dd.evaluation.support import ALONE
 from gradient_dd.evaluation.transitions import StateActions, Transitions, distinct, rows_of
-from gradient_dd.studies.intervals import Interval, student_factor
+from gradient_dd.studies.intervals import Bounds, Interval, student_factor
 
 MOST_VISITS, FEW_VISITS = 5000, 500  # of a policy, that are looked at for data nearby; of one among many policies
 POINTS = 100  # first states of episodes whose values are reported
@@ -77,6 +77,7 @@ def evaluate_actions(
         rows=read.n,
         passes=1,
         features=PolicyFeatures(read.mapping, policy, rows.seen.shape[1]),
+        worth=Bounds(found.low, found.high),
         robust=Interval(*found.robust[:3]),
         logging=Interval(logging.value, logging.low, logging.high),
         difference=difference_of(found, logging, confidence),

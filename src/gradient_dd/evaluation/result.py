@@ -35,6 +35,7 @@ class Evaluation:
     features    the map from observations to features; None where the stream gave features
     switches    (rows, words) of what was ahead from these rows on, looked at whenever a long stream had doubled
     checks      the returns of the log beside the values: from the starts of episodes, and from all rows
+    worth       the interval of `start_value` where action values have their own: the union of theirs and that of
     robust      the doubly robust estimate;  logging  the value of the policy that made the log;  difference  how much
                 more the target is worth: each with an interval, and None unless there are action values
     at          the observations of `points`, where they were asked for; else None
@@ -54,6 +55,7 @@ class Evaluation:
     features: Features | None = None
     switches: tuple[tuple[int, str], ...] = ()
     checks: tuple[ReturnCheck, ...] = ()
+    worth: Bounds | None = None
     robust: Interval | None = None
     logging: Interval | None = None
     difference: Interval | None = None
@@ -79,12 +81,8 @@ class Evaluation:
 
     @property
     def start_interval(self) -> Bounds:
-        """The interval of `start_value`; it allows for the first states being a sample.
-
-        With action values it is the union of theirs and that of the doubly robust estimate.
-        """
-        low, high = self.spread.of_mean(self.start, self.w, self.spread.starts)
-        return Bounds(low, high) if self.robust is None else union(Bounds(low, high), self.robust)
+        """The interval of `start_value`; it allows for the first states being a sample."""
+        return self.worth or Bounds(*self.spread.of_mean(self.start, self.w, self.spread.starts))
 
     @property
     def scale(self) -> float:
@@ -178,11 +176,6 @@ class Evaluation:
         if rows.indices is None and rows.values.shape[1] != len(self.w):
             raise must("The shape of 'X'", f"be (n, {len(self.w)})", rows.values.shape)
         return rows
-
-
-def union(first: Bounds, second: Interval) -> Bounds:
-    """Return the bounds that hold both intervals."""
-    return Bounds(min(first.low, second.low), max(first.high, second.high))
 
 
 def as_data(found: Interval | None) -> dict[str, float] | None:

@@ -30,6 +30,7 @@ def evaluation_page(found: Evaluation, log: str) -> str:
         high=high,
         confidence=found.spread.confidence,
         answer=ANSWERS[found.verdict.word],
+        decision=decision_of(found),
         findings=found.verdict.findings,
         picture=picture(found),
         chosen=found.chosen,
@@ -41,6 +42,18 @@ def evaluation_page(found: Evaluation, log: str) -> str:
         stated=found.stated,
         rows=found.rows,
         passes=found.passes,
+    )
+
+
+def decision_of(found: Evaluation) -> str:
+    """Return how the target compares with the policy that made the log; empty where that is not known."""
+    gain, today = found.difference, found.logging
+    if gain is None or today is None:
+        return ""
+    word = "surely better" if gain.low > 0 else "surely worse" if gain.high < 0 else "not surely better or worse"
+    return (
+        f"The policy that made the log is worth {today.estimate:.4g}, from {today.low:.4g} to {today.high:.4g}. "
+        f"The new policy is {word}: {gain.estimate:+.4g}, from {gain.low:.4g} to {gain.high:.4g}."
     )
 
 
