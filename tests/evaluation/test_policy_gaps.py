@@ -1,6 +1,7 @@
 """Differences of policies: both estimates, all intervals at once, and values that rewards do not allow."""
 
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,17 @@ def test_policies_that_hardly_differ_are_not_ranked():
         "'other' and 'one' cannot be told apart, and all are better than 'today'; they are closer than "
         in asked.sentence
     )
+
+
+def test_a_policy_that_looks_better_and_is_refused_is_named():
+    asked = question(policy("today", 8.0), policy("one", 10.0))
+    assert asked.sentence.startswith("Deploy 'one': ")
+    assert "trusted" not in asked.sentence
+    refused = Judged(policy("wild", 12.0), verdict_of([Finding("not", "doubly robust", "They differ.")]))
+    poor = Judged(policy("poor", 9.0), refused.verdict)
+    more = replace(asked, judged=[*asked.judged, refused, poor])
+    assert more.followed.found.name == "one"
+    assert more.sentence == f"{asked.sentence} 'wild' would be worth more by numbers that cannot be trusted."
 
 
 def test_the_factor_makes_all_intervals_hold_at_once():

@@ -93,7 +93,15 @@ class Question:
 
     @property
     def sentence(self) -> str:
-        """What to do, in one sentence."""
+        """What to do, in one sentence, and who looks better but cannot be trusted."""
+        refused = [one for one in self.judged if not one.usable and one.found.value > self.followed.found.value]
+        if not refused or not any(one.usable for one in self.judged[1:]):
+            return self.decision
+        return f"{self.decision} {names_of(refused)} would be worth more by numbers that cannot be trusted."
+
+    @property
+    def decision(self) -> str:
+        """What to do."""
         best, base = self.best, self.baseline
         others = [one for one in self.judged[1:] if one.usable]
         if best is None or not others:
