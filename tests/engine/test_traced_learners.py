@@ -87,7 +87,7 @@ def test_independent_draws_are_refused(use):
 def test_what_cannot_run_a_trace_says_so_by_name():
     traced = LEARNERS["td"].setting(lam=0.5)
     for use, reader in (
-        (lambda: StreamLanes([traced], 3), "The lane engine of streams"),
+        (lambda: StreamLanes([LEARNERS["pgtd2"].setting(lam=0.5)], 3), "The lane engine of streams"),
         (lambda: SampleMaps(tasks.random_walk(3), traced), "The theory"),
         (lambda: Evaluator(3, learner="htd"), "The evaluation of logs"),
     ):

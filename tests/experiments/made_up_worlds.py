@@ -71,7 +71,7 @@ def wrong(study, task, setting, measure="last100", fresh=False):
         return 1.0 if values["alpha"] == min(alphas(study, learner)) else 9.0
     if learner != "gradient_dd":
         return 1.0
-    tuned = (
-        3.0 if values["kappa"] == 4 or values["zeta"] == 4 or round(values["kappa"] * values["alpha"], 9) == 2 else 10.0
-    )
-    return tuned * size / (2.0 if "constant" in study else 1.0)
+    better = values["kappa"] == 4 or values["zeta"] == 4 or round(values["kappa"] * values["alpha"], 9) == 2
+    if study.endswith("-fully"):
+        better = (values["kappa"], values["zeta"]) != (1, 1)
+    return (3.0 if better else 10.0) * size / (2.0 if "constant" in study else 1.0)

@@ -47,7 +47,7 @@ def test_an_experiment_is_data_and_a_line(tmp_path, monkeypatch):
     folder = ["--out", str(tmp_path / "tiny")]
     done = CliRunner().invoke(cli, ["reproduce", "tiny", *folder])
     assert done.exit_code == 0, done.output
-    assert "holds (1 of 1)" in done.stdout
+    assert "holds (1 / 0 / 0)" in done.stdout
     assert "3 of 4 runs: " in done.stderr, "the page of a first look comes before that of all runs"
     (verdict,) = json.loads((tmp_path / "tiny" / "claims.json").read_text(encoding="utf-8"))
     assert (verdict["claim"], verdict["verdict"], verdict["judgements"][0]["comparisons"][0]["runs"]) == (

@@ -307,12 +307,12 @@ def test_statements_are_counted_once(worlds):
     names = [claim.name for claim in CLAIMS]
     assert len(set(names)) == len(names)
     baird = [claim for claim in CLAIMS if claim.studies == ("baird",)]
-    assert len(baird) == len({claim.statement for claim in baird}) == 6
+    assert len(baird) == len({claim.statement for claim in baird}) == 7
     verdict = verdict_of("baird-better", worlds[right])
     cells = {(one.reading, one.tuning) for one in verdict.judgements}
-    assert len(cells) == len(verdict.judgements) == 16  # ratios × placement × first weights × tuning
+    assert len(cells) == len(verdict.judgements) == 24  # ratios × placement × first weights × tuning
     # TD and TDRC do not change with the placement of ρ.
-    assert len(verdict_of("baird-td", worlds[right]).judgements) == 8
+    assert len(verdict_of("baird-td", worlds[right]).judgements) == 12
     ours = [replace(verdict, source="ours"), verdict]
     assert totals(ours).verdicts["holds"] == 1
 

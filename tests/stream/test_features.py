@@ -198,7 +198,7 @@ def test_a_bad_request_gets_one_sentence(make, sentence):
 
 
 def test_every_kind_is_listed():
-    others = {"one_hot", "structured", "table", "categories", "quadratic"}
+    others = {"one_hot", "structured", "table", "categories", "quadratic", "layers"}
     assert {features.kind for features in MAPS.values()} | others == set(FEATURES)
 
 

@@ -1,5 +1,6 @@
 """`gradient-dd list`: what there is."""
 
+import sys
 from shutil import get_terminal_size
 from textwrap import TextWrapper
 
@@ -25,7 +26,7 @@ def list_command(what: str | None, as_json: bool) -> None:
     for kind, rows in lines.items():
         click.echo(f"{kind}:")
         width = max(map(len, rows))
-        across = min(WIDEST, get_terminal_size((WIDEST, 0)).columns)
+        across = min(WIDEST, get_terminal_size().columns) if sys.stdout.isatty() else WIDEST
         wrapper = TextWrapper(across, subsequent_indent=" " * (width + 4), break_on_hyphens=False)
         for name, line in rows.items():
             click.echo(wrapper.fill(f"  {name:{width}}  {line}"))
