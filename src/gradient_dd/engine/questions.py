@@ -43,7 +43,9 @@ def check_rule(rule: Rule) -> None:
         raise BadRequestError(f"Lanes of a stream cannot follow {rule.name}: its step does not take linear time.")
     rule.check_known("The lane engine of streams", (*PLAIN_SIGNALS, *TRACE_SIGNALS), MOVES)
     if asked := sorted(rule.trace_arguments & {"alpha", "x_trace"}):
-        raise BadRequestError(f"Lanes of a stream cannot follow {rule.name}: its trace asks for {asked[0]!r} of each lane.")
+        raise BadRequestError(
+            f"Lanes of a stream cannot follow {rule.name}: its trace asks for {asked[0]!r} of each lane."
+        )
 
 
 class QuestionData(NamedTuple):
