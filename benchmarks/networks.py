@@ -17,7 +17,7 @@ import numpy as np
 import gradient_dd as gdd
 from gradient_dd.learners import find
 from gradient_dd.networks import lanes as lanes_module
-from gradient_dd.networks.lanes import Lane, Measure, Streams, run_lanes
+from gradient_dd.networks.lanes import Lane, LaneMeasure, Streams, run_lanes
 from tools.programs import parser_of, print_table
 
 INPUTS, HIDDEN, BATCH, UPDATES, SINGLE, REPEATS = 4, (64, 64), 32, 500, 200, 3
@@ -32,13 +32,13 @@ def work() -> float:
     return 2.0 * BATCH * weights * PASSES
 
 
-def made_up() -> tuple[Streams, Measure, Any]:
+def made_up() -> tuple[Streams, LaneMeasure, Any]:
     """Return a stream, a measure and batches."""
     rng = np.random.default_rng(0)
     n = 1000
     s, s_next = rng.standard_normal((2, 1, n, INPUTS))
     streams = Streams(s, rng.standard_normal((1, n)), np.full((1, n), 0.9), s_next, np.ones((1, n)))
-    measure = Measure(s[0, :1], np.zeros(1), np.ones(1))
+    measure = LaneMeasure(s[0, :1], np.zeros(1), np.ones(1))
     return streams, measure, rng.integers(n, size=(UPDATES, 1, BATCH))
 
 

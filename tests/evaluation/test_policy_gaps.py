@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gradient_dd.evaluation.comparison import Judged, Question
+from gradient_dd.evaluation.comparison import Judged, PolicyQuestion
 from gradient_dd.evaluation.findings import Finding, verdict_of
 from gradient_dd.evaluation.policy_findings import IMPOSSIBLE
 from gradient_dd.evaluation.policy_gaps import CLOSE, SHARE, gap_of, max_t_factor
-from gradient_dd.evaluation.policy_values import Estimate, PolicyValue, cut_to, moved
+from gradient_dd.evaluation.policy_values import PolicyEstimate, PolicyValue, cut_to, moved
 from gradient_dd.studies.intervals import Bounds
 
 RNG = np.random.default_rng(0)
@@ -21,7 +21,7 @@ def policy(name, value, robust=None, noise=0.1, half=1.0):
     """Return the value of a policy whose copies share their noise with all others, but for some of their own."""
     own = noise * RNG.standard_normal(len(COMMON))
     robust = value if robust is None else robust
-    both = [Estimate(one, one - half, one + half, one + COMMON + own) for one in (value, robust)]
+    both = [PolicyEstimate(one, one - half, one + half, one + COMMON + own) for one in (value, robust)]
     low, high = min(value, robust) - half, max(value, robust) + half
     none = np.empty(0)
     return PolicyValue(name, value, low, high, *both, None, np.nan, none, none, none, none, none)
@@ -30,7 +30,7 @@ def policy(name, value, robust=None, noise=0.1, half=1.0):
 def question(*found, word="fine"):
     """Return a question about policies; the first is the baseline."""
     verdict = verdict_of([Finding(word, "interval", "A sentence.")])
-    return Question("reward", 0.9, [Judged(one, verdict) for one in found], 2.0, 100)
+    return PolicyQuestion("reward", 0.9, [Judged(one, verdict) for one in found], 2.0, 100)
 
 
 def test_what_policies_share_cancels_and_both_estimates_are_inside():

@@ -11,7 +11,7 @@ from gradient_dd.experiments.by_study import study_experiment
 from gradient_dd.experiments.claims import Ask, Claim
 from gradient_dd.experiments.experiment import Scale
 from gradient_dd.experiments.running import reproduce, rewrite
-from gradient_dd.experiments.verdicts import Pair, Question
+from gradient_dd.experiments.verdicts import ClaimQuestion, Pair
 from gradient_dd.report.figure import BLACK, RED, Figure, Line
 from gradient_dd.studies import Study, grid, task
 
@@ -30,7 +30,7 @@ def td_over_gtd2(evidence):
     """Return the question whether tuned TD has a lower error than tuned GTD2."""
     found = evidence["short-walk"]
     pairs = [Pair(found.choose(case, TD), found.choose(case, GTD2), "last100") for case in found.cases]
-    return [Question("ratio", (pair,), "below", 1.0) for pair in pairs]
+    return [ClaimQuestion("ratio", (pair,), "below", 1.0) for pair in pairs]
 
 
 EXPERIMENT = study_experiment(

@@ -16,7 +16,7 @@ from gradient_dd.experiments.verdicts import (
     ALIKE,
     FULLY,
     MAIN,
-    Question,
+    ClaimQuestion,
     in_words,
     judged,
     outcome_of,
@@ -138,7 +138,7 @@ def test_the_whole_interval_must_be_on_the_side_of_the_claim(low, high, side, ou
 
 
 def asked(estimate, low, high, side="below"):
-    return Question("exact", (), side, 1.0, answer=lambda level: Interval(estimate, low, high))
+    return ClaimQuestion("exact", (), side, 1.0, answer=lambda level: Interval(estimate, low, high))
 
 
 def test_words_of_a_verdict():
@@ -164,7 +164,9 @@ def test_the_intervals_of_a_judgement_hold_together():
         levels.append(level)
         return Interval(1.0, 0.9, 1.1)
 
-    questions = [Question("exact", (), "below", 1.0, reading, answer=answer) for reading in ("a", "b", "a", "a", "b")]
+    questions = [
+        ClaimQuestion("exact", (), "below", 1.0, reading, answer=answer) for reading in ("a", "b", "a", "a", "b")
+    ]
     found = judged(questions, None)
     assert [(one.reading, one.tally) for one in found] == [("a", "0 / 3 / 0"), ("b", "0 / 2 / 0")]
     assert levels == pytest.approx([1 - 0.05 / 3] * 3 + [1 - 0.05 / 2] * 2)

@@ -13,7 +13,7 @@ from gradient_dd.experiments.networks import experiment, spiral, trial
 from gradient_dd.experiments.networks.findings import finding, sides
 from gradient_dd.experiments.networks.ledger import LEDGER, number, ratio
 from gradient_dd.experiments.networks.problems import car_measure, problems
-from gradient_dd.experiments.networks.trial import Candidate, Size, candidates, tune_and_show
+from gradient_dd.experiments.networks.trial import Size, TrialSetting, candidates, tune_and_show
 from gradient_dd.experiments.running import rewrite
 from gradient_dd.learners import LEARNERS
 
@@ -77,7 +77,7 @@ def test_a_finding_tells_what_refutes_first_and_how_many_runs_diverged():
 
 def test_a_setting_is_selected_on_some_seeds_and_shown_on_others():
     """The better setting on the tuning seeds is the worse on the others: it is shown all the same."""
-    settings = [Candidate(LEARNERS["td"].setting(alpha=alpha)) for alpha in (0.1, 0.2, 0.3)]
+    settings = [TrialSetting(LEARNERS["td"].setting(alpha=alpha)) for alpha in (0.1, 0.2, 0.3)]
 
     def run(lanes):
         costs = np.array([lane.setting.values["alpha"] * (1 if lane.seed < 2 else -1) for lane in lanes])

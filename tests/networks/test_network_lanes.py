@@ -8,7 +8,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import find
 from gradient_dd.networks.control_lanes import ControlPlan, run_control
 from gradient_dd.networks.environments import CART_POLE
-from gradient_dd.networks.lanes import WIDTH, Lane, Measure, Streams, run_lanes
+from gradient_dd.networks.lanes import WIDTH, Lane, LaneMeasure, Streams, run_lanes
 
 INPUTS, STEPS, STREAMS = 2, 40, 3
 RULES = [find(name) for name in ("td", "tdrc", "gradient_dd")]
@@ -20,7 +20,7 @@ DATA = Streams(
     s_next=RNG.standard_normal((STREAMS, STEPS, INPUTS)),
     rho=RNG.uniform(0.0, 2.0, (STREAMS, STEPS)),
 )
-MEASURE = Measure(RNG.standard_normal((5, INPUTS)), RNG.standard_normal(5), np.full(5, 0.2))
+MEASURE = LaneMeasure(RNG.standard_normal((5, INPUTS)), RNG.standard_normal(5), np.full(5, 0.2))
 BATCHES = RNG.integers(STEPS, size=(STEPS, STREAMS, 4))
 SMALL = gdd.Network(INPUTS, hidden=(5,))
 

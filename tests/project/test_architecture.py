@@ -3,6 +3,7 @@
 import re
 import sys
 import threading
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -110,3 +111,9 @@ def test_groups_of_tests_share_a_process(request):
     """What a group shares is made once: pytest and pytest-xdist must agree on how a group is named."""
     if hasattr(request.config, "workerinput"):  # not where one process runs everything
         assert request.node.nodeid.endswith("@one process")
+
+
+def test_no_class_name_is_used_in_two_modules():
+    """One noun, one thing: a reader who meets a name knows which one it is."""
+    names = Counter(re.findall(r"^class (\w+)", "\n".join(file.read_text() for file in PACKAGE.rglob("*.py")), re.M))
+    assert [name for name, count in names.items() if count > 1] == []

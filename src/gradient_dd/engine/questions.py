@@ -21,7 +21,7 @@ LEFT = 0.01  # of the weight of a return: with less ahead it is taken as whole
 FEWEST = 16  # lanes of a run, on average, for which sharing a trace pays; a cache line has as many in single precision
 
 
-class Bounds(NamedTuple):
+class GroupBounds(NamedTuple):
     """Between which numbers lanes stay: the scale of η, a move, an entry of a trace, and its share of the largest."""
 
     smallest_scale: float
@@ -32,8 +32,8 @@ class Bounds(NamedTuple):
 
 
 BOUNDS = {  # for single and double precision; the latter are those of `Learner`
-    False: Bounds(1e-15, 1e15, 1e18, 1e30, 2.0**-24),
-    True: Bounds(1e-150, 1e150, 1e150, float(np.finfo(float).max), 2.0**-53),
+    False: GroupBounds(1e-15, 1e15, 1e18, 1e30, 2.0**-24),
+    True: GroupBounds(1e-150, 1e150, 1e150, float(np.finfo(float).max), 2.0**-53),
 }
 
 

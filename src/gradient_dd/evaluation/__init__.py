@@ -1,7 +1,7 @@
 """Evaluation of a policy from transitions of another one: from a log or from any stream of batches."""
 
 from gradient_dd.evaluation.compare import compare
-from gradient_dd.evaluation.comparison import Comparison
+from gradient_dd.evaluation.comparison import PolicyComparison
 from gradient_dd.evaluation.environment import evaluate
 from gradient_dd.evaluation.findings import FINDINGS
 from gradient_dd.evaluation.log import evaluate_log
@@ -11,9 +11,9 @@ from gradient_dd.evaluation.transitions import Transitions, transitions_of
 
 __all__ = [
     "FINDINGS",
-    "Comparison",
     "Evaluation",
     "Evaluator",
+    "PolicyComparison",
     "Transitions",
     "compare",
     "evaluate",

@@ -15,7 +15,7 @@ from gradient_dd.evaluation.data_findings import Data
 from gradient_dd.evaluation.findings import Finding, findings_of, verdict_of
 from gradient_dd.evaluation.moments import GroupSums
 from gradient_dd.evaluation.policy_findings import PolicyEvidence
-from gradient_dd.evaluation.policy_values import Estimate, PolicyValue, Valuer
+from gradient_dd.evaluation.policy_values import PolicyEstimate, PolicyValue, Valuer
 from gradient_dd.evaluation.portfolio import NOT_ASKED, TdStability
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.row_findings import RowEvidence
@@ -127,7 +127,7 @@ def difference_of(found: PolicyValue, base: PolicyValue, confidence: float) -> I
     return Interval(found.value - base.value, low, high)
 
 
-def paired(first: Estimate, second: Estimate, confidence: float) -> Interval:
+def paired(first: PolicyEstimate, second: PolicyEstimate, confidence: float) -> Interval:
     """Return the difference of two estimates from the same bootstrap samples, with its interval."""
     apart = first.value - second.value
     half = float(np.quantile(np.abs(first.copies - second.copies - apart), confidence))

@@ -9,7 +9,7 @@ import numpy as np
 from gradient_dd.errors import Words, must, number, whole_number
 from gradient_dd.evaluation.action_evaluation import findings_on, findings_on_data, findings_on_policy
 from gradient_dd.evaluation.action_log import ActionLog
-from gradient_dd.evaluation.comparison import Comparison, Judged, Question
+from gradient_dd.evaluation.comparison import Judged, PolicyComparison, PolicyQuestion
 from gradient_dd.evaluation.findings import Finding, findings_of, verdict_of
 from gradient_dd.evaluation.log_findings import LogFacts
 from gradient_dd.evaluation.policy_findings import IMPOSSIBLE
@@ -36,7 +36,7 @@ def compare(
     seed: int = 0,
     on_columns: Callable[[list[str]], None] = lambda stated: None,
     on_progress: Callable[[int], None] = lambda rows: None,
-) -> Comparison:
+) -> PolicyComparison:
     """Return what each of several policies is worth, how much more than the one that made the log, and what to do.
 
     log        as `evaluate_log` takes it; it has actions, and is read once
@@ -81,10 +81,10 @@ def compare(
             judged = judge(read, valuer, k, shared_findings(read, named, 1.0 if gamma is None else gamma))
             used = [judged[0], *(one for one in judged[1:] if one.usable)]
             factor = max_t_factor([one.found for one in used], confidence)
-            questions.append(Question(str(name), gamma, judged, factor, read.episodes))
+            questions.append(PolicyQuestion(str(name), gamma, judged, factor, read.episodes))
     stated = (*read.stated, *read.reader.stated_after())
     seconds = {"reading": read.reader.seconds, "all": perf_counter() - started}
-    return Comparison(tuple(questions), confidence, read.n, stated, seconds)
+    return PolicyComparison(tuple(questions), confidence, read.n, stated, seconds)
 
 
 def checked_targets(targets: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class PolicyQuestion:
     """The policies by one signal and one discount; the first is the baseline, the policy that made the log.
 
     factor  standard errors that a simultaneous interval reaches;  episodes  of the log
@@ -155,14 +155,14 @@ def names_of(several: Sequence[Judged]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class PolicyComparison:
     """Policies on one log.
 
     questions  one for each signal and discount, in the order in which they were asked for
     stated     what was taken for what in the log;  seconds  how long all of it took
     """
 
-    questions: Sequence[Question]
+    questions: Sequence[PolicyQuestion]
     confidence: float
     rows: int
     stated: tuple[str, ...] = ()
@@ -220,7 +220,7 @@ class Comparison:
         }
 
 
-def asked_words(question: Question) -> str:
+def asked_words(question: PolicyQuestion) -> str:
     """Return what a question is about, in words."""
     discount = "" if question.discount is None else f" at discount {question.discount:g}"
     return f"By {question.reward!r}{discount}"

@@ -28,7 +28,7 @@ MANY_FEATURES = 200
 PIECE = 4096  # rows whose errors are in memory at a time, for all samples
 
 
-class Followed(NamedTuple):
+class FollowedSteps(NamedTuple):
     """The steps of all episodes that are followed.
 
     row        (m,) the rows;  step  (m,) how many steps each is from its beginning
@@ -51,13 +51,13 @@ class Followed(NamedTuple):
         """How many steps are followed."""
         return len(self.sums)
 
-    def summary(self) -> "Followed":
+    def summary(self) -> "FollowedSteps":
         """Return the same without the rows, which take memory."""
         none = np.empty(0, np.int64)
         return self._replace(row=none, step=none, weight=np.empty(0), sums=np.empty((self.steps, 0)))
 
 
-def follow(rows: Transitions, rho: Array, group: Integers, groups: int, limited: bool = True) -> Followed:
+def follow(rows: Transitions, rho: Array, group: Integers, groups: int, limited: bool = True) -> FollowedSteps:
     """Return the steps that the ratios (n,) allow to follow; all of them unless `limited`."""
     on = goes_on(rows)
     at = np.flatnonzero(np.diff(rows.episode, prepend=rows.episode[:1] - 1))
@@ -83,10 +83,10 @@ def follow(rows: Transitions, rho: Array, group: Integers, groups: int, limited:
     rest = float((product * discount).sum() / max(1e-300, product.sum()))
     found = found or [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
     row, step, weight = (np.concatenate(part) for part in zip(*found, strict=True))
-    return Followed(row, step, weight, np.array(sums).reshape(-1, groups), len(its_group), effective, rest)
+    return FollowedSteps(row, step, weight, np.array(sums).reshape(-1, groups), len(its_group), effective, rest)
 
 
-def robust_values(sums: PolicySums, followed: Followed, weights: Array, signal: int = 0) -> Array:
+def robust_values(sums: PolicySums, followed: FollowedSteps, weights: Array, signal: int = 0) -> Array:
     """Return the estimate for weights of the groups (groups, k), one for each column, Q refitted each time; (k,)."""
     log, folds = sums.log, FOLDS if sums.log.q <= MANY_FEATURES else FEW_FOLDS
     fold = np.arange(log.groups) % folds
@@ -110,7 +110,7 @@ def robust_values(sums: PolicySums, followed: Followed, weights: Array, signal: 
     return found
 
 
-def weighted_returns(log: LogSums, followed: Followed, weights: Array, signal: int = 0) -> Array:
+def weighted_returns(log: LogSums, followed: FollowedSteps, weights: Array, signal: int = 0) -> Array:
     """Return self-normalised per-decision returns for weights of the groups (groups, k): Q and V are 0; (k,)."""
     paid = followed.weight * log.rows.signals[followed.row, signal]
     total = np.maximum(1e-300, followed.sums @ weights)

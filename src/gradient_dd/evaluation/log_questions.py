@@ -18,7 +18,7 @@ from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.columns import find_columns, missing
 from gradient_dd.stream.log.rows import LogRows
 from gradient_dd.stream.log.sources import open_log
-from gradient_dd.stream.question import ROLES, Asked, Batch, Question, batch_of
+from gradient_dd.stream.question import ROLES, AskedQuestions, Batch, Question, batch_of
 from gradient_dd.stream.questions import checked_questions
 
 REFUSED = ("discount", "target", "passes", "order", "at")  # what a question says itself, or what needs one question
@@ -97,7 +97,7 @@ def evaluate_questions(
 ) -> Answers:
     """Return the answers of a log; the arguments are those of `evaluate_log`, and questions say the rest."""
     started = perf_counter()
-    asked = Asked(checked_questions(questions))
+    asked = AskedQuestions(checked_questions(questions))
     reader = reader_for(log, asked, columns, skip_bad_rows)
     mapping, words = reader.feature_map(features)
     options = {"learner": learner, "features": mapping, "confidence": confidence, "seed": seed, **parameters}
@@ -124,7 +124,7 @@ def evaluate_questions(
     return Answers(found, (*stated, *reader.stated_after()), seconds)
 
 
-def reader_for(log: Any, asked: Asked, columns: Any, skip_bad_rows: bool) -> LogReader:
+def reader_for(log: Any, asked: AskedQuestions, columns: Any, skip_bad_rows: bool) -> LogReader:
     """Return a reader that has all columns which the questions name, and actions where one has a target."""
     names = open_log(log).names
     found = find_columns(names, columns)

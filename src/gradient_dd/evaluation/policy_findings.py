@@ -6,7 +6,7 @@ import numpy as np
 
 from gradient_dd.evaluation.behaviour import Behaviour
 from gradient_dd.evaluation.findings import Found, finding
-from gradient_dd.evaluation.policy_values import Estimate, PolicyValue
+from gradient_dd.evaluation.policy_values import PolicyEstimate, PolicyValue
 from gradient_dd.studies.intervals import Bounds
 
 IMPOSSIBLE = "possible values"  # what that finding is about
@@ -143,7 +143,7 @@ def propensities(seen: PolicyEvidence) -> Found:
         )
 
 
-def gap(first: Estimate, second: Estimate) -> tuple[float, float]:
+def gap(first: PolicyEstimate, second: PolicyEstimate) -> tuple[float, float]:
     """Return how many standard deviations of their difference two estimates are apart, and the difference."""
     apart = second.copies - first.copies
     off = second.value - first.value

@@ -17,7 +17,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.evaluation.action_log import ActionLog
 from gradient_dd.evaluation.action_rows import FEW_EPISODES, ActionRows, TargetPolicy
 from gradient_dd.evaluation.behaviour import Behaviour, BehaviourModel
-from gradient_dd.evaluation.doubly_robust import FOLDS, Followed, follow, robust_values
+from gradient_dd.evaluation.doubly_robust import FOLDS, FollowedSteps, follow, robust_values
 from gradient_dd.evaluation.lstd_q import MOST_SUMS, LogSums, PolicySums, action_values, td_errors
 from gradient_dd.evaluation.support import Support, reachable_values, support_of
 from gradient_dd.stream.least_squares import TINY_RIDGE, scaled_solution
@@ -30,7 +30,7 @@ WIDE = 4.0  # fewer groups than features over this: pulls are not enough
 FEWEST_GROUPS = 20
 
 
-class Estimate(NamedTuple):
+class PolicyEstimate(NamedTuple):
     """A value with its interval; copies (k,) are its values in the bootstrap samples."""
 
     value: float
@@ -61,9 +61,9 @@ class PolicyValue(NamedTuple):
     value: float
     low: float
     high: float
-    action_values: Estimate
-    robust: Estimate
-    followed: Followed
+    action_values: PolicyEstimate
+    robust: PolicyEstimate
+    followed: FollowedSteps
     rows: float
     w: Array
     copies: Array
@@ -145,7 +145,7 @@ class Valuer:
         return above / (self.rows.behaviour if self.behaviour is None else self.behaviour.taken)
 
     def _refitted(
-        self, name: str, sums: PolicySums, followed: Followed, effective: float, again: list[Array], signal: int
+        self, name: str, sums: PolicySums, followed: FollowedSteps, effective: float, again: list[Array], signal: int
     ) -> PolicyValue:
         each = np.column_stack([np.ones(len(self.weights)), self.weights])
         w, starts = sums.solutions(each)[:, :, signal], sums.mean_start(each)
@@ -164,7 +164,7 @@ class Valuer:
         return self.sums.scale, TINY_RIDGE * self.sums.q
 
     def _linearised(
-        self, name: str, sums: PolicySums, followed: Followed, effective: float, again: list[Array], signal: int
+        self, name: str, sums: PolicySums, followed: FollowedSteps, effective: float, again: list[Array], signal: int
     ) -> PolicyValue:
         log, rows, groups = self.sums, self.rows, len(self.weights)
         one, n = np.ones((log.groups, 1)), len(rows)
@@ -194,7 +194,7 @@ class Valuer:
         none = np.empty((0, log.q))
         return as_value(name, found, followed, effective, (w, none, start, none, z[:, 0]))
 
-    def _estimate(self, value: float, copies: Array) -> Estimate:
+    def _estimate(self, value: float, copies: Array) -> PolicyEstimate:
         """Return a value with the interval that its copies give."""
         away, groups = np.abs(copies - value), len(self.weights)
         student = student_factor(self.confidence, max(1, groups - 1))
@@ -202,7 +202,7 @@ class Valuer:
             half = float(np.quantile(away, self.confidence)) * student / student_factor(self.confidence, 1e6)
         else:
             half = student_factor(self.confidence, len(copies)) * float(np.sqrt(np.mean(away**2)))
-        return Estimate(float(value), float(value - half), float(value + half), copies)
+        return PolicyEstimate(float(value), float(value - half), float(value + half), copies)
 
     def influences(self, policy: TargetPolicy, found: PolicyValue, signal: int = 0) -> Array:
         """Return how much each row pulls the value of a policy, times the rows, (n,)."""
@@ -215,7 +215,7 @@ class Valuer:
         return pulls
 
 
-def followed_by(followed: Followed, log: LogSums) -> Followed:
+def followed_by(followed: FollowedSteps, log: LogSums) -> FollowedSteps:
     """Return steps that are followed with the sums of all groups, as for weights of 1, over the groups of `log`."""
     total = np.zeros((followed.steps, log.groups))
     total[:, 0] = followed.sums.sum(axis=1)
@@ -224,8 +224,8 @@ def followed_by(followed: Followed, log: LogSums) -> Followed:
 
 def as_value(
     name: str,
-    found: tuple[Estimate, Estimate],
-    followed: Followed,
+    found: tuple[PolicyEstimate, PolicyEstimate],
+    followed: FollowedSteps,
     effective: float,
     weights: tuple[Array, Array, Array, Array, Array],
 ) -> PolicyValue:
@@ -251,7 +251,7 @@ def cut_to(found: PolicyValue, possible: Bounds) -> PolicyValue:
     )
 
 
-def moved(one: Estimate, value: float) -> Estimate:
+def moved(one: PolicyEstimate, value: float) -> PolicyEstimate:
     """Return an estimate with another value, and all else as far from it as before."""
     shift = value - one.value
-    return Estimate(value, one.low + shift, one.high + shift, one.copies + shift)
+    return PolicyEstimate(value, one.low + shift, one.high + shift, one.copies + shift)

@@ -21,7 +21,7 @@ from gradient_dd.experiments.drawing import Picture, figure_picture
 from gradient_dd.experiments.experiment import STEPS, Experiment, Job, PageContent, Scale
 from gradient_dd.experiments.headings import heading
 from gradient_dd.experiments.tuning import StudyEvidence, as_grid
-from gradient_dd.experiments.verdicts import SIGNS, ClaimVerdict, Comparison, Question, totals
+from gradient_dd.experiments.verdicts import SIGNS, ClaimQuestion, ClaimVerdict, Comparison, totals
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import BLACK, COLOURS, NAMES, SYMBOLS, Figure
 from gradient_dd.report.page import Shown, figure_facts
@@ -87,7 +87,7 @@ def measure(job: Job, companions: Companions, claims: tuple[Claim, ...]) -> BySt
     return evidence
 
 
-def ask_all(job: Job, evidence: ByStudy, claims: tuple[Claim, ...]) -> list[tuple[Claim, list[Question]]]:
+def ask_all(job: Job, evidence: ByStudy, claims: tuple[Claim, ...]) -> list[tuple[Claim, list[ClaimQuestion]]]:
     """Return the questions of every claim whose studies are at hand; those of theory only if all figures are wanted."""
     return [
         (claim, claim.ask(evidence))
@@ -96,7 +96,7 @@ def ask_all(job: Job, evidence: ByStudy, claims: tuple[Claim, ...]) -> list[tupl
     ]
 
 
-def fresh_work(questions: Iterable[Question]) -> dict[tuple[str, str], list[Setting]]:
+def fresh_work(questions: Iterable[ClaimQuestion]) -> dict[tuple[str, str], list[Setting]]:
     """Return for each study and case every setting that a question names, once."""
     work: dict[tuple[str, str], list[Setting]] = {}
     for pair in (pair for question in questions for pair in question.pairs):

@@ -8,10 +8,10 @@ from gradient_dd.experiments.verdicts import (
     ALIKE,
     FULLY,
     SEEN,
+    ClaimQuestion,
     ClaimVerdict,
     Comparison,
     Judgement,
-    Question,
     judged,
     over_all,
     tally,
@@ -34,9 +34,9 @@ class Ask:
 
     criterion: str
     studies: tuple[str, ...]
-    questions: Callable[[Any], list[Question]]
+    questions: Callable[[Any], list[ClaimQuestion]]
 
-    def __call__(self, evidence: Any) -> list[Question]:
+    def __call__(self, evidence: Any) -> list[ClaimQuestion]:
         return self.questions(evidence)
 
 
@@ -68,7 +68,7 @@ class Claim:
         """What would make the claim true, in words."""
         return self.ask.criterion
 
-    def judge(self, questions: list[Question], finding: str = "") -> ClaimVerdict:
+    def judge(self, questions: list[ClaimQuestion], finding: str = "") -> ClaimVerdict:
         """Return the verdict, from fresh runs of the settings in the questions; `finding` is shown instead of ours."""
         judgements = judged(questions, self.needed)
         main = of_tuning(judgements, decisive(judgements))

@@ -1,6 +1,6 @@
 """Verdicts: what a claim is judged by, from a question to a word. All of it is data, for page, tables and JSON.
 
-    Question       two learners (or one and its first error) on a case, and on which side of a bound their ratio must be
+    ClaimQuestion  two learners (or one and its first error) on a case, and on which side of a bound their ratio must be
     Comparison     the answer: the ratio on fresh runs, an interval, and whether the interval lies on that side
     Judgement      the comparisons of one reading and one way of tuning; their intervals hold together at 95 %
     ClaimVerdict   all judgements of a claim, in a word, three counts and a sentence
@@ -110,7 +110,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Question:
+class ClaimQuestion:
     """What is asked of the fresh runs, in terms of settings that were selected on others.
 
     `answer` returns the interval at a level; without one the ratio of the pairs is meant. `facts` says what else a
@@ -265,9 +265,9 @@ def over_all(judgements: list[Judgement], needed: int | None = None) -> str:
     return in_words([one for judgement in judgements for one in judgement.comparisons], needed)
 
 
-def judged(questions: list[Question], needed: int | None) -> list[Judgement]:
+def judged(questions: list[ClaimQuestion], needed: int | None) -> list[Judgement]:
     """Return a judgement for each reading and way of tuning, in the order of the questions."""
-    groups: dict[tuple[str, str, str], list[Question]] = {}
+    groups: dict[tuple[str, str, str], list[ClaimQuestion]] = {}
     for question in questions:
         groups.setdefault((question.reading, question.tuning, question.tuned_for), []).append(question)
     found = []

@@ -15,7 +15,7 @@ from gradient_dd.errors import BadRequestError, extra, must, number, one_of, who
 from gradient_dd.learners import Rule
 from gradient_dd.networks.learner import NetworkLearner, predictions, states
 from gradient_dd.networks.network import Network
-from gradient_dd.networks.step import Kind, Sample, State
+from gradient_dd.networks.step import Kind, NetworkSample, NetworkState
 
 with extra("neural"):
     import jax
@@ -31,8 +31,8 @@ def policy(q: Any, epsilon: Any) -> Any:
     return (1 - epsilon) * greedy + epsilon / q.shape[-1]
 
 
-def action_sample(kind: Kind, state: State, transitions: Any, epsilon: Any) -> Sample:
-    """Return (s, action, reward, discount, s_next) as a Sample, the next state under the ε-greedy target policy.
+def action_sample(kind: Kind, state: NetworkState, transitions: Any, epsilon: Any) -> NetworkSample:
+    """Return (s, action, reward, discount, s_next) as a NetworkSample, the next state under the ε-greedy target policy.
 
     The target policy follows the weights that bootstrap: those of the target copy where there is one.
     """
@@ -40,7 +40,7 @@ def action_sample(kind: Kind, state: State, transitions: Any, epsilon: Any) -> S
     q = kind.network.values(state.target if kind.target else state.w, s_next)
     none, one = jnp.zeros_like(reward), jnp.ones_like(reward)
     there = jax.lax.stop_gradient(policy(q, epsilon))
-    return Sample(
+    return NetworkSample(
         s, jax.nn.one_hot(action, q.shape[-1], dtype=s.dtype), reward, discount, s_next, there, one, none, none
     )
 

@@ -19,7 +19,7 @@ CHOICE = "choice"
 
 
 @dataclass(frozen=True)
-class JointRule:
+class JointNetworkRule:
     """Rules without traces that look like one rule to an update; `choice` is the number of the one that is followed."""
 
     rules: tuple[Rule, ...]

@@ -14,13 +14,13 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import extra, must, whole_number
 from gradient_dd.learners import Rule, Setting
-from gradient_dd.networks.joint import CHOICE, JointRule
+from gradient_dd.networks.joint import CHOICE, JointNetworkRule
 from gradient_dd.networks.learner import update_numbers
 from gradient_dd.networks.network import Network
 from gradient_dd.networks.optimisers import find_optimiser
 from gradient_dd.networks.programs import keep_programs
 from gradient_dd.networks.rules import check_rule
-from gradient_dd.networks.step import Kind, Sample, advance, first_state
+from gradient_dd.networks.step import Kind, NetworkSample, advance, first_state
 
 with extra("neural"):
     import jax
@@ -50,7 +50,7 @@ class Streams(NamedTuple):
     rho: Array
 
 
-class Measure(NamedTuple):
+class LaneMeasure(NamedTuple):
     """What errors are: √(Σ weight (V(s) − value)²) over states (m, inputs); values and weights (m,)."""
 
     states: Array
@@ -69,7 +69,7 @@ def run_lanes(
     network: Network,
     lanes: Sequence[Lane],
     streams: Streams,
-    measure: Measure,
+    measure: LaneMeasure,
     *,
     batches: Integers | None = None,
     every: int = 100,
@@ -94,7 +94,7 @@ def run_lanes(
     with network.working():
         keep_programs()
         data = Streams(*(network.array(column) for column in streams))
-        scale = Measure(*(network.array(column) for column in measure))
+        scale = LaneMeasure(*(network.array(column) for column in measure))
         rows = jnp.asarray(np.array(batches[: points * every], np.int32).reshape(points, every, *batches.shape[1:]))
         for begin in range(0, len(lanes), WIDTH):
             group = lanes[begin : begin + WIDTH]
@@ -124,7 +124,7 @@ def lanes_kind(
         if rule.traces and len(known) > 1:
             raise must("The rules of lanes", "be one, or several without traces", rule.name)
     ((rho_mode, target),) = kinds
-    joint = known[0] if len(known) == 1 else JointRule(known)
+    joint = known[0] if len(known) == 1 else JointNetworkRule(known)
     return Kind(joint, network, rho_mode, find_optimiser(optimiser), correction, target)
 
 
@@ -132,7 +132,7 @@ def first_lanes(kind: Kind, lanes: Sequence[Lane]) -> tuple[dict[str, Any], Any]
     """Return the numbers (lanes,) that updates read, and the first states."""
     network, plain = kind.network, kind.optimiser.transformation is None
     numbers = [update_numbers(lane.setting, plain, {"second_alpha": None, "pull": lane.pull}) for lane in lanes]
-    if isinstance(kind.rule, JointRule):
+    if isinstance(kind.rule, JointNetworkRule):
         places = {rule: place for place, rule in enumerate(kind.rule.rules)}
         blank = dict.fromkeys(kind.rule.defaults, 0.0)
         numbers = [blank | one | {CHOICE: places[lane.setting.rule]} for one, lane in zip(numbers, lanes, strict=True)]
@@ -152,15 +152,17 @@ def lane_program(kind: Kind) -> Any:
     def step(values: Any, state: Any, alive: Any, stream: Any, data: Streams, rows: Any) -> tuple[Any, Any]:
         s, reward, discount, s_next, rho = (column[stream, rows] for column in data)
         one, none = jnp.ones((len(rows), 1), s.dtype), jnp.zeros_like(reward)
-        new, _, sound = advance(kind, values, state, Sample(s, one, reward, discount, s_next, one, rho, none, none))
+        new, _, sound = advance(
+            kind, values, state, NetworkSample(s, one, reward, discount, s_next, one, rho, none, none)
+        )
         alive &= sound
         return jax.tree.map(lambda after, before: jnp.where(alive, after, before), new, state), alive
 
-    def error(w: Any, alive: Any, scale: Measure) -> Any:
+    def error(w: Any, alive: Any, scale: LaneMeasure) -> Any:
         missed = network.values(w, scale.states)[:, 0] - scale.values
         return jnp.where(alive, jnp.sqrt((scale.weights * missed**2).sum()), jnp.inf)
 
-    def run(values: Any, state: Any, which: Any, data: Streams, scale: Measure, rows: Any) -> tuple[Any, Any]:
+    def run(values: Any, state: Any, which: Any, data: Streams, scale: LaneMeasure, rows: Any) -> tuple[Any, Any]:
         def update(carry: Any, rows: Any) -> tuple[Any, None]:
             return jax.vmap(step, (0, 0, 0, 0, None, 0))(values, *carry, which, data, rows[which]), None
 

@@ -13,7 +13,7 @@ from gradient_dd.networks.network import Network
 from gradient_dd.networks.optimisers import find_optimiser
 from gradient_dd.networks.programs import keep_programs
 from gradient_dd.networks.rules import check_rule
-from gradient_dd.networks.step import Kind, Sample, State, advance, first_state
+from gradient_dd.networks.step import Kind, NetworkSample, NetworkState, advance, first_state
 from gradient_dd.stream.transitions import check_each, checked_columns, checked_probability_columns
 
 with extra("neural"):
@@ -92,7 +92,7 @@ class NetworkLearner:
             keep_programs()
             self.values = {name: network.array(value) for name, value in self._numbers().items()}
             self.values |= {name: jnp.int32(self.options[name]) for name in ("period", "target_period")}
-            self.state: State = first_state(self.kind, network.array(first_w), network.array(first_eta))
+            self.state: NetworkState = first_state(self.kind, network.array(first_w), network.array(first_eta))
 
     def _numbers(self) -> dict[str, float]:
         """Return the numbers that the compiled update reads."""
@@ -146,7 +146,7 @@ class NetworkLearner:
             errors = self.learn(self._arrays(sample))
         return float(errors[0]) if single else errors
 
-    def learn(self, sample: Sample) -> Array:
+    def learn(self, sample: NetworkSample) -> Array:
         """Make one update from a batch of JAX arrays that are known to be in order; return the TD errors (B,)."""
         state, delta, sound = one_update(self.kind)(self.values, self.state, sample)
         if not sound:
@@ -181,11 +181,13 @@ class NetworkLearner:
         drawn = np.random.default_rng([self.seed, self.updates]).integers(len(sample.reward), size=(updates, batch))
         return self._run(sample, drawn)
 
-    def _run(self, sample: Sample, places: Any) -> Array:
+    def _run(self, sample: NetworkSample, places: Any) -> Array:
         """Make an update from the rows that each row of `places` names; return the TD errors in its shape."""
         n, errors = len(sample.reward), np.empty(places.shape)
         rows = max(CHUNK, 1 << (n - 1).bit_length())  # few shapes, so that few programs are compiled
-        padded = Sample(*(np.concatenate([column, np.zeros((rows - n, *column.shape[1:]))]) for column in sample))
+        padded = NetworkSample(
+            *(np.concatenate([column, np.zeros((rows - n, *column.shape[1:]))]) for column in sample)
+        )
         with self.network.working():
             data = self._arrays(padded)
             for done in range(0, len(places), CHUNK):
@@ -199,7 +201,7 @@ class NetworkLearner:
                 errors[done : done + CHUNK] = np.asarray(delta)[: len(part)]
         return errors
 
-    def _sample(self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any, pi: Any, mu: Any) -> Sample:
+    def _sample(self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any, pi: Any, mu: Any) -> NetworkSample:
         """Return checked transitions as NumPy arrays; next states after an end are 0."""
         if self.network.outputs != 1:
             raise must("'outputs' of a network that predicts", "be 1", self.network.outputs)
@@ -215,10 +217,10 @@ class NetworkLearner:
             if there.shape != here.shape:
                 raise must("'s_next'", f"have the form of 's', {here.shape}", there.shape)
         one, pi, mu = np.ones((n, 1)), *(np.zeros(n) if column is None else column for column in given)
-        return Sample(here, one, reward, discount, there, one, rho, pi, mu)
+        return NetworkSample(here, one, reward, discount, there, one, rho, pi, mu)
 
-    def _arrays(self, sample: Sample) -> Sample:
-        return Sample(*(self.network.array(column) for column in sample))
+    def _arrays(self, sample: NetworkSample) -> NetworkSample:
+        return NetworkSample(*(self.network.array(column) for column in sample))
 
     def _diverged(self, update: int) -> DivergedError:
         return DivergedError(

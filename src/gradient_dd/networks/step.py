@@ -36,7 +36,7 @@ class Kind(NamedTuple):
     target: bool = False
 
 
-class Sample(NamedTuple):
+class NetworkSample(NamedTuple):
     """A batch of transitions: states (B, inputs), numbers (B,).
 
     `here` and `there` (B, outputs) say which outputs make V(s) and V(s'): 1 for state values; for action values the
@@ -62,7 +62,7 @@ class TraceMemory(NamedTuple):
     kept: tuple[Any, ...]
 
 
-class State(NamedTuple):
+class NetworkState(NamedTuple):
     """All that changes: weights, copies of w for the DD term and for bootstrapping, traces, memories of optimisers."""
 
     w: Any
@@ -76,7 +76,7 @@ class State(NamedTuple):
     updates: Any
 
 
-def first_state(kind: Kind, w: Any, eta: Any) -> State:
+def first_state(kind: Kind, w: Any, eta: Any) -> NetworkState:
     """Return the state of weights that have not learnt yet."""
     zero = jnp.zeros((), w.dtype)
     traces = {
@@ -84,7 +84,7 @@ def first_state(kind: Kind, w: Any, eta: Any) -> State:
         for trace in kind.rule.traces
     }
     optimiser = kind.optimiser
-    return State(
+    return NetworkState(
         w=w,
         eta=eta,
         copy=w,
@@ -113,7 +113,7 @@ def read(outputs: Any, weights: Any) -> Any:
     return (outputs * weights).sum(axis=-1)
 
 
-def gradients(kind: Kind, state: State, sample: Sample) -> Gradients:
+def gradients(kind: Kind, state: NetworkState, sample: NetworkSample) -> Gradients:
     """Return V(s), V(s') and h(s), and their vector-Jacobian products where the rule moves along them."""
     network, moves = kind.network, kind.rule.moves
 
@@ -162,7 +162,7 @@ class Directions(NamedTuple):
     delta: Any
 
 
-def directions(kind: Kind, values: dict[str, Any], state: State, sample: Sample) -> Directions:
+def directions(kind: Kind, values: dict[str, Any], state: NetworkState, sample: NetworkSample) -> Directions:
     """Return where the rule moves w and η, means over the batch, all from old weights."""
     rule, size = kind.rule, sample.reward.shape[0]
     found = gradients(kind, state, sample)
@@ -191,7 +191,7 @@ def directions(kind: Kind, values: dict[str, Any], state: State, sample: Sample)
     return Directions(along_w, along_eta, moves.get("eta_eta", zero).sum(), traces, delta)
 
 
-def weight_signals(kind: Kind, state: State, sample: Sample, found: Gradients) -> dict[str, Any]:
+def weight_signals(kind: Kind, state: NetworkState, sample: NetworkSample, found: Gradients) -> dict[str, Any]:
     """Return the signals of transitions and of values, (B,) each."""
     network = kind.network
     boot = read(network.values(state.target, sample.s_next), sample.there) if kind.target else found.v_next
@@ -207,7 +207,9 @@ def weight_signals(kind: Kind, state: State, sample: Sample, found: Gradients) -
     return signals
 
 
-def advance(kind: Kind, values: dict[str, Any], state: State, sample: Sample) -> tuple[State, Any, Any]:
+def advance(
+    kind: Kind, values: dict[str, Any], state: NetworkState, sample: NetworkSample
+) -> tuple[NetworkState, Any, Any]:
     """Return the state after one update, the TD errors (B,), and whether it stayed finite; if not, the old state."""
     found, optimiser = directions(kind, values, state, sample), kind.optimiser
     change, memory = optimiser.step(found.w, state.memory, state.w, values["step"])
@@ -217,7 +219,7 @@ def advance(kind: Kind, values: dict[str, Any], state: State, sample: Sample) ->
         scale = values["second_step"] if optimiser.transformation else 1.0  # a decay does not go through the optimiser
         eta = eta + change + scale * found.shrink * eta
     now = jnp.stack([getattr(sample, name)[0] for name in TRACE_NUMBERS])
-    new = State(
+    new = NetworkState(
         w=w,
         eta=eta,
         copy=jnp.where(updates % values["period"] == 0, state.w, state.copy),
@@ -237,7 +239,9 @@ def is_sound(weights: Any) -> Any:
     return (jnp.abs(weights) < 0.1 * jnp.sqrt(jnp.finfo(weights.dtype).max)).all()
 
 
-def advance_traces(kind: Kind, state: State, found: Gradients, signals: dict[str, Any]) -> dict[str, TraceMemory]:
+def advance_traces(
+    kind: Kind, state: NetworkState, found: Gradients, signals: dict[str, Any]
+) -> dict[str, TraceMemory]:
     """Return the traces after one more gradient: decay z + gain ∇V(s), and the same with ∇h(s)."""
     one = jnp.ones_like(found.v)
     x, x_eta = found.to_w(one, None), found.to_eta(one, None)
@@ -252,7 +256,7 @@ def advance_traces(kind: Kind, state: State, found: Gradients, signals: dict[str
     return made
 
 
-def trace_signals(kind: Kind, state: State, found: Gradients, traces: dict[str, TraceMemory]) -> dict[str, Any]:
+def trace_signals(kind: Kind, state: NetworkState, found: Gradients, traces: dict[str, TraceMemory]) -> dict[str, Any]:
     """Return the signals of traces and the products of gradients that the rule asks for."""
     one, zero = jnp.ones_like(found.v), jnp.zeros_like(found.v)
     signals = {f"{name}_eta": trace.of_eta @ state.eta for name, trace in traces.items()}

@@ -3,8 +3,8 @@
 from html import escape
 from pathlib import Path
 
-from gradient_dd.evaluation import Comparison
-from gradient_dd.evaluation.comparison import Question, asked_words
+from gradient_dd.evaluation import PolicyComparison
+from gradient_dd.evaluation.comparison import PolicyQuestion, asked_words
 from gradient_dd.report.page import render
 
 SHOWN = 60  # policies in a picture
@@ -13,7 +13,7 @@ LONGEST = 26  # letters of a name
 DOTS = {"trust": "currentColor", "with care": "none", "not": "none"}
 
 
-def comparison_page(found: Comparison, log: str) -> str:
+def comparison_page(found: PolicyComparison, log: str) -> str:
     """Return one HTML page that opens from disk, offline."""
     return render(
         "report",
@@ -36,7 +36,7 @@ def comparison_page(found: Comparison, log: str) -> str:
     )
 
 
-def forest(question: Question) -> str:
+def forest(question: PolicyQuestion) -> str:
     """Return the policies with their intervals as SVG, the largest value first, the baseline marked by a line."""
     base = question.baseline
     others = sorted(question.judged[1:], key=lambda one: -one.found.value)[: SHOWN - 1]

@@ -120,7 +120,7 @@ def distinct(keys: Sequence[Any]) -> tuple[list[int], Integers]:
     return [int(np.argmax(which == k)) for k in range(int(which.max()) + 1)], which
 
 
-class Asked:
+class AskedQuestions:
     """Some questions, and what they share.
 
     signal  (questions,) which of the distinct cumulants each has

@@ -8,14 +8,14 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.questions import MEASURED_EVERY, QUALITY, QuestionData, QuestionMemory
 from gradient_dd.engine.stream import FeatureRows
 from gradient_dd.errors import one_of
-from gradient_dd.stream.question import Asked
+from gradient_dd.stream.question import AskedQuestions
 
 LARGEST_FIRST = ("effective_rows", "rows", "returns", "explained")
 PIECE = 512  # features that are summed at a time
 SORTED_BY = ("rupee", "return_error", *LARGEST_FIRST)
 
 
-class Evidence:
+class StreamEvidence:
     """What a stream says of its questions, beside their weights.
 
     ratios   (3, groups) rows seen, Σρ and Σρ²
@@ -25,7 +25,7 @@ class Evidence:
 
     saved = ("steps", "widest", "ratios", "squares", "weights")
 
-    def __init__(self, asked: Asked, p: int) -> None:
+    def __init__(self, asked: AskedQuestions, p: int) -> None:
         self.asked, self.steps, self.widest = asked, 0, 1
         self.ratios = np.zeros((3, len(asked.groups)))
         self.squares, self.weights = np.zeros((len(asked.views), p)), np.zeros(len(asked.views))
@@ -79,7 +79,7 @@ def rupee(memory: QuestionMemory, diagonal: Array) -> Array:
 
 
 def records(
-    names: list[str], evidence: Evidence, parts: list[tuple[Array, Array]], diverged: dict[str, int], by: str
+    names: list[str], evidence: StreamEvidence, parts: list[tuple[Array, Array]], diverged: dict[str, int], by: str
 ) -> list[dict[str, Any]]:
     """Return one record for each question, sorted; `parts` are the errors and the numbers of QUALITY of each shard."""
     one_of("'by'", by, SORTED_BY)

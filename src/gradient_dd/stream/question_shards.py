@@ -1,4 +1,4 @@
-"""Shards: the questions of one process, or those that a Dask worker has. Lanes do not depend on each other."""
+"""Shards: the questions of one process, or those that a Dask worker has. ShardLanes do not depend on each other."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +13,11 @@ from gradient_dd.engine.questions import QuestionData, QuestionMemory
 from gradient_dd.engine.stream import FeatureRows
 from gradient_dd.errors import GradientDDError, must
 from gradient_dd.learners import Setting
-from gradient_dd.stream.question import Asked
+from gradient_dd.stream.question import AskedQuestions
 from gradient_dd.stream.question_quality import rupee
 
 
-class Lanes:
+class ShardLanes:
     """The memory of some of the questions, and which columns of a batch they read.
 
     lanes  which questions these are
@@ -78,7 +78,7 @@ class Lanes:
 class Shard:
     """Lanes of this process."""
 
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, lanes: ShardLanes) -> None:
         self._lanes = lanes
 
     def call(self, name: str, *arguments: Any) -> Any:
@@ -91,13 +91,13 @@ class Shard:
         return lambda: done
 
 
-KEPT: dict[str, Lanes] = {}  # in the process of a Dask worker: the lanes of its shards
+KEPT: dict[str, ShardLanes] = {}  # in the process of a Dask worker: the lanes of its shards
 
 
 class RemoteShard(Shard):
     """Lanes in the process of a Dask worker, which stay there from batch to batch."""
 
-    def __init__(self, client: Any, worker: str, make: Callable[[], Lanes]) -> None:
+    def __init__(self, client: Any, worker: str, make: Callable[[], ShardLanes]) -> None:
         self._client, self._worker, self._key = client, worker, uuid4().hex
         self._submit(put, self._key, make).result()
         finalize(self, forget, client, worker, self._key)
@@ -115,7 +115,7 @@ class RemoteShard(Shard):
         return self._submit(call_kept, self._key, name, there).result
 
 
-def put(key: str, make: Callable[[], Lanes]) -> None:
+def put(key: str, make: Callable[[], ShardLanes]) -> None:
     """Make the lanes of a shard, on its worker."""
     KEPT[key] = make()
 
@@ -133,10 +133,10 @@ def forget(client: Any, worker: str, key: str) -> None:
         client.submit(KEPT.pop, key, None, workers=[worker], pure=False)
 
 
-def make_shards(asked: Asked, setting: Setting, w: Array, precision: str, client: Any) -> list[Shard]:
+def make_shards(asked: AskedQuestions, setting: Setting, w: Array, precision: str, client: Any) -> list[Shard]:
     """Return the questions as one shard, or dealt out to the workers of a Dask client, in order."""
     everything = np.arange(len(asked.questions))
-    make = partial(Lanes, asked=(asked.signal, asked.group, asked.view), setting=setting, w=w, precision=precision)
+    make = partial(ShardLanes, asked=(asked.signal, asked.group, asked.view), setting=setting, w=w, precision=precision)
     if client is None:
         return [Shard(make(everything))]
     if not hasattr(client, "scheduler_info") or not hasattr(client, "submit"):

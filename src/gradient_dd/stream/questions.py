@@ -12,8 +12,8 @@ from gradient_dd.errors import BadRequestError, Words, must, one_of, whole_numbe
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map
 from gradient_dd.stream.lanes import PRECISIONS
-from gradient_dd.stream.question import Asked, Batch, Question, batch_of
-from gradient_dd.stream.question_quality import Evidence, records
+from gradient_dd.stream.question import AskedQuestions, Batch, Question, batch_of
+from gradient_dd.stream.question_quality import StreamEvidence, records
 from gradient_dd.stream.question_shards import Shard, make_shards
 from gradient_dd.stream.transitions import (
     GivenRows,
@@ -72,12 +72,12 @@ class Questions:
         check_rule(self.setting.rule)
         self.precision = one_of("'precision'", precision, PRECISIONS)
         self._initial_w = start_weights(initial_w, p)
-        self.asked = Asked(self.questions)
+        self.asked = AskedQuestions(self.questions)
         parts = 3 if self.setting.rule.has_eta else 2
         size = np.dtype(precision).itemsize * p * len(self.questions) * parts
         if client is None:
             check_memory(f"{len(self.questions)} questions about {p} features", size, "Use fewer, or a Dask 'client'.")
-        self._evidence = Evidence(self.asked, p)
+        self._evidence = StreamEvidence(self.asked, p)
         self._shards: list[Shard] = make_shards(self.asked, self.setting, self._initial_w, precision, client)
 
     def __repr__(self) -> str:

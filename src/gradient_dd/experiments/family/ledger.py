@@ -16,7 +16,7 @@ from gradient_dd.experiments.family import independent_run, published
 from gradient_dd.experiments.family.contest import Contest, Entrant
 from gradient_dd.experiments.family.problems import WITH_DD
 from gradient_dd.experiments.family.trials import fixed_point_name
-from gradient_dd.experiments.verdicts import ClaimVerdict, Question
+from gradient_dd.experiments.verdicts import ClaimQuestion, ClaimVerdict
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies.intervals import Interval, ratio_interval
 
@@ -45,7 +45,9 @@ def duel(problem: str, ours: str, rival: str, lam: float | None = None, measure:
     return Duel(problem, Entrant(ours, lam), Entrant(rival, lam), measure)
 
 
-def compared(contest: Contest, duel: Duel, side: str, bound: float = 1.0, reading: str = "default") -> list[Question]:
+def compared(
+    contest: Contest, duel: Duel, side: str, bound: float = 1.0, reading: str = "default"
+) -> list[ClaimQuestion]:
     """Return the question whether a learner's error over a rival's is on a side of a bound; none if one is missing."""
     problem, *both, measure = duel
     if not all(contest.has(problem, one) for one in both):
@@ -56,7 +58,7 @@ def compared(contest: Contest, duel: Duel, side: str, bound: float = 1.0, readin
 
 def question(
     problem: str, sides: dict[str, Array], answer: Answer, side: str, bound: float = 1.0, text: str = "", **more: str
-) -> Question:
+) -> ClaimQuestion:
     """Return a question with all that the ledger shows of it; `sides` are the errors of one or two learners by name.
 
     `more` may name a measure other than the area, and a reading.
@@ -72,7 +74,7 @@ def question(
         "text": text or f"{problem}, {' / '.join(sides)}:",
     }
     reading = more.get("reading", "default")
-    return Question("ratio", (), side, bound, reading, tuned_for=measure, answer=answer, facts=facts)
+    return ClaimQuestion("ratio", (), side, bound, reading, tuned_for=measure, answer=answer, facts=facts)
 
 
 def ratio_of(*sides: dict[str, Array]) -> Answer:
@@ -81,7 +83,7 @@ def ratio_of(*sides: dict[str, Array]) -> Answer:
     return lambda level: ratio_interval(*pairs, level=level)
 
 
-def near(problem: str, sides: dict[str, Array], known: float) -> Question:
+def near(problem: str, sides: dict[str, Array], known: float) -> ClaimQuestion:
     """Return the question whether a ratio of two learners is within 5 % of a known one, whichever is larger."""
     text = f"{' / '.join(sides)}, {known:.3f} before: factor between the two"
 
@@ -93,9 +95,9 @@ def near(problem: str, sides: dict[str, Array], known: float) -> Question:
     return question(problem, sides, answer, "below", NEAR, text)
 
 
-def tiers(contest: Contest) -> list[Question]:
+def tiers(contest: Contest) -> list[ClaimQuestion]:
     """Return the questions about the three published tiers: tuned over λ, and where λ tells them apart most."""
-    found: list[Question] = []
+    found: list[ClaimQuestion] = []
     for lam, reading in ((None, "first tier, λ tuned"), (0.0, "first tier, λ = 0")):
         for ours in published.FIRST_TIER:
             for rival in published.MIDDLE_TIER:
@@ -107,9 +109,9 @@ def tiers(contest: Contest) -> list[Question]:
     return found
 
 
-def lambda_matters(contest: Contest) -> list[Question]:
+def lambda_matters(contest: Contest) -> list[ClaimQuestion]:
     """Return the questions by what factor the error falls from λ = 0 to λ = 0.9."""
-    found: list[Question] = []
+    found: list[ClaimQuestion] = []
     for learner in (*(one for one in published.MIDDLE_TIER if one != "pgtd2"), "etd"):
         side = "below" if learner == "etd" else "above"
         at_both = Duel("collision", Entrant(learner, 0.0), Entrant(learner, 0.9))
@@ -117,7 +119,7 @@ def lambda_matters(contest: Contest) -> list[Question]:
     return found
 
 
-def again(contest: Contest) -> list[Question]:
+def again(contest: Contest) -> list[ClaimQuestion]:
     """Return the questions whether tuned errors on Collision, over that of TD, are those of an independent run."""
     entrants = {key: Entrant(*key) for key in independent_run.MEANS}
     here = {key: one for key, one in entrants.items() if contest.has("collision", one)}
@@ -125,7 +127,7 @@ def again(contest: Contest) -> list[Question]:
     return ratios_again(independent_run.MEANS, {key: (here[key].label, some) for key, some in errors.items()})
 
 
-def fixed_points_again(contest: Contest) -> list[Question]:
+def fixed_points_again(contest: Contest) -> list[ClaimQuestion]:
     """Return the same questions about the exact errors of fixed points, means over draws of the features."""
     found = [trial.shown for trial in contest.trials if trial.name == "fixed points"]
     known = independent_run.FIXED_POINTS
@@ -137,7 +139,7 @@ def fixed_points_again(contest: Contest) -> list[Question]:
     ]
 
 
-def ratios_again(known: dict[LearnerAt, float], found: dict[LearnerAt, tuple[str, Array]]) -> list[Question]:
+def ratios_again(known: dict[LearnerAt, float], found: dict[LearnerAt, tuple[str, Array]]) -> list[ClaimQuestion]:
     """Return the questions whether errors over TD's are the known ones; `found` has names and errors of a learner."""
     rival = independent_run.RIVAL
     return [
@@ -147,7 +149,7 @@ def ratios_again(known: dict[LearnerAt, float], found: dict[LearnerAt, tuple[str
     ]
 
 
-def reuse(contest: Contest) -> list[Question]:
+def reuse(contest: Contest) -> list[ClaimQuestion]:
     """Return the questions whether one sample beats GTD2 and even the TD fixed point, and two samples beat neither."""
     found = compared(contest, duel("collision", "pgtd2", "gtd2", 0.0), "below")
     for trial in (one for one in contest.trials if one.name == "two samples"):
@@ -158,7 +160,7 @@ def reuse(contest: Contest) -> list[Question]:
     return found
 
 
-def high_variance(contest: Contest) -> list[Question]:
+def high_variance(contest: Contest) -> list[ClaimQuestion]:
     """Return the questions whether the careful learners lose less from Rooms to High-Variance Rooms than the others."""
     both, found = ("rooms-high", "rooms"), []
     for ours in map(Entrant, published.LAST_TIER):
@@ -170,7 +172,7 @@ def high_variance(contest: Contest) -> list[Question]:
     return found
 
 
-def limited(contest: Contest) -> list[Question]:
+def limited(contest: Contest) -> list[ClaimQuestion]:
     """Return the questions whether the careful learners are behind in Rooms, tuned over λ."""
     return [
         one
@@ -180,7 +182,7 @@ def limited(contest: Contest) -> list[Question]:
     ]
 
 
-def asymptotic(contest: Contest) -> list[Question]:
+def asymptotic(contest: Contest) -> list[ClaimQuestion]:
     """Return the questions whether ETD ends lower in both rooms."""
     return [
         one
@@ -190,7 +192,7 @@ def asymptotic(contest: Contest) -> list[Question]:
     ]
 
 
-def tdrc_orderings(contest: Contest) -> list[Question]:
+def tdrc_orderings(contest: Contest) -> list[ClaimQuestion]:
     """Return the questions whether each learner is on the published side of TDRC, where that is clear of 1."""
     found = []
     for trial in (one for one in contest.trials if one.name == "projected"):
@@ -204,12 +206,12 @@ def tdrc_orderings(contest: Contest) -> list[Question]:
     return found
 
 
-def helps(contest: Contest, dd: str, base: str) -> list[Question]:
+def helps(contest: Contest, dd: str, base: str) -> list[ClaimQuestion]:
     """Return the questions on every problem whether the DD term lowers the error, with λ tuned and with λ = 0.
 
     Asked twice where the learner without the term has more values of ζ: of all, and of those that both have.
     """
-    found: list[Question] = []
+    found: list[ClaimQuestion] = []
     for same in ("", SAME_ZETAS):
         for name, lam in AT_LAMBDAS.items():
             for problem in (one.name for one in contest.problems if {dd, base} <= set(contest.learners)):
@@ -220,7 +222,7 @@ def helps(contest: Contest, dd: str, base: str) -> list[Question]:
     return found
 
 
-def instead(contest: Contest) -> list[Question]:
+def instead(contest: Contest) -> list[ClaimQuestion]:
     """Return the questions on every problem whether GTD2 with a trace is ahead of Gradient-DD without."""
     return [
         one
@@ -230,7 +232,7 @@ def instead(contest: Contest) -> list[Question]:
 
 
 def claim(
-    name: str, where: str, statement: str, criterion: str, questions: Callable[[Contest], list[Question]]
+    name: str, where: str, statement: str, criterion: str, questions: Callable[[Contest], list[ClaimQuestion]]
 ) -> Claim:
     """Return a claim of others, or of this project."""
     source = "ours" if where in (published.OURS, independent_run.WHERE) else "paper"

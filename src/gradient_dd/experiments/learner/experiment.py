@@ -9,7 +9,7 @@ from gradient_dd.experiments.drawing import Picture
 from gradient_dd.experiments.experiment import STEPS as STEPS_OF_AN_EPISODE
 from gradient_dd.experiments.experiment import Experiment, Job, PageContent, Scale, csv_text
 from gradient_dd.experiments.learner import cases, draw, trial
-from gradient_dd.experiments.verdicts import ClaimVerdict, Question, exactly
+from gradient_dd.experiments.verdicts import ClaimQuestion, ClaimVerdict, exactly
 
 FIRST = 61_000_000  # seeds of the reduced trial
 EACH, TUNED, SHOWN, STEPS = 2, 2, 3, 20_000
@@ -69,7 +69,7 @@ def trial_rows(job: Job) -> list[trial.Row]:
 
 def number(name: str, statement: str, value: float, bound: float, numbers: str) -> ClaimVerdict:
     """Return the verdict on a statement that a number is below a bound; `numbers` is what is shown of it."""
-    asked = Question("exact", (), "below", bound, tuned_for="", answer=exactly(value), facts={"text": numbers})
+    asked = ClaimQuestion("exact", (), "below", bound, tuned_for="", answer=exactly(value), facts={"text": numbers})
     claim = Claim(name, WHERE, statement, Ask("the number on this trial", (), lambda evidence: [asked]))
     return claim.judge([asked], finding=numbers)
 

@@ -38,7 +38,7 @@ SAMPLED = 10  # steps between two weights that are averaged where the engine kee
 LSTD_FEATURES, RIDGE = 250, 0.1  # LSTD is run up to so many features
 
 
-class Steps(NamedTuple):
+class RivalSteps(NamedTuple):
     """The transitions of a part of a run: rows of states, and (n,) numbers."""
 
     row: Any
@@ -66,12 +66,12 @@ class Road:
         self.X = sp.diags(self.root) @ states
         self.values = self.root * task.true_values
 
-    def parts(self) -> Iterator[Steps]:
+    def parts(self) -> Iterator[RivalSteps]:
         """Yield the transitions, part by part."""
         row, next_row, reward, discount, rho, _ = self.task.transitions
         for begin in range(0, self.steps, self.every):
             o = self.outcomes[begin : begin + self.every]
-            yield Steps(self.rows[row[o]], self.rows[next_row[o]], reward[o], discount[o], rho[o])
+            yield RivalSteps(self.rows[row[o]], self.rows[next_row[o]], reward[o], discount[o], rho[o])
 
     def errors(self, w: Array) -> Array:
         """Return the error of every lane, w being (p, lanes); inf where weights are not finite."""

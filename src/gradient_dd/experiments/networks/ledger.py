@@ -14,7 +14,7 @@ from gradient_dd.experiments.claims import Ask, Claim
 from gradient_dd.experiments.networks.findings import CONTROL_DD, SHORT, finding, shown
 from gradient_dd.experiments.networks.spiral import LEARNERS_HERE
 from gradient_dd.experiments.networks.trial import OPTIMISERS, WITH_DD, c_name, dd_name
-from gradient_dd.experiments.verdicts import ClaimVerdict, Question, exactly
+from gradient_dd.experiments.verdicts import ClaimQuestion, ClaimVerdict, exactly
 from gradient_dd.studies.intervals import EXPLODED, Interval, ratio_interval
 
 WHERE = "registered"
@@ -45,7 +45,7 @@ class Prediction(NamedTuple):
         return replace(verdict, finding=finding(verdict.comparisons))
 
 
-def ratio(cell: dict[str, Any], ours: str, rival: str, side: str, bound: float, place: str) -> Question:
+def ratio(cell: dict[str, Any], ours: str, rival: str, side: str, bound: float, place: str) -> ClaimQuestion:
     """Return the question whether errors of one learner over those of another are on a side of a bound."""
     pair = shown(cell, ours), shown(cell, rival)
     asked = ratio_of([pair], side, bound, f"{ours} / {rival}, {place}:", place)
@@ -56,22 +56,22 @@ def ratio(cell: dict[str, Any], ours: str, rival: str, side: str, bound: float, 
     return replace(asked, facts=asked.facts | dict(zip(("ours", "rival"), lost, strict=True)))
 
 
-def ratio_of(pairs: list[tuple[Any, Any]], side: str, bound: float, text: str, place: str) -> Question:
+def ratio_of(pairs: list[tuple[Any, Any]], side: str, bound: float, text: str, place: str) -> ClaimQuestion:
     """Return the question whether a ratio of errors, over another one if there are two, is on a side of a bound."""
 
     def answer(level: float) -> Interval:
         return ratio_interval(*pairs, level=level)
 
     facts = {"text": text, "task": place, "runs": len(pairs[0][0])}
-    return Question("ratio", (), side, bound, tuned_for="", answer=answer, facts=facts)
+    return ClaimQuestion("ratio", (), side, bound, tuned_for="", answer=answer, facts=facts)
 
 
-def number(value: float, side: str, bound: float, text: str) -> Question:
+def number(value: float, side: str, bound: float, text: str) -> ClaimQuestion:
     """Return the question whether a number that has no chance in it is on a side of a bound."""
-    return Question("exact", (), side, bound, tuned_for="", answer=exactly(value), facts={"text": text})
+    return ClaimQuestion("exact", (), side, bound, tuned_for="", answer=exactly(value), facts={"text": text})
 
 
-def replay_sgd(evidence: NetworkEvidence) -> list[Question]:
+def replay_sgd(evidence: NetworkEvidence) -> list[ClaimQuestion]:
     """With replay and SGD: every DD form at period 1 against its learner without the term."""
     cells = {problem: cell for (problem, *way), cell in evidence.prediction.items() if way == ["replay", "sgd"]}
     return [
@@ -81,7 +81,7 @@ def replay_sgd(evidence: NetworkEvidence) -> list[Question]:
     ]
 
 
-def stream_sgd(evidence: NetworkEvidence) -> list[Question]:
+def stream_sgd(evidence: NetworkEvidence) -> list[ClaimQuestion]:
     """With a stream and SGD on raw inputs: Gradient-DD over GTD2 within 15 %, and the mechanism's size."""
     asked = []
     for problem in RAW:
@@ -94,7 +94,7 @@ def stream_sgd(evidence: NetworkEvidence) -> list[Question]:
     return asked
 
 
-def one_hot(evidence: NetworkEvidence) -> list[Question]:
+def one_hot(evidence: NetworkEvidence) -> list[ClaimQuestion]:
     """The theory's test: with one input for each state the mechanism is there, and the term helps."""
     asked = []
     for raw, hot in ONE_HOT.items():
@@ -105,17 +105,17 @@ def one_hot(evidence: NetworkEvidence) -> list[Question]:
     return asked
 
 
-def stream_adam(optimiser: str) -> Callable[[NetworkEvidence], list[Question]]:
+def stream_adam(optimiser: str) -> Callable[[NetworkEvidence], list[ClaimQuestion]]:
     """Return the questions whether Gradient-DD beats GTD2 on a stream with an optimiser, on four problems."""
 
-    def ask(evidence: NetworkEvidence) -> list[Question]:
+    def ask(evidence: NetworkEvidence) -> list[ClaimQuestion]:
         cells = {problem: evidence.prediction[problem, "stream", optimiser] for problem in FOUR}
         return [ratio(cell, dd_name("GTD2", 1), "GTD2", "below", 1.0, problem) for problem, cell in cells.items()]
 
     return ask
 
 
-def less_without_momentum(evidence: NetworkEvidence) -> list[Question]:
+def less_without_momentum(evidence: NetworkEvidence) -> list[ClaimQuestion]:
     """Gradient-DD / GTD2 with Adam over the same without momentum: below 1 if momentum is what the term damps."""
     asked = []
     for problem in FOUR:
@@ -125,7 +125,7 @@ def less_without_momentum(evidence: NetworkEvidence) -> list[Question]:
     return asked
 
 
-def half_correction(evidence: NetworkEvidence) -> list[Question]:
+def half_correction(evidence: NetworkEvidence) -> list[ClaimQuestion]:
     """TDC with c = ½ against TD in every cell but Baird's."""
     return [
         ratio(cell, c_name("TDC"), "TD", "below", 1.1, f"{problem}, {sampling}, {SHORT[optimiser]}")
@@ -134,7 +134,7 @@ def half_correction(evidence: NetworkEvidence) -> list[Question]:
     ]
 
 
-def on_the_spiral(evidence: NetworkEvidence) -> list[Question]:
+def on_the_spiral(evidence: NetworkEvidence) -> list[ClaimQuestion]:
     """Without ψ all errors explode; with ψ none does, and all end below the first."""
     asked = []
     for label in LEARNERS_HERE:
@@ -147,7 +147,7 @@ def on_the_spiral(evidence: NetworkEvidence) -> list[Question]:
     return asked
 
 
-def optimism(evidence: NetworkEvidence) -> list[Question]:
+def optimism(evidence: NetworkEvidence) -> list[ClaimQuestion]:
     """QRC over Q on Mountain Car: a lead from optimistic first values, none from pessimistic ones."""
     first, low = evidence.control["mountain-car"], evidence.control["mountain-car-pessimistic"]
     return [
@@ -156,7 +156,7 @@ def optimism(evidence: NetworkEvidence) -> list[Question]:
     ]
 
 
-def control_dd(evidence: NetworkEvidence) -> list[Question]:
+def control_dd(evidence: NetworkEvidence) -> list[ClaimQuestion]:
     """The DD form of every gradient learner of control against the same without the term."""
     return [
         ratio(cell, ours, rival, "above", MARGIN, world)
@@ -165,7 +165,7 @@ def control_dd(evidence: NetworkEvidence) -> list[Question]:
     ]
 
 
-def distance(evidence: NetworkEvidence) -> list[Question]:
+def distance(evidence: NetworkEvidence) -> list[ClaimQuestion]:
     """Copies of period 100 with replay and Adam, against the same learner without the term."""
     cells = {problem: cell for (problem, *way), cell in evidence.prediction.items() if way == ["replay", "adam"]}
     return [
@@ -179,7 +179,7 @@ def prediction(
     name: str,
     statement: str,
     criterion: str,
-    ask: Callable[[NetworkEvidence], list[Question]],
+    ask: Callable[[NetworkEvidence], list[ClaimQuestion]],
     own: str,
     needed: int | None = None,
 ) -> Prediction:

@@ -10,7 +10,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.networks.environments import MOUNTAIN_CAR, many_steps
-from gradient_dd.networks.lanes import Measure, Streams
+from gradient_dd.networks.lanes import LaneMeasure, Streams
 from gradient_dd.tasks import Task, baird, collision, random_walk
 
 SEED = 9127  # of all streams
@@ -18,14 +18,14 @@ CAR_DISCOUNT, CAR_LONGEST, CAR_STATES, CAR_ROLLOUTS = 0.99, 500, 60, 200
 
 
 @dataclass(frozen=True)
-class Problem:
+class NetworkProblem:
     """A problem: its name in tables, how its streams are drawn, its measure, and where TD is known to diverge."""
 
     name: str
     words: str
     inputs: int
     streams: Callable[[int, range], Streams]
-    measure: Callable[[], Measure]
+    measure: Callable[[], LaneMeasure]
     chain: Callable[[], tuple[Array, Array, float]] | None = None  # inputs, P of the target policy, discount
 
 
@@ -44,14 +44,14 @@ def task_streams(task: Task, X: Array, steps: int, runs: range) -> Streams:
     )
 
 
-def task_measure(task: Task, X: Array) -> Measure:
+def task_measure(task: Task, X: Array) -> LaneMeasure:
     """Return RMSVE: every state with its true value, weighted by its visits."""
-    return Measure(X, np.asarray(task.true_values), np.asarray(task.visits))
+    return LaneMeasure(X, np.asarray(task.true_values), np.asarray(task.visits))
 
 
-def of_task(name: str, words: str, task: Task, X: Array) -> Problem:
+def of_task(name: str, words: str, task: Task, X: Array) -> NetworkProblem:
     """Return the problem of a task with inputs X (states, d)."""
-    return Problem(
+    return NetworkProblem(
         name,
         words,
         X.shape[1],
@@ -122,7 +122,7 @@ def car_streams(steps: int, runs: range) -> Streams:
 
 
 @cache
-def car_measure() -> Measure:
+def car_measure() -> LaneMeasure:
     """Return states of a log of its own, and their values from rollouts of the target policy."""
     rng = np.random.default_rng(SEED + 1)
     log = car_log(2000, range(1_000_000, 1_000_004))
@@ -136,11 +136,11 @@ def car_measure() -> Measure:
         going &= ~arrived
         factor *= CAR_DISCOUNT
     values = total.reshape(CAR_STATES, CAR_ROLLOUTS).mean(axis=1)
-    return Measure(car_inputs(states), values, np.full(CAR_STATES, 1 / CAR_STATES))
+    return LaneMeasure(car_inputs(states), values, np.full(CAR_STATES, 1 / CAR_STATES))
 
 
 @cache
-def problems() -> dict[str, Problem]:
+def problems() -> dict[str, NetworkProblem]:
     """Return the problems by name."""
     walk, states = random_walk(n_states=10), 10
     far = collision(seed=0)
@@ -152,6 +152,6 @@ def problems() -> dict[str, Problem]:
         of_task("one-hot-walk", "the same walk, on-policy, one input for each state", walk, np.eye(states)),
         of_task("one-hot-tilted", "the same walk, off-policy, one input for each state", tilted(walk), np.eye(states)),
         of_task("baird", "Baird's counterexample, its eight features", counter, np.asarray(counter.features)),
-        Problem("mountain-car", "Mountain Car, an off-policy log", 2, car_streams, car_measure),
+        NetworkProblem("mountain-car", "Mountain Car, an off-policy log", 2, car_streams, car_measure),
     )
     return {one.name: one for one in made}

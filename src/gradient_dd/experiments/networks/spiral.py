@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.learners import LEARNERS
-from gradient_dd.networks.lanes import Lane, Measure, Streams, run_lanes
+from gradient_dd.networks.lanes import Lane, LaneMeasure, Streams, run_lanes
 from gradient_dd.networks.network import Network, cos_sin_exp
 
 OMEGA, GROWTH, DISCOUNT = 0.75**0.5, 0.05, 0.9
@@ -60,7 +60,7 @@ def all_outcomes() -> Streams:
 
 def spiral_cell(updates: int = UPDATES) -> dict[str, Any]:
     """Return for every learner and setting the largest and the last error of mean updates, over the first error."""
-    measure = Measure(np.eye(3), np.zeros(3), np.full(3, 1 / 3))
+    measure = LaneMeasure(np.eye(3), np.zeros(3), np.full(3, 1 / 3))
     batches, first = np.broadcast_to(np.arange(6), (updates, 1, 6)), float(np.sqrt((A**2).mean()))
     found = {}
     for label, (name, correction) in LEARNERS_HERE.items():

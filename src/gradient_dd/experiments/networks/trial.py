@@ -54,7 +54,7 @@ class Size(NamedTuple):
     steps: int = 4000
 
 
-class Candidate(NamedTuple):
+class TrialSetting(NamedTuple):
     """One setting of a learner."""
 
     setting: Setting
@@ -81,22 +81,22 @@ def c_name(base: str) -> str:
     return f"{base}, c = ½"
 
 
-def candidates(optimiser: str) -> dict[str, list[Candidate]]:
+def candidates(optimiser: str) -> dict[str, list[TrialSetting]]:
     """Return the settings of every learner of prediction: step sizes, and κ where there is a DD term."""
     alphas = ALPHAS[optimiser]
-    made = {label: [Candidate(LEARNERS[name].setting(alpha=a)) for a in alphas] for label, name in PLAIN.items()}
+    made = {label: [TrialSetting(LEARNERS[name].setting(alpha=a)) for a in alphas] for label, name in PLAIN.items()}
     for base, name in WITH_C.items():
-        made[c_name(base)] = [Candidate(LEARNERS[name].setting(alpha=a, c=SHARE)) for a in alphas]
+        made[c_name(base)] = [TrialSetting(LEARNERS[name].setting(alpha=a, c=SHARE)) for a in alphas]
     for (base, name), period in product(WITH_DD.items(), PERIODS):
         settings = [LEARNERS[name].setting(alpha=a, kappa=kappa) for kappa in KAPPAS for a in alphas]
-        made[dd_name(base, period)] = [Candidate(setting, period) for setting in settings]
+        made[dd_name(base, period)] = [TrialSetting(setting, period) for setting in settings]
     return made
 
 
 Runner = Callable[[list[Lane]], tuple[Array, Array]]  # from lanes to the measure of each, and what else is kept of it
 
 
-def tune_and_show(learners: dict[str, list[Candidate]], run: Runner, size: Size) -> dict[str, Any]:
+def tune_and_show(learners: dict[str, list[TrialSetting]], run: Runner, size: Size) -> dict[str, Any]:
     """Return for every learner the setting that is best on the tuning seeds, and its measures on the others."""
     everyone = [(label, one) for label, several in learners.items() for one in several]
     lanes = [one.lane(seed, seed) for _, one in everyone for seed in range(size.tuned)]
@@ -115,7 +115,7 @@ def tune_and_show(learners: dict[str, list[Candidate]], run: Runner, size: Size)
     return found
 
 
-def at_edge(several: list[Candidate], best: int) -> bool:
+def at_edge(several: list[TrialSetting], best: int) -> bool:
     """Return whether the step size that was selected is the smallest or the largest."""
     alphas = [one.setting.values["alpha"] for one in several]
     return several[best].setting.values["alpha"] in (min(alphas), max(alphas))
@@ -165,11 +165,11 @@ def control_cell(world: str, size: Size) -> dict[str, Any]:
     plan = ControlPlan(every * 16, every, first_value=WORLDS[world])
     network = Network(environment.inputs, HIDDEN)
     plain = {
-        label: [Candidate(LEARNERS[name].setting(alpha=alpha)) for alpha in CONTROL_ALPHAS]
+        label: [TrialSetting(LEARNERS[name].setting(alpha=alpha)) for alpha in CONTROL_ALPHAS]
         for label, name in CONTROL.items()
         if "target" not in label
     }
-    copied = [Candidate(LEARNERS["td"].setting(alpha=alpha), 1, TARGET_PERIOD) for alpha in CONTROL_ALPHAS]
+    copied = [TrialSetting(LEARNERS["td"].setting(alpha=alpha), 1, TARGET_PERIOD) for alpha in CONTROL_ALPHAS]
 
     def run_with(rules: list[Rule]) -> Runner:
         def run(lanes: list[Lane]) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.experiments.claims import Ask
 from gradient_dd.experiments.paper.figures import PLAIN_DD
 from gradient_dd.experiments.tuning import StudyEvidence, TunedSetting
-from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, Pair, Question
+from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, Pair
 from gradient_dd.report.figure import NAMES, Line
 from gradient_dd.studies.intervals import DRAWS, Interval, ratio_interval, resamples
 from gradient_dd.studies.store import Store
@@ -108,7 +108,7 @@ def tuned_ways(evidence: ByStudy, study: str, tunings: tuple[str, ...]) -> Itera
 def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: tuple[str, ...] = WAYS) -> Ask:
     """Return the questions whether Gradient-DD over each rival meets a criterion, on every case of a study."""
 
-    def questions(evidence: ByStudy) -> list[Question]:
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
         for tuning, one, lines in tuned_ways(evidence, study, tunings):
             for goal in criterion.tuned_for:
@@ -133,24 +133,24 @@ def much_faster(study: str, rivals: tuple[str, ...], tunings: tuple[str, ...] = 
 def converges(*studies: str) -> Ask:
     """Ask whether Gradient-DD ends below a tenth of the first error, tuned as the paper has it."""
 
-    def questions(evidence: ByStudy) -> list[Question]:
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = [(evidence[study], case) for study in studies for case in evidence[study].cases]
         pairs = [Pair(one.choose(case, AS_PRINTED["gradient_dd"]), None, "last100") for one, case in found]
-        return [Question("share", (pair,), "below", CONVERGED) for pair in pairs]
+        return [ClaimQuestion("share", (pair,), "below", CONVERGED) for pair in pairs]
 
     return Ask("ends below a tenth of the first error", studies, questions)
 
 
-def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "last100") -> Question:
+def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "last100") -> ClaimQuestion:
     """Return the question whether the ratio of a pair meets a criterion."""
     tuned_for = criterion.together or goal
-    return Question("ratio", (pair,), criterion.side, criterion.bound, tuning=tuning, tuned_for=tuned_for)
+    return ClaimQuestion("ratio", (pair,), criterion.side, criterion.bound, tuning=tuning, tuned_for=tuned_for)
 
 
 def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tunings: tuple[str, ...] = WAYS) -> Ask:
     """Return the questions whether rival / Gradient-DD grows from each size to the next, or from first to last."""
 
-    def questions(evidence: ByStudy) -> list[Question]:
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
         for tuning, one, lines in tuned_ways(evidence, study, tunings):
             cases = sorted(one.cases, key=one.size)
@@ -162,7 +162,7 @@ def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tun
                         ours, theirs = (one.choose(case, lines[name], goal) for name in ("gradient_dd", rival))
                         pairs[case] = Pair(ours, theirs, criterion.measure)
                     found += [
-                        Question("growth", (pairs[a], pairs[b]), "above", 1.0, tuning=tuning, tuned_for=goal)
+                        ClaimQuestion("growth", (pairs[a], pairs[b]), "above", 1.0, tuning=tuning, tuned_for=goal)
                         for a, b in steps
                     ]
         return found
@@ -194,12 +194,12 @@ def ordered(found: StudyEvidence, case: str, lines: tuple[Line, ...], tuned_for:
 def insensitive(study: str, lines: tuple[Line, ...]) -> Ask:
     """Ask whether the tuned error hardly depends on what the lines differ in, at the end and over all episodes."""
 
-    def questions(evidence: ByStudy) -> list[Question]:
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
         for goal in ("last100", "area"):
             for case in evidence[study].cases:
                 best, *_, worst = ordered(evidence[study], case, lines, goal)
-                found.append(Question("ratio", (Pair(worst, best, goal),), "below", INSENSITIVE, tuned_for=goal))
+                found.append(ClaimQuestion("ratio", (Pair(worst, best, goal),), "below", INSENSITIVE, tuned_for=goal))
         return found
 
     return Ask("worst over best value below 2", (study,), questions)
@@ -208,7 +208,7 @@ def insensitive(study: str, lines: tuple[Line, ...]) -> Ask:
 def one_is_good(study: str, lines: tuple[Line, ...]) -> Ask:
     """Ask whether κ = 1 is as good as the best κ."""
 
-    def questions(evidence: ByStudy) -> list[Question]:
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = evidence[study]
         return [ratio(one_over_best(found, case, lines), BEST_KAPPA) for case in found.cases]
 
@@ -224,14 +224,14 @@ def one_over_best(found: StudyEvidence, case: str, lines: tuple[Line, ...]) -> P
 def narrower_than(study: str, *rivals: str) -> Ask:
     """Ask whether fewer step sizes are within twice the best error than for rivals, on the selection runs."""
 
-    def questions(evidence: ByStudy) -> list[Question]:
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found, ours = evidence[study], AS_PRINTED["gradient_dd"]
         return [counted(found, case, ours, AS_PRINTED[rival]) for case in found.cases for rival in rivals]
 
     return Ask("fewer step sizes within twice the best error", (study,), questions)
 
 
-def counted(found: StudyEvidence, case: str, ours: Line, theirs: Line) -> Question:
+def counted(found: StudyEvidence, case: str, ours: Line, theirs: Line) -> ClaimQuestion:
     """Return the question whether a line has fewer good step sizes than another."""
     tables = [
         np.stack([found.errors(case, one, "last100", fresh=False) for one in found.among(case, line.has, "last100")])
@@ -251,7 +251,9 @@ def counted(found: StudyEvidence, case: str, ours: Line, theirs: Line) -> Questi
         for line, count in zip((ours, theirs), counts, strict=True)
     ]
     text = f"step sizes within twice the best error, {ours.label} − {theirs.label}:"
-    return Question("count", (), "below", 0.0, answer=answer, facts=facts_of(found, case, "last100", runs, sides, text))
+    return ClaimQuestion(
+        "count", (), "below", 0.0, answer=answer, facts=facts_of(found, case, "last100", runs, sides, text)
+    )
 
 
 def facts_of(found: StudyEvidence, case: str, measure: str, runs: int, sides: list[dict], text: str) -> dict:
@@ -281,7 +283,7 @@ def good_step_sizes(errors: Array, weights: Array) -> Array:
 def tapered_over_constant(tapered: str, constant: str) -> Ask:
     """Ask whether Gradient-DD with tapered steps is lower than with constant ones, on the tasks that have both."""
 
-    def questions(evidence: ByStudy) -> list[Question]:
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
         for tuning, second, lines in tuned_ways(evidence, constant, WAYS):
             first, line = evidence[tapered + TUNINGS[tuning][0]], lines["gradient_dd"]
@@ -297,7 +299,7 @@ def tapered_over_constant(tapered: str, constant: str) -> Ask:
 def as_good_as_natural(walk: str, natural: str) -> Ask:
     """Ask whether Gradient-DD is as good as natural GTD2 and natural TDC on the same walk."""
 
-    def questions(evidence: ByStudy) -> list[Question]:
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found, other = [], evidence[natural]
         for tuning, one, lines in tuned_ways(evidence, walk, WAYS):
             for case in other.cases:
@@ -329,7 +331,7 @@ def costs_as_much(*studies: str) -> Ask:
     return Ask(words, studies, lambda evidence: [one for study in studies for one in cost(evidence[study])])
 
 
-def cost(found: StudyEvidence) -> list[Question]:
+def cost(found: StudyEvidence) -> list[ClaimQuestion]:
     """Return the question for one study, or none where its runs took no times."""
     case = max(found.cases, key=found.size)
     times: dict[str, dict[int, float]] = {"gradient_dd": {}, "gtd2": {}}  # nanoseconds of an update by unit
@@ -352,4 +354,4 @@ def cost(found: StudyEvidence) -> list[Question]:
     def answer(level: float) -> Interval:
         return ratio_interval(pair, level=level)
 
-    return [Question("time", (), "below", NEGLIGIBLE, tuned_for="", answer=answer, facts=facts)]
+    return [ClaimQuestion("time", (), "below", NEGLIGIBLE, tuned_for="", answer=answer, facts=facts)]

@@ -12,7 +12,7 @@ from gradient_dd.experiments.paper.asking import AS_GOOD, BEST_KAPPA, LOWER, ByS
 from gradient_dd.experiments.paper.full_grids import ON_BAIRD
 from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS
 from gradient_dd.experiments.tuning import StudyEvidence
-from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimVerdict, Pair, Question, tally
+from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, ClaimVerdict, Pair, tally
 from gradient_dd.report.figure import Line
 
 ZERO = 1e-3  # of the first error: what counts as reaching zero
@@ -39,7 +39,7 @@ class Reading(NamedTuple):
     cases: list[str]
 
 
-Asked = Callable[[Reading, str], list[Question]]
+Asked = Callable[[Reading, str], list[ClaimQuestion]]
 
 
 def reading_name(ratios: str, mode: str, words: str) -> str:
@@ -81,7 +81,7 @@ def on_baird(
 ) -> Ask:
     """Return the questions of a statement under every reading, on every size or on the largest."""
 
-    def questions(evidence: ByStudy) -> list[Question]:
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         return [
             question
             for one in readings(evidence, modes, long)
@@ -92,15 +92,15 @@ def on_baird(
     return Ask(words, ("baird",), questions)
 
 
-def question(reading: Reading, kind: str, pair: Pair, side: str, bound: float) -> Question:
+def question(reading: Reading, kind: str, pair: Pair, side: str, bound: float) -> ClaimQuestion:
     """Return a question of a reading."""
-    return Question(kind, (pair,), side, bound, reading.name, reading.tuning)
+    return ClaimQuestion(kind, (pair,), side, bound, reading.name, reading.tuning)
 
 
 def shares(side: str, bound: float, *lines: dict[str, Line] | Line) -> Asked:
     """Return the questions on which side of a share of the first error learners end; a dict has a line for each ρ."""
 
-    def asked(reading: Reading, case: str) -> list[Question]:
+    def asked(reading: Reading, case: str) -> list[ClaimQuestion]:
         ours = [line if isinstance(line, Line) else line[reading.mode] for line in lines]
         pairs = [Pair(reading.evidence.choose(case, line), None, "last100") for line in ours]
         return [question(reading, "share", pair, side, bound) for pair in pairs]
@@ -108,7 +108,7 @@ def shares(side: str, bound: float, *lines: dict[str, Line] | Line) -> Asked:
     return asked
 
 
-def is_better(reading: Reading, case: str) -> list[Question]:
+def is_better(reading: Reading, case: str) -> list[ClaimQuestion]:
     """Return the questions whether Gradient-DD ends lower than GTD2, TDC and TDRC."""
     ours = reading.evidence.choose(case, DD[reading.mode])
     return [
@@ -117,7 +117,7 @@ def is_better(reading: Reading, case: str) -> list[Question]:
     ]
 
 
-def kappa_one_is_good(reading: Reading, case: str) -> list[Question]:
+def kappa_one_is_good(reading: Reading, case: str) -> list[ClaimQuestion]:
     """Return the question whether κ = 1 is as good as the best κ."""
     pair = one_over_best(reading.evidence, case, values_of("kappa", KAPPAS[reading.tuning], reading.mode))
     return [question(reading, "ratio", pair, "below", AS_GOOD)]

@@ -11,7 +11,7 @@ import numpy as np
 from gradient_dd import tasks
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.experiments.claims import Ask
-from gradient_dd.experiments.verdicts import Question, exactly
+from gradient_dd.experiments.verdicts import ClaimQuestion, exactly
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task
@@ -118,10 +118,12 @@ def in_words(eigenvalue: float) -> str:
     return f"{'unstable' if eigenvalue < 0 else 'stable'} in the mean: Re λ(A) ≥ {eigenvalue:.3f}"
 
 
-def exact_question(task: Task, value: float, side: str, bound: float, text: str, reading: str = "default") -> Question:
+def exact_question(
+    task: Task, value: float, side: str, bound: float, text: str, reading: str = "default"
+) -> ClaimQuestion:
     """Return the question on which side of a bound a computed number is."""
     facts: dict[str, Any] = {"task": str(task), "size": task_size(task), "text": text}
-    return Question("exact", (), side, bound, reading, tuned_for="", answer=exactly(value), facts=facts)
+    return ClaimQuestion("exact", (), side, bound, reading, tuned_for="", answer=exactly(value), facts=facts)
 
 
 def gradient_dd(alpha: float, kappa: float = 1.0) -> Any:
@@ -129,7 +131,7 @@ def gradient_dd(alpha: float, kappa: float = 1.0) -> Any:
     return LEARNERS["gradient_dd"].setting(alpha=alpha, kappa=kappa)
 
 
-def mean_flow_is_stable() -> list[Question]:
+def mean_flow_is_stable() -> list[ClaimQuestion]:
     """Where (A0) to (A4) hold, the mean of the combined recursion goes to the fixed point."""
     covered = [*(tasks.random_walk(m) for m in (10, 20, 40)), *(tasks.boyan_chain(p) for p in (20, 50, 100))]
     text = "smallest real part of the eigenvalues of G"
@@ -139,7 +141,7 @@ def mean_flow_is_stable() -> list[Question]:
     ]
 
 
-def assumptions_hold_in_the_experiments() -> list[Question]:
+def assumptions_hold_in_the_experiments() -> list[ClaimQuestion]:
     """How many of (A0) to (A4) fail in each kind of experiment, at a step size in the middle of its grid."""
     experiments: list[tuple[Task, float, Schedule, str]] = [
         (tasks.random_walk(10), 0.3, tapered(1000), "tapered steps"),
@@ -155,7 +157,7 @@ def assumptions_hold_in_the_experiments() -> list[Question]:
     return questions
 
 
-def related_to_the_natural_gradient() -> list[Question]:
+def related_to_the_natural_gradient() -> list[ClaimQuestion]:
     """The angle to the natural gradient: none for the constrained problem, some for Gradient-DD's own steps.
 
     The paper says both, that its problem makes use of the natural gradient and that the method is distinct from it.
@@ -182,7 +184,7 @@ def largest_change(task: Task, learner: str, alpha: float, sampling: str) -> flo
     return float(np.sqrt((changes**2 @ task.visits).max()))
 
 
-def changes_are_less_drastic() -> list[Question]:
+def changes_are_less_drastic() -> list[ClaimQuestion]:
     """The largest change of the values in one step, over that of GTD2 with the same step size."""
     questions = []
     for task, alpha in ((tasks.random_walk(10), 0.3), (tasks.boyan_chain(20), 0.3), (tasks.baird(7), 0.01)):
@@ -193,7 +195,7 @@ def changes_are_less_drastic() -> list[Question]:
     return questions
 
 
-def from_theory(words: str, compute: Callable[[], list[Question]]) -> Ask:
+def from_theory(words: str, compute: Callable[[], list[ClaimQuestion]]) -> Ask:
     """Return the questions of a claim that no evidence is needed for."""
     return Ask(words, (), lambda evidence: compute())
 

@@ -16,7 +16,7 @@ from gradient_dd.experiments.paper.asking import (
     versus,
 )
 from gradient_dd.experiments.paper.figures import PLAIN_DD
-from gradient_dd.experiments.verdicts import FULLY, ClaimVerdict, Comparison, Pair, Question
+from gradient_dd.experiments.verdicts import FULLY, ClaimQuestion, ClaimVerdict, Comparison, Pair
 from gradient_dd.report.figure import SYMBOLS, Line
 
 ON_TABLES = ("td", "tdrc", "gtd2", "tdc", "gtd2_to_td")
@@ -53,7 +53,7 @@ def as_good_as_all(study: str) -> Ask:
 def as_tuned(*studies: str) -> Ask:
     """Ask whether κ = ζ = 1 is as good as tuning both, at the end and over all episodes."""
 
-    def questions(evidence: ByStudy) -> list[Question]:
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
         for goal in GOALS:
             for one in (evidence[f"{study}-fully"] for study in studies):
@@ -65,7 +65,7 @@ def as_tuned(*studies: str) -> Ask:
     return Ask(AS_GOOD_AS.words, studies, questions)
 
 
-def as_good_on_baird(evidence: ByStudy) -> list[Question]:
+def as_good_on_baird(evidence: ByStudy) -> list[ClaimQuestion]:
     """Return the questions whether Gradient-DD ends as low as every rival on Baird's counterexample, by reading."""
     found = []
     for one in baird.readings(evidence, baird.MODES, tunings=(FULLY,)):
