@@ -26,7 +26,8 @@ def list_command(what: str | None, as_json: bool) -> None:
     for kind, rows in lines.items():
         click.echo(f"{kind}:")
         width = max(map(len, rows))
-        across = min(WIDEST, get_terminal_size().columns) if sys.stdout.isatty() else WIDEST
+        is_terminal = sys.stdout is not None and sys.stdout.isatty()  # it is None where the stream is closed
+        across = min(WIDEST, get_terminal_size().columns) if is_terminal else WIDEST
         wrapper = TextWrapper(across, subsequent_indent=" " * (width + 4), break_on_hyphens=False)
         for name, line in rows.items():
             click.echo(wrapper.fill(f"  {name:{width}}  {line}"))
