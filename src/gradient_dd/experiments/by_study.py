@@ -74,13 +74,13 @@ def study_experiment(
 def measure(job: Job, companions: Companions, claims: tuple[Claim, ...]) -> ByStudy:
     """Run the studies of the figures that are wanted, and their companions, and the selected settings afresh."""
     shown = list(dict.fromkeys(figure.study for figure in job.figures))
-    names = shown + [companion.name for name in shown for companion in companions.get(name, ())]
+    beside = {one.name: name for name in shown for one in companions.get(name, ()) if not job.leaves_out(one)}
+    names = [*shown, *beside]
     results = job.results([job.at_scale(job.experiment.studies[name]) for name in names], f"{len(names)} studies")
     evidence = {name: StudyEvidence(one) for name, one in zip(names, results, strict=True)}
-    for name in shown:
-        for companion in companions.get(name, ()):
-            one, study = evidence[companion.name], evidence[name].study
-            one.beside = study if one.study.horizon == study.horizon else None
+    for companion, name in beside.items():
+        one, study = evidence[companion], evidence[name].study
+        one.beside = study if one.study.horizon == study.horizon else None
     of_studies = tuple(claim for claim in claims if claim.studies)
     questions = [one for _, asked in ask_all(job, evidence, of_studies) for one in asked]
     run_afresh(fresh_work(questions), evidence, job)
@@ -89,11 +89,12 @@ def measure(job: Job, companions: Companions, claims: tuple[Claim, ...]) -> BySt
 
 def ask_all(job: Job, evidence: ByStudy, claims: tuple[Claim, ...]) -> list[tuple[Claim, list[ClaimQuestion]]]:
     """Return the questions of every claim whose studies are at hand; those of theory only if all figures are wanted."""
-    return [
+    asked = [
         (claim, claim.ask(evidence))
         for claim in claims
         if set(claim.studies) <= set(evidence) and (claim.studies or not job.names)
     ]
+    return [(claim, questions) for claim, questions in asked if questions or not job.scale.is_first_look]
 
 
 def fresh_work(questions: Iterable[ClaimQuestion]) -> dict[tuple[str, str], list[Setting]]:

@@ -38,10 +38,14 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True)
 class Scale:
-    """How many runs, and how many episodes each; None stands for the experiment's own number."""
+    """How many runs, and how many episodes each; None stands for the experiment's own number.
+
+    A first look, before all runs, leaves out studies that have too few runs to take a small part of.
+    """
 
     runs: int | None = None
     episodes: int | None = None
+    is_first_look: bool = False
 
     def __post_init__(self) -> None:
         for name in ("runs", "episodes"):
@@ -151,6 +155,11 @@ class Job:
     scale: Scale
     how: Mapping[str, Any] | None = None
     on_stage: OnNotice = lambda sentence: None
+
+    def leaves_out(self, study: Study) -> bool:
+        """Return whether a first look leaves out a companion: its share of the runs is less than one run."""
+        scale, full = self.scale.runs or 0, self.experiment.full.runs or 1
+        return self.scale.is_first_look and study.runs * scale < full
 
     @property
     def note(self) -> str:
@@ -281,7 +290,7 @@ def read_scale(folder: Path) -> tuple[str, Scale] | None:
         return None
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-        name, scale = data["experiment"], Scale(data["runs"], data["episodes"])
+        name, scale = data["experiment"], Scale(data["runs"], data["episodes"], data.get("is_first_look") is True)
     except (ValueError, KeyError, TypeError) as error:
         hint = "Delete it, and `gradient-dd reproduce` writes it anew."
         raise must(f"{str(file)!r}", "be as `gradient-dd reproduce` wrote it", Words(repr(error)), hint) from None

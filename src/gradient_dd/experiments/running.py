@@ -29,6 +29,7 @@ from gradient_dd.report.play.page import live_page
 from gradient_dd.studies.units import Progress
 
 PAGE, LIVE = "report.html", "play.html"
+LATER = "The answer in words comes with all runs: a first look leaves out the studies that take longest."
 FIRST_RUNS = 3  # of the first look: with two, no interval decides anything
 
 
@@ -84,10 +85,11 @@ def has_first_look(job: Job) -> bool:
 def look_first(job: Job) -> None:
     """Write the page of the first runs alone, and say about how long the others will take."""
     begin, cost = perf_counter(), Cost(job.how["on_progress"] if job.how and "on_progress" in job.how else None)
-    first = replace(job, scale=Scale(FIRST_RUNS), how={**(job.how or {}), "on_progress": cost})
+    first = replace(job, scale=Scale(FIRST_RUNS, is_first_look=True), how={**(job.how or {}), "on_progress": cost})
     write_scale(job.folder, job.experiment.name, first.scale)
     made = make(first)
-    share = (job.experiment.full.runs or FIRST_RUNS) / FIRST_RUNS - 1
+    whole = sum(study.estimate()["updates"] for study in job.experiment.studies.values())
+    share = max(0.0, whole / cost.updates - 1) if whole and cost.updates else 0.0
     left = cost.core_seconds * share / ((job.how or {}).get("workers") or cpu_count() or 1)
     job.on_stage(
         f"First look after {perf_counter() - begin:.0f} s, {first.note.removeprefix('First look: ')}: {made.page}\n"
@@ -106,6 +108,11 @@ class Cost:
         self.states[id(state)] = state
         if self.on_progress:
             self.on_progress(state)
+
+    @property
+    def updates(self) -> float:
+        """How many updates all units made so far."""
+        return sum(state.updates for state in self.states.values())
 
     @property
     def core_seconds(self) -> float:
@@ -176,6 +183,8 @@ def make(job: Job) -> Made:
     draw_here(late, figures)
     whole = [one.name for one in (*drawings, *pictures, *late) if not one.columns]
     answer, content = experiment.answer(evidence, verdicts), experiment.content(job, evidence, verdicts)
+    if job.scale.is_first_look and not answer:
+        answer = [LATER]
     common: dict[str, Any] = {
         "title": experiment.title,
         "heading": experiment.heading,

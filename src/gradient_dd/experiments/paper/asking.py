@@ -99,10 +99,14 @@ ByStudy = dict[str, StudyEvidence]
 
 
 def tuned_ways(evidence: ByStudy, study: str, tunings: tuple[str, ...]) -> Iterator[tuple[str, StudyEvidence, dict]]:
-    """Yield for each way of tuning its name, the evidence of the study it needs, and the line of each learner."""
+    """Yield for each way of tuning its name, the evidence of the study it needs, and the line of each learner.
+
+    A way whose study was not run, as in a first look, is left out.
+    """
     for tuning in tunings:
         suffix, lines = TUNINGS[tuning]
-        yield tuning, evidence[study + suffix], lines
+        if study + suffix in evidence:
+            yield tuning, evidence[study + suffix], lines
 
 
 def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: tuple[str, ...] = WAYS) -> Ask:

@@ -58,12 +58,14 @@ def readings(
     """Yield every reading; with one mode ρ makes no difference. `long` adds the longer runs of the paper's weights."""
     for start, words in STARTS.items():
         for tuning in tunings:
-            suffix = SUFFIX[tuning]
+            if start + SUFFIX[tuning] not in evidence:
+                continue  # a first look leaves some studies out
+            found = evidence[start + SUFFIX[tuning]]
             for ratios in RATIOS:
                 for mode in modes:
-                    found, name = evidence[start + suffix], reading_name(ratios, mode if len(modes) > 1 else "", words)
+                    name = reading_name(ratios, mode if len(modes) > 1 else "", words)
                     yield Reading(name, tuning, mode, found, of_ratios(found, ratios))
-    if long:
+    if long and "baird-long" in evidence:
         found = evidence["baird-long"]
         for ratios in RATIOS:
             name = reading_name(ratios, "R" if len(modes) > 1 else "", long_runs(found.study.steps))

@@ -56,7 +56,7 @@ def as_tuned(*studies: str) -> Ask:
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
         for goal in GOALS:
-            for one in (evidence[f"{study}-fully"] for study in studies):
+            for one in (evidence[f"{study}-fully"] for study in studies if f"{study}-fully" in evidence):
                 for case in one.cases:
                     ours, best = (one.choose(case, line, goal.measure) for line in (ONE, WHOLE["gradient_dd"]))
                     found.append(ratio(Pair(ours, best, goal.measure), goal, FULLY, goal.measure))
