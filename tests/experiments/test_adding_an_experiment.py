@@ -66,14 +66,14 @@ def test_an_experiment_is_data_and_a_line(tmp_path, monkeypatch):
 def test_a_stopped_run_leaves_the_first_look(tmp_path, monkeypatch):
     """What is interrupted after the first look has its page, can write it again, and computes nothing twice."""
     monkeypatch.setitem(EXPERIMENTS, "tiny", __name__)
-    cells = []
+    seen = {}  # the states themselves are kept, so that no id is used twice
 
     def stop(sentence):
         if sentence.startswith("First look"):
             raise KeyboardInterrupt
 
     def count(state):
-        cells.append((id(state), state.cells[0] - state.kept))
+        seen[id(state)] = state
 
     page = tmp_path / "report.html"
     with pytest.raises(KeyboardInterrupt):
@@ -84,7 +84,7 @@ def test_a_stopped_run_leaves_the_first_look(tmp_path, monkeypatch):
     stages = []
     reproduce(EXPERIMENT, (), tmp_path, Scale(), stages.append, on_progress=count)
     assert "First look" not in page.read_text("utf-8") + "".join(stages)
-    ran = sum(dict(cells).values())
+    ran = sum(state.cells[0] - state.kept for state in seen.values())
     assert ran == 4 * STUDY.n_settings + 2 * 8, "fresh runs of the first look are runs of the study"
 
 
