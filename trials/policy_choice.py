@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradient_dd.evaluation import Comparison, compare
+from gradient_dd.evaluation import PolicyComparison, compare
 from tools.programs import parser_of, print_table
 from trials.logs import KINDS, KnownLog
 
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
     worse: bool
 
 
-def outcome(known: KnownLog, found: Comparison) -> Outcome:
+def outcome(known: KnownLog, found: PolicyComparison) -> Outcome:
     """Return what following a comparison leads to."""
     worth = {name: known.worth(name) for name in known.policies}
     best, low = max(worth, key=lambda name: worth[name]), min(worth.values())
