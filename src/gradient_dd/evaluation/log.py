@@ -86,13 +86,14 @@ def evaluate_log(
         return evaluate_questions(log, questions, **options, **parameters)
     started = perf_counter()
     by_network = isinstance(features, str) and features == "network"
-    by_ratios = by_network or learner == "lstd"
+    named = learner if isinstance(learner, str) else ""
+    by_ratios = by_network or named == "lstd"
     if target is not None and not by_ratios and takes_actions(log, target, columns, skip_bad_rows):
         reading = {"discount": discount, "features": features, "columns": columns, "skip_bad_rows": skip_bad_rows}
         reading |= {"on_columns": on_columns, "on_progress": on_progress}
         given: dict[str, Any] = {"confidence": confidence, "seed": seed}
         with suppress(TooWideError):  # with so many features the learners of linear time take the ratios
-            if learner == "auto":
+            if named == "auto":
                 found, read = evaluate_actions(log, target, **reading, **given)
             else:
                 given |= {"learner": learner, "passes": passes, "order": order, **parameters}

@@ -63,8 +63,16 @@ def is_missing(cell: Any) -> bool:
 
 def text_of(cell: Any) -> str | None:
     """Return the text of a cell of a column of text; None if the cell is missing."""
-    word = cell.strip() if isinstance(cell, str) else None if is_missing(cell) else str(cell)
+    word = cell.strip() if isinstance(cell, str) else None if is_missing(cell) else written(cell)
     return None if word is None or word in MISSING else word
+
+
+def written(cell: Any) -> str:
+    """Return a cell as text; Python does not write out whole numbers of more than 4,300 digits."""
+    try:
+        return str(cell)
+    except ValueError:
+        return hex(cell)
 
 
 def is_text(values: Any) -> bool:
