@@ -1,6 +1,7 @@
 """Adding an experiment takes a module with data and a line in the registry: here both, and a run from end to end."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -9,7 +10,7 @@ from gradient_dd.cli.commands import cli
 from gradient_dd.experiments import EXPERIMENTS
 from gradient_dd.experiments.by_study import study_experiment
 from gradient_dd.experiments.claims import Ask, Claim
-from gradient_dd.experiments.experiment import Scale
+from gradient_dd.experiments.experiment import Job, Scale
 from gradient_dd.experiments.running import reproduce, rewrite
 from gradient_dd.experiments.verdicts import ClaimQuestion, Pair
 from gradient_dd.report.figure import BLACK, RED, Figure, Line
@@ -92,3 +93,14 @@ def test_a_first_look_is_only_of_the_whole(tmp_path):
     stages = []
     reproduce(EXPERIMENT, (), tmp_path, Scale(3), stages.append)
     assert not any(sentence.startswith("First look") for sentence in stages)
+
+
+def test_a_first_look_leaves_out_companions_with_too_few_runs(tmp_path):
+    few = replace(STUDY, name="few", runs=1)  # three of four runs of it are less than one
+
+    def left_out(study, **look):
+        return Job(EXPERIMENT, (), tmp_path, Scale(3, **look)).leaves_out(study)
+
+    assert left_out(few, is_first_look=True)
+    assert not left_out(STUDY, is_first_look=True)
+    assert not left_out(few), "a quick look that was asked for has all studies"
