@@ -66,7 +66,7 @@ def main(words: list[str] | None = None) -> None:
     """Print the mean errors on one ring; `trials.learner_trial` has them on all tasks."""
     parser_of(__doc__).parse_args(words)
     road = Road(aimed_at_the_fixed_point(ring(1)), 20_000, 0)
-    print(areas(road) | {"AutoLearner": auto_run(road, None).area})
+    print(areas(road) | {"AutoLearner": auto_run(road).area})
 
 
 if __name__ == "__main__":

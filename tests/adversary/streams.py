@@ -101,7 +101,9 @@ def attack_stream_lanes(rng: Random, folder: Path) -> Case:
 
 def attack_auto_learner(rng: Random, folder: Path) -> Case:
     """An odd learner with nothing to tune, or an odd transition for one."""
-    made = changed(rng, {"n_features": 3, "alpha": None}) if rng.random() < 0.3 else {"n_features": 3}
+    made = {"n_features": 3, "quadratic": rng.random() < 0.5}
+    if rng.random() < 0.3:
+        made = changed(rng, made | {"alpha": None})
     good = {"x": np.array([1.0, 0, 2]), "reward": 1.0, "discount": 0.9, "x_next": np.array([0.0, 1, 0]), "rho": 1.0}
     words = changed(rng, good)
 

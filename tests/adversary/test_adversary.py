@@ -26,7 +26,11 @@ FEWER = {  # they take long
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_odd_inputs_are_refused_in_one_sentence_or_taken(attack):
-    found = [run_input(0, number, attack)[1] for number in range(FEWER.get(attack, INPUTS))]
+    numbers = range(FEWER.get(attack, INPUTS))
+    found = [run_input(0, number, attack)[1] for number in numbers]
+    late = [k for k in numbers if found[k] and found[k].kind.startswith("took more")]
+    for number in late:  # the first input that needs a kernel compiles it: the limit is for those that find it on disk
+        found[number] = run_input(0, number, attack)[1]
     assert [f"{one.kind}: {one.words} {one.detail}" for one in found if one] == []
 
 

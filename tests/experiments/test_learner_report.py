@@ -10,16 +10,16 @@ from gradient_dd import tasks
 from gradient_dd.cli.commands import cli
 from gradient_dd.errors import GradientDDError
 from gradient_dd.experiments.experiment import Scale
-from gradient_dd.experiments.learner import cases, experiment, rivals, trial
+from gradient_dd.experiments.learner import cases, experiment, fresh_cases, rivals, trial
 from gradient_dd.experiments.running import rewrite
 from gradient_dd.stream.learner import Learner
 
-FREE, TUNED = trial.AUTO
+FREE, RUNGS, TUNED = trial.AUTO
 
 
 def row(task, kind, stable, measures):
     """Return a row of a trial with made-up measures: ours, of rivals as they are, and half of that averaged."""
-    filled = dict(zip([FREE, TUNED, *trial.RIVALS], map(float, measures), strict=True))
+    filled = dict(zip([FREE, RUNGS, TUNED, *trial.RIVALS], map(float, measures), strict=True))
     filled |= {name + trial.AVERAGED: filled[name] / 2 for name in trial.RIVALS}
     rules = str(experiment.rules_at(Scale()))
     one = {"kind": kind, "task": task, "rules": rules, "td_stable": stable, "start": 1.0, "ends": [0.5, 2.0]}
@@ -28,8 +28,8 @@ def row(task, kind, stable, measures):
 
 
 ROWS = [
-    row("a", "ring", True, (0.9, 0.8, 1, 2, 1.2, 3, 2, 1.5, 1.5, 1.5)),
-    row("b", "greedy", False, (1.8, 0.9, 9, 3, 3, 1, 2, 1.5, 1.5, 1.5)),
+    row("a", "ring", True, (0.9, 1.1, 0.8, 1, 2, 1.2, 3, 2, 1.5, 1.5, 1.5)),
+    row("b", "greedy", False, (1.8, 1.1, 0.9, 9, 3, 3, 1, 2, 1.5, 1.5, 1.5)),
 ]
 
 
@@ -121,6 +121,18 @@ def test_every_kind_of_task_can_be_made():
     assert not cases.td_is_stable(tasks.baird(7))
 
 
+def test_every_kind_of_the_whole_trial_can_be_made():
+    made = [
+        *fresh_cases.small_cases(5_000_000, 1),
+        *fresh_cases.large_cases(5_000_000),
+        fresh_cases.long_case(5_000_000),
+    ]
+    assert len({case.name for case in made}) == len(made) == len(fresh_cases.KINDS) + 4
+    assert not set(fresh_cases.KINDS) & set(cases.KINDS)
+    for case in made:
+        assert cases.first_error(cases.aimed_at_the_fixed_point(case.task)) > 0
+
+
 def test_rivals_and_their_averages_are_those_of_single_learners():
     """TD in lanes, its tail average, and the error of LSTD at the end, against plain loops."""
     task = cases.aimed_at_the_fixed_point(tasks.random_mdp(6, 2, 3, 0.9, seed=4))
@@ -141,8 +153,11 @@ def test_rivals_and_their_averages_are_those_of_single_learners():
     assert found.plain[place] == pytest.approx(np.mean(plain))
     assert found.averaged[place] == pytest.approx(np.mean(averaged))
     assert road.unit == pytest.approx(1 / float(task.visits @ (task.features**2).sum(axis=1)))
-    assert rivals.lstd_area(road) < task.rmsve(task.initial_weights)
-    assert rivals.auto_run(road, None).area < 2 * task.rmsve(task.initial_weights)
+    lstd = rivals.lstd_areas(road)
+    assert lstd.shape == (4,)
+    assert lstd[1] < lstd[3] < task.rmsve(task.initial_weights)  # a ridge of 1,000 hardly moves
+    assert rivals.auto_run(road).area < task.rmsve(task.initial_weights)
+    assert rivals.auto_run(road, quadratic=False).area != rivals.auto_run(road, alpha=0.1).area
 
 
 def test_a_rule_with_traces_is_averaged_from_samples():

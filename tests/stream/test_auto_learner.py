@@ -1,18 +1,21 @@
 """AutoLearner: against a textbook form, in every form of rows, from files, and in what it refuses."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import gradient_dd as gdd
 from gradient_dd import tasks
-from gradient_dd.engine import held_out
-from gradient_dd.engine.held_out import FIRST_GTD2, MULTIPLES, RUNGS, HeldOut, kernel_rows
+from gradient_dd.engine import auto_state, auto_step
+from gradient_dd.engine.auto_state import AGE, MULTIPLES, NEXT, RUNGS, AutoState, kernel_rows
 from gradient_dd.engine.stream import NO_INDICES
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError, DivergedError
 from gradient_dd.files import open_saved, write_file
 from gradient_dd.stream.auto import AUTO_FILE, AutoLearner
+from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
 
 TASKS = {
     "walk": tasks.random_walk(5),
@@ -36,89 +39,100 @@ def learnt(task, steps, **options):
     return agent
 
 
-def textbook(task, data, alpha=None):
-    """Return w and shares, written as docs/auto-learner.md has it: dense means, restarts, and a solve."""
-    p = task.n_features
-    w = np.tile(task.initial_weights.astype(float), (RUNGS, 1))
-    a, eta, G, S, C, c = w.copy(), np.zeros((RUNGS, p)), np.zeros((RUNGS, p)), np.zeros((RUNGS,) * 2), np.zeros(p), None
-    c, norms, following, penalty = np.eye(RUNGS)[0], 0.0, 1, np.ones(RUNGS)
-    recent = np.zeros(RUNGS)
-    for t, (x, reward, discount, x_next, rho) in enumerate(zip(*data, strict=True), start=1):
-        held, own = (reward + discount * one @ x_next - one @ x for one in (a, w))
-        recent += (rho * own) ** 2
-        share = 4 / (t + 3)
-        C += share * (x * x - C)
-        G += share * (rho * held[:, None] * x - G)
-        seen = x != 0
-        S += share * (rho**2 * np.outer(held, held) * (x[seen] ** 2 / C[seen]).sum() - S)
-        norms += max(1.0, rho) * x @ x
-        steps = MULTIPLES * (alpha or held_out.UNIT * t / norms)
-        second = np.where(np.arange(RUNGS) >= FIRST_GTD2, eta @ x, own)
-        along = (np.arange(RUNGS) >= FIRST_GTD2)[:, None] * discount * x_next
-        x_eta = eta @ x
-        w = w + (steps * rho * second)[:, None] * (x - along)
-        eta = eta + (held_out.ZETA * steps * (rho * own - x_eta))[:, None] * x
-        a += 2 / (t + 1) * (w - a)
+def textbook_rungs(task, x, reward, discount, x_next, rho, alpha):
+    """Yield for every step z, z', as docs/auto-learner.md has them: averages of TD and GTD2, less the first weights."""
+    first = np.array(task.initial_weights, float)
+    w, eta, norms = np.tile(first, (RUNGS, 1)), np.zeros(len(first)), 0.0
+    a = w.copy()
+    for t in range(len(reward)):
+        yield (a - first) @ x[t], (a - first) @ x_next[t]
+        norms += max(1.0, rho[t]) * x[t] @ x[t]
+        steps = MULTIPLES * (alpha or auto_state.UNIT * (t + 1) / norms)
+        delta = rho[t] * (reward[t] + discount[t] * w @ x_next[t] - w @ x[t])
+        change = (steps * delta)[:, None] * x[t]
+        change[2] = steps[2] * rho[t] * (eta @ x[t]) * (x[t] - discount[t] * x_next[t])
+        eta = eta + auto_state.ZETA * steps[2] * (delta[2] - eta @ x[t]) * x[t]
+        w = w + change
+        a += 2 / (t + 2) * (w - a)
+    yield a - first, None
+
+
+def textbook(task, data, quadratic, alpha=None):
+    """Return the weights: sums over all steps so far, solved now and then."""
+    x, reward, discount, x_next, rho = data
+    first = np.array(task.initial_weights, float)
+    k = len(first) if quadratic else RUNGS
+    A, C, D, b, h, v, following = *np.zeros((3, k, k)), *np.zeros((3, k)), 1
+    weights, squares, fourths = np.zeros(3)
+    rungs, first_errors, errors, look, looked = textbook_rungs(task, *data, alpha), [0.0], [0.0], 1, 0
+    for t in range(1, 1 + len(reward)):
+        row = x[t - 1], x_next[t - 1], discount[t - 1], rho[t - 1]
+        z, z_next = row[:2] if quadratic else next(rungs)
+        ahead = z - row[2] * z_next
+        delta = reward[t - 1] + (row[2] * row[1] - row[0]) @ first
+        weight = 1 if quadratic else t
+        A += weight * row[3] * np.outer(z, ahead)
+        b += weight * row[3] * delta * z
+        C += weight * np.outer(z, z)
+        D += weight * row[3] ** 2 * np.outer(ahead, ahead)
+        h += weight * row[3] ** 2 * delta * ahead
+        weights += weight
+        squares += weight * (row[3] * delta) ** 2
+        fourths += weight * (row[3] * delta) ** 4
+        first_errors.append((row[3] * delta) ** 2)
+        errors.append((row[3] * (delta - ahead @ v)) ** 2)
+        if t == look:  # read at once where what is read out is worse than the first weights
+            usual = sum(first_errors[looked + 1 :]) + np.mean(first_errors[1:]) * (t - looked)
+            following = t if sum(errors[looked + 1 :]) > usual else following
+            look, looked = t + min(t, 50), t
         if t == following:
-            used = C > 0
-            N = (G[:, used] / C[used]) @ G[:, used].T + held_out.NOISE / t * S
-            worth = N.diagonal() * penalty
-            best = int(np.argmin(worth))
-            doubt, first = S[0, 0] / t, N[0, 0] - held_out.NOISE / t * S[0, 0]
-            bursts = (np.arange(RUNGS) != best) & (recent > held_out.BURST * recent[0])
-            recent[:] = 0.0
-            for k in 1 + np.flatnonzero(bursts[1:] | (N.diagonal() > held_out.WORSE * N[best, best])[1:]):
-                w[k], a[k], G[k] = w[best], a[best], G[best]
-                eta[k] = eta[best] if min(k, best) >= FIRST_GTD2 else 0.0
-                for square in (N, S):
-                    square[k, :], square[:, k] = square[best, :], square[:, best]
-                    square[k, k] = square[best, best]
-                penalty[k] *= 2
-            c = np.eye(RUNGS)[best]
-            if N[best, best] > 0:
-                N[1:, 1:] += held_out.NOISE / t * np.diag(S.diagonal()[1:])
-                ridge = held_out.RIDGE * N.diagonal() * penalty
-                ridge[0] = 0.0
-                c = np.linalg.solve(N + np.diag(ridge), np.ones(RUNGS))
-                c /= c.sum()
-            hold = min(1.0, held_out.CHANCE * doubt / first) if first > 0 else 1.0
-            c = (1 - hold) * c + hold * np.eye(RUNGS)[0]
-            following = t + min(t, held_out.BLOCK)
-    return c @ a, c
+            worth = t if quadratic else 0.75 * t
+            events = 0.0 if fourths == 0 else squares**2 / fourths * worth / weights
+            v = shrunk_solution(EquationMeans(*(one / weights for one in (A, b, C, D, h, squares)), worth, events)).v
+            following = t + max(1, t // 20, k // 4)
+    return first + (v if quadratic else v @ next(rungs)[0])
 
 
-@pytest.mark.parametrize("alpha", [None, 0.05])
+@pytest.mark.parametrize(("quadratic", "alpha"), [(True, None), (False, None), (False, 0.05)])
 @pytest.mark.parametrize("name", ["walk", "boyan", "dense"])
-def test_it_is_the_textbook_form(name, alpha):
-    task, data = TASKS[name], transitions(TASKS[name], 230)
-    agent = AutoLearner(task.n_features, alpha, initial_w=task.initial_weights)
+def test_it_is_the_textbook_form(name, quadratic, alpha):
+    """130 steps: no window ends in them, and no rung bursts."""
+    task, data = TASKS[name], transitions(TASKS[name], 130)
+    agent = AutoLearner(task.n_features, alpha, quadratic=quadratic, initial_w=task.initial_weights)
     agent.update_many(*data)
-    w, c = textbook(task, data, alpha)
-    assert np.allclose(agent.w, w, rtol=1e-7, atol=1e-10)
-    assert np.allclose(agent.shares, c, rtol=1e-5, atol=1e-7)
+    assert quadratic or np.array_equal([rung.multiple for rung in agent.rungs[1:]], MULTIPLES)
+    assert np.allclose(agent.w, textbook(task, data, quadratic, alpha), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("quadratic", [True, False])
 @pytest.mark.parametrize("name", TASKS)
-def test_the_compiled_and_the_plain_form_give_the_same_bits(name):
-    """1,100 steps: restarts on Baird's, and two windows."""
+def test_the_compiled_and_the_plain_form_give_the_same_bits(name, quadratic):
+    """1,100 steps: restarts on Baird's, and five windows."""
     task, (x, reward, discount, x_next, rho) = TASKS[name], transitions(TASKS[name], 1100)
-    plain, p = HeldOut.begin(np.array(task.initial_weights, float)), task.n_features
+    p = task.n_features
     rows = [kernel_rows((NO_INDICES, p, NO_INDICES, one.ravel(), np.inf)) for one in (x, x_next)]
-    deltas = np.empty(1100)
-    assert held_out.run(tuple(plain), 0.0, *rows, (reward, discount, rho), deltas) == 1100
-    agent = AutoLearner(p, initial_w=task.initial_weights)
-    assert np.array_equal(agent.update_many(x, reward, discount, x_next, rho), deltas)
-    assert all(np.array_equal(a, b) for a, b in zip(plain, agent._state, strict=True))
-    assert name != "baird" or plain.penalties.max() > 1
+    agent = AutoLearner(p, quadratic=quadratic, initial_w=task.initial_weights)
+    wanted = agent.update_many(x, reward, discount, x_next, rho)
+    plain = AutoLearner(p, quadratic=quadratic, initial_w=task.initial_weights)
+    deltas, done, numbers = np.empty(1100), 0, plain._state.numbers
+    while done < 1100:
+        done += auto_step.run(tuple(plain._state), 0.0, *rows, (reward, discount, rho), deltas, done)
+        if numbers[AGE] >= numbers[NEXT]:
+            plain._read()
+    assert np.array_equal(wanted, deltas)
+    assert all(np.array_equal(a, b) for a, b in zip(plain._state, agent._state, strict=True))
+    assert name != "baird" or quadratic or plain._state.rungs[0].min() < MULTIPLES.min()
 
 
+@pytest.mark.parametrize("quadratic", [True, False])
 @pytest.mark.parametrize("name", TASKS)
-def test_every_form_of_rows_gives_the_same_bits(name):
+def test_every_form_of_rows_gives_the_same_bits(name, quadratic):
     task, (x, reward, discount, x_next, rho) = TASKS[name], transitions(TASKS[name], 600)
     width = int(max((x != 0).sum(axis=1).max(), (x_next != 0).sum(axis=1).max()))
     indices = [np.argsort(one == 0, axis=1, kind="stable")[:, :width] for one in (x, x_next)]
     pairs = [(i, np.take_along_axis(one, i, axis=1)) for i, one in zip(indices, (x, x_next), strict=True)]
-    several = [AutoLearner(task.n_features, initial_w=task.initial_weights) for _ in range(5)]
+    made = {"quadratic": quadratic, "initial_w": task.initial_weights}
+    several = [AutoLearner(task.n_features, **made) for _ in range(5)]
     several[0].update_many(x, reward, discount, x_next, rho)
     several[1].update_many(sp.csr_matrix(x), reward, discount, sp.csr_matrix(x_next), rho)
     several[2].update_many(pairs[0], reward, discount, pairs[1], rho)
@@ -130,15 +144,30 @@ def test_every_form_of_rows_gives_the_same_bits(name):
     assert several[0].updates == 600
 
 
-def test_many_features_are_read_rarely_and_a_step_costs_its_nonzeros():
-    """With 2 of 1,000 features in a row, readings are 500 steps apart at the end, and double until then."""
-    rng, agent = np.random.default_rng(0), AutoLearner(1000)
-    rows = rng.integers(0, 500, (3001, 2)) * 2 + np.array([0, 1])
+def test_readings_come_rarely():
+    """Each 1/20 of the age after the one before, and at least one step for every four numbers to solve for."""
+    rng, agent = np.random.default_rng(0), AutoLearner(40)
+    x = rng.standard_normal((3001, 40))
     ages = set()
     for t in range(3000):
-        agent.update((rows[t], np.ones(2)), 1.0, 0.9, (rows[t + 1], np.ones(2)))
-        ages.add(agent._state.numbers[held_out.NEXT])
-    assert sorted(ages) == [2, 4, 8, 16, 32, 64, 128, 256, 512, 1012, 1512, 2012, 2512, 3012]
+        agent.update(x[t], 1.0, 0.9, x[t + 1])
+        ages.add(agent._state.numbers[NEXT])
+    ages = sorted(ages)
+    assert ages[:4] == [11, 21, 31, 41]
+    assert all(b == a + max(10, int(a / 20)) for a, b in pairwise(ages))
+
+
+def test_many_features_have_rungs():
+    assert AutoLearner(250).quadratic
+    assert not AutoLearner(251).quadratic
+    assert not AutoLearner(3, alpha=0.1).quadratic
+    assert AutoLearner(251, quadratic=True)._state.squares.shape == (4, 251, 251)
+
+
+def test_the_memory_of_a_feature_is_one_cache_line():
+    memory = AutoState.begin(np.zeros(300), quadratic=False).memory
+    assert memory.strides == (64, 8)
+    assert memory.ctypes.data % 64 == 0
 
 
 def test_predicting():
@@ -157,8 +186,12 @@ def test_it_tells_what_it_does():
     assert agent.residual == 0.0
     agent = learnt(TASKS["dense"], 500)
     assert agent.shares.sum() == pytest.approx(1.0)
+    assert agent.rungs == (("still", 0.0), ("lstd", 1.0))
     assert agent.choice == agent.rungs[int(np.argmax(agent.shares))]
     assert agent.residual > 0
+    rungs = learnt(TASKS["dense"], 500, quadratic=False)
+    assert rungs.shares.sum() == pytest.approx(1.0)
+    assert [rung.learner for rung in rungs.rungs] == ["still", "td", "td", "gtd2"]
     assert repr(agent).startswith("<AutoLearner 4 features, 500 updates, mostly ")
     assert repr(AutoLearner(3, 0.5)).startswith("<AutoLearner alpha=0.5, 3 features")
 
@@ -169,6 +202,8 @@ def test_it_tells_what_it_does():
         ({"alpha": -1.0}, "'alpha' must be a positive number. Got -1"),
         ({"n_features": 0}, "'n_features' must be a whole number, 1 or more. Got 0."),
         ({"n_features": 2**62}, "must take at most"),
+        ({"quadratic": 1}, "'quadratic' must be true or false. Got 1."),
+        ({"quadratic": True, "alpha": 0.1}, "'alpha' must be left out where 'quadratic' is true. Got 0.1."),
         ({"initial_w": [1.0]}, r"The shape of 'initial_w' must be \(\) or \(3,\)"),
     ],
 )
@@ -182,8 +217,9 @@ def test_bad_options_are_refused(wrong, sentence):
     [{"reward": np.nan}, {"discount": 2}, {"rho": -1}, {"x": [1.0]}, {"x": ([5], [1.0])}, {"x_next": None}],
 )
 @pytest.mark.parametrize("many", [False, True])
-def test_a_refused_update_changes_nothing(bad, many):
-    agent = learnt(TASKS["dense"], 60)
+@pytest.mark.parametrize("quadratic", [False, True])
+def test_a_refused_update_changes_nothing(bad, many, quadratic):
+    agent = learnt(TASKS["dense"], 60, quadratic=quadratic)
     before = [array.copy() for array in agent._state]
     words = {"x": np.ones(4), "reward": 1.0, "discount": 0.9, "x_next": np.ones(4), "rho": 1.0} | bad
     if many:
@@ -193,11 +229,15 @@ def test_a_refused_update_changes_nothing(bad, many):
     assert all(np.array_equal(a, b) for a, b in zip(before, agent._state, strict=True))
 
 
-def test_numbers_that_overflow_at_the_first_weights_are_said():
-    agent = AutoLearner(2)
+@pytest.mark.parametrize("quadratic", [True, False])
+@pytest.mark.parametrize("far", [{"reward": 1e200}, {"x": 1e70}, {"x_next": 1e70}, {"rho": 1e70}])
+def test_numbers_that_would_overflow_are_refused(far, quadratic):
+    agent = AutoLearner(2, quadratic=quadratic)
     agent.update([1.0, 0.0], 1.0, 0.5, [0.0, 1.0])
-    with pytest.raises(DivergedError, match="a TD error beyond 1e\\+100"):
-        agent.update_many([[1.0, 0.0]] * 2, [1.0, 1e200], 0.5, [[0.0, 1.0]] * 2)
+    reward, rho = [1.0, far.get("reward", 1.0)], [1.0, far.get("rho", 1.0)]
+    x, x_next = [[1.0, 0.0], [far.get("x", 1.0), 0.0]], [[0.0, 1.0], [0.0, far.get("x_next", 1.0)]]
+    with pytest.raises(DivergedError, match=r"a feature, a ratio or a TD error of its first weights beyond 1e\+60"):
+        agent.update_many(x, reward, 0.5, x_next, rho)
     assert agent.updates == 2
     assert np.isfinite(agent.w).all()
 
@@ -211,10 +251,19 @@ def test_rungs_that_overflow_are_brought_back():
     assert abs(agent.w[0] - 3.0) < 1e-3
 
 
-@pytest.mark.parametrize("alpha", [None, 0.05])
-def test_a_loaded_learner_goes_on_with_the_same_bits(alpha, tmp_path):
+@pytest.mark.parametrize("largest", [1e-140, 1e-3, 1e3, 1e50])
+def test_the_unit_of_features_does_not_matter(largest):
+    task, (x, *rest, x_next, rho) = TASKS["boyan"], transitions(TASKS["boyan"], 2000)
+    agents = [AutoLearner(task.n_features) for _ in range(2)]
+    for agent, unit in zip(agents, (1.0, largest), strict=True):
+        agent.update_many(unit * x, *rest, unit * x_next, rho)
+    assert np.allclose(agents[0].w, largest * agents[1].w, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(("quadratic", "alpha"), [(True, None), (False, None), (False, 0.05)])
+def test_a_loaded_learner_goes_on_with_the_same_bits(quadratic, alpha, tmp_path):
     x, *rest = transitions(TASKS["dense"], 700)
-    agent = AutoLearner(4, alpha, initial_w=[1.0, 2.0, 3.0, 4.0])
+    agent = AutoLearner(4, alpha, quadratic=quadratic, initial_w=[1.0, 2.0, 3.0, 4.0])
     agent.update_many(x[:333], *(one[:333] for one in rest))
     agent.save(tmp_path / "agent.npz")
     loaded = AutoLearner.load(tmp_path / "agent.npz")
@@ -231,8 +280,10 @@ def test_a_loaded_learner_goes_on_with_the_same_bits(alpha, tmp_path):
         lambda header, arrays: header.update(alpha=-1.0),
         lambda header, arrays: header.update(n_features=10**9),
         lambda header, arrays: arrays.pop("memory"),
-        lambda header, arrays: arrays.update(shares=np.zeros(3)),
-        lambda header, arrays: arrays.update(shares=np.zeros(RUNGS, int)),
+        lambda header, arrays: header.update(quadratic="yes"),
+        lambda header, arrays: header.update(quadratic=True),
+        lambda header, arrays: arrays.update(vectors=np.zeros(3)),
+        lambda header, arrays: arrays.update(vectors=np.zeros((4, RUNGS), int)),
         lambda header, arrays: arrays["numbers"].fill(np.nan),
     ],
 )

@@ -75,11 +75,11 @@ class StreamState(NamedTuple):
     deltas: Array
 
 
-def blank_memory(p: int) -> Array:
-    """Return the memory of a learner that knows nothing, (p, PARTS), beginning on a cache line."""
-    raw = np.zeros(p * PARTS * 8 + CACHE_LINE, np.uint8)
+def blank_memory(p: int, parts: int = PARTS) -> Array:
+    """Return the memory of a learner that knows nothing, (p, parts), beginning on a cache line."""
+    raw = np.zeros(p * parts * 8 + CACHE_LINE, np.uint8)
     begin = -raw.ctypes.data % CACHE_LINE
-    return raw[begin : begin + p * PARTS * 8].view(np.float64).reshape(p, PARTS)
+    return raw[begin : begin + p * parts * 8].view(np.float64).reshape(p, parts)
 
 
 def plain(array: Any, kind: Any = np.float64) -> Any:

@@ -1,9 +1,8 @@
 """AutoLearner: a learner with nothing to tune.
 
-It runs TD and GTD2 side by side at several step sizes, and one learner that stands still, and reads out the weighted
-mean of their averages whose error on data that they have not yet seen is least. `engine/held_out.py` has the method,
-docs/auto-learner.md what it is worth. A step costs O(non-zeros) of the features; O(p) work is done as often as as many
-non-zeros have been seen.
+Up to 250 features it solves the TD equations by least squares, with as much ridge as the data ask for. With more it
+runs TD and GTD2 side by side at several step sizes, and solves the same equations for the best mix of their averages.
+`engine/auto_state.py` has the sums, `stream/shrinkage.py` the solution, docs/auto-learner.md what it is worth.
 """
 
 from os import PathLike
@@ -12,33 +11,31 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gradient_dd.arrays import Array, check_memory
-from gradient_dd.engine import held_out
-from gradient_dd.engine.held_out import STILL, HeldOut
-from gradient_dd.errors import DivergedError, number, show, whole_number
+from gradient_dd.engine import auto_state
+from gradient_dd.engine.auto_state import AGE, FIRST_GTD2, FOURTHS, KEPT, NEXT, RESIDUAL, SQUARES, WEIGHTS, AutoState
+from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
+from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
 from gradient_dd.stream.transitions import flat_transitions, predicted, single_row, start_weights
 
-AUTO_FILE = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 1)
+AUTO_FILE = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 2)
+FEW_FEATURES = 250  # up to so many it keeps p² numbers, unless it is asked not to
 
 
 class Rung(NamedTuple):
-    """One of the learners that run side by side: "still", "td" or "gtd2", and its multiple of the unit of steps."""
+    """What takes part in the weights: "still", "lstd", "td" or "gtd2", and its multiple of the unit of step sizes."""
 
     learner: str
     multiple: float
-
-
-RUNG_LIST = tuple(
-    Rung("still" if k == STILL else "td" if k < held_out.FIRST_GTD2 else "gtd2", float(multiple))
-    for k, multiple in enumerate(held_out.MULTIPLES)
-)
 
 
 class AutoLearner:
     """A learner to feed one transition at a time, whose rule and step size need no choice.
 
     n_features  length of the feature vectors
-    alpha       the unit of step sizes, of which `rungs` have multiples; left out, 0.3 over the mean of max(1, ρ) ‖x‖²
+    alpha       unit of the step sizes of rungs, in place of 0.3 over the mean of max(1, ρ) ‖x‖²
+    quadratic   whether to keep p² numbers and solve for all weights, or to mix rungs; left out, the first up to 250
+                features and where no alpha is given
     initial_w   (n_features,) or a number; default 0
 
     >>> agent = AutoLearner(n_features=2)
@@ -46,12 +43,19 @@ class AutoLearner:
     1.0
     """
 
-    def __init__(self, n_features: int, alpha: float | None = None, *, initial_w: Any = 0.0) -> None:
+    def __init__(
+        self, n_features: int, alpha: float | None = None, *, quadratic: bool | None = None, initial_w: Any = 0.0
+    ) -> None:
         p = self.n_features = whole_number("'n_features'", n_features)
         rule = "be a positive number"
         self.alpha = None if alpha is None else number("'alpha'", rule, alpha, low=0.0, positive=True)
-        check_memory(f"An AutoLearner of {show(p)} features", 8.0 * held_out.COLUMNS * p, "Use fewer features.")
-        self._state = HeldOut.begin(start_weights(initial_w, p))
+        few = p <= FEW_FEATURES and alpha is None
+        self.quadratic = few if quadratic is None else boolean("'quadratic'", quadratic)
+        if self.quadratic and alpha is not None:
+            raise must("'alpha'", "be left out where 'quadratic' is true", alpha, "Least squares have no step size.")
+        size = 8.0 * p * (3.0 * p + 4.0 if self.quadratic else auto_state.COLUMNS)
+        check_memory(f"An AutoLearner of {show(p)} features", size, "Use fewer features.")
+        self._state = AutoState.begin(start_weights(initial_w, p), self.quadratic)
 
     def __repr__(self) -> str:
         alpha = "" if self.alpha is None else f"alpha={self.alpha:g}, "
@@ -60,36 +64,40 @@ class AutoLearner:
     @property
     def updates(self) -> int:
         """How many transitions it has learnt from."""
-        return int(self._state.numbers[held_out.STEPS])
+        return int(self._state.numbers[auto_state.STEPS])
 
     @property
     def resets(self) -> int:
-        """How often it found that the stream had changed, and forgot its averages and errors."""
-        return int(self._state.numbers[held_out.RESETS])
+        """How often it found that the stream had changed, and forgot what it had measured."""
+        return int(self._state.numbers[auto_state.RESETS])
 
     @property
     def rungs(self) -> tuple[Rung, ...]:
-        """The learners that run side by side."""
-        return RUNG_LIST
+        """What takes part in the weights: the first weights, which stand still, and least squares or the rungs."""
+        if self.quadratic:
+            return Rung("still", 0.0), Rung("lstd", 1.0)
+        moving = (Rung("td" if k < FIRST_GTD2 else "gtd2", float(m)) for k, m in enumerate(self._state.rungs[0]))
+        return Rung("still", 0.0), *moving
 
     @property
     def shares(self) -> Array:
-        """(rungs,) the share of every rung in the weights that are read out, of sum 1; some may be negative. A copy."""
-        return self._state.shares.copy()
+        """(rungs,) the share of each of `rungs` in the weights that are read out, of sum 1; some may be negative."""
+        moving = self._state.numbers[KEPT : KEPT + 1] if self.quadratic else self._state.vectors[2]
+        return np.concatenate([[1.0 - moving.sum()], moving])
 
     @property
     def choice(self) -> Rung:
-        """The rung with the largest share."""
-        return RUNG_LIST[int(np.argmax(self._state.shares))]
+        """The one of `rungs` with the largest share."""
+        return self.rungs[int(np.argmax(self.shares))]
 
     @property
     def residual(self) -> float:
-        """The held-out projected TD error of what is read out, with its noise, at the last reading: 0 before it."""
-        return float(self._state.numbers[held_out.RESIDUAL])
+        """The projected TD error of what is read out, with its noise, at the last reading: 0 before it."""
+        return float(self._state.numbers[RESIDUAL])
 
     @property
     def w(self) -> Array:
-        """(p,) the weights that are read out: the averages of all rungs, each with its share; a copy."""
+        """(p,) the weights that are read out; a copy."""
         return self._state.read_out()
 
     def predict(self, x: Any) -> Any:
@@ -123,27 +131,43 @@ class AutoLearner:
         return deltas
 
     def _advance(self, x: Any, x_next: Any, columns: tuple[Array, ...], deltas: Array) -> None:
-        done = self._state.advance(self.alpha or 0.0, x, x_next, columns, deltas)
-        if done < len(deltas):
-            raise DivergedError(
-                f"{self!r} met a TD error beyond {held_out.FAR:g} at its first weights. What came before is learnt."
-            )
+        done, numbers = 0, self._state.numbers
+        while done < len(deltas):
+            done += self._state.advance(self.alpha or 0.0, x, x_next, columns, deltas, done)
+            if numbers[AGE] >= numbers[NEXT]:
+                self._read()
+            elif done < len(deltas):
+                what = f"a feature, a ratio or a TD error of its first weights beyond {auto_state.FAR:g}"
+                raise DivergedError(f"{self!r} met {what}. What came before is learnt.")
+
+    def _read(self) -> None:
+        """Solve for v, and note when to do so next."""
+        _, (A, C, D, Q), (b, h, v, _), numbers, _ = self._state
+        t, weights, squares = numbers[AGE], numbers[WEIGHTS], numbers[SQUARES]
+        worth = t if self.quadratic else 0.75 * t  # steps of weight 1 that have as little noise
+        events = squares**2 / numbers[FOURTHS] if numbers[FOURTHS] > 0 else 0.0
+        A, b, C, D, h = (one / weights for one in (A, b, C, D, h))
+        means = EquationMeans(A, b, C, D, h, squares / weights, worth, events * worth / weights)
+        v[:], numbers[KEPT], numbers[RESIDUAL], Q[:] = shrunk_solution(means)
+        numbers[NEXT] = t + max(1, int(auto_state.GROWTH * t), len(b) // auto_state.APART)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
-        write_file(path, AUTO_FILE, {"n_features": self.n_features, "alpha": self.alpha}, self._state._asdict())
+        header = {"n_features": self.n_features, "alpha": self.alpha, "quadratic": self.quadratic}
+        write_file(path, AUTO_FILE, header, self._state._asdict())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Return the learner that a file holds; it learns on as if it had never been saved."""
         with open_saved(path, AUTO_FILE) as (header, arrays):
-            if arrays["memory"].shape != (header["n_features"], held_out.COLUMNS):  # before one of that size is made
+            if len(arrays["memory"]) != header["n_features"]:  # before one of that size is made
                 raise DamagedFileError("another number of features")
-            agent = cls(header["n_features"], header["alpha"])
+            agent = cls(header["n_features"], header["alpha"], quadratic=header["quadratic"])
             wanted = {name: array.shape for name, array in agent._state._asdict().items()}
             if {name: array.shape for name, array in arrays.items()} != wanted:
                 raise DamagedFileError("other arrays")
             if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values()):
                 raise DamagedFileError("arrays that are not finite numbers")
-            agent._state = HeldOut(**arrays)
+            for name, array in arrays.items():
+                getattr(agent._state, name)[...] = array
             return agent

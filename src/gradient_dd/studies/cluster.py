@@ -73,9 +73,9 @@ def dask_executor(address: str) -> Iterator[Executor]:
 
 
 def silence_dask() -> None:
-    """Let Dask print no tracebacks of its own: its errors reach us as exceptions."""
+    """Let Dask, and Tornado below it, print no tracebacks of their own: their errors reach us as exceptions."""
     for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] == "distributed":
+        if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 

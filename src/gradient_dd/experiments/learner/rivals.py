@@ -35,7 +35,8 @@ RIVALS: dict[str, tuple[str, tuple[float, ...], bool]] = {  # rule, ratios of st
 }
 FIRST_TURN = 64  # steps after which an average begins anew for the first time; then after twice as many each time
 SAMPLED = 10  # steps between two weights that are averaged where the engine keeps no sums
-LSTD_FEATURES, RIDGE = 250, 0.1  # LSTD is run up to so many features
+LSTD_FEATURES = 250  # LSTD is run up to so many features
+RIDGES = (0.001, 0.1, 10.0, 1000.0)  # of LSTD
 
 
 class RivalSteps(NamedTuple):
@@ -156,10 +157,10 @@ class AutoRun(NamedTuple):
     end: float
 
 
-def auto_run(road: Road, alpha: float | None) -> AutoRun:
+def auto_run(road: Road, alpha: float | None = None, quadratic: bool | None = None) -> AutoRun:
     """Return how `AutoLearner` does on one run; alpha is in units of one over the mean of ‖x‖²."""
     own = None if alpha is None else alpha * road.unit
-    agent = AutoLearner(road.task.n_features, own, initial_w=road.task.initial_weights)
+    agent = AutoLearner(road.task.n_features, own, quadratic=quadratic, initial_w=road.task.initial_weights)
     errors = []
     for row, next_row, reward, discount, rho in road.parts():
         agent.update_many(row, reward, discount, next_row, rho)
@@ -167,12 +168,13 @@ def auto_run(road: Road, alpha: float | None) -> AutoRun:
     return AutoRun(float(np.mean(errors)), errors[-1])
 
 
-def lstd_area(road: Road) -> float:
-    """Return the mean error of LSTD with a ridge over a run: that of its recursive form, solved at every point."""
+def lstd_areas(road: Road) -> Array:
+    """Return the mean error of LSTD over a run with every ridge: that of its recursive form, solved at every point."""
     w = np.asarray(road.task.initial_weights, float)
-    A, b, errors = RIDGE * np.eye(len(w)), RIDGE * w, []
+    A, b, errors, unit = np.zeros((len(w), len(w))), np.zeros(len(w)), [], np.eye(len(w))
     for row, next_row, reward, discount, rho in road.parts():
         A = A + row.T @ (rho[:, None] * (row - discount[:, None] * next_row))
         b = b + row.T @ (rho * reward)
-        errors.append(float(road.errors(np.linalg.lstsq(A, b, rcond=None)[0][:, None])[0]))
-    return float(np.mean(errors))
+        solved = [np.linalg.lstsq(A + one * unit, b + one * w, rcond=None)[0] for one in RIDGES]
+        errors.append(road.errors(np.column_stack(solved)))
+    return np.asarray(np.mean(errors, axis=0))

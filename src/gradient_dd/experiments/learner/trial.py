@@ -21,18 +21,19 @@ from gradient_dd.experiments.learner.cases import Case, aimed_at_the_fixed_point
 from gradient_dd.experiments.learner.rivals import (
     ALPHAS,
     LSTD_FEATURES,
+    RIDGES,
     RIVALS,
     Road,
     auto_run,
-    lstd_area,
+    lstd_areas,
     rival_areas,
 )
 from gradient_dd.experiments.tuning import tune_then_show
 from gradient_dd.studies.intervals import percentile_interval
 
 CAP = 1000.0  # ratios beyond it, divergence included, count as this
-AUTO = ("AutoLearner, nothing tuned", "AutoLearner, alpha tuned")
-STILL, LSTD = "stands still", "LSTD, ridge 0.1"
+AUTO = ("AutoLearner, nothing tuned", "AutoLearner, rungs, nothing tuned", "AutoLearner, rungs, alpha tuned")
+STILL, LSTD, LSTD_TUNED = "stands still", "LSTD, ridge 0.1", "LSTD, ridge tuned"
 AVERAGED = ", averaged"
 
 Row = dict[str, Any]
@@ -57,11 +58,13 @@ def measured(road: Road, extra: Extra) -> dict[str, Array]:
     areas: dict[str, Array] = {}
     for name in RIVALS:
         areas[name], areas[name + AVERAGED] = rival_areas(road, name)
-    for name, alphas in zip(AUTO, ([None], list(ALPHAS)), strict=True):
-        areas[name] = np.array([auto_run(road, alpha).area for alpha in alphas])
+    free, rungs, tuned = AUTO
+    areas[free], areas[rungs] = (np.array([auto_run(road, quadratic=one).area]) for one in (None, False))
+    areas[tuned] = np.array([auto_run(road, alpha).area for alpha in ALPHAS])
     areas[STILL] = np.array([first_error(road.task)])
     if road.task.n_features <= LSTD_FEATURES:
-        areas[LSTD] = np.array([lstd_area(road)])
+        areas[LSTD_TUNED] = lstd_areas(road)
+        areas[LSTD] = areas[LSTD_TUNED][[RIDGES.index(0.1)]]
     return areas | {name: np.array([area]) for name, area in extra(road).items()}
 
 
@@ -78,7 +81,7 @@ def shown(case: Case, rules: TrialRules, extra: Extra = lambda road: {}) -> Row:
         row["measure"][name], row["setting"][name] = float(errors.mean()), place
         means = np.minimum(areas[:, rules.tuned :], 1e100).mean(axis=1)
         row["every_setting"][name] = [float(f"{mean:.4g}") for mean in means]
-    row["ends"] = [auto_run(road, None).end for road in roads[rules.tuned :]]
+    row["ends"] = [auto_run(road).end for road in roads[rules.tuned :]]
     return row
 
 
@@ -123,7 +126,7 @@ def groups(rows: list[Row]) -> dict[str, list[Row]]:
 
 def tables(rows: list[Row], averaged: bool = False) -> dict[str, dict[str, Any]]:
     """Return the summary of every learner over the best rival, in every group."""
-    names = [*AUTO, *(one + end for one in RIVALS for end in ("", AVERAGED)), STILL, LSTD]
+    names = [*AUTO, *(one + end for one in RIVALS for end in ("", AVERAGED)), STILL, LSTD, LSTD_TUNED]
     names += [name for name in rows[0]["measure"] if name not in names]
     found: dict[str, dict[str, Any]] = {}
     for group, some in groups(rows).items():

@@ -1,0 +1,31 @@
+"""`engine/auto_step.py`, compiled: the same functions, with the same bits."""
+
+from types import FunctionType
+from typing import Any
+
+import numba
+
+from gradient_dd.engine import auto_rungs, auto_state, auto_step
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER
+from gradient_dd.engine.kernels.keep import keep
+from gradient_dd.engine.kernels.stream import fetch
+
+RARE = ("restart", "forget")
+OFTEN = ("row_of", "is_near", "fetch_row", "plain_features", "products", "rung_features", "learn", "move", "watch")
+
+
+@numba.njit(**INLINE)
+def fetch_feature(memory, i):
+    """Ask for the memory of a feature: its cache line."""
+    fetch(memory, i * auto_state.COLUMNS)
+
+
+def compiled() -> Any:
+    """Return `auto_step.run`, compiled with all functions that it calls; each is named before the ones that call it."""
+    names = vars(auto_rungs) | vars(auto_step) | {"fetch": fetch_feature}
+    for name in (*RARE, *OFTEN):
+        names[name] = numba.njit(**(INNER if name in RARE else INLINE))(FunctionType(names[name].__code__, names, name))
+    return keep(FunctionType(auto_step.run.__code__, names, "run"), "auto_step", nogil=True, **COMPILE)
+
+
+run = compiled()
