@@ -10,9 +10,10 @@ from gradient_dd import tasks
 from gradient_dd.cli.commands import cli
 from gradient_dd.errors import GradientDDError
 from gradient_dd.experiments.experiment import Scale
-from gradient_dd.experiments.learner import cases, experiment, fresh_cases, rivals, trial
+from gradient_dd.experiments.learner import cases, experiment, rivals, trial
 from gradient_dd.experiments.running import rewrite
 from gradient_dd.stream.learner import Learner
+from trials import learner_tasks
 
 FREE, RUNGS, TUNED = trial.AUTO
 
@@ -123,12 +124,12 @@ def test_every_kind_of_task_can_be_made():
 
 def test_every_kind_of_the_whole_trial_can_be_made():
     made = [
-        *fresh_cases.small_cases(5_000_000, 1),
-        *fresh_cases.large_cases(5_000_000),
-        fresh_cases.long_case(5_000_000),
+        *learner_tasks.small_cases(5_000_000, 1),
+        *learner_tasks.large_cases(5_000_000),
+        learner_tasks.long_case(5_000_000),
     ]
-    assert len({case.name for case in made}) == len(made) == len(fresh_cases.KINDS) + 4
-    assert not set(fresh_cases.KINDS) & set(cases.KINDS)
+    assert len({case.name for case in made}) == len(made) == len(learner_tasks.KINDS) + 4
+    assert not set(learner_tasks.KINDS) & set(cases.KINDS)
     for case in made:
         assert cases.first_error(cases.aimed_at_the_fixed_point(case.task)) > 0
 

@@ -1,132 +1,162 @@
-"""Least squares that shrink by themselves: against Bayes' rule, at both ends, and whatever the units."""
+"""LSTD that shrinks by itself: against Bayes' rule, at both ends, and whatever the units."""
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from gradient_dd.stream.shrinkage import SIZES, EquationMeans, directions_of, shrunk_solution
+from gradient_dd.stream.shrinkage import EVENTS, OTHERS, SIGNALS, EquationMeans, shrunk_solution
 
 
 def regression(seed=0, k=4, n=400, noise=1.0):
-    """Return the means of n regressions with k features, and the true v: without a next state, TD is regression."""
+    """Return the means of n regressions with k features, and the true v: without a next state, TD is regression.
+
+    Its noise is measured on as many other regressions, at the solution of LSTD.
+    """
     rng = np.random.default_rng(seed)
-    z, v = rng.standard_normal((n, k)) @ rng.standard_normal((k, k)), rng.standard_normal(k)
-    target = z @ v + noise * rng.standard_normal(n)
-    C, b, square = z.T @ z / n, z.T @ target / n, float(np.mean(target**2))
-    return EquationMeans(C, b, C, C, b, square, n, n), v
+    mix, v = rng.standard_normal((k, k)), rng.standard_normal(k)
+    z, later = (rng.standard_normal((n, k)) @ mix for _ in range(2))
+    target, wanted = (one @ v + noise * rng.standard_normal(n) for one in (z, later))
+    C, b = z.T @ z / n, z.T @ target / n
+    u = later @ np.linalg.lstsq(C, b, rcond=None)[0]
+    errors = np.array([np.mean(wanted**2), np.mean(wanted * u), np.mean(u**2)])
+    return EquationMeans(C, b, C.diagonal(), float(n), float(n), errors), v
+
+
+def alone(means, rows=1.0):
+    """Return LSTD's solution with the ridge of so many transitions."""
+    scale = means.c + OTHERS * means.c.mean()
+    return np.linalg.solve(means.A + rows * np.diag(scale) / means.t, means.b)
 
 
 def test_with_many_data_it_is_lstd():
     means, _ = regression()
-    found = shrunk_solution(means._replace(t=1e9, events=1e9))
-    assert np.allclose(found.v, np.linalg.solve(means.A, means.b), rtol=1e-6)
-    assert found.kept == pytest.approx(1.0, abs=1e-6)
+    found = shrunk_solution(means._replace(t=1e12, events=1e12))
+    assert np.allclose(found.v, np.linalg.solve(means.A, means.b), rtol=1e-9)
+    assert found.share == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_ridge_is_one_transition_or_one_over_alpha():
+    means, _ = regression(n=10)
+    assert np.allclose(shrunk_solution(means).v, alone(means))
+    alpha = 0.2
+    rows = 1 / (alpha * (1 + OTHERS) * means.c.mean())
+    assert np.allclose(shrunk_solution(means, alpha).v, alone(means, rows))
+
+
+def test_from_one_transition_alpha_is_the_step_size_of_td():
+    x = np.array([1.0, -1.0, 1.0])
+    ahead, reward, alpha = x - 0.9 * np.array([0.0, 1.0, 1.0]), 2.0, 1e-6
+    means = EquationMeans(np.outer(x, ahead), reward * x, x * x, 1.0, 1.0, np.array([4.0, 0.0, 0.0]))
+    assert np.allclose(shrunk_solution(means, alpha).v, alpha * reward * x, rtol=1e-4)
 
 
 def test_with_few_data_it_is_nothing():
     """The noise of b is then as large as b."""
     means, _ = regression()
-    found = shrunk_solution(means._replace(square=1e4 * means.square, t=20))
-    assert not found.v.any()
-    assert found.kept == 0.0
+    found = shrunk_solution(means._replace(errors=1e4 * means.errors[0] * np.array([1.0, 0.0, 0.0])))
+    assert found.share == 0.0
     assert found.residual > 0
 
 
 def test_on_noisy_data_it_is_nearer_than_lstd():
     ours, lstd = [], []
     for seed in range(40):
-        means, v = regression(seed, n=20, noise=10.0)
-        for gaps, w in ((ours, shrunk_solution(means).v), (lstd, np.linalg.lstsq(means.A, means.b, rcond=None)[0])):
-            gaps.append((w - v) @ means.C @ (w - v))
+        means, v = regression(seed, n=30, noise=10.0)
+        found = shrunk_solution(means)
+        for gaps, w in ((ours, found.share * found.v), (lstd, np.linalg.lstsq(means.A, means.b, rcond=None)[0])):
+            gaps.append((w - v) @ means.A @ (w - v))
     assert np.mean(ours) < 0.8 * np.mean(lstd)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_it_is_bayes_rule_with_the_likeliest_size(seed):
-    """C is 1: b = A v + noise of a known level, and v ~ N(0, τ² √(mean λ / λ_i)) in the directions of AᵀA."""
+def test_it_is_bayes_rule_with_the_likeliest_signal(seed):
+    """b is signal of variance s × noise, plus noise: where the noise is known, the mean of the signal is k b."""
     rng = np.random.default_rng(seed)
-    A, level = rng.standard_normal((5, 5)) / np.arange(1, 6), 0.01
-    b = A @ rng.standard_normal(5) + np.sqrt(level) * rng.standard_normal(5)
-    t, nothing = 1e6, np.zeros((5, 5))  # with D and h of 0 the noise does not depend on v
-    found = shrunk_solution(EquationMeans(A, b, np.eye(5), nothing, nothing[0], level * t, t, t))
-    squares, V = np.linalg.eigh(A.T @ A)
-    expected = V @ np.diag(np.sqrt(squares.mean() / squares)) @ V.T
-    logs = [
-        multivariate_normal(cov=level * (np.eye(5) + size / squares.mean() * A @ expected @ A.T)).logpdf(b)
-        for size in SIZES[SIZES < 1e8]
-    ]
-    prior = SIZES[int(np.argmax(logs))] / squares.mean() * expected
-    assert np.allclose(found.v, prior @ A.T @ np.linalg.solve(np.eye(5) + A @ prior @ A.T, b), rtol=1e-4)
-    assert np.allclose(found.inverse, np.eye(5) / (level * t), rtol=1e-4)
+    A, noise, t = rng.standard_normal((5, 5)) + 5 * np.eye(5), 0.01, 1e9
+    b = 0.2 * rng.standard_normal(5)
+    found = shrunk_solution(EquationMeans(A, b, np.full(5, 1 / (1 + OTHERS)), t, t, np.array([noise * t, 0.0, 0.0])))
+    logs = [multivariate_normal(cov=noise * (1 + s) * np.eye(5)).logpdf(b) for s in SIGNALS[SIGNALS < 1e8]]
+    best = SIGNALS[int(np.argmax(logs))]
+    assert 0 < best < 1e4
+    assert found.share == pytest.approx(best / (1 + best))
+    assert np.allclose(A @ found.v, b)
 
 
-def test_the_noise_is_that_of_the_solution():
-    """Transitions whose rewards v explains have no noise, so that few of them are enough."""
+def test_the_noise_is_that_of_later_transitions():
+    """With all of v the noise is what later transitions had: none where v explains them."""
     means, v = regression(noise=0.0)
-    assert np.allclose(shrunk_solution(means).v, v, rtol=1e-3)
-    level = means.noise(np.array([np.zeros(4), v]), np.zeros(2), 4)
-    assert level[0] == pytest.approx(means.square / means.t)
-    assert level[1] == pytest.approx(means.square / means.t**3)  # the least that t transitions can show
-    assert means.noise(v[None], np.array([300.0]), 4) == pytest.approx(level[1:])
-    twice = means._replace(events=2.0).noise(np.zeros((1, 4)), np.zeros(1), 4)
-    assert twice[0] == pytest.approx(2 * level[0])
+    found = shrunk_solution(means)
+    assert found.share > 0.999
+    assert np.allclose(found.v, v, rtol=0.02)
+    wild = means._replace(errors=means.errors * [1.0, 0.0, 1e3])  # v explains nothing later, and is far too large
+    assert shrunk_solution(wild).share < 0.5
 
 
-def test_the_noise_is_the_mean_square_of_what_is_left():
-    rng = np.random.default_rng(1)
-    z, target, v = rng.standard_normal((50, 3)), rng.standard_normal(50), rng.standard_normal(3)
-    C, b = z.T @ z / 50, z.T @ target / 50
-    means = EquationMeans(C, b, C, C, b, float(np.mean(target**2)), 50, 50)
-    assert means.noise(v[None], np.zeros(1), 3)[0] == pytest.approx(np.mean((target - z @ v) ** 2) / 50)
+def test_noise_of_few_events_counts_more():
+    means, _ = regression(n=100, noise=5.0)
+    few = shrunk_solution(means._replace(events=3.0))
+    assert shrunk_solution(means._replace(events=4.0 * EVENTS)) == shrunk_solution(means)
+    assert few.share < shrunk_solution(means).share
+    more = means._replace(errors=means.errors * (EVENTS * 4 / 3.0))
+    assert few.share == shrunk_solution(more).share
 
 
-def test_what_has_fitted_too_much_is_not_believed():
-    """12 transitions, 8 features: all of b can be explained, but by a quarter of t numbers at most."""
-    means, _ = regression(k=8, n=12)
-    assert shrunk_solution(means).kept * 8 <= 3
-    rising = [means.noise(np.zeros((1, 8)), np.array([n]), 8)[0] for n in (0.0, 3.0, 9.0)]
-    assert rising == pytest.approx([rising[0], rising[0] * 12 / 9, rising[0] * 4])
+def test_what_is_not_explained_is_noise():
+    """A of 0 explains nothing of b, however large b is."""
+    means, _ = regression()
+    found = shrunk_solution(means._replace(A=np.zeros((4, 4)), errors=np.array([1e-9, 0.0, 0.0])))
+    assert found.share == 0.0
 
 
-def test_the_units_of_features_do_not_matter():
+def test_the_residual_is_the_length_of_what_is_left_with_its_noise():
+    means, _ = regression(n=50, noise=3.0)
+    v, share, residual = shrunk_solution(means)
+    gap = means.b - share * means.A @ v
+    first, mixed, solved = means.errors
+    level = first - 2 * share * mixed + share**2 * solved
+    scale = means.c + OTHERS * means.c.mean()
+    assert residual == pytest.approx(np.sqrt(np.sum(gap**2 / scale) + 4 * level / 50))
+
+
+def test_the_unit_of_all_features_does_not_matter():
     means, _ = regression(seed=3, n=30, noise=3.0)
-    unit = np.array([1e-6, 1.0, 1e3, 1e8])
-    A, b, C, D, h, *rest = means
-    square = np.outer(unit, unit)
-    plain, scaled = (
-        shrunk_solution(means),
-        shrunk_solution(EquationMeans(square * A, unit * b, square * C, square * D, unit * h, *rest)),
-    )
-    assert np.allclose(plain.v, unit * scaled.v, rtol=1e-6)
-    assert plain.kept == pytest.approx(scaled.kept)
+    plain = shrunk_solution(means)
+    scaled = shrunk_solution(means._replace(A=1e12 * means.A, b=1e6 * means.b, c=1e12 * means.c))
+    assert np.allclose(plain.v, 1e6 * scaled.v)
+    assert plain.share == scaled.share
     assert plain.residual == pytest.approx(scaled.residual)
+
+
+def test_features_of_different_units_are_solved_for():
+    means, v = regression(n=4000, noise=0.1)
+    unit = np.array([1e-3, 1.0, 1e2, 1e4])
+    found = shrunk_solution(
+        means._replace(A=np.outer(unit, unit) * means.A, b=unit * means.b, c=unit**2 * means.c, t=1e15)
+    )
+    assert np.allclose(unit * found.v, v, rtol=0.02)
+
+
+def test_a_feature_that_was_hardly_seen_has_a_ridge_of_its_neighbours():
+    """Its mean square so far is 10⁻⁸ of theirs; where it is seen at last, its weight has not run away."""
+    means, _ = regression(k=2, n=10)
+    unit = np.array([1.0, 1e-4])
+    rare = means._replace(A=np.outer(unit, unit) * means.A, b=unit * means.b, c=unit**2 * means.c)
+    assert abs(shrunk_solution(rare).v[1]) < 1.0
 
 
 def test_features_that_are_never_seen_or_always_equal():
     means, _ = regression(k=3)
-    A, b, C, D, h, square, *_ = means
     # The fourth feature is the third, the fifth is 0.
     copy = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]])
-    plain = shrunk_solution(EquationMeans(A, b, C, D, h, square, 1e9, 1e9)).v
-    more = [copy @ A @ copy.T, copy @ b, copy @ C @ copy.T, copy @ D @ copy.T, copy @ h]
-    found = shrunk_solution(EquationMeans(*more, square, 1e9, 1e9)).v
+    plain = shrunk_solution(means._replace(t=1e9)).v
+    found = shrunk_solution(means._replace(A=copy @ means.A @ copy.T, b=copy @ means.b, c=copy @ means.c, t=1e9)).v
     assert found[4] == 0.0
     assert np.allclose(copy.T @ found, plain, rtol=1e-5)
     assert found[2] == pytest.approx(found[3])
 
 
-def test_directions():
-    means, _ = regression(k=3)
-    c, root = directions_of(means.C)
-    assert np.allclose(root.T @ means.C @ root, np.eye(3))
-    assert c.sum() == pytest.approx(3)  # the diagonal of C is 1 in the units of the features
-
-
 def test_nothing_seen_is_nothing_learnt():
     nothing = np.zeros((3, 3))
-    found = shrunk_solution(EquationMeans(nothing, nothing[0], nothing, nothing, nothing[0], 0.0, 1.0, 0.0))
+    found = shrunk_solution(EquationMeans(nothing, nothing[0], nothing[0], 1.0, 0.0, np.zeros(3)))
     assert not found.v.any()
-    assert not found.inverse.any()
-    assert (found.kept, found.residual) == (0.0, 0.0)
-    means, _ = regression(k=3)
-    assert not shrunk_solution(means._replace(A=nothing)).v.any()
+    assert (found.share, found.residual) == (0.0, 0.0)

@@ -6,103 +6,115 @@ changes of w, each times the weights before it. Plain Python, which `kernels/aut
 
 from gradient_dd.engine.auto_state import (
     AGE,
+    BLOCK,
+    BLOCK_END,
+    BURST,
     COLUMNS,
     ETA,
     FAR,
-    FIRST,
+    FIRST_BLOCK,
     FIRST_GTD2,
-    NORMS,
     RUNGS,
     SLOWER,
+    SQUARES,
     STEPS,
-    UNIT,
     ZETA,
     D,
     U,
 )
 
 
-def rung_features(state, row, next_row, reward, discount, z, ahead, room):
-    """Fill z with the averages of rungs times x, and `ahead` with z − γz'; return δ of the first weights.
-
-    `room` then has products of x and of x' with the memory, and δ of every rung. A rung beyond FAR starts again.
-    """
-    memory, _, _, numbers, _ = state
-    here, there, own, _ = room
-    products(memory, row, here, COLUMNS)
-    products(memory, next_row, there, ETA)
-    first = reward + discount * there[FIRST] - here[FIRST]
-    before = numbers[AGE] * (numbers[AGE] + 1.0) / 2.0  # the sum of the weights 1, 2, … of the averages so far
-    wide = 1.0 / before if before > 0.0 else 0.0
-    for k in range(RUNGS):
-        own[k] = first - (here[D + k] - discount * there[D + k])
-        z[k] = here[D + k] - wide * here[U + k]
-        ahead[k] = z[k] - discount * (there[D + k] - wide * there[U + k])
-        eta = here[ETA + k - FIRST_GTD2] if k >= FIRST_GTD2 else 0.0
-        if not abs(own[k]) + abs(z[k]) + abs(ahead[k]) + abs(eta) <= FAR:
-            restart(state, k)
-            own[k], z[k], ahead[k] = first, 0.0, 0.0
-            if k >= FIRST_GTD2:
-                here[ETA + k - FIRST_GTD2] = 0.0
-    return first
+def natural(i):
+    """Return a place that is 0 or more: compiled code is told so, and then need not ask."""
+    return i
 
 
-def products(memory, row, made, count):
-    """Fill `made` with the products of a row of features with the first columns of the memory."""
-    indices, values, begin, end = row
-    for k in range(count):
+def products(memory, indices, values, row, made):
+    """Fill `made` with the products of a row of features with the columns of the memory."""
+    begin, end = row
+    for k in range(COLUMNS):
         made[k] = 0.0
     for j in range(begin, end):
-        i, value = indices[j] if indices.size else j - begin, values[j]
-        for k in range(count):
+        i, value = natural(indices[natural(j)] if indices.size else j - begin), values[natural(j)]
+        for k in range(COLUMNS):
             made[k] += value * memory[i, k]
 
 
-def move(state, alpha, row, next_row, discount, rho, first, room):
-    """Make a step of all rungs; `room` is as `rung_features` left it."""
-    memory, _, _, numbers, rungs = state
-    multiples, recent = rungs[0], rungs[1]
-    here, along, own, second = room
-    indices, values, begin, end = row
+def add_row(memory, indices, values, row, coefficients):
+    """Add a row of features to the columns of the memory, times one coefficient for each column.
+
+    All columns are written: a part of a cache line that was just written could be read only after a while.
+    """
+    begin, end = row
     for j in range(begin, end):
-        numbers[NORMS] += max(1.0, rho) * (values[j] * values[j])
-    unit = alpha
-    if alpha == 0.0 and numbers[NORMS] > 0.0:
-        unit = UNIT * numbers[STEPS] / numbers[NORMS]
+        i, value = natural(indices[natural(j)] if indices.size else j - begin), values[natural(j)]
+        for k in range(COLUMNS):
+            memory[i, k] += value * coefficients[k]
+
+
+def rung_features(age, discount, here, there, z, ahead):
+    """Fill z with the averages of rungs times x, and `ahead` with z − γz'; return the largest number of them.
+
+    here, there  the products of x and of x' with the columns of the memory
+    """
+    before = age * (age + 1.0) / 2.0  # the sum of the weights 1, 2, … of the averages so far
+    wide, largest = 1.0 / before if before > 0.0 else 0.0, abs(here[ETA])
     for k in range(RUNGS):
-        recent[k] += (rho * own[k]) * (rho * own[k])
-        along[k] = unit * multiples[k] * rho * own[k]
-        if k >= FIRST_GTD2:
-            x_eta = here[ETA + k - FIRST_GTD2]
-            along[k] = unit * multiples[k] * rho * x_eta
-            second[k - FIRST_GTD2] = ZETA * unit * multiples[k] * (rho * own[k] - x_eta)
+        z[k] = here[D + k] - wide * here[U + k]
+        ahead[k] = z[k] - discount * (there[D + k] - wide * there[U + k])
+        largest = max(largest, abs(z[k]) + abs(ahead[k]) + abs(here[D + k]) + abs(there[D + k]))
+    return largest
+
+
+def restart_far(state, here, there, z, ahead):
+    """Let every rung start again that has a number beyond FAR."""
+    for k in range(RUNGS):
+        eta = abs(here[ETA]) if k >= FIRST_GTD2 else 0.0
+        if not abs(z[k]) + abs(ahead[k]) + abs(here[D + k]) + abs(there[D + k]) + eta <= FAR:
+            restart(state, k)
+            z[k] = ahead[k] = here[D + k] = there[D + k] = 0.0
+            if k >= FIRST_GTD2:
+                here[ETA] = 0.0
+
+
+def rung_steps(numbers, multiples, recent, unit, first, discount, rho, here, there, on_x, on_next):
+    """Fill `on_x` and `on_next` with what a step adds to the columns of the memory along x, and along x'."""
     before = numbers[AGE] * (numbers[AGE] - 1.0) / 2.0
-    for j in range(begin, end):
-        i, value = indices[j] if indices.size else j - begin, values[j]
-        for k in range(RUNGS):
-            by = value * along[k]
-            memory[i, D + k] += by
-            memory[i, U + k] += before * by
-        for k in range(RUNGS - FIRST_GTD2):
-            memory[i, ETA + k] += value * second[k]
-    indices, values, begin, end = next_row
-    for j in range(begin, end):
-        i, value = indices[j] if indices.size else j - begin, values[j]
-        for k in range(FIRST_GTD2, RUNGS):
-            by = -discount * value * along[k]
-            memory[i, D + k] += by
-            memory[i, U + k] += before * by
+    for k in range(RUNGS):
+        error = rho * (first - (here[D + k] - discount * there[D + k]))
+        recent[k] += error * error
+        step = unit * multiples[k]
+        if k < FIRST_GTD2:
+            on_x[D + k] = step * error
+        else:
+            on_x[D + k] = step * rho * here[ETA]
+            on_x[ETA] = ZETA * step * (error - here[ETA])
+            on_next[D + k] = -discount * on_x[D + k]
+            on_next[U + k] = before * on_next[D + k]
+        on_x[U + k] = before * on_x[D + k]
+
+
+def look_for_bursts(state):
+    """At the end of a block, let every rung start again whose errors have burst."""
+    _, _, _, numbers, rungs = state
+    usual = numbers[FIRST_BLOCK] + BLOCK * numbers[SQUARES] / numbers[STEPS]
+    for k in range(RUNGS):
+        if not rungs[1, k] <= BURST * usual:
+            restart(state, k)
+        rungs[1, k] = 0.0
+    numbers[FIRST_BLOCK] = 0.0
+    numbers[BLOCK_END] = numbers[AGE] + BLOCK
 
 
 def restart(state, k):
     """Let a rung begin again at the first weights with a smaller step size; forget the sums that it has a part in."""
-    memory, squares, vectors, _, rungs = state
+    memory, A, vectors, _, rungs = state
     memory[:, D + k] = 0.0
     memory[:, U + k] = 0.0
     if k >= FIRST_GTD2:
-        memory[:, ETA + k - FIRST_GTD2] = 0.0
-    squares[:, k] = 0.0
-    squares[:, :, k] = 0.0
+        memory[:, ETA] = 0.0
+    A[k] = 0.0
+    A[:, k] = 0.0
     vectors[:, k] = 0.0
     rungs[0, k] *= SLOWER
     rungs[1, k] = 0.0

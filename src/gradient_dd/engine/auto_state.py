@@ -12,46 +12,40 @@ MULTIPLES = np.array([1.5, 0.25, 0.4])
 RUNGS, FIRST_GTD2 = len(MULTIPLES), 2
 UNIT = 0.3  # of step sizes, over the mean of max(1, ρ) ‖x‖², where no alpha is given
 ZETA = 0.25  # ratio of the two step sizes of GTD2, which stands a larger step than TD and then wants a slow η
-GROWTH, APART = 0.05, 4  # a reading comes when the age has grown by this share, and 1/APART steps for each number of v
-BURST = 16.0  # a rung whose squared TD errors are so many times those of the first weights has burst
-BLOCK = 50  # steps between two looks for bursts, once as many have been made
-WINDOW = 200  # steps after which what is read out is compared with the windows before; two signs together are a change:
-JUMP, DOUBT = 1.3, 3.0  # Σ |ρδ| is above JUMP times the largest one so far, by DOUBT times its noise,
-CHANCE = 2.0  # and Σ ρδz, which is 0 but for noise, has a square of so many times that noise
-CLIP = 5.0  # |ρδ| counts up to so many times its mean so far: one large reward is no change
-FADE = 0.99  # of the largest sum from window to window
+BURST, BLOCK = 16.0, 50  # a rung whose squared TD errors in a block are so many times the first weights' has burst
 SLOWER = 0.25  # times the step size of a rung that starts again
+CLIP = 5.0  # |ρδ| counts up to so many times its mean so far in the window: one large reward is no change
 AHEAD = 6  # rows by which the memory of sparse features is fetched ahead
 FAR = 1e60  # no number beyond it is learnt from: squares of such numbers and sums of these are still finite
 
 # Columns of the memory of a feature: its first weight; of every rung the difference of w from it, and u; η of GTD2.
 FIRST, D, U, ETA = 0, 1, 1 + RUNGS, 1 + 2 * RUNGS
-COLUMNS = ETA + RUNGS - FIRST_GTD2
+COLUMNS = ETA + 1
 
-# Places of the numbers that change: steps since the last reset and in all; sums of weights in A, b and C, and of max(1,
-# ρ) ‖x‖²; the ages of the next reading, of the next look for bursts, and at which the present block and the present
-# window began; of the first weights sums of (ρδ)² since the last reset and in the block, and of |ρδ| in the window; of
-# what is read out a sum of (ρδ)² in the block, and of |ρδ| since the last reset, clipped in the window, and squared
-# there; the largest of a window; resets; the share of least squares that is kept, and the residual of what is read out;
-# sums of (ρδ)² and of its square at the first weights, with the weights of A.
-AGE, STEPS, WEIGHTS, NORMS, NEXT, LOOK, BLOCK_BEGIN, WINDOW_BEGIN, FIRST_SUM, FIRST_BLOCK, FIRST_WINDOW = range(11)
-ERRORS_SUM, ERRORS_BLOCK, ERRORS_WINDOW, SQUARES_WINDOW, LARGEST, RESETS, KEPT, RESIDUAL = range(11, 19)
-SQUARES, FOURTHS = range(19, 21)
-NUMBERS = 21
+# Places of the numbers that change: steps since the last reset, and in all; the ages at which steps stop, and of the
+# next reading; resets; share and residual of the last solution; sums of weights in A, b and c, of max(1, ρ) ‖x‖², of
+# (ρδ₀)² and of (ρδ₀)⁴; the age at which the block of rungs ends, and the sum of (ρδ₀)² in it. Of later transitions than
+# the solution was made from, with u = (z − γz')·v: how many they are, and sums of ρ²δ₀², ρ²δ₀u and ρ²u². Of what is
+# read out, the sum of |ρδ|; the age at which the window began, and Σ (ρδ)² in it, clipped; how many windows have ended,
+# the sum of their Σ (ρδ)², and that of the squares of these.
+AGE, STEPS, STOP, NEXT, RESETS, SHARE, RESIDUAL, WEIGHTS, NORMS, SQUARES, FOURTHS, BLOCK_END, FIRST_BLOCK = range(13)
+LATER, LATER_FIRST, LATER_MIXED, LATER_SOLVED = range(13, 17)
+ERRORS, WINDOW_BEGIN, WINDOW_SQUARES, WINDOWS, WINDOWS_SUM, WINDOWS_SQUARES = range(17, 23)
+NUMBERS = 23
 
 
 class AutoState(NamedTuple):
     """All that an `AutoLearner` knows. Changed in place.
 
     memory   (p, COLUMNS) of every feature, for rungs; (p, 1), the first weights, for least squares
-    squares  (4, k, k) the sums A, C and D, and Q, the inverse of the noise of ρδz in a step; k is p, or how many rungs
-    vectors  (4, k) the sums b and h, v that the sums were solved to last, and Σ ρδz of the present window
+    A        (k, k) the sum; k is p, or how many rungs
+    vectors  (4, k) the sums b and c, v that the sums were solved to last, and Σ ρδz of the present window
     numbers  (NUMBERS,)
     rungs    (2, rungs) multiples of the unit of step sizes, and Σ (ρδ)² of the present block; (2, 0) for least squares
     """
 
     memory: Array
-    squares: Array
+    A: Array
     vectors: Array
     numbers: Array
     rungs: Array
@@ -62,14 +56,23 @@ class AutoState(NamedTuple):
         memory, k = blank_memory(len(first), 1 if quadratic else COLUMNS), len(first) if quadratic else RUNGS
         numbers, rungs = np.zeros(NUMBERS), np.zeros((2, 0 if quadratic else RUNGS))
         memory[:, FIRST] = first
-        numbers[NEXT] = numbers[LOOK] = 1.0
+        numbers[[NEXT, STOP]] = 1.0
         if not quadratic:
             rungs[0] = MULTIPLES
-        return cls(memory, np.zeros((4, k, k)), np.zeros((4, k)), numbers, rungs)
+        return cls(memory, np.zeros((k, k)), np.zeros((4, k)), numbers, rungs)
+
+    def forget(self) -> None:
+        """Forget all sums and averages. The first weights stay, and so do the weights and step sizes of rungs."""
+        kept = self.numbers[[STEPS, NORMS, SQUARES, FOURTHS]]
+        resets = self.numbers[RESETS] + 1.0
+        for array in (self.A, self.vectors, self.numbers, self.rungs[1], self.memory[:, U:ETA]):
+            array[...] = 0.0
+        self.numbers[[STEPS, NORMS, SQUARES, FOURTHS]] = kept
+        self.numbers[[RESETS, NEXT, STOP]] = resets, 1.0, 1.0
 
     def read_out(self, where: Any = slice(None)) -> Array:
         """Return the weights at these features, or at all."""
-        memory, v = self.memory[where], self.vectors[2]
+        memory, v = self.memory[where], self.numbers[SHARE] * self.vectors[2]
         if not self.rungs.size:
             return np.asarray(memory[:, FIRST] + v[where])
         age = self.numbers[AGE]

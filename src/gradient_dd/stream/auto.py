@@ -1,8 +1,8 @@
 """AutoLearner: a learner with nothing to tune.
 
-Up to 250 features it solves the TD equations by least squares, with as much ridge as the data ask for. With more it
-runs TD and GTD2 side by side at several step sizes, and solves the same equations for the best mix of their averages.
-`engine/auto_state.py` has the sums, `stream/shrinkage.py` the solution, docs/auto-learner.md what it is worth.
+Up to 250 features it solves the TD equations by LSTD, and adds as much of the solution as the data support. With more
+it runs TD and GTD2 side by side at several step sizes, and solves the same equations for the best mix of their
+averages. `engine/auto_step.py` has the sums, `stream/shrinkage.py` the solution, docs/auto-learner.md what it is worth.
 """
 
 from os import PathLike
@@ -12,14 +12,37 @@ import numpy as np
 
 from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine import auto_state
-from gradient_dd.engine.auto_state import AGE, FIRST_GTD2, FOURTHS, KEPT, NEXT, RESIDUAL, SQUARES, WEIGHTS, AutoState
-from gradient_dd.errors import DivergedError, boolean, must, number, show, whole_number
+from gradient_dd.engine.auto_state import (
+    AGE,
+    FIRST_GTD2,
+    FOURTHS,
+    LATER,
+    LATER_FIRST,
+    LATER_SOLVED,
+    NEXT,
+    RESIDUAL,
+    SHARE,
+    SQUARES,
+    STOP,
+    WEIGHTS,
+    WINDOW_BEGIN,
+    WINDOW_SQUARES,
+    WINDOWS,
+    WINDOWS_SQUARES,
+    WINDOWS_SUM,
+    AutoState,
+)
+from gradient_dd.errors import DivergedError, boolean, number, show, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
 from gradient_dd.stream.transitions import flat_transitions, predicted, single_row, start_weights
 
 AUTO_FILE = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 2)
 FEW_FEATURES = 250  # up to so many it keeps p² numbers, unless it is asked not to
+GROWTH, APART = 0.05, 4  # a reading comes when the age has grown by this share, and 1/APART steps for each number of v
+FADE = 0.8  # at a reading, of what was measured on transitions after the one before
+WINDOW, FEW = 500, 8  # steps of a window in which a change may be seen; not in the first few windows
+JUMP, DOUBT = 1.3, 6.0  # Σ (ρδ)² of a window has jumped where it is above JUMP times its mean, and DOUBT deviations
 
 
 class Rung(NamedTuple):
@@ -33,9 +56,10 @@ class AutoLearner:
     """A learner to feed one transition at a time, whose rule and step size need no choice.
 
     n_features  length of the feature vectors
-    alpha       unit of the step sizes of rungs, in place of 0.3 over the mean of max(1, ρ) ‖x‖²
+    alpha       a step size to begin with. Least squares: 1 over the ridge of a feature of mean size, in place of one
+                transition. Rungs: the unit of their step sizes, in place of 0.3 over the mean of max(1, ρ) ‖x‖²
     quadratic   whether to keep p² numbers and solve for all weights, or to mix rungs; left out, the first up to 250
-                features and where no alpha is given
+                features
     initial_w   (n_features,) or a number; default 0
 
     >>> agent = AutoLearner(n_features=2)
@@ -49,11 +73,8 @@ class AutoLearner:
         p = self.n_features = whole_number("'n_features'", n_features)
         rule = "be a positive number"
         self.alpha = None if alpha is None else number("'alpha'", rule, alpha, low=0.0, positive=True)
-        few = p <= FEW_FEATURES and alpha is None
-        self.quadratic = few if quadratic is None else boolean("'quadratic'", quadratic)
-        if self.quadratic and alpha is not None:
-            raise must("'alpha'", "be left out where 'quadratic' is true", alpha, "Least squares have no step size.")
-        size = 8.0 * p * (3.0 * p + 4.0 if self.quadratic else auto_state.COLUMNS)
+        self.quadratic = p <= FEW_FEATURES if quadratic is None else boolean("'quadratic'", quadratic)
+        size = 8.0 * p * (p + 5.0 if self.quadratic else auto_state.COLUMNS)
         check_memory(f"An AutoLearner of {show(p)} features", size, "Use fewer features.")
         self._state = AutoState.begin(start_weights(initial_w, p), self.quadratic)
 
@@ -82,7 +103,8 @@ class AutoLearner:
     @property
     def shares(self) -> Array:
         """(rungs,) the share of each of `rungs` in the weights that are read out, of sum 1; some may be negative."""
-        moving = self._state.numbers[KEPT : KEPT + 1] if self.quadratic else self._state.vectors[2]
+        share = self._state.numbers[SHARE]
+        moving = np.array([share]) if self.quadratic else share * self._state.vectors[2]
         return np.concatenate([[1.0 - moving.sum()], moving])
 
     @property
@@ -134,22 +156,48 @@ class AutoLearner:
         done, numbers = 0, self._state.numbers
         while done < len(deltas):
             done += self._state.advance(self.alpha or 0.0, x, x_next, columns, deltas, done)
-            if numbers[AGE] >= numbers[NEXT]:
-                self._read()
+            if numbers[AGE] >= numbers[STOP]:
+                self._look()
             elif done < len(deltas):
                 what = f"a feature, a ratio or a TD error of its first weights beyond {auto_state.FAR:g}"
                 raise DivergedError(f"{self!r} met {what}. What came before is learnt.")
 
-    def _read(self) -> None:
-        """Solve for v, and note when to do so next."""
-        _, (A, C, D, Q), (b, h, v, _), numbers, _ = self._state
-        t, weights, squares = numbers[AGE], numbers[WEIGHTS], numbers[SQUARES]
-        worth = t if self.quadratic else 0.75 * t  # steps of weight 1 that have as little noise
-        events = squares**2 / numbers[FOURTHS] if numbers[FOURTHS] > 0 else 0.0
-        A, b, C, D, h = (one / weights for one in (A, b, C, D, h))
-        means = EquationMeans(A, b, C, D, h, squares / weights, worth, events * worth / weights)
-        v[:], numbers[KEPT], numbers[RESIDUAL], Q[:] = shrunk_solution(means)
-        numbers[NEXT] = t + max(1, int(auto_state.GROWTH * t), len(b) // auto_state.APART)
+    def _look(self) -> None:
+        """See whether the stream has changed, and solve the equations, where the time has come for it."""
+        numbers, age = self._state.numbers, self._state.numbers[AGE]
+        if age >= numbers[WINDOW_BEGIN] + WINDOW and self._changed():
+            self._state.forget()
+            return
+        if age >= numbers[NEXT]:
+            v = self._state.vectors[2]
+            solution = shrunk_solution(self._means(), self.alpha if self.quadratic else None)
+            v[:], numbers[SHARE], numbers[RESIDUAL] = solution
+            numbers[LATER : LATER_SOLVED + 1] *= FADE
+            numbers[NEXT] = age + max(1, int(GROWTH * age), len(v) // APART)
+        numbers[STOP] = min(numbers[NEXT], numbers[WINDOW_BEGIN] + WINDOW)
+
+    def _means(self) -> EquationMeans:
+        """Return what the equations are made of. Weights √s leave 8/9 of the steps, counted by their noise."""
+        _, A, (b, c, _, _), numbers, _ = self._state
+        weights, errors = numbers[WEIGHTS], numbers[LATER_FIRST : LATER_SOLVED + 1] / numbers[LATER]
+        events = numbers[SQUARES] ** 2 / numbers[FOURTHS] if numbers[FOURTHS] > 0 else 0.0
+        return EquationMeans(A / weights, b / weights, c / weights, float(8 / 9 * numbers[AGE]), float(events), errors)
+
+    def _changed(self) -> bool:
+        """Return whether the stream has changed, by two signs in the window that ends here; begin the next window.
+
+        Σ (ρδ)² is far above that of the windows before, and Σ ρδz, which is 0 but for noise, is no smaller than that.
+        """
+        numbers, pull = self._state.numbers, self._state.vectors[3]
+        square, count = numbers[WINDOW_SQUARES], max(1.0, numbers[WINDOWS])
+        usual = numbers[WINDOWS_SUM] / count
+        spread = np.sqrt(max(0.0, numbers[WINDOWS_SQUARES] / count - usual**2))
+        jumped = count >= FEW and square > JUMP * usual + (1 + FEW / count) * DOUBT * spread
+        pulled = jumped and self._means().length(pull) > np.count_nonzero(pull) * square
+        numbers[[WINDOW_BEGIN, WINDOW_SQUARES]] = numbers[AGE], 0.0
+        numbers[[WINDOWS, WINDOWS_SUM, WINDOWS_SQUARES]] += 1.0, square, square * square
+        pull[:] = 0.0
+        return bool(pulled)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""

@@ -4,14 +4,18 @@ from types import FunctionType
 from typing import Any
 
 import numba
+import numpy as np
 
 from gradient_dd.engine import auto_rungs, auto_state, auto_step
 from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER
 from gradient_dd.engine.kernels.keep import keep
 from gradient_dd.engine.kernels.stream import fetch
 
-RARE = ("restart", "forget")
-OFTEN = ("row_of", "is_near", "fetch_row", "plain_features", "products", "rung_features", "learn", "move", "watch")
+RARE = ("restart", "restart_far", "look_for_bursts")
+OFTEN = (
+    *("span", "is_near", "fetch_row", "plain_features", "product", "learn"),
+    *("squared_length", "products", "add_row", "rung_features", "rung_steps"),
+)
 
 
 @numba.njit(**INLINE)
@@ -20,9 +24,15 @@ def fetch_feature(memory, i):
     fetch(memory, i * auto_state.COLUMNS)
 
 
+@numba.njit(**INLINE)
+def natural(i):
+    """Return a place as an unsigned number."""
+    return np.uintp(i)
+
+
 def compiled() -> Any:
     """Return `auto_step.run`, compiled with all functions that it calls; each is named before the ones that call it."""
-    names = vars(auto_rungs) | vars(auto_step) | {"fetch": fetch_feature}
+    names = vars(auto_rungs) | vars(auto_step) | {"fetch": fetch_feature, "natural": natural}
     for name in (*RARE, *OFTEN):
         names[name] = numba.njit(**(INNER if name in RARE else INLINE))(FunctionType(names[name].__code__, names, name))
     return keep(FunctionType(auto_step.run.__code__, names, "run"), "auto_step", nogil=True, **COMPILE)

@@ -89,8 +89,8 @@ def judge(job: Job, evidence: LearnerEvidence) -> list[ClaimVerdict]:
         ("free", "Nothing tuned: geometric mean of the ratio to the best tuned rival ≤ 0.95", 0.95, mean(plain, free)),
         ("free-averaged", "Nothing tuned, rivals averaged too: ≤ 1.12", 1.12, mean(averaged, free)),
         ("free-tail", "Nothing tuned: 95th percentile ≤ 1.7", 1.7, (tail, f"{tail:.2f}")),
-        ("tuned", "Rungs with alpha tuned: ≤ 0.88", 0.88, mean(plain, tuned)),
-        ("tuned-averaged", "Rungs with alpha tuned, rivals averaged too: ≤ 1.03", 1.03, mean(averaged, tuned)),
+        ("tuned", "Alpha tuned: ≤ 0.88", 0.88, mean(plain, tuned)),
+        ("tuned-averaged", "Alpha tuned, rivals averaged too: ≤ 1.03", 1.03, mean(averaged, tuned)),
         ("ends", "No run ends above 3 × its first error", 3.0, (far, f"worst {far:.2f} ×")),
     )
     return [number(name, statement, value, bound, text) for name, statement, bound, (value, text) in goals]

@@ -23,6 +23,7 @@ from gradient_dd.tasks import Task
 SEED = 7331  # of trajectories
 POINTS = 200  # of a run at which the error is taken
 ALPHAS: Array = np.power(10.0, 0.2 - 0.3 * np.arange(15))  # over the mean of ‖x‖²
+OWN_ALPHAS: Array = np.power(10.0, 2.3 - 0.3 * np.arange(15))  # of `AutoLearner`: for least squares, 1 over the ridge
 RIVALS: dict[str, tuple[str, tuple[float, ...], bool]] = {  # rule, ratios of step sizes, tapered
     "TD": ("td", (1.0,), False),
     "TD, tapered": ("td", (1.0,), True),

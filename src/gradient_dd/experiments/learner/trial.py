@@ -19,8 +19,8 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.experiments.learner.cases import Case, aimed_at_the_fixed_point, first_error, td_is_stable
 from gradient_dd.experiments.learner.rivals import (
-    ALPHAS,
     LSTD_FEATURES,
+    OWN_ALPHAS,
     RIDGES,
     RIVALS,
     Road,
@@ -32,7 +32,7 @@ from gradient_dd.experiments.tuning import tune_then_show
 from gradient_dd.studies.intervals import percentile_interval
 
 CAP = 1000.0  # ratios beyond it, divergence included, count as this
-AUTO = ("AutoLearner, nothing tuned", "AutoLearner, rungs, nothing tuned", "AutoLearner, rungs, alpha tuned")
+AUTO = ("AutoLearner, nothing tuned", "AutoLearner, rungs, nothing tuned", "AutoLearner, alpha tuned")
 STILL, LSTD, LSTD_TUNED = "stands still", "LSTD, ridge 0.1", "LSTD, ridge tuned"
 AVERAGED = ", averaged"
 
@@ -60,7 +60,7 @@ def measured(road: Road, extra: Extra) -> dict[str, Array]:
         areas[name], areas[name + AVERAGED] = rival_areas(road, name)
     free, rungs, tuned = AUTO
     areas[free], areas[rungs] = (np.array([auto_run(road, quadratic=one).area]) for one in (None, False))
-    areas[tuned] = np.array([auto_run(road, alpha).area for alpha in ALPHAS])
+    areas[tuned] = np.array([auto_run(road, alpha).area for alpha in OWN_ALPHAS])
     areas[STILL] = np.array([first_error(road.task)])
     if road.task.n_features <= LSTD_FEATURES:
         areas[LSTD_TUNED] = lstd_areas(road)
