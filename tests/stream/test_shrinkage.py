@@ -70,7 +70,7 @@ def test_on_noisy_data_it_is_nearer_than_lstd():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_bayes_rule_with_the_likeliest_signal(seed):
-    """b is signal of variance s × noise, plus noise: where the noise is known, the mean of the signal is k b."""
+    """Where b is noise plus signal of variance s × noise, and the noise is known, the mean of the signal is k b."""
     rng = np.random.default_rng(seed)
     A, noise, t = rng.standard_normal((5, 5)) + 5 * np.eye(5), 0.01, 1e9
     b = 0.2 * rng.standard_normal(5)
@@ -95,7 +95,7 @@ def test_the_noise_is_that_of_later_transitions():
 def test_noise_of_few_events_counts_more():
     means, _ = regression(n=100, noise=5.0)
     few = shrunk_solution(means._replace(events=3.0))
-    assert shrunk_solution(means._replace(events=4.0 * EVENTS)) == shrunk_solution(means)
+    assert shrunk_solution(means._replace(events=4.0 * EVENTS)).share == shrunk_solution(means).share
     assert few.share < shrunk_solution(means).share
     more = means._replace(errors=means.errors * (EVENTS * 4 / 3.0))
     assert few.share == shrunk_solution(more).share

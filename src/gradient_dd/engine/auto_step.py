@@ -4,7 +4,7 @@ With δ₀ the TD error of the first weights, z features, and d = z − γz', z'
 
     A = Σ ρ z dᵀ    b = Σ ρ δ₀ z    c = Σ z²
 
-in which step s counts √s times, so that what is old and may have changed counts less. `stream/shrinkage.py` makes v and
+in which step s counts s times, so that what is old and may have changed counts less. `stream/shrinkage.py` makes v and
 a share k of them, every now and then: what is predicted is the value of the first weights plus k z·v.
 
 Least squares: z is x itself, so that a step costs O(non-zeros²). Rungs: with many features, z has three numbers. TD at
@@ -188,7 +188,7 @@ def product(w, ahead, where, count):
 
 def learn(A, b, c, v, window, numbers, z, ahead, where, count, first, rho):
     """Take a transition into the sums; return the TD error of what is read out, from before."""
-    weight, k, u = np.sqrt(numbers[AGE]), z.size, product(v, ahead, where, count)
+    weight, k, u = numbers[AGE], z.size, product(v, ahead, where, count)
     wanted, solved = rho * first, rho * min(max(u, -FAR), FAR)
     numbers[WEIGHTS] += weight
     numbers[LATER] += 1.0

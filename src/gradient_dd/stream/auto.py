@@ -177,11 +177,11 @@ class AutoLearner:
         numbers[STOP] = min(numbers[NEXT], numbers[WINDOW_BEGIN] + WINDOW)
 
     def _means(self) -> EquationMeans:
-        """Return what the equations are made of. Weights √s leave 8/9 of the steps, counted by their noise."""
+        """Return what the equations are made of. With weights s they have the noise of 3/4 as many steps of weight 1."""
         _, A, (b, c, _, _), numbers, _ = self._state
         weights, errors = numbers[WEIGHTS], numbers[LATER_FIRST : LATER_SOLVED + 1] / numbers[LATER]
         events = numbers[SQUARES] ** 2 / numbers[FOURTHS] if numbers[FOURTHS] > 0 else 0.0
-        return EquationMeans(A / weights, b / weights, c / weights, float(8 / 9 * numbers[AGE]), float(events), errors)
+        return EquationMeans(A / weights, b / weights, c / weights, float(0.75 * numbers[AGE]), float(events), errors)
 
     def _changed(self) -> bool:
         """Return whether the stream has changed, by two signs in the window that ends here; begin the next window.
