@@ -23,7 +23,7 @@ from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.tasks import Task, boyan_chain, from_tables, random_mdp
 from tools.programs import parser_of
 
-FIRST, TASKS, RUNS, STEPS = 75_000_000, 10, 5, 20_000
+FIRST, TASKS, RUNS, STEPS = 76_000_000, 10, 5, 20_000
 
 
 class Attack(NamedTuple):

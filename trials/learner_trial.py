@@ -2,10 +2,10 @@
 
     python -m trials.learner_trial [--quick] [--done] [--workers N] [--out learner_trial]
 
-Fixed before it was run. Whoever wrote its kinds of tasks had not seen the learner, and whoever designed the learner
-had not seen them; the learner was not changed afterwards. 60 small tasks (6 of each of 10 kinds, of 20,000, 2,000 and
-50,000 steps in turn), 12 greedy targets, 3 large ones and one of 300,000 steps. 2 runs to tune, 3 to show. It goes on
-where it was stopped; --quick runs other tasks, shorter.
+Whoever wrote its kinds of tasks had not seen the learner, and whoever designed the learner had not seen them before a
+first trial on other seeds, after which directions got shares of their own. 60 small tasks (6 of each of 10 kinds, of
+20,000, 2,000 and 50,000 steps in turn), 12 greedy targets, 3 large ones and one of 300,000 steps. 2 runs to tune, 3
+to show. It goes on where it was stopped; --quick runs other tasks, shorter.
 """
 
 import json
@@ -16,7 +16,7 @@ from gradient_dd.experiments.learner import cases, trial
 from tools.programs import parser_of
 from trials import learner_tasks, untuned_rivals
 
-FIRST = 91_000_000  # its seeds
+FIRST = 95_000_000  # its seeds
 EACH, GREEDY = 6, 12
 
 

@@ -12,7 +12,8 @@ from gradient_dd.evaluation import stream
 from gradient_dd.evaluation.checkpoint import EVALUATION_FILE, digest_of
 from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import transitions_of
-from gradient_dd.files import open_saved, write_file
+from gradient_dd.evaluation.portfolio import AutoCopies
+from gradient_dd.files import DamagedFileError, open_saved, write_file
 
 UNIFORM = np.full((16, 4), 0.25)
 RIGHT = np.tile([0.1, 0.3, 0.5, 0.1], (16, 1))
@@ -57,6 +58,29 @@ def test_a_stopped_evaluation_goes_on_with_the_same_bits(kept, tmp_path, monkeyp
     assert np.array_equal(again.spread.copies, whole.spread.copies)
     assert str(again) == str(whole)
     assert str(again.verdict) == str(whole.verdict)
+
+
+@pytest.mark.parametrize("kept", [400, 20_000], ids=["long", "short"])
+def test_an_auto_learner_goes_on_with_the_same_bits(kept, tmp_path, monkeypatch):
+    """Beyond 2,000 features: here one for each state, and many that are never seen."""
+    monkeypatch.setattr(stream, "KEPT", kept)
+    given = {"learner": "auto", "features": features.Own(lambda states: np.eye(2100)[np.ravel(states)])}
+    whole = evaluate("FrozenLake-v1", **GIVEN | given)
+    assert any(one.name == "AutoLearner" for one in whole.candidates)
+    stopped(tmp_path / "half", after=600, **given)
+    again = evaluate("FrozenLake-v1", **GIVEN | given, checkpoint=tmp_path / "half")
+    for one, other in zip(whole.candidates, again.candidates, strict=True):
+        assert np.array_equal(one.copies, other.copies)
+        assert np.array_equal(one.w, other.w)
+
+
+@pytest.mark.parametrize("change", [lambda one: one.fill(np.nan), lambda one: one.resize((1, 1), refcheck=False)])
+def test_an_auto_learner_that_is_none_is_refused(change):
+    autos = AutoCopies(np.zeros(5), np.ones((200, 2)))
+    arrays = [one.copy() for one in autos.arrays]
+    change(arrays[-2])
+    with pytest.raises(DamagedFileError):
+        autos.arrays = arrays
 
 
 def parts_of(evaluator):

@@ -97,13 +97,38 @@ def test_lstd_is_taken_where_it_is_nearly_as_good(monkeypatch):
         assert found.chosen == (lstd.words if exact else best.words)
 
 
-def test_many_features_go_without_a_matrix():
+def many_features():
+    """Return feature rows of five states with two of 5,000 features each, and transitions between them."""
     rng = np.random.default_rng(0)
     state = rng.integers(5, size=6001)
     spread = np.column_stack([state * 1000, state * 1000 + 7])
     rows = (spread, np.ones(spread.shape))
     reward = state[1:] * 1.0
-    data = transitions_of((rows[0][:-1], rows[1][:-1]), reward, 0.5, (rows[0][1:], rows[1][1:]))
+    return rows, transitions_of((rows[0][:-1], rows[1][:-1]), reward, 0.5, (rows[0][1:], rows[1][1:]))
+
+
+def test_many_features_have_an_auto_learner_and_copies_of_it():
+    """A copy sees each row as often as its group counts for it; what is taken is that learner on the whole stream."""
+    rows, data = many_features()
+    portfolio = Portfolio([LEARNERS["td"].setting(alpha=0.1)], np.zeros(5000), 0.5, 0, with_auto=True)
+    group = np.arange(len(data)) % 200
+    for part in (slice(0, 2500), slice(2500, 6000)):
+        portfolio.learn(data.part(part), group[part])
+    for place, agent in enumerate(portfolio.autos[0].agents):
+        times = np.ones(200) if place == 0 else portfolio.weights[:, place - 1]
+        seen = data.part(np.repeat(np.arange(len(data)), times[group].astype(int)))
+        alone = AutoLearner(5000)
+        alone.update_many(tuple(seen.x), seen.reward, seen.discount, tuple(seen.x_next), seen.rho)
+        assert np.array_equal(agent.w, alone.w)
+    found = evaluate_stream([data], 5000, passes=1)
+    assert found.chosen == "AutoLearner"
+    assert np.array_equal(found.w, portfolio.autos[0].agents[0].w)
+    assert np.allclose(found.predict(rows)[:5], 4.0, rtol=0.1)
+    assert found.start_interval.low < 4.0 < found.start_interval.high
+
+
+def test_many_features_go_without_a_matrix():
+    rows, data = many_features()
     found = evaluate_stream([data], 5000, learner="td")
     assert not any(one.name == "lstd" for one in found.candidates)
     truth = 2.0 / (1 - 0.5)  # states are independent draws: every state is worth the mean reward for ever

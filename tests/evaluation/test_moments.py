@@ -213,7 +213,7 @@ def a_portfolio(**changes):
     averages = np.array([[[0.5, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
     given = {"settings": [LEARNERS["td"].setting(alpha=0.1)], "copies": 2, "weights": weights, "seed": 3}
     given |= {"initial_w": np.zeros(3), "averages": lambda: averages, "diverged": lambda: [0]}
-    return SimpleNamespace(**given | changes)
+    return SimpleNamespace(autos=(), **given | changes)
 
 
 def test_candidates_have_errors_on_the_groups_that_a_copy_has_not_seen():

@@ -17,8 +17,11 @@ from gradient_dd.learners import LEARNERS
 class Silent:
     """A portfolio that learns nothing, and remembers what it was given."""
 
-    def __init__(self, settings, initial_w, unit, seed):
+    autos = ()
+
+    def __init__(self, settings, initial_w, unit, seed, with_auto):
         self.settings, self.initial_w, self.unit, self.seed = settings, initial_w, unit, seed
+        self.with_auto = with_auto
         self.batches, self.steps, self.copies, self.older = [], 0, 2, []
         self.weights = np.ones((200, 2))
         self.weights[::2, 0] = self.weights[1::2, 1] = 0.0
@@ -124,6 +127,15 @@ def test_step_sizes_are_in_units_of_the_mean_square(silent):
     assert {one.values["kappa"] for one in silent[1].settings} == {3.0}
     fed([10], passes=1, learner="td", alpha=0.25).result()
     assert [str(one) for one in silent[2].settings] == ["td(alpha=0.25)"]
+
+
+@pytest.mark.parametrize(
+    ("n_features", "learner", "wanted"),
+    [(2000, "auto", False), (2001, "auto", True), (2001, "td", False), (2001, "lstd", False), (100_000, "auto", False)],
+)
+def test_auto_has_an_auto_learner_beyond_lstd(n_features, learner, wanted, silent):
+    stream.Evaluator(n_features, learner=learner).begin(1.0)
+    assert silent[0].with_auto == wanted
 
 
 def test_a_stream_is_looked_at_whenever_its_rows_have_doubled(silent, monkeypatch):

@@ -39,7 +39,7 @@ class AutoState(NamedTuple):
 
     memory   (p, COLUMNS) of every feature, for rungs; (p, 1), the first weights, for least squares
     A        (k, k) the sum; k is p, or how many rungs
-    vectors  (4, k) the sums b and c, v that the sums were solved to last, and Σ ρδz of the present window
+    vectors  (4, k) the sums b and c, v that they were solved to last, and Σ ρδz of the present window
     numbers  (NUMBERS,)
     rungs    (2, rungs) multiples of the unit of step sizes, and Σ (ρδ)² of the present block; (2, 0) for least squares
     """
@@ -72,12 +72,12 @@ class AutoState(NamedTuple):
 
     def read_out(self, where: Any = slice(None)) -> Array:
         """Return the weights at these features, or at all."""
-        memory, v = self.memory[where], self.numbers[SHARE] * self.vectors[2]
+        memory, part = self.memory[where], self.numbers[SHARE] * self.vectors[2]
         if not self.rungs.size:
-            return np.asarray(memory[:, FIRST] + v[where])
+            return np.asarray(memory[:, FIRST] + part[where])
         age = self.numbers[AGE]
         averages = memory[:, D:U] - memory[:, U:ETA] / max(1.0, age * (age + 1.0) / 2.0)
-        return np.asarray(memory[:, FIRST] + averages @ v)
+        return np.asarray(memory[:, FIRST] + averages @ part)
 
     def advance(self, alpha: float, x: Any, x_next: Any, columns: tuple[Array, ...], deltas: Array, begin: int) -> int:
         """Make compiled steps from row `begin` on; return how many, as `run` does."""

@@ -24,7 +24,7 @@ from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.stream.features import Features, Own, Rows
 from gradient_dd.stream.policies import Policy
 
-EVALUATION_FILE = FileKind("evaluation", "a checkpoint of an evaluation", 4)
+EVALUATION_FILE = FileKind("evaluation", "a checkpoint of an evaluation", 5)
 PROBE = 200  # steps of an environment by which it is recognised
 RECORDS: dict[str, Any] = {"rows": Rows}  # the records that stand in a state beside batches
 HINT = "Remove the file to begin anew."

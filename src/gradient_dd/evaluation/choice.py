@@ -17,13 +17,14 @@ from gradient_dd.studies.intervals import Bounds, poisson_resamples, student_fac
 
 LARGEST_VALUE = 1e100
 NOTHING = "initial weights"  # the candidate that learns nothing
+AUTO = "AutoLearner"  # the candidate with nothing to tune, where no LSTD can be solved
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """Weights that one way of learning gives.
 
-    name      "lstd", a learner, or "initial weights"
+    name      "lstd", a learner, "AutoLearner", or "initial weights"
     words     the learner and its parameters
     w         (p,) from the whole stream;  copies (k, p) from bootstrap samples of it
     errors    (copies,) √MSPBE on the groups that each copy has not seen
@@ -62,7 +63,7 @@ class Solver(Protocol):
 def candidates_of(
     portfolio: Portfolio, sums: GroupSums, first: tuple[Transitions, Integers], solver: Solver | None
 ) -> list[Candidate]:
-    """Return the candidates: every setting, LSTD where it can be solved, and the initial weights.
+    """Return the candidates: every setting, LSTD or `AutoLearner` where there is one, and the initial weights.
 
     `first` are the first rows of the stream and their groups, from which errors are taken where A is not summed.
     """
@@ -77,6 +78,9 @@ def candidates_of(
         for ridge in solver.ridges:
             w, *copies = solver.solutions(each, ridge, initial_w).T
             found.append(Candidate("lstd", f"lstd(ridge={ridge:g})", w, np.array(copies), none, ridge=ridge))
+    for autos in portfolio.autos:
+        w, *copies = (agent.w for agent in autos.agents)
+        found.append(Candidate(AUTO, AUTO, w, np.array(copies), none))
     still = np.broadcast_to(initial_w, (portfolio.copies, len(initial_w)))
     found.append(Candidate(NOTHING, NOTHING, initial_w, still, none))
     root, errors = sums.metric(), np.empty((len(found), portfolio.copies))

@@ -25,6 +25,7 @@ from gradient_dd.evaluation.episodes import GROUPS
 from gradient_dd.evaluation.moments import lane_values
 from gradient_dd.evaluation.transitions import Transitions
 from gradient_dd.learners import LEARNERS, Rule, Setting
+from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.features import Rows
 from gradient_dd.studies.intervals import poisson_resamples
 
@@ -78,12 +79,14 @@ class Portfolio:
     settings  the settings; lane (k, 0) is setting k on the whole stream, lane (k, 1 + r) its copy r
     unit      1 / mean |x|², of which the step sizes of the shadows are multiples
     weights   (groups, copies) how often each copy counts a group
-    shadows   of TD, on the same stream
+    shadows   of TD, on the same stream;  autos  `AutoLearner` and its copies, or nothing
     """
 
-    saved = ("lanes", "shadows", "older", "steps", "turn", "every")
+    saved = ("lanes", "shadows", "autos", "older", "steps", "turn", "every")
 
-    def __init__(self, settings: Sequence[Setting], initial_w: Array, unit: float, seed: int) -> None:
+    def __init__(
+        self, settings: Sequence[Setting], initial_w: Array, unit: float, seed: int, with_auto: bool = False
+    ) -> None:
         self.settings, copies = list(settings), copies_of(len(initial_w))
         self.initial_w, self.seed = initial_w, seed
         self.shadows = TdShadows(len(initial_w), unit, seed)
@@ -98,6 +101,7 @@ class Portfolio:
             several = [self.settings[k] for k in places for _ in range(1 + copies)]
             self.lanes.append(LaneMemory(several, initial_w, kind))
         self.table = [np.tile(each, len(places)) for places in self.places]
+        self.autos = [AutoCopies(initial_w, self.weights)] if with_auto else []
         self.older: list[tuple[Array, int]] = []
         self.steps, self.turn = 0, FIRST_AVERAGE
         self.every = 0
@@ -117,6 +121,8 @@ class Portfolio:
 
         list(threads().map(advance, self.lanes, self.table))  # kernels of different rules share nothing
         self.shadows.learn(batch)
+        for one in self.autos:
+            one.learn(batch, group)
         self.steps += len(batch)
         if self.steps >= self.turn and self.averaged:
             self.older = self._window()
@@ -165,6 +171,40 @@ class Portfolio:
             mean = sums[:, : lanes.count] / count if count else lanes.w
             found[places] = mean.T.reshape(len(places), 1 + self.copies, -1)
         return found
+
+
+class AutoCopies:
+    """`AutoLearner` on the whole stream, and copies of it that see every row as often as its group counts for them.
+
+    agents  the first learns from the whole stream;  weights  (groups, copies) how often each copy counts a group
+    """
+
+    saved = ("arrays",)
+
+    def __init__(self, initial_w: Array, weights: Array) -> None:
+        self.weights = np.column_stack([np.ones(len(weights)), weights]).astype(np.int64)
+        self.agents = [AutoLearner(len(initial_w), initial_w=initial_w) for _ in self.weights.T]
+
+    def learn(self, batch: Transitions, group: Integers) -> None:
+        """Learn from a batch whose rows belong to these groups."""
+
+        def advance(agent: AutoLearner, times: Integers) -> None:
+            seen = batch.part(np.repeat(np.arange(len(batch)), times[group]))
+            x, x_next = ((rows.values if rows.indices is None else tuple(rows)) for rows in (seen.x, seen.x_next))
+            agent.update_many(x, seen.reward, seen.discount, x_next, seen.rho)
+
+        list(threads().map(advance, self.agents, self.weights.T))
+
+    @property
+    def arrays(self) -> list[Array]:
+        """All that the agents know: the arrays of one after the other."""
+        return [array for agent in self.agents for array in agent.arrays().values()]
+
+    @arrays.setter
+    def arrays(self, arrays: list[Array]) -> None:
+        each = len(arrays) // len(self.agents)
+        for place, agent in enumerate(self.agents):
+            agent.put_back(dict(zip(agent.arrays(), arrays[place * each :][:each], strict=False)))
 
 
 NOT_ASKED = "not asked"  # of TD, where action values are solved

@@ -13,7 +13,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import Words, must, number, one_of, whole_number
 from gradient_dd.evaluation.answer_findings import Answer
-from gradient_dd.evaluation.choice import Candidate, Solver, Spread, candidates_of, spread_of
+from gradient_dd.evaluation.choice import AUTO, Candidate, Solver, Spread, candidates_of, spread_of
 from gradient_dd.evaluation.data_findings import Data
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.episodes import Blocks, EpisodeSample
@@ -37,7 +37,7 @@ UPDATES = 200_000  # of a short stream, by replaying it
 NARROW = 64  # numbers of a feature row; wider rows are replayed less often, for LSTD serves them
 MOST_PASSES = 50  # unless the user asks for more
 PASSES_THAT_END = 10_000  # that a user may ask for
-NEAR_BEST = 1.25  # times the smallest held-out error: up to there LSTD is taken
+NEAR_BEST = 1.25  # times the smallest held-out error: up to there LSTD or AutoLearner is taken
 PIECE = 4096  # rows learnt at a time
 POINTS = 100  # first states of episodes whose values are reported
 NONE = np.empty((0, 0))
@@ -168,7 +168,8 @@ class Evaluator:
 
     def _portfolio(self, unit: float) -> Portfolio:
         settings = settings_to_try(unit, self.n_features, self.rule, self.parameters)
-        return Portfolio(settings, self.initial_w, unit, self.seed)
+        with_auto = self.learner == "auto" and MOST_GROUPED < self.n_features < MANY_FEATURES
+        return Portfolio(settings, self.initial_w, unit, self.seed, with_auto)
 
     def _replayed(self) -> tuple[Portfolio, int]:
         """Return what has learnt from a stream that was kept whole, and how often it was replayed."""
@@ -263,8 +264,8 @@ class Evaluator:
     def _choose(self, portfolio: Portfolio, solver: Solver | None) -> tuple[list[Candidate], Candidate, bool]:
         """Return all candidates, and the one with the smallest held-out error among those that were asked for.
 
-        LSTD with the smallest ridge is taken where it is nearly as good: a learner that has not arrived yet may have a
-        small error by chance.
+        LSTD with the smallest ridge, or `AutoLearner` where there are too many features for it, is taken where it is
+        nearly as good: a learner that has not arrived yet may have a small error by chance.
         "auto" does not take TD where it diverges, however well it has done so far. The third is whether the returns
         of the log overruled the Bellman error.
         """
@@ -280,7 +281,7 @@ class Evaluator:
             td_diverges = portfolio.shadows.verdict().verdict == "unstable"
             allowed = [one for one in found if not (td_diverges and one.name == "td")]
         best = min(allowed, key=lambda one: one.error)
-        exact = [one for one in allowed if one.name == "lstd" and one.error <= NEAR_BEST * best.error]
+        exact = [one for one in allowed if one.name in ("lstd", AUTO) and one.error <= NEAR_BEST * best.error]
         best = exact[0] if exact else best  # as good as the best, and where the stream leads in the end
         if isinstance(self.first[0], StateActions):  # returns are those of the behaviour
             return found, best, False

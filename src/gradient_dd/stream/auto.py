@@ -39,7 +39,7 @@ from gradient_dd.stream.transitions import flat_transitions, predicted, single_r
 
 AUTO_FILE = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 2)
 FEW_FEATURES = 250  # up to so many it keeps p² numbers, unless it is asked not to
-GROWTH, APART = 0.05, 4  # a reading comes when the age has grown by this share, and 1/APART steps for each number of v
+GROWTH, APART = 0.05, 2  # a reading comes when the age has grown by this share, and 1/APART steps for each number of v
 FADE = 0.8  # at a reading, of what was measured on transitions after the one before
 WINDOW, FEW = 500, 8  # steps of a window in which a change may be seen; not in the first few windows
 JUMP, DOUBT = 1.3, 6.0  # Σ (ρδ)² of a window has jumped where it is above JUMP times its mean, and DOUBT deviations
@@ -103,8 +103,8 @@ class AutoLearner:
     @property
     def shares(self) -> Array:
         """(rungs,) the share of each of `rungs` in the weights that are read out, of sum 1; some may be negative."""
-        share = self._state.numbers[SHARE]
-        moving = np.array([share]) if self.quadratic else share * self._state.vectors[2]
+        share, v = self._state.numbers[[SHARE]], self._state.vectors[2]
+        moving = share if self.quadratic else share * v
         return np.concatenate([[1.0 - moving.sum()], moving])
 
     @property
@@ -177,7 +177,7 @@ class AutoLearner:
         numbers[STOP] = min(numbers[NEXT], numbers[WINDOW_BEGIN] + WINDOW)
 
     def _means(self) -> EquationMeans:
-        """Return what the equations are made of. With weights s they have the noise of 3/4 as many steps of weight 1."""
+        """Return what the equations are made of. Weights s have the noise of 3/4 as many of weight 1."""
         _, A, (b, c, _, _), numbers, _ = self._state
         weights, errors = numbers[WEIGHTS], numbers[LATER_FIRST : LATER_SOLVED + 1] / numbers[LATER]
         events = numbers[SQUARES] ** 2 / numbers[FOURTHS] if numbers[FOURTHS] > 0 else 0.0
@@ -199,10 +199,24 @@ class AutoLearner:
         pull[:] = 0.0
         return bool(pulled)
 
+    def arrays(self) -> dict[str, Array]:
+        """Return all that it knows, by name: the arrays themselves, no copies."""
+        return self._state._asdict()
+
+    def put_back(self, arrays: dict[str, Array]) -> None:
+        """Know what `arrays` of a learner of the same kind had; raise where they cannot be those of one."""
+        own = self.arrays()
+        if {name: array.shape for name, array in arrays.items()} != {name: one.shape for name, one in own.items()}:
+            raise DamagedFileError("other arrays")
+        if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values()):
+            raise DamagedFileError("arrays that are not finite numbers")
+        for name, array in arrays.items():
+            own[name][...] = array
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
         header = {"n_features": self.n_features, "alpha": self.alpha, "quadratic": self.quadratic}
-        write_file(path, AUTO_FILE, header, self._state._asdict())
+        write_file(path, AUTO_FILE, header, self.arrays())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -211,11 +225,5 @@ class AutoLearner:
             if len(arrays["memory"]) != header["n_features"]:  # before one of that size is made
                 raise DamagedFileError("another number of features")
             agent = cls(header["n_features"], header["alpha"], quadratic=header["quadratic"])
-            wanted = {name: array.shape for name, array in agent._state._asdict().items()}
-            if {name: array.shape for name, array in arrays.items()} != wanted:
-                raise DamagedFileError("other arrays")
-            if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values()):
-                raise DamagedFileError("arrays that are not finite numbers")
-            for name, array in arrays.items():
-                getattr(agent._state, name)[...] = array
+            agent.put_back(arrays)
             return agent

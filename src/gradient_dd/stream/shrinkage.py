@@ -1,24 +1,25 @@
 """LSTD that shrinks by itself: the TD equations, solved, and as much of the solution as the data support.
 
 The equations are A v = b with means over t transitions, A = E[ρ z (z − γz')ᵀ] and b = E[ρ δ₀ z]. v is what is to be
-added to the first weights, whose TD error is δ₀. LSTD solves them with a ridge: as if there had been one more
-transition of the mean square of each feature, alone, that ends at once and brings nothing. What LSTD finds is noisy, so
-that only a share k of it is added.
+added to the first weights, whose TD error is δ₀. LSTD solves them with a small ridge, in units in which the mean square
+c_i of every feature is 1. What it finds is noisy, so only a part of it is added: along direction i, a share k_i.
 
-At the TD fixed point v* the mean b − A v* = E[ρ δ z] is noise: of variance c_i E[ρ² δ²] / t for feature i, with c_i =
-E[z_i²]. What the solution leaves unexplained, b − A v, is noise too. If the signal in b has s times the variance of the
-noise, the best guess of the signal is b times k = s/(1 + s), and s is the one that makes the b that was seen most
-likely (empirical Bayes; with a known level of noise this is the estimator of James and Stein). With n features and |b|²
-= Σ b_i² / c_i it is the s with the largest
+At the TD fixed point v* the mean b − A v* = E[ρ δ z] is noise: of variance E[ρ² δ²] / t in these units. What the
+solution leaves unexplained, b − A v, is noise too. Let A = Σ σ_i u_i w_iᵀ be the singular values and directions, so
+that g_i = u_i·b has to do with w_i alone. If the signal in g_i has s_i times the variance of the noise, the best guess
+of it is g_i times k_i = s_i/(1 + s_i). Signals are expected to be the larger, the more A passes on: s_i = s (σ_i / mean
+σ)^0.7, and s is the one that makes the b that was seen most likely (empirical Bayes; with all σ_i alike and a known
+level of noise this is the estimator of James and Stein):
 
-    − n log(noise (1 + s)) − |b|² / (noise (1 + s))
+    maximise   − Σ log(noise (1 + s_i)) − Σ g_i² / (noise (1 + s_i))
 
-The noise depends on k, because δ = δ₀ − k (z − γz')·v does. It is measured on transitions that v was not made from:
+The noise depends on what is added. With the mean k of the shares it is measured on transitions that v was not made
+from:
 
     E[ρ² δ²] = E[ρ² δ₀²] − 2 k E[ρ² δ₀ (z − γz')·v] + k² E[ρ² ((z − γz')·v)²]
 
 Noise that is made of few large events is not alike for all features; it counts as larger than it is. With few data, or
-where A is zero, k is 0 and the first weights stay. With many data the solution is LSTD's.
+where A is zero, nothing is added and the first weights stay. With many data the solution is LSTD's.
 """
 
 from typing import NamedTuple
@@ -26,13 +27,14 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.stream.least_squares import scaled_solution
 
-SIGNALS = np.append(0.0, np.logspace(-3, 16, 77))  # s; all are tried, as the noise depends on k
-SHARES = SIGNALS / (1 + SIGNALS)
+RIDGE = 0.1  # transitions of every feature, alone, that end at once and bring nothing
+SIGNALS = np.append(0.0, np.logspace(-6, 16, 89))  # s; all are tried, as the noise depends on the shares
 OTHERS = 0.01  # of the mean square of all features is added to that of each: one that was hardly seen may yet be large
 EVENTS = 3  # noise that is made of fewer events than this for each feature counts as so many times larger
 SMALLEST = 1e-200  # noise
+POWER = 0.7  # of singular values, by which signals grow: chosen on tasks for design
+FLAT = 1e-12  # singular values are at least this share of the largest
 
 
 class EquationMeans(NamedTuple):
@@ -51,7 +53,7 @@ class EquationMeans(NamedTuple):
     errors: Array
 
     def scale(self) -> Array:
-        """Return the mean square of every feature, (k,), as the ridge has it; 1 for one that was never seen."""
+        """Return the mean square of every feature, (k,), as the units have it; 1 for one that was never seen."""
         return np.where(self.c > 0, self.c + OTHERS * self.c.sum() / max(1, np.count_nonzero(self.c)), 1.0)
 
     def length(self, g: Array) -> float:
@@ -60,7 +62,12 @@ class EquationMeans(NamedTuple):
 
 
 class Shrunk(NamedTuple):
-    """What equations were solved to: v (k,) of LSTD, the share of it to add, and the projected TD error of that."""
+    """What equations were solved to: `share` times v is to be added to the first weights.
+
+    share     the mean of the shares k_i, 0 to 1
+    v         (k,) the sum of the directions of LSTD's solution, each times k_i over their mean; of the smallest s for 0
+    residual  the projected TD error of what is added, with its noise
+    """
 
     v: Array
     share: float
@@ -68,20 +75,29 @@ class Shrunk(NamedTuple):
 
 
 def shrunk_solution(means: EquationMeans, alpha: float | None = None) -> Shrunk:
-    """Return the solution of A v = b, and how much of it the data support.
+    """Return the solution of A v = b, and the part of it that the data support.
 
-    alpha  the ridge is 1/alpha for a feature of mean size, in place of one transition: from one transition alone, v is
-           then TD's step of size alpha, up to terms of alpha², where all features are of one size
+    alpha  the ridge is 1/alpha for a feature of mean size: from one transition alone, LSTD is then TD with step size
+           alpha, up to terms of alpha², where all features are of one size
     """
     A, b, c, t, events, (first, mixed, solved) = means
-    n, scale = np.count_nonzero(c), means.scale()
+    seen, scale = c > 0, means.scale()
+    n = np.count_nonzero(seen)
     if n == 0:
         return Shrunk(np.zeros(len(b)), 0.0, 0.0)
-    transitions = 1.0 if alpha is None else n / (alpha * scale[c > 0].sum())
-    v = scaled_solution(A, b[:, None], scale, transitions / t)[:, 0]
-    level = np.maximum(first - 2 * SHARES * mixed + SHARES**2 * solved, 0.0) * max(1.0, EVENTS * n / max(events, 1.0))
-    noise = np.maximum(level / t + means.length(b - A @ v) / n, SMALLEST)
-    likely = -n * np.log(noise * (1 + SIGNALS)) - means.length(b) / (noise * (1 + SIGNALS))
-    best = int(np.argmax(likely))
-    share = float(SHARES[best])
-    return Shrunk(v, share, float(np.sqrt(means.length(b - share * (A @ v)) + n * level[best] / t)))
+    unit = np.where(seen, 1 / np.sqrt(scale), 0.0)
+    transitions = RIDGE if alpha is None else n / (alpha * scale[seen].sum())
+    U, sigma, W = np.linalg.svd(unit[:, None] * A * unit + transitions / t * np.eye(len(b)))
+    sigma, g = np.maximum(sigma, FLAT * sigma[0]), U.T @ (unit * b)
+    gap = b - A @ (unit * (g / sigma @ W))
+    signals = SIGNALS[:, None] * (sigma / sigma.mean()) ** POWER
+    kept = signals / (1 + signals)  # (signals, k)
+    shares = kept.mean(axis=1)
+    level = np.maximum(first - 2 * shares * mixed + shares**2 * solved, 0.0) * max(1.0, EVENTS * n / max(events, 1.0))
+    noise = np.maximum(level / t + means.length(gap) / n, SMALLEST)
+    spread = noise[:, None] * (1 + signals)
+    best = int(np.argmax(-(np.log(spread) + g**2 / spread).sum(axis=1)))
+    some = max(best, 1)
+    v = unit * (kept[some] / shares[some] * g / sigma @ W)
+    residual = np.sqrt(means.length(b - shares[best] * (A @ v)) + n * level[best] / t)
+    return Shrunk(v, float(shares[best]), float(residual))
