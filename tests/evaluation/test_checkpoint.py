@@ -10,9 +10,9 @@ from gradient_dd import BadRequestError, evaluate, features
 from gradient_dd.engine.stream_lanes import LaneMemory
 from gradient_dd.evaluation import stream
 from gradient_dd.evaluation.checkpoint import EVALUATION_FILE, digest_of
+from gradient_dd.evaluation.portfolio import AutoCopies
 from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import transitions_of
-from gradient_dd.evaluation.portfolio import AutoCopies
 from gradient_dd.files import DamagedFileError, open_saved, write_file
 
 UNIFORM = np.full((16, 4), 0.25)
@@ -64,7 +64,7 @@ def test_a_stopped_evaluation_goes_on_with_the_same_bits(kept, tmp_path, monkeyp
 def test_an_auto_learner_goes_on_with_the_same_bits(kept, tmp_path, monkeypatch):
     """Beyond 2,000 features: here one for each state, and many that are never seen."""
     monkeypatch.setattr(stream, "KEPT", kept)
-    given = {"learner": "auto", "features": features.Own(lambda states: np.eye(2100)[np.ravel(states)])}
+    given = {"learner": "auto", "features": features.OneHot(2100)}
     whole = evaluate("FrozenLake-v1", **GIVEN | given)
     assert any(one.name == "AutoLearner" for one in whole.candidates)
     stopped(tmp_path / "half", after=600, **given)

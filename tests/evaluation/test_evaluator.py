@@ -9,6 +9,7 @@ from gradient_dd.evaluation import Evaluator, evaluate_stream, transitions_of
 from gradient_dd.evaluation.episodes import Blocks
 from gradient_dd.evaluation.portfolio import Portfolio, TdShadows
 from gradient_dd.learners import LEARNERS
+from gradient_dd.stream.auto import AutoLearner
 
 
 def log_of(task, n, seed=0, **changes):
@@ -124,7 +125,9 @@ def test_many_features_have_an_auto_learner_and_copies_of_it():
     assert found.chosen == "AutoLearner"
     assert np.array_equal(found.w, portfolio.autos[0].agents[0].w)
     assert np.allclose(found.predict(rows)[:5], 4.0, rtol=0.1)
-    assert found.start_interval.low < 4.0 < found.start_interval.high
+    replayed = evaluate_stream([data], 5000)
+    assert replayed.chosen == "AutoLearner"
+    assert replayed.start_interval.low < 4.0 < replayed.start_interval.high
 
 
 def test_many_features_go_without_a_matrix():

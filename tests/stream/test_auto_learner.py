@@ -81,7 +81,7 @@ def textbook(task, data, quadratic, alpha=None):
             means = EquationMeans(A / weights, b / weights, c / weights, 0.75 * t, events, errors[1:] / errors[0])
             v, share, _ = shrunk_solution(means, alpha if quadratic else None)
             errors *= 0.8
-            following = t + max(1, t // 20, k // 4)
+            following = t + max(1, t // 20, k // 2)
     return first + share * (v if quadratic else v @ next(rungs)[0])
 
 
@@ -137,7 +137,7 @@ def test_every_form_of_rows_gives_the_same_bits(name, quadratic):
 
 
 def test_readings_come_rarely():
-    """Each 1/20 of the age after the one before, and at least one step for every four numbers to solve for."""
+    """Each 1/20 of the age after the one before, and at least one step for every two numbers to solve for."""
     rng, agent = np.random.default_rng(0), AutoLearner(40)
     x = rng.standard_normal((3001, 40))
     ages = set()
@@ -145,8 +145,8 @@ def test_readings_come_rarely():
         agent.update(x[t], 1.0, 0.9, x[t + 1])
         ages.add(agent._state.numbers[NEXT])
     ages = sorted(ages)
-    assert ages[:4] == [11, 21, 31, 41]
-    assert all(b == a + max(10, int(a / 20)) for a, b in pairwise(ages))
+    assert ages[:4] == [21, 41, 61, 81]
+    assert all(b == a + max(20, int(a / 20)) for a, b in pairwise(ages))
 
 
 def test_many_features_have_rungs():

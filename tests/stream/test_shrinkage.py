@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from gradient_dd.stream.shrinkage import EVENTS, OTHERS, SIGNALS, EquationMeans, shrunk_solution
+from gradient_dd.stream.shrinkage import EVENTS, OTHERS, POWER, RIDGE, SIGNALS, EquationMeans, shrunk_solution
 
 
 def regression(seed=0, k=4, n=400, noise=1.0):
@@ -22,10 +22,15 @@ def regression(seed=0, k=4, n=400, noise=1.0):
     return EquationMeans(C, b, C.diagonal(), float(n), float(n), errors), v
 
 
-def alone(means, rows=1.0):
+def alone(means, transitions=RIDGE):
     """Return LSTD's solution with the ridge of so many transitions."""
     scale = means.c + OTHERS * means.c.mean()
-    return np.linalg.solve(means.A + rows * np.diag(scale) / means.t, means.b)
+    return np.linalg.solve(means.A + transitions * np.diag(scale) / means.t, means.b)
+
+
+def sure(means):
+    """Return the same means where later transitions had no noise: all of the solution is then added."""
+    return means._replace(errors=np.full(3, means.errors[0]), events=1e9)
 
 
 def test_with_many_data_it_is_lstd():
@@ -35,19 +40,29 @@ def test_with_many_data_it_is_lstd():
     assert found.share == pytest.approx(1.0, abs=1e-6)
 
 
-def test_the_ridge_is_one_transition_or_one_over_alpha():
+def test_the_ridge_is_a_part_of_a_transition_or_one_over_alpha():
     means, _ = regression(n=10)
-    assert np.allclose(shrunk_solution(means).v, alone(means))
-    alpha = 0.2
-    rows = 1 / (alpha * (1 + OTHERS) * means.c.mean())
-    assert np.allclose(shrunk_solution(means, alpha).v, alone(means, rows))
+    for alpha in (None, 0.2):
+        transitions = RIDGE if alpha is None else 1 / (alpha * (1 + OTHERS) * means.c.mean())
+        found = shrunk_solution(sure(means)._replace(t=10.0), alpha)
+        plain = alone(means, transitions)
+        # Whatever is added lies along directions of that solution: where shares are all alike, it is that solution.
+        assert found.share > 0
+        scale = means.c + OTHERS * means.c.mean()
+        M = means.A / np.sqrt(np.outer(scale, scale)) + transitions / 10 * np.eye(4)
+        _, sigma, W = np.linalg.svd(M)
+        along, wanted = W @ (np.sqrt(scale) * found.share * found.v), W @ (np.sqrt(scale) * plain)
+        kept = along / wanted
+        signals = kept / (1 - kept)
+        assert np.allclose(signals / signals[0], (sigma / sigma[0]) ** POWER, rtol=1e-6)
 
 
 def test_from_one_transition_alpha_is_the_step_size_of_td():
     x = np.array([1.0, -1.0, 1.0])
     ahead, reward, alpha = x - 0.9 * np.array([0.0, 1.0, 1.0]), 2.0, 1e-6
-    means = EquationMeans(np.outer(x, ahead), reward * x, x * x, 1.0, 1.0, np.array([4.0, 0.0, 0.0]))
-    assert np.allclose(shrunk_solution(means, alpha).v, alpha * reward * x, rtol=1e-4)
+    means = EquationMeans(np.outer(x, ahead), reward * x, x * x, 1.0, 1e9, np.array([4.0, 4.0, 4.0]))
+    found = shrunk_solution(means, alpha)
+    assert np.allclose(found.v, alpha * reward * x, rtol=1e-4)
 
 
 def test_with_few_data_it_is_nothing():
@@ -70,16 +85,20 @@ def test_on_noisy_data_it_is_nearer_than_lstd():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_bayes_rule_with_the_likeliest_signal(seed):
-    """Where b is noise plus signal of variance s × noise, and the noise is known, the mean of the signal is k b."""
+    """What is added is the mean of v, where b = A v + noise of a known level, and v has variance s σ^POWER / σ²."""
     rng = np.random.default_rng(seed)
-    A, noise, t = rng.standard_normal((5, 5)) + 5 * np.eye(5), 0.01, 1e9
-    b = 0.2 * rng.standard_normal(5)
+    A, noise, t = rng.standard_normal((5, 5)) / np.arange(1, 6), 0.01, 1e9
+    b = 0.4 * A @ rng.standard_normal(5)
     found = shrunk_solution(EquationMeans(A, b, np.full(5, 1 / (1 + OTHERS)), t, t, np.array([noise * t, 0.0, 0.0])))
-    logs = [multivariate_normal(cov=noise * (1 + s) * np.eye(5)).logpdf(b) for s in SIGNALS[SIGNALS < 1e8]]
-    best = SIGNALS[int(np.argmax(logs))]
-    assert 0 < best < 1e4
-    assert found.share == pytest.approx(best / (1 + best))
-    assert np.allclose(A @ found.v, b)
+    _, sigma, W = np.linalg.svd(A)
+    expected = W.T @ np.diag((sigma / sigma.mean()) ** POWER / sigma**2) @ W
+    known = [multivariate_normal(cov=noise * (np.eye(5) + s * A @ expected @ A.T)) for s in SIGNALS[SIGNALS < 1e8]]
+    best = SIGNALS[int(np.argmax([one.logpdf(b) for one in known]))]
+    assert 0 < best < 1e6
+    prior = best * expected
+    mean = prior @ A.T @ np.linalg.solve(np.eye(5) + A @ prior @ A.T, b)
+    assert np.allclose(found.share * found.v, mean, rtol=1e-6)
+    assert found.share == pytest.approx(np.mean(1 - 1 / (1 + best * (sigma / sigma.mean()) ** POWER)))
 
 
 def test_the_noise_is_that_of_later_transitions():
@@ -87,7 +106,7 @@ def test_the_noise_is_that_of_later_transitions():
     means, v = regression(noise=0.0)
     found = shrunk_solution(means)
     assert found.share > 0.999
-    assert np.allclose(found.v, v, rtol=0.02)
+    assert np.allclose(found.share * found.v, v, rtol=0.02)
     wild = means._replace(errors=means.errors * [1.0, 0.0, 1e3])  # v explains nothing later, and is far too large
     assert shrunk_solution(wild).share < 0.5
 
@@ -123,7 +142,7 @@ def test_the_unit_of_all_features_does_not_matter():
     plain = shrunk_solution(means)
     scaled = shrunk_solution(means._replace(A=1e12 * means.A, b=1e6 * means.b, c=1e12 * means.c))
     assert np.allclose(plain.v, 1e6 * scaled.v)
-    assert plain.share == scaled.share
+    assert plain.share == pytest.approx(scaled.share)
     assert plain.residual == pytest.approx(scaled.residual)
 
 
@@ -148,8 +167,11 @@ def test_features_that_are_never_seen_or_always_equal():
     means, _ = regression(k=3)
     # The fourth feature is the third, the fifth is 0.
     copy = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]])
-    plain = shrunk_solution(means._replace(t=1e9)).v
-    found = shrunk_solution(means._replace(A=copy @ means.A @ copy.T, b=copy @ means.b, c=copy @ means.c, t=1e9)).v
+    plain = shrunk_solution(sure(means)._replace(t=1e12))
+    plain = plain.share * plain.v
+    more = sure(means)._replace(A=copy @ means.A @ copy.T, b=copy @ means.b, c=copy @ means.c, t=1e12)
+    found = shrunk_solution(more)
+    found = found.share * found.v
     assert found[4] == 0.0
     assert np.allclose(copy.T @ found, plain, rtol=1e-5)
     assert found[2] == pytest.approx(found[3])

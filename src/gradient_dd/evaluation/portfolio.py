@@ -127,6 +127,8 @@ class Portfolio:
         if self.steps >= self.turn and self.averaged:
             self.older = self._window()
             self._average_anew()
+            for one in self.autos:
+                one.look_back()
             self.turn = 2 * self.steps
 
     def _average_anew(self) -> None:
@@ -177,13 +179,15 @@ class AutoCopies:
     """`AutoLearner` on the whole stream, and copies of it that see every row as often as its group counts for them.
 
     agents  the first learns from the whole stream;  weights  (groups, copies) how often each copy counts a group
+    older   (p,) what the first had learnt when the stream was half as long or a little more; empty before
     """
 
-    saved = ("arrays",)
+    saved = ("arrays", "older")
 
     def __init__(self, initial_w: Array, weights: Array) -> None:
         self.weights = np.column_stack([np.ones(len(weights)), weights]).astype(np.int64)
         self.agents = [AutoLearner(len(initial_w), initial_w=initial_w) for _ in self.weights.T]
+        self.older = np.empty(0)
 
     def learn(self, batch: Transitions, group: Integers) -> None:
         """Learn from a batch whose rows belong to these groups."""
@@ -194,6 +198,14 @@ class AutoCopies:
             agent.update_many(x, seen.reward, seen.discount, x_next, seen.rho)
 
         list(threads().map(advance, self.agents, self.weights.T))
+
+    def look_back(self) -> None:
+        """Keep what the first agent has learnt by now."""
+        self.older = self.agents[0].w
+
+    def moved(self) -> tuple[Array, Array] | None:
+        """Return the weights of before, and those of now, (p,) each; None where there are none of before."""
+        return (self.older, self.agents[0].w) if len(self.older) else None
 
     @property
     def arrays(self) -> list[Array]:

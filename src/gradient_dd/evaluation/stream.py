@@ -214,7 +214,8 @@ class Evaluator:
         if self.ahead:
             self._note(chosen)
         lstd = next((one for one in found if one.ridge == 0), None)
-        moved, stability = portfolio.moved(chosen.setting), portfolio.shadows.verdict()
+        moved = portfolio.autos[0].moved() if chosen.name == AUTO else portfolio.moved(chosen.setting)
+        stability = portfolio.shadows.verdict()
         spread = spread_of(chosen, lstd, portfolio, moved, self.sums, self.confidence)
         if isinstance(self.features, Layers) and self.sums.small:
             spread = with_members(spread, self.sums, self.features)
