@@ -120,6 +120,40 @@ def test_a_change_of_the_stream_is_seen_and_forgotten():
     assert np.divide(*np.mean(errors, axis=0)) < 2.5
 
 
+def test_a_stream_that_stays_as_it_is_is_not_forgotten():
+    """Rare rewards, heavy tails, a slow chain, and a single large reward: none of them is a change."""
+    task = tasks.random_mdp(12, 3, 5, 0.95, seed=702)
+    x, reward, discount, x_next, rho = transitions(task, 20_000)
+    tails, one = np.random.default_rng(0).standard_t(1.5, 20_000), np.zeros(20_000)
+    one[15_000] = 1e6
+    for noise in (0.0, tails, one):
+        agent = AutoLearner(5)
+        agent.update_many(x, reward + noise, discount, x_next, rho)
+        assert agent.resets == 0
+    for quadratic in (True, False):
+        agent = AutoLearner(30, quadratic=quadratic)
+        agent.update_many(*transitions(tasks.random_walk(30), 20_000))
+        assert agent.resets == 0
+
+
+def test_what_was_forgotten_is_not_read_out():
+    """All sums are 0, the first weights stay, and so do the step sizes and the weights of rungs."""
+    task = tasks.random_mdp(12, 3, 5, 0.9, seed=900)
+    for quadratic in (True, False):
+        agent = AutoLearner(5, quadratic=quadratic, initial_w=1.5)
+        agent.update_many(*transitions(task, 3000))
+        before, rungs = agent._state.memory.copy(), agent.rungs
+        agent._state.forget()
+        assert np.array_equal(agent.w, np.full(5, 1.5))
+        assert agent.updates == 3000
+        assert agent.resets == 1
+        assert agent.rungs == rungs
+        assert np.array_equal(agent._state.memory[:, :4], before[:, :4])
+        assert not agent._state.A.any()
+        agent.update_many(*transitions(task, 3000, run=1))
+        assert agent.shares[0] < 0.9
+
+
 def test_many_sparse_features():
     """5,000 features, 8 in a row: three rungs are mixed."""
     rng = np.random.default_rng(0)
