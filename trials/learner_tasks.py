@@ -1,4 +1,6 @@
-"""Tasks for the trial in docs/auto-learner.md that its designer has not seen: ten small kinds, three large ones.
+"""The tasks of the trial in docs/auto-learner.md: ten small kinds, greedy targets, and three large kinds.
+
+    python -m trials.learner_tasks          features, first error and whether TD is stable, of one task of each kind
 
 Each kind is described at its function. TD is mostly unstable in hover, fishery and reach. The targets of improved are
 nearly greedy. Ads, reach and the large kinds have dependent features: the values of the fixed point are unique still.
@@ -11,8 +13,19 @@ import numpy as np
 from scipy.stats import binom
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.experiments.learner.cases import LONG, LONGEST, SHORT, USUAL, Case, mixed
+from gradient_dd.experiments.learner.cases import (
+    LONG,
+    LONGEST,
+    SHORT,
+    USUAL,
+    Case,
+    aimed_at_the_fixed_point,
+    first_error,
+    mixed,
+    td_is_stable,
+)
 from gradient_dd.tasks import Task, from_tables
+from tools.programs import parser_of, print_table
 
 
 def grid(*sizes: int) -> Integers:
@@ -258,3 +271,17 @@ def large_cases(first: int) -> Iterator[Case]:
 def long_case(first: int) -> Case:
     """Return a task of 300,000 steps."""
     return case(portfolio, first + 95_000, LONGEST)
+
+
+def main(words: list[str] | None = None) -> None:
+    """Print a line for each kind."""
+    parser_of(__doc__).parse_args(words)
+    made = [*small_cases(1, each=1), *greedy_cases(1, each=1), *large_cases(1)]
+    tasks = ((one.kind, aimed_at_the_fixed_point(one.task)) for one in made)
+    head = "kind", "features", "first error", "TD is stable"
+    facts = ((kind, str(t.n_features), f"{first_error(t):.3g}", str(td_is_stable(t))) for kind, t in tasks)
+    print_table(head, facts)
+
+
+if __name__ == "__main__":
+    main()
