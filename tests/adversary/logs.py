@@ -68,7 +68,8 @@ PLAIN_CHANGES: dict[str, Callable[[Random, Any], Any]] = {
 NO_NUMBER = ("not a number", "infinite", "names", "words")
 NO_FLAG = (*NO_NUMBER, "half", "almost one", "two", "minus one", "too large")
 MUST_BE_REFUSED = {
-    **dict.fromkeys(("x0", "x1", "reward", "rho"), NO_NUMBER),
+    **dict.fromkeys(("x0", "x1"), ("not a number", "infinite")),  # text is a category there
+    **dict.fromkeys(("reward", "rho"), NO_NUMBER),
     "terminated": NO_FLAG,
     "episode": ("not a number", "infinite"),
 }

@@ -1,6 +1,7 @@
 """Logs are read right, or refused with the row: every column has a kind that its cells must be."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -160,6 +161,8 @@ def test_missing_names_are_refused_in_every_form(cells, tmp_path):
         ([[n // 8] for n in range(N)], "Got an array (400, 1)."),
         (with_cell("episode", 9, {1}), "in row 9 must be a whole number or the name of an episode. Got {1}."),
         (with_cell("episode", 9, "one"), "Column 'episode' in row 9 must be a number, as before. Got 'one'."),
+        (with_cell("episode", 9, Fraction(10**400, 3)), "in row 9 must be a whole number or the name of an episode."),
+        (with_cell("episode", 9, Decimal("NaN")), "in row 9 must be a whole number or the name of an episode."),
         (with_cell("episode", 9, b"1"), "Column 'episode' in row 9 must be a whole number or the name of an episode."),
         (np.arange(N) // 8 + 2.0**53 + 2, "in row 0 must be a whole number or the name of an episode."),
         (np.arange(N) > 200, "Column 'episode' in row 0 must be a whole number or the name of an episode. Got flags."),

@@ -198,4 +198,7 @@ def kind_of_name(cell: Any) -> str | None:
         return "date"
     if isinstance(cell, bool | np.bool_) or not isinstance(cell, Real | Decimal):
         return None
-    return "number" if isinstance(cell, Integral) or abs(float(cell)) <= EXACT else None
+    if isinstance(cell, Decimal) and not cell.is_finite():
+        return None
+    size: Any = abs(cell)  # compared as it is: a fraction may be too large for a float
+    return "number" if isinstance(cell, Integral) or size <= EXACT else None
