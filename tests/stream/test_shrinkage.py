@@ -88,13 +88,13 @@ def test_it_is_bayes_rule_with_the_likeliest_signal(seed):
     """What is added is the mean of v, where b = A v + noise of a known level, and v has variance s σ^POWER / σ²."""
     rng = np.random.default_rng(seed)
     A, noise, t = rng.standard_normal((5, 5)) / np.arange(1, 6), 0.01, 1e9
-    b = 0.4 * A @ rng.standard_normal(5)
+    b = 0.25 * rng.standard_normal(5)
     found = shrunk_solution(EquationMeans(A, b, np.full(5, 1 / (1 + OTHERS)), t, t, np.array([noise * t, 0.0, 0.0])))
     _, sigma, W = np.linalg.svd(A)
     expected = W.T @ np.diag((sigma / sigma.mean()) ** POWER / sigma**2) @ W
     known = [multivariate_normal(cov=noise * (np.eye(5) + s * A @ expected @ A.T)) for s in SIGNALS[SIGNALS < 1e8]]
     best = SIGNALS[int(np.argmax([one.logpdf(b) for one in known]))]
-    assert 0 < best < 1e6
+    assert 0 < best < 100  # so that a 2 in place of the 1 in 1 + s would show
     prior = best * expected
     mean = prior @ A.T @ np.linalg.solve(np.eye(5) + A @ prior @ A.T, b)
     assert np.allclose(found.share * found.v, mean, rtol=1e-6)
@@ -125,6 +125,18 @@ def test_what_is_not_explained_is_noise():
     means, _ = regression()
     found = shrunk_solution(means._replace(A=np.zeros((4, 4)), errors=np.array([1e-9, 0.0, 0.0])))
     assert found.share == 0.0
+
+
+def test_what_is_not_explained_counts_for_each_feature():
+    """A explains the first of two features alone: half of the square of the second is the level of the noise."""
+    A, t, unseen = np.diag([1.0, 0.0]), 1e9, 0.3
+    means = EquationMeans(A, np.array([1.0, unseen]), np.full(2, 1 / (1 + OTHERS)), t, t, np.zeros(3))
+    found = shrunk_solution(means)
+    sigma = np.array([1 + RIDGE / t, RIDGE / t])
+    signals = SIGNALS[:, None] * (sigma / sigma.mean()) ** POWER
+    spread = unseen**2 / 2 * (1 + signals)
+    best = int(np.argmax(-(np.log(spread) + np.array([1.0, unseen**2]) / spread).sum(axis=1)))
+    assert found.share == pytest.approx((signals / (1 + signals)).mean(axis=1)[best])
 
 
 def test_the_residual_is_the_length_of_what_is_left_with_its_noise():
