@@ -48,15 +48,19 @@ def draw_bars(table: dict[str, Any], folder: Path) -> None:
         "Ratio to the best tuned rival of each task",
         f"Over the {count} tasks of the reduced trial; every rival is tuned over 15 or 30 settings.",
     )
-    with drawn(folder, "learner-bars", texts, columns=3, heights=(4.4,)) as sheet:
-        for column, (key, title) in enumerate(words.items()):
+    with drawn(folder, "learner-bars", texts, columns=4, heights=(4.4,)) as sheet:
+        labels = sheet.axes(0, 0)  # a column of its own: the longest would not fit beside the first bars
+        labels.set(xlim=(0, 1), ylim=(len(names) - 0.5, -0.5))
+        labels.axis("off")
+        for place, name in enumerate(names):
+            labels.text(1.0, place, name, ha="right", va="center", fontsize=6)
+        for column, (key, title) in enumerate(words.items(), start=1):
             axes = sheet.axes(0, column)
             values = [table[name][key] for name in names]
             axes.barh(range(len(names)), np.array(values) - 1, left=1, color=[colour_of(name) for name in names])
             axes.set(title=title, xscale="log", xlim=(min(0.95, 0.9 * min(values)), max(1.1, max(values)) ** 1.3))
-            axes.set_yticks(range(len(names)), names if column == 0 else [""] * len(names))
-            axes.tick_params(axis="y", labelsize=6)
-            axes.invert_yaxis()
+            axes.set_yticks(range(len(names)), [""] * len(names))
+            axes.set_ylim(len(names) - 0.5, -0.5)
             plain_numbers(axes.xaxis)
             for place, value in enumerate(values):
                 axes.text(max(value, 1.0), place, f" {value:.2f}", va="center", fontsize=6)

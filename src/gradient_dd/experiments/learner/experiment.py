@@ -70,7 +70,7 @@ def trial_rows(job: Job) -> list[trial.Row]:
 def number(name: str, statement: str, value: float, bound: float, numbers: str) -> ClaimVerdict:
     """Return the verdict on a statement that a number is below a bound; `numbers` is what is shown of it."""
     asked = ClaimQuestion("exact", (), "below", bound, tuned_for="", answer=exactly(value), facts={"text": numbers})
-    claim = Claim(name, WHERE, statement, Ask("the number on this trial", (), lambda evidence: [asked]))
+    claim = Claim(name, WHERE, statement, Ask("the number on this trial", (), lambda evidence: [asked]), source="ours")
     return claim.judge([asked], finding=numbers)
 
 
