@@ -25,7 +25,7 @@ from gradient_dd.engine.auto_state import (
 
 
 def natural(i):
-    """Return a place that is 0 or more: compiled code is told so, and then need not ask."""
+    """Return an index that is 0 or more. The compiled form makes it unsigned, which saves a test for negative ones."""
     return i
 
 

@@ -14,7 +14,7 @@ UNIT = 0.3  # of step sizes, over the mean of max(1, ρ) ‖x‖², where no alp
 ZETA = 0.25  # ratio of the two step sizes of GTD2, which stands a larger step than TD and then wants a slow η
 BURST, BLOCK = 16.0, 50  # a rung whose squared TD errors in a block are so many times the first weights' has burst
 SLOWER = 0.25  # times the step size of a rung that starts again
-CLIP = 5.0  # |ρδ| counts up to so many times its mean so far in the window: one large reward is no change
+CLIP = 5.0  # in a window |ρδ| counts up to so many times its mean since the last reset: one large reward is no change
 AHEAD = 6  # rows by which the memory of sparse features is fetched ahead
 FAR = 1e60  # no number beyond it is learnt from: squares of such numbers and sums of these are still finite
 

@@ -56,8 +56,9 @@ class AutoLearner:
     """A learner to feed one transition at a time, whose rule and step size need no choice.
 
     n_features  length of the feature vectors
-    alpha       a step size to begin with. Least squares: 1 over the ridge of a feature of mean size, in place of one
-                transition. Rungs: the unit of their step sizes, in place of 0.3 over the mean of max(1, ρ) ‖x‖²
+    alpha       a step size to begin with. Least squares: 1 over the ridge of a feature of mean size, in place of a
+                tenth of a transition. Rungs: the unit of their step sizes, in place of 0.3 over the mean of
+                max(1, ρ) ‖x‖²
     quadratic   whether to keep p² numbers and solve for all weights, or to mix rungs; left out, the first up to 250
                 features
     initial_w   (n_features,) or a number; default 0
