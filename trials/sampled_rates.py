@@ -28,7 +28,7 @@ from scipy.sparse.linalg import LinearOperator, splu
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
-from gradient_dd.errors import Words, must, whole_number
+from gradient_dd.errors import Unquoted, bad_request, whole_number
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task, random_walk
 from gradient_dd.theory.dynamics import MeanOperator
@@ -122,7 +122,9 @@ def slowest_mode(task: Task, setting: Setting) -> Array:
         values = 1 / inverses
     slowest = int(np.argmin(contraction(values)))
     if abs(values[slowest].imag) > 1e-6 * abs(values[slowest]):
-        raise must(f"The slowest mode of {setting.rule.name} on {task}", "be real", Words("one that oscillates"))
+        raise bad_request(
+            f"The slowest mode of {setting.rule.name} on {task}", "be real", Unquoted("one that oscillates")
+        )
     vector = vectors[:, slowest].reshape(operator.shape)[:, operator.maps.part("w")].sum(axis=0)
     mode = (vector / vector[np.argmax(np.abs(vector))]).real
     return mode / np.linalg.norm(mode)
@@ -131,7 +133,7 @@ def slowest_mode(task: Task, setting: Setting) -> Array:
 def predicted_rates(task: Task, setting: Setting) -> tuple[float, float]:
     """Return the first-order rates of TD, GTD2 or Gradient-DD: for independent draws, and along trajectories."""
     if setting.rule.name not in ALPHAS:
-        raise must("The learner", f"be one of {', '.join(ALPHAS)}", setting.rule.name)
+        raise bad_request("The learner", f"be one of {', '.join(ALPHAS)}", setting.rule.name)
     alpha, A = setting.values["alpha"], task.moments.A
     if setting.rule.name == "td":
         same = alpha * float(np.linalg.eigvals(A).real.min())

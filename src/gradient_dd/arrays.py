@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,9 +27,9 @@ def numbers(what: str, value: Any, largest: float = np.inf) -> Array:
     array = as_floats(what, value)
     finite = np.isfinite(array)
     if not finite.all():
-        raise must(what, "be finite", array[~finite][0])
+        raise bad_request(what, "be finite", array[~finite][0])
     if largest < np.inf and array.size and np.abs(array).max() > largest:
-        raise must(what, f"be numbers from {-largest:g} to {largest:g}", array.flat[np.abs(array).argmax()])
+        raise bad_request(what, f"be numbers from {-largest:g} to {largest:g}", array.flat[np.abs(array).argmax()])
     return array
 
 
@@ -46,7 +46,7 @@ def as_floats(what: str, value: Any) -> Array:
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value  # the common case
     if is_masked(value):
-        raise must(what, "be plain numbers", Words("a masked array"), "Fill it first, e.g. x.filled(0).")
+        raise bad_request(what, "be plain numbers", Unquoted("a masked array"), "Fill it first, e.g. x.filled(0).")
     try:
         array = np.asarray(value)
         plain = array.dtype.kind in "biuf" or (array.dtype.kind == "O" and all(map(is_real, array.flat)))
@@ -55,19 +55,19 @@ def as_floats(what: str, value: Any) -> Array:
     except (OverflowError, TypeError, ValueError):  # ragged, or a whole number that no float can hold
         floats = None
     if floats is None:
-        raise must(what, "be numbers", value)
+        raise bad_request(what, "be numbers", value)
     return floats
 
 
 def sparse_numbers(what: str, matrix: Any, largest: float = np.inf) -> sp.csr_matrix:
     """Return a SciPy sparse matrix as rows of finite floats, none beyond `largest`, or raise."""
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise must(what, "be a matrix of numbers", Words(f"{matrix.ndim} dimensions of {matrix.dtype}"))
+        raise bad_request(what, "be a matrix of numbers", Unquoted(f"{matrix.ndim} dimensions of {matrix.dtype}"))
     try:
         rows = sp.csr_matrix(matrix)
         rows.check_format(full_check=True)  # a product with indices out of range would read foreign memory
     except ValueError as error:
-        raise must(what, "be a sparse matrix whose parts agree", Words(error)) from None
+        raise bad_request(what, "be a sparse matrix whose parts agree", Unquoted(error)) from None
     numbers(what, rows.data, largest)
     return rows.astype(float, copy=False)
 
@@ -90,7 +90,7 @@ def check_memory(what: str, size: float, hint: str) -> None:
         rule = f"take at most {in_words(limit)}, which is half of the memory here"
         if MEMORY in os.environ:
             rule = f"take at most {in_words(limit)}, which {MEMORY} allows"
-        raise must(what, rule, Words(in_words(float(min(size, 10**300)))), hint)
+        raise bad_request(what, rule, Unquoted(in_words(float(min(size, 10**300)))), hint)
 
 
 def memory_limit() -> float:
@@ -99,7 +99,7 @@ def memory_limit() -> float:
         try:
             return float(os.environ[MEMORY])
         except ValueError:
-            raise must(MEMORY, "be a number of bytes, e.g. 4e9", os.environ[MEMORY]) from None
+            raise bad_request(MEMORY, "be a number of bytes, e.g. 4e9", os.environ[MEMORY]) from None
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
     except (AttributeError, OSError, ValueError):  # a system that does not say

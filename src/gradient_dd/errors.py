@@ -41,7 +41,7 @@ EXTRAS = {  # each extra of the package, and what needs it
 }
 
 
-class Words(str):
+class Unquoted(str):
     """A value given in words: a sentence shows it without quotes."""
 
 
@@ -60,7 +60,7 @@ def extra(name: str) -> Iterator[None]:
         raise MissingExtraError(sentence) from None
 
 
-def must(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
+def bad_request(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
     """Return the error for a broken rule, ready to raise."""
     return BadRequestError(f"{one_line(what)} must {rule}. Got {show(got)}." + (f" {hint}" if hint else ""))
 
@@ -75,7 +75,7 @@ def number(what: str, rule: str, value: Any, low: float = -inf, high: float = in
     except (OverflowError, TypeError, ValueError):
         real = nan
     if not (isfinite(real) and low <= real <= high) or (positive and real == 0):
-        raise must(what, rule, value)
+        raise bad_request(what, rule, value)
     return real
 
 
@@ -89,21 +89,21 @@ def whole_number(what: str, value: Any, at_least: int = 1, at_most: int | None =
         rule = f"be a whole number, {at_least} or more"
     elif at_least == at_most:
         rule = f"be {at_least}"
-    raise must(what, rule, Words(repr(value)) if type(value) is float else value)  # 100000.0, not 100000
+    raise bad_request(what, rule, Unquoted(repr(value)) if type(value) is float else value)  # 100000.0, not 100000
 
 
 def boolean(what: str, value: Any) -> bool:
     """Return `value` if it is True or False, else raise; 1, "no" and arrays of several are not."""
     plain = value.item() if getattr(value, "ndim", None) == 0 else value
     if not isinstance(plain, bool):
-        raise must(what, "be true or false", value)
+        raise bad_request(what, "be true or false", value)
     return plain
 
 
 def text(what: str, value: Any) -> str:
     """Return `value` if it is text that can be written to a file, else raise."""
     if not isinstance(value, str) or any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise must(what, "be text", value)
+        raise bad_request(what, "be text", value)
     return value
 
 
@@ -111,7 +111,7 @@ def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
     """Return `value` if it is one of the `allowed` words, else raise."""
     words = tuple(allowed)
     if not isinstance(value, str) or value not in words:
-        raise must(what, "be " + " or ".join(map(repr, words)), value)
+        raise bad_request(what, "be " + " or ".join(map(repr, words)), value)
     return value
 
 
@@ -119,9 +119,9 @@ def file_path(what: str, value: Any) -> Path:
     """Return the path of a file to read or to write, else raise; an empty name is not one."""
     text = fspath(value) if isinstance(value, str | PathLike) else ""
     if not isinstance(text, str) or "\0" in text or Path(text).name in ("", ".."):
-        raise must(what, "be the path of a file", value)
+        raise bad_request(what, "be the path of a file", value)
     if len(Path(text).name.encode(errors="surrogatepass")) > LONGEST_NAME:
-        raise must(what, f"be a file whose name has at most {LONGEST_NAME} bytes", value)
+        raise bad_request(what, f"be a file whose name has at most {LONGEST_NAME} bytes", value)
     return Path(text)
 
 
@@ -143,10 +143,10 @@ def show(value: Any) -> str:
 
 
 def shortened(value: Any) -> str:
-    """Return a value on one line of at most LONGEST characters; Words may be longer."""
+    """Return a value on one line of at most LONGEST characters; Unquoted text may be longer."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0 and not hasattr(value, "mask"):
         value = value.item()
-    if isinstance(value, Words):
+    if isinstance(value, Unquoted):
         return one_line(value)
     if isinstance(value, float):
         return f"{value:.6g}" if float(f"{value:.6g}") == value else f"{value:.12g}"

@@ -18,7 +18,7 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 
 from gradient_dd.arrays import check_memory
-from gradient_dd.errors import BadRequestError, GradientDDError, Words, file_path, must
+from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_request, file_path
 
 LONGEST_HEADER = 4096  # bytes of the header of an array; NumPy writes 118 for an array of numbers
 CHECKSUM = 64  # hexadecimal digits, kept as the comment of the .zip archive, which are its last bytes
@@ -59,7 +59,9 @@ def write_file(path: Any, kind: FileKind, header: Mapping[str, Any], arrays: Map
     except OSError as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        raise must(f"{str(path)!r}", "be a file that can be written", Words(error.strerror or "an error")) from None
+        raise bad_request(
+            f"{str(path)!r}", "be a file that can be written", Unquoted(error.strerror or "an error")
+        ) from None
 
 
 @contextmanager
@@ -77,19 +79,23 @@ def open_saved(path: Any, kind: FileKind) -> Iterator[tuple[dict[str, Any], dict
             raise DamagedFileError(f"a file of kind {header['kind']!r}")
         if header["version"] != kind.version:
             rule, hint = f"be of version {kind.version}", "Another gradient-dd wrote it: please make it again."
-            raise must(f"{str(path)!r}", rule, header["version"], hint)
+            raise bad_request(f"{str(path)!r}", rule, header["version"], hint)
         yield header, arrays
     except GradientDDError:
         raise
     except OSError as error:
-        raise must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "a damaged one")) from None
+        raise bad_request(
+            f"{str(path)!r}", "be a file that can be read", Unquoted(error.strerror or "a damaged one")
+        ) from None
     except ODD:
         raise not_saved(path, kind) from None
 
 
 def not_saved(path: Any, kind: FileKind) -> BadRequestError:
     """Return the error for a file that is not a whole file of this kind."""
-    return must(f"{str(path)!r}", f"be {kind.words}", Words("another file, a damaged one, or one of an older version"))
+    return bad_request(
+        f"{str(path)!r}", f"be {kind.words}", Unquoted("another file, a damaged one, or one of an older version")
+    )
 
 
 def checksum_of(file: IO[bytes]) -> bytes:

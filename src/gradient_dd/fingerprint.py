@@ -8,7 +8,7 @@ from inspect import getsource
 from textwrap import dedent
 from typing import Any
 
-from gradient_dd.errors import must
+from gradient_dd.errors import bad_request
 
 DEEPEST = 50  # lists inside one another: far more than any parameter has, far less than Python's own limit
 
@@ -21,7 +21,7 @@ def fingerprint(*parts: Any) -> str:
 def plain(value: Any, depth: int = 0) -> Any:
     """Return the same data with Python's own numbers and texts in place of those of NumPy."""
     if depth > DEEPEST:
-        raise must("A value", f"have at most {DEEPEST} lists inside one another", value)
+        raise bad_request("A value", f"have at most {DEEPEST} lists inside one another", value)
     if isinstance(value, dict):
         return {plain(name): plain(one, depth + 1) for name, one in value.items()}
     if isinstance(value, list):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradient_dd.arrays import numbers
-from gradient_dd.errors import BadRequestError, must, show
+from gradient_dd.errors import BadRequestError, bad_request, show
 from tests.adversary import torture
 from tests.adversary.plan import ATTACKS, run_input
 from tests.adversary.rule import Case, judge
@@ -89,7 +89,7 @@ VALUES = st.recursive(
 def test_any_value_is_shown_on_one_short_line(value):
     assert len(show(value)) <= 80
     assert show(value).isprintable()
-    assert str(must("It", "be another", value)).isprintable()
+    assert str(bad_request("It", "be another", value)).isprintable()
 
 
 @given(VALUES)

@@ -7,7 +7,17 @@ import pytest
 import scipy.sparse as sp
 
 from gradient_dd.arrays import check_memory, in_words, memory_limit, numbers, sparse_numbers
-from gradient_dd.errors import BadRequestError, Words, boolean, file_path, must, number, show, unknown, whole_number
+from gradient_dd.errors import (
+    BadRequestError,
+    Unquoted,
+    bad_request,
+    boolean,
+    file_path,
+    number,
+    show,
+    unknown,
+    whole_number,
+)
 
 
 class Unshowable:
@@ -30,7 +40,7 @@ def nested(depth):
         (nested(100_000), "list that cannot be shown"),
         (Unshowable(), "Unshowable that cannot be shown"),
         ("a\nb\x1b[31m", r"'a\nb\x1b[31m'"),
-        (Words("a\nb \x1b[31m"), r"a b \x1b[31m"),
+        (Unquoted("a\nb \x1b[31m"), r"a b \x1b[31m"),
         ("x" * 500, "'" + "x" * 76 + "..."),
         (np.float64(0.1), "0.1"),
     ],
@@ -38,7 +48,7 @@ def nested(depth):
 )
 def test_any_value_can_stand_in_a_sentence(value, text):
     assert show(value) == text
-    assert str(must("It", "be another", value)) == f"It must be another. Got {text}."
+    assert str(bad_request("It", "be another", value)) == f"It must be another. Got {text}."
 
 
 def test_an_unknown_name_may_be_anything():

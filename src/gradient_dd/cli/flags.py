@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from gradient_dd.cli.options import RUNS
-from gradient_dd.errors import BadRequestError, Words, must, unknown
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, unknown
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies import Study, study_data, study_from
 from gradient_dd.studies.study import MOST_SETTINGS
@@ -25,12 +25,14 @@ def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
     names = [*flags["learners"], *rules]
     for kind, given in (("--task", flags["tasks"]), ("--learner or --rule", names)):
         if not given:
-            raise must("A sweep", f"have a study file, or {kind}", Words("neither"), "See gradient-dd sweep --help.")
+            raise bad_request(
+                "A sweep", f"have a study file, or {kind}", Unquoted("neither"), "See gradient-dd sweep --help."
+            )
     values = {name: values_of(name, flags[name]) for name in ("alpha", "zeta", "kappa") if flags[name]}
     for text in flags["others"]:
         name, equals, chosen = text.partition("=")
         if not equals:
-            raise must("'--set'", "be written NAME=VALUES", text)
+            raise bad_request("'--set'", "be written NAME=VALUES", text)
         values[name] = values_of(name, chosen)
     tables, used = [], set()
     for text in names:
@@ -55,7 +57,7 @@ def study_from_file(path: str, flags: dict[str, Any], rules: dict[str, Rule]) ->
     for name, flag in GRID_FLAGS.items():
         if flags[name]:
             got = flags[name] if isinstance(flags[name], str) else " ".join(flags[name])
-            raise must(repr(flag), "be left out where a study file is given", got, "Change the file instead.")
+            raise bad_request(repr(flag), "be left out where a study file is given", got, "Change the file instead.")
     data = study_data(path)
     file, changes = Path(path).name, []
     for name in CONDITIONS:
@@ -70,7 +72,7 @@ def study_from_file(path: str, flags: dict[str, Any], rules: dict[str, Rule]) ->
     study = study_from(data, rules)
     for name in rules:
         if not any(table["learner"] == name for table in data["learners"]):
-            raise must("A rule that is given with a study file", "be one of its learners", name)
+            raise bad_request("A rule that is given with a study file", "be one of its learners", name)
     return study, changes
 
 
@@ -84,7 +86,7 @@ def assignment(text: str) -> tuple[str, Any]:
     """Return the name and the value of "name=value"; numbers become numbers."""
     name, equals, value = text.partition("=")
     if not (name and equals and value):
-        raise must("A parameter", "be written NAME=VALUE", text)
+        raise bad_request("A parameter", "be written NAME=VALUE", text)
     for kind in (int, float):
         try:
             return name, kind(value)
@@ -107,10 +109,12 @@ def values_of(name: str, text: str) -> list[float]:
             if not (0 < first < last and steps >= 2):
                 raise ValueError
             if steps > MOST_SETTINGS:
-                raise must(f"The values of {name!r}", f"be {MOST_SETTINGS:,} or fewer", Words(f"{steps:,} of them"))
+                raise bad_request(
+                    f"The values of {name!r}", f"be {MOST_SETTINGS:,} or fewer", Unquoted(f"{steps:,} of them")
+                )
             numbers += [first * (last / first) ** (i / (steps - 1)) for i in range(steps)]
     except BadRequestError:
         raise
     except ValueError:
-        raise must(f"The values of {name!r}", "be like 0.1,0.3 or 1e-3..1:13", text) from None
+        raise bad_request(f"The values of {name!r}", "be like 0.1,0.3 or 1e-3..1:13", text) from None
     return numbers

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.errors import Words, must, unknown
+from gradient_dd.errors import Unquoted, bad_request, unknown
 
 FILE = "results.db"
 RUNS = 10  # of a sweep that does not say how many
@@ -32,14 +32,14 @@ def found_file(context: click.Context, parameter: click.Parameter, value: str | 
 def file_at(value: str) -> Path:
     """Return the results file that a path means: the path itself, or results.db in it if the path is a folder."""
     if not value:
-        raise must("The results file", "have a name", value)
+        raise bad_request("The results file", "have a name", value)
     return Path(value) / FILE if os.path.isdir(value) else Path(value)  # noqa: PTH112  (Path.is_dir raises for long names)
 
 
 def folder_at(value: str) -> Path:
     """Return the folder that a path means, there or not; raise where the folder holds what is not ours."""
     if not value or os.path.isfile(value):  # noqa: PTH113  (Path.is_file raises for long names)
-        raise must("'--out'", "be a folder", Words("a file") if value else value)
+        raise bad_request("'--out'", "be a folder", Unquoted("a file") if value else value)
     return checked_folder("'--out'", Path(value))
 
 
@@ -50,7 +50,9 @@ def checked_folder(name: str, folder: Path) -> Path:
     except OSError:  # there is none, or what makes files in it says what is wrong
         return folder
     if held and not set(OURS) & set(held):
-        raise must(name, "be a new or an empty folder, or one with earlier results", str(folder), "Name another one.")
+        raise bad_request(
+            name, "be a new or an empty folder, or one with earlier results", str(folder), "Name another one."
+        )
     return folder
 
 
@@ -141,7 +143,7 @@ def refuse_log_options(flags: dict[str, Any]) -> None:
     """Raise if a flag that says how a log is read is given where there is no log."""
     for name, flag in FLAGS.items():
         if not (flags[name] is None or flags[name] is False or flags[name] == ()):
-            raise must(f"{flag!r}", "be left out without a log", flags[name])
+            raise bad_request(f"{flag!r}", "be left out without a log", flags[name])
 
 
 def loaded(what: str, place: str) -> Any:
@@ -160,6 +162,6 @@ def columns_by_role(texts: tuple[str, ...]) -> dict[str, list[str]]:
     for text in texts:
         role, equals, names = text.partition("=")
         if not (role and equals and names) or role in found:
-            raise must("'--column'", "be written ROLE=NAME or ROLE=NAME,NAME, once for each role", text)
+            raise bad_request("'--column'", "be written ROLE=NAME or ROLE=NAME,NAME, once for each role", text)
         found[role] = names.split(",")
     return found

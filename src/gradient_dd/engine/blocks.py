@@ -27,7 +27,7 @@ from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 from gradient_dd.engine.kernels.trace_vector import new_traced_lanes
 from gradient_dd.engine.kernels.traced import traced_kernel
 from gradient_dd.engine.kernels.wide import wide_kernel
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting
 
 FEW = 16  # lanes of a rule up to which they join those of others
@@ -145,9 +145,9 @@ class Block:
             try:
                 self.advance(np.zeros(1, np.int32), NOTHING)
             except Exception as error:  # Numba has many kinds
-                reason = Words(str(error).strip().splitlines()[-1])
+                reason = Unquoted(str(error).strip().splitlines()[-1])
                 what = f"The step of the rule {rule.name!r}"
-                raise must(what, "be arithmetic on scalars that Numba can compile", reason) from error
+                raise bad_request(what, "be arithmetic on scalars that Numba can compile", reason) from error
 
     def advance(self, column: NDArray[np.int32], segments: Any) -> None:
         """Advance all lanes over a piece of the trajectory, then leave behind those that have diverged."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.engine.schedules import Constant, Schedule
-from gradient_dd.errors import Words, must, whole_number
+from gradient_dd.errors import Unquoted, bad_request, whole_number
 from gradient_dd.tasks import Task
 
 LAST = 100
@@ -52,25 +52,25 @@ class Horizon:
     def __post_init__(self) -> None:
         if (self.episodes is None) == (self.steps is None):
             got = {"episodes": self.episodes, "steps": self.steps}
-            raise must("A run", "have either 'episodes' or 'steps'", got)
+            raise bad_request("A run", "have either 'episodes' or 'steps'", got)
         for name, value in (("episodes", self.episodes), ("steps", self.steps), ("every", self.every)):
             if value is not None or name == "every":
                 plain = whole_number(f"{name!r}", value)  # for keys and files
                 if plain > LONGEST:
-                    raise must(f"{name!r}", f"be {LONGEST:.0e} or less", plain)
+                    raise bad_request(f"{name!r}", f"be {LONGEST:.0e} or less", plain)
                 object.__setattr__(self, name, plain)
         if self.episodes is not None and self.every != 1:
-            raise must("'every'", "be left out where the run is counted in episodes", self.every)
+            raise bad_request("'every'", "be left out where the run is counted in episodes", self.every)
         if self.steps is not None and self.steps % self.every:
-            raise must("'every'", f"divide the number of steps ({self.steps})", self.every)
+            raise bad_request("'every'", f"divide the number of steps ({self.steps})", self.every)
 
     def check(self, task: Task) -> None:
         """Raise unless `task` is a Task, and one with episodes where episodes are counted."""
         if not isinstance(task, Task):
-            raise must("'task'", "be a Task, e.g. tasks.random_walk(20)", task)
+            raise bad_request("'task'", "be a Task, e.g. tasks.random_walk(20)", task)
         if self.episodes is not None and not task.episodic:
-            got = Words(f"episodes={self.episodes}")
-            raise must(f"A run of {task.name}", "be given in 'steps', for its episodes never end", got)
+            got = Unquoted(f"episodes={self.episodes}")
+            raise bad_request(f"A run of {task.name}", "be given in 'steps', for its episodes never end", got)
 
     @property
     def points(self) -> int:

@@ -24,7 +24,7 @@ from gradient_dd.engine.kernels.rules import JointRule
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, check_sampling
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import Stream, ends_in
-from gradient_dd.errors import Words, must, show, whole_number
+from gradient_dd.errors import Unquoted, bad_request, show, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 
@@ -123,7 +123,7 @@ class LaneRun:
     def results(self) -> LaneResults:
         """Return the folded errors of a finished run, with one row for the run."""
         if not self.done:
-            raise must("A run", "be finished for its results", Words(f"{self.steps} steps so far"))
+            raise bad_request("A run", "be finished for its results", Unquoted(f"{self.steps} steps so far"))
         count, bins = len(self.settings), self.horizon.bins
         last, area, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
         curve, sizes = np.empty((count, bins)), self.horizon.bin_sizes()[:, None]
@@ -218,6 +218,6 @@ def check_settings(settings: Iterable[Setting]) -> list[Setting]:
         chosen = [settings]  # type: ignore[list-item]
     wrong = [setting for setting in chosen if not isinstance(setting, Setting)]
     if wrong or not chosen:
-        got = wrong[0] if wrong else Words("none")
-        raise must("Settings", "be one or more settings, e.g. [LEARNERS['td'].setting(alpha=0.1)]", got)
+        got = wrong[0] if wrong else Unquoted("none")
+        raise bad_request("Settings", "be one or more settings, e.g. [LEARNERS['td'].setting(alpha=0.1)]", got)
     return chosen

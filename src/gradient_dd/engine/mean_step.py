@@ -18,7 +18,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers, check_memory
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, PRODUCTS, START, Before, trace_numbers
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Setting
 from gradient_dd.learners.trace import Trace
 from gradient_dd.tasks import Task
@@ -115,7 +115,9 @@ def mean_trace(task: Task, setting: Setting, trace: Trace, weight: Array, pairs:
     """Return E[z | outcome] of one trace."""
     if "x_trace" in trace.arguments:
         what = f"The trace of {setting.rule.name}"
-        raise must(what, "not depend on itself, or its mean is not that of a linear equation", Words("'x_trace'"))
+        raise bad_request(
+            what, "not depend on itself, or its mean is not that of a linear equation", Unquoted("'x_trace'")
+        )
     _, _, _, discount, rho, _ = task.transitions
     pi, mu = task.action_probabilities
     count = len(weight)

@@ -15,7 +15,7 @@ from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import DIVERGED, Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import Stream
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.learners.trace import Trace
 from gradient_dd.tasks import Task
@@ -69,7 +69,9 @@ def trace_numbers(
 def check_sampling(rule: Rule, sampling: str) -> None:
     """Raise if a rule with a trace is to be fed with independent draws: they do not follow each other."""
     if rule.traces and sampling != "trajectory":
-        raise must(f"'sampling' for {rule.name}", "be 'trajectory', for it keeps a trace", Words(repr(sampling)))
+        raise bad_request(
+            f"'sampling' for {rule.name}", "be 'trajectory', for it keeps a trace", Unquoted(repr(sampling))
+        )
 
 
 CHUNK = 4096  # steps sampled at a time

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import Words, must, number, one_of
+from gradient_dd.errors import Unquoted, bad_request, number, one_of
 
 PER = ("episode", "step")
 
@@ -30,15 +30,17 @@ class Schedule:
     def __post_init__(self) -> None:
         one_of("'per' of a schedule", self.per, PER)
         if not callable(self.function):
-            raise must("The function of a schedule", "be a function of n", self.function)
+            raise bad_request("The function of a schedule", "be a function of n", self.function)
         self._call(1)  # so that a function of something else, such as len, is refused here
 
     def _call(self, n: int) -> Any:
         try:
             return self.function(n)
         except Exception as error:  # the function is the user's, and may raise anything
-            got = Words(f"{type(error).__name__}: {error}")
-            raise must(f"The schedule {self}", f"be a function of n that does not fail at n = {n}", got) from error
+            got = Unquoted(f"{type(error).__name__}: {error}")
+            raise bad_request(
+                f"The schedule {self}", f"be a function of n that does not fail at n = {n}", got
+            ) from error
 
     def factor(self, n: int) -> float:
         """Return the checked factor for the n-th episode or step."""
@@ -95,5 +97,5 @@ def tapered(n0: Any, per: str = "episode") -> Schedule:
 def check_schedule(schedule: Any) -> Schedule:
     """Return a schedule, or raise if it is none."""
     if not isinstance(schedule, Schedule):
-        raise must("'schedule'", "be a Schedule, e.g. tapered(1000)", schedule)
+        raise bad_request("'schedule'", "be a Schedule, e.g. tapered(1000)", schedule)
     return schedule

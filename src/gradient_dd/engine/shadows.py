@@ -25,7 +25,7 @@ from gradient_dd.engine.lanes import LaneRun, check_settings
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.stream_lanes import LaneMemory, lane_rows
 from gradient_dd.engine.trajectories import Stream
-from gradient_dd.errors import must, whole_number
+from gradient_dd.errors import bad_request, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 
@@ -145,7 +145,7 @@ def whole_blocks(steps: int) -> int:
     """Return how many blocks there are in so many steps; raise unless there are enough for an interval."""
     least = int(np.ceil(GROUPS / (1 - BURN_IN))) * BLOCK
     if whole_number("'steps'", steps) < least or steps % BLOCK:
-        raise must("'steps'", f"be a multiple of {BLOCK}, {least} or more", steps)
+        raise bad_request("'steps'", f"be a multiple of {BLOCK}, {least} or more", steps)
     return steps // BLOCK
 
 
@@ -162,7 +162,7 @@ def log_exponents(rows: RewardlessRows, settings: Sequence[Setting], *, starts: 
     """Return the measured exponents of all settings on transitions."""
     x, blocks = rows.x, whole_blocks(len(rows.x))
     if any(setting.rule.natural for setting in settings):
-        raise must("The rule of a shadow over a log", "be one whose step takes linear time", "a natural one")
+        raise bad_request("The rule of a shadow over a log", "be one whose step takes linear time", "a natural one")
     vectors = np.random.default_rng(seed).standard_normal((starts, len(x))) @ x  # in the span of the features
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     growth = np.empty((starts, blocks, len(settings)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import BadRequestError, Words, must
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request
 from gradient_dd.evaluation.action_rows import ActionRows, TargetPolicy
 from gradient_dd.evaluation.diagnosis import Diagnosis
 from gradient_dd.evaluation.episodes import Blocks, EpisodeSample
@@ -115,7 +115,7 @@ class ActionLog:
             on_progress(self.reader.last.rows)
         if not self.n:
             name = self.reader.source.name
-            raise must(name, "have at least one transition", Words(f"none in {self.reader.last.rows} rows"))
+            raise bad_request(name, "have at least one transition", Unquoted(f"none in {self.reader.last.rows} rows"))
         rows, self.group = sample.joined()
         assert isinstance(rows, ActionRows)
         self.rows, self.whole = rows, sample.whole

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from gradient_dd.arrays import Array, as_floats
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.evaluation.episodes import goes_on
 from gradient_dd.evaluation.moments import sparse_matrix
 from gradient_dd.evaluation.transitions import Transitions, rows_of
@@ -90,16 +90,18 @@ class TargetPolicy:
         """Return the mean features of the policy's action at observations, (n, features of an action)."""
         if self.given is None or isinstance(self.given, str):
             rule = "be a function or a table, to be asked about other observations than those of the log"
-            raise must(f"The policy {self.name!r}", rule, self.given)
+            raise bad_request(f"The policy {self.name!r}", rule, self.given)
         if self.actions.named:
             return all_probabilities(self.name, self.given, observations, self.actions.names)
         if not callable(self.given) or wants_actions(self.given):
-            raise must(f"The policy {self.name!r}", "be a function of observations that returns actions", self.given)
+            raise bad_request(
+                f"The policy {self.name!r}", "be a function of observations that returns actions", self.given
+            )
         chosen = np.asarray(called(self.name, self.given, observations), float)
         chosen = chosen[:, None] if chosen.ndim == 1 else chosen
         if chosen.shape != (len(observations), self.actions.width):
             rule = f"return actions ({len(observations)}, {self.actions.width})"
-            raise must(f"The policy {self.name!r}", rule, Words(f"an array {chosen.shape}"))
+            raise bad_request(f"The policy {self.name!r}", rule, Unquoted(f"an array {chosen.shape}"))
         return self.actions.features(chosen)
 
     def _from_columns(self, carried: Array, ended: Any) -> Array:
@@ -108,8 +110,8 @@ class TargetPolicy:
         total = found.sum(axis=1)
         wrong = ~ended & ~((found >= 0).all(axis=1) & (np.abs(total - 1) <= 1e-3))
         if wrong.any():
-            got = Words(np.array2string(found[np.argmax(wrong)], precision=4))
-            raise must(f"The columns {self.given}… of the policy", "hold probabilities that sum to 1", got)
+            got = Unquoted(np.array2string(found[np.argmax(wrong)], precision=4))
+            raise bad_request(f"The columns {self.given}… of the policy", "hold probabilities that sum to 1", got)
         return np.asarray(np.where(ended[:, None], 0.0, found / np.where(ended, 1.0, total)[:, None]))
 
 
@@ -179,7 +181,7 @@ class PolicyFeatures(Features):
         seen = as_observations(observations)
         numbers = self.policy.actions.numbers("'action'", np.broadcast_to(np.asarray(actions), len(seen)))
         if np.isnan(numbers).any():
-            raise must("'action'", f"be one of {list(self.policy.actions.names)}", actions)
+            raise bad_request("'action'", f"be one of {list(self.policy.actions.names)}", actions)
         taken = self.policy.actions.features(numbers)
         return product_rows(taken, self.mapping.rows(seen), self.mapping.n_features)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.stream_lanes import LaneMemory
-from gradient_dd.errors import GradientDDError, Words, file_path, must, number, whole_number
+from gradient_dd.errors import GradientDDError, Unquoted, bad_request, file_path, number, whole_number
 from gradient_dd.evaluation.collect import Place, Steps, batch_of, one_round
 from gradient_dd.evaluation.episodes import GROUPS
 from gradient_dd.evaluation.stream import Evaluator
@@ -52,8 +52,10 @@ def read_checkpoint(path: Any, request: dict[str, Any], **options: Any) -> tuple
         for name, now in request.items():
             if (before := header["request"][name]) != now:
                 if str(now).startswith("#"):
-                    raise must(f"{name!r}", f"be that of the checkpoint {str(path)!r}", Words("another one"), HINT)
-                raise must(f"{name!r}", f"be {before!r}, as in the checkpoint {str(path)!r}", now, HINT)
+                    raise bad_request(
+                        f"{name!r}", f"be that of the checkpoint {str(path)!r}", Unquoted("another one"), HINT
+                    )
+                raise bad_request(f"{name!r}", f"be {before!r}, as in the checkpoint {str(path)!r}", now, HINT)
         rounds, rows, episodes = (whole_number("'counts'", one) for one in header["counts"])
         p = header["n_features"]
         if not any(array.shape[-1:] == (p,) for array in arrays.values()):  # before an evaluator of that size is made

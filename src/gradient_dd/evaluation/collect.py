@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.errors import GradientDDError, Words, extra, must
+from gradient_dd.errors import GradientDDError, Unquoted, bad_request, extra
 from gradient_dd.stream.policies import Policy, drawn, ratios
 
 NEXT_STEP, SAME_STEP, DISABLED = "NextStep", "SameStep", "Disabled"
@@ -73,7 +73,7 @@ def place_of(env: Any) -> Place:
         try:
             env = gymnasium.make(env)
         except Exception as error:  # making an environment runs code that is not ours
-            raise must("'env'", "be the name of an environment that can be made", Words(error)) from None
+            raise bad_request("'env'", "be the name of an environment that can be made", Unquoted(error)) from None
     if isinstance(env, gymnasium.vector.VectorEnv):
         mode = env.metadata.get("autoreset_mode", NEXT_STEP)
         mode = getattr(mode, "value", mode)
@@ -81,10 +81,10 @@ def place_of(env: Any) -> Place:
     elif hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space"):
         found = Place(env, 1, "", env.observation_space, env.action_space)
     else:
-        raise must("'env'", "be a Gymnasium environment, or the name of one", env)
+        raise bad_request("'env'", "be a Gymnasium environment, or the name of one", env)
     if type(found.action_space).__name__ != "Discrete":
         rule = "be Discrete, so that a policy can give a probability for each action"
-        raise must("The space of actions", rule, Words(type(found.action_space).__name__))
+        raise bad_request("The space of actions", rule, Unquoted(type(found.action_space).__name__))
     return found
 
 
@@ -129,7 +129,7 @@ class Round:
         """Reset the environment, and return the observations of its copies."""
         made = run(self.env.reset, "reset", **options)
         if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], Mapping)):
-            raise must("What the environment's reset returns", "be (observation, info)", made)
+            raise bad_request("What the environment's reset returns", "be (observation, info)", made)
         return self._singles(made[0])
 
     def _singles(self, seen: Any) -> list[Any]:
@@ -142,7 +142,7 @@ class Round:
         chosen = chosen.astype(self.env.action_space.dtype) if self.place.mode else int(chosen[0])
         made = run(self.env.step, "take a step", chosen)
         if not (isinstance(made, tuple | list) and len(made) == 5):
-            raise must("What the environment's step returns", f"be {STEP}", made)
+            raise bad_request("What the environment's step returns", f"be {STEP}", made)
         after = self._singles(made[0])
         reward = self._each("The reward", made[1], reward_of)
         terminated = self._each("'terminated'", made[2], flag_of)
@@ -169,7 +169,7 @@ class Round:
         found = np.asarray(values)
         if found.shape != (self.place.copies,):
             rule = f"have one entry for each of {self.place.copies} environments"
-            raise must(f"{what} of a step", rule, values)
+            raise bad_request(f"{what} of a step", rule, values)
         return [check(f"{what} of a step", one) for one in found]
 
 
@@ -180,7 +180,7 @@ def run(call: Callable[..., Any], what: str, *arguments: Any, **options: Any) ->
     except GradientDDError:
         raise
     except Exception as error:  # the environment is the user's, and may raise anything
-        raise must("The environment", what, Words(f"{type(error).__name__}: {error}")) from error
+        raise bad_request("The environment", what, Unquoted(f"{type(error).__name__}: {error}")) from error
 
 
 def reward_of(what: str, value: Any) -> float:
@@ -192,7 +192,7 @@ def reward_of(what: str, value: Any) -> float:
     except ValueError:  # lists of several lengths
         plain = np.empty(0)
     if plain.size != 1 or plain.dtype.kind not in "biuf" or not np.isfinite(plain).all():
-        raise must(what, "be one finite number", value)
+        raise bad_request(what, "be one finite number", value)
     return float(plain.item())
 
 
@@ -200,7 +200,7 @@ def flag_of(what: str, value: Any) -> bool:
     """Return a flag if it is true or false, 1 or 0, else raise."""
     plain = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
     if not isinstance(plain, bool | int) or plain not in (0, 1):
-        raise must(what, "be true or false", value)
+        raise bad_request(what, "be true or false", value)
     return bool(plain)
 
 
@@ -209,13 +209,13 @@ def final_observation(info: Any, i: int) -> Any:
     for name in ("final_obs", "final_observation"):
         if isinstance(info, Mapping) and name in info and info[name][i] is not None:
             return single_observation(info[name][i])
-    raise must("A vector environment that resets in the same step", "give 'final_obs' in its info", info)
+    raise bad_request("A vector environment that resets in the same step", "give 'final_obs' in its info", info)
 
 
 def single_observation(seen: Any) -> Any:
     """Return a copy of one observation."""
     if seen is None:
-        raise must("An observation of the environment", "be given", None)
+        raise bad_request("An observation of the environment", "be given", None)
     return deepcopy(seen)
 
 
@@ -229,7 +229,7 @@ def single_observations(seen: Any, n: int) -> list[Any]:
         return [tuple(column[i] for column in columns) for i in range(n)]
     found = np.array(seen)
     if found.shape[:1] != (n,):
-        raise must("The observations of a step", f"have one entry for each of {n} environments", seen)
+        raise bad_request("The observations of a step", f"have one entry for each of {n} environments", seen)
     return list(found)
 
 
@@ -243,4 +243,4 @@ def batch_of(observations: list[Any]) -> Any:
             return tuple(batch_of([one[i] for one in observations]) for i in range(len(first)))
         return np.asarray(observations)
     except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise must("Observations of the environment", "have one shape", Words(error)) from None
+        raise bad_request("Observations of the environment", "have one shape", Unquoted(error)) from None

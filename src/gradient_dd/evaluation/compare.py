@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import Words, must, number, whole_number
+from gradient_dd.errors import Unquoted, bad_request, number, whole_number
 from gradient_dd.evaluation.action_evaluation import findings_on, findings_on_data, findings_on_policy
 from gradient_dd.evaluation.action_log import ActionLog
 from gradient_dd.evaluation.comparison import Judged, PolicyComparison, PolicyQuestion
@@ -71,7 +71,7 @@ def compare(
         on_progress=on_progress,
     )
     if discounts and read.reader.columns.discount is not None:
-        raise must("'discount'", "be left out where the log has a column of discounts", discount)
+        raise bad_request("'discount'", "be left out where the log has a column of discounts", discount)
     named = "observation" in (columns or {})
     questions = []
     for gamma in discounts or [None]:
@@ -90,12 +90,14 @@ def compare(
 def checked_targets(targets: Any) -> dict[str, Any]:
     """Return policies by name, the one that made the log first."""
     if not isinstance(targets, Mapping) or not all(isinstance(name, str) for name in targets):
-        raise must("'targets'", "be a dictionary of policies by name", targets)
+        raise bad_request("'targets'", "be a dictionary of policies by name", targets)
     logging = [name for name, given in targets.items() if given is None]
     if len(logging) > 1:
-        raise must("'targets'", "have one policy that is None, the one that made the log", Words(", ".join(logging)))
+        raise bad_request(
+            "'targets'", "have one policy that is None, the one that made the log", Unquoted(", ".join(logging))
+        )
     if not logging and TODAY in targets:
-        raise must(f"{TODAY!r} in 'targets'", "be None, the policy that made the log", targets[TODAY])
+        raise bad_request(f"{TODAY!r} in 'targets'", "be None, the policy that made the log", targets[TODAY])
     return {logging[0] if logging else TODAY: None} | {name: one for name, one in targets.items() if one is not None}
 
 
@@ -105,7 +107,7 @@ def several(what: str, given: Any) -> list[Any]:
         return []
     found = [given] if isinstance(given, str) or not np.ndim(given) else list(given)
     if not found or len(set(map(str, found))) < len(found):
-        raise must(what, "be one, or several that differ", given)
+        raise bad_request(what, "be one, or several that differ", given)
     return found
 
 

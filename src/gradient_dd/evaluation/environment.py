@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import Words, file_path, must, number, whole_number
+from gradient_dd.errors import Unquoted, bad_request, file_path, number, whole_number
 from gradient_dd.evaluation.checkpoint import Asked, digest_of, fingerprint_of, read_checkpoint, write_checkpoint
 from gradient_dd.evaluation.collect import Place, Steps, batch_of, one_round, place_of
 from gradient_dd.evaluation.result import Evaluation
@@ -73,7 +73,7 @@ def evaluate(
     gamma = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
     seed, full = whole_number("'seed'", seed, at_least=0), whole_number("'round_steps'", round_steps)
     if on_progress is not None and not callable(on_progress):
-        raise must("'on_progress'", "be a function of two numbers", on_progress)
+        raise bad_request("'on_progress'", "be a function of two numbers", on_progress)
     first_round = partial(round_of, place, acting, wanted, seed, 0, full)
     basis = features_in(features, place, first_round)
     given = {"learner": learner, "features": basis, "seed": seed, **options}
@@ -82,7 +82,7 @@ def evaluate(
     request: dict[str, Any] = {}
     if checkpoint is not None:
         if not file_path("'checkpoint'", checkpoint).absolute().parent.is_dir():
-            raise must("'checkpoint'", "be a file in a folder that exists", checkpoint)
+            raise bad_request("'checkpoint'", "be a file in a folder that exists", checkpoint)
         rule = digest_of((learner.name, code_of(learner.step))) if isinstance(learner, Rule) else learner
         request = {"seed": seed, "round_steps": full, "copies": place.copies, "discount": gamma}
         request |= {"learner": rule, "options": digest_of(options)}
@@ -104,7 +104,7 @@ def evaluate(
         if on_progress is not None:
             on_progress(rows, asked)
     if evaluator is None or rows > asked:
-        raise must("'steps'", f"be {rows} or more, which the checkpoint has", asked, "Remove it to begin anew.")
+        raise bad_request("'steps'", f"be {rows} or more, which the checkpoint has", asked, "Remove it to begin anew.")
     return evaluator.result()
 
 
@@ -129,7 +129,7 @@ def features_in(features: Any, place: Place, first_round: Callable[[], Steps]) -
         return features_of_space(space, features)
     if features == "table":
         rule = "have whole numbers as observations for features='table'"
-        raise must("The environment", rule, Words(type(space).__name__))
+        raise bad_request("The environment", rule, Unquoted(type(space).__name__))
     seen = first_round().observation
     first = (
         np.reshape(seen, (len(seen), -1))

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from gradient_dd.errors import BadRequestError, Words, must, whole_number
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, whole_number
 from gradient_dd.evaluation.action_evaluation import evaluate_actions, evaluate_by_learner
 from gradient_dd.evaluation.action_log import TooWideError
 from gradient_dd.evaluation.findings import findings_of, verdict_of
@@ -127,7 +127,9 @@ def evaluate_log(
             begins = False
             on_progress(reader.last.rows)
     if evaluator.rows == 0:
-        raise must(f"{reader.source.name}", "have at least one transition", Words(f"none in {reader.last.rows} rows"))
+        raise bad_request(
+            f"{reader.source.name}", "have at least one transition", Unquoted(f"none in {reader.last.rows} rows")
+        )
     return with_log(evaluator.result(), reader, columns, stated, asked_for(at, reader), started)
 
 
@@ -180,11 +182,11 @@ def asked_for(at: Any, reader: LogReader) -> Any:
         return None
     if isinstance(at, str):
         if at != "all":
-            raise must("'at'", "be observations, one a row, or 'all'", at)
+            raise bad_request("'at'", "be observations, one a row, or 'all'", at)
         states = reader.states()
         if len(states) > MOST_ASKED:
             rule = f"be observations, where the log has more than {MOST_ASKED:,} distinct ones"
-            raise must("'at'", rule, at, "Name some: at=[...], or --at.")
+            raise bad_request("'at'", rule, at, "Name some: at=[...], or --at.")
         return reader.decoded(states)
     rows = np.asarray(at, dtype=object if reader.words else None)
     d = len(reader.columns.observation)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.errors import BadRequestError, Words, must
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.evaluation.transitions import Transitions
@@ -117,8 +117,8 @@ def evaluate_questions(
         on_progress(reader.last.rows)
     for question, one in zip(asked.questions, each, strict=True):
         if one.evaluator.rows == 0:
-            got = Words(f"none in {reader.last.rows} rows")
-            raise must(f"The log of question {question.name!r}", "have at least one transition of it", got)
+            got = Unquoted(f"none in {reader.last.rows} rows")
+            raise bad_request(f"The log of question {question.name!r}", "have at least one transition of it", got)
     found = {question.name: one.evaluator.result() for question, one in zip(asked.questions, each, strict=True)}
     seconds = {"reading": reader.seconds, "all": perf_counter() - started}
     return Answers(found, (*stated, *reader.stated_after()), seconds)

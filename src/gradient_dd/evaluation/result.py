@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must
+from gradient_dd.errors import bad_request
 from gradient_dd.evaluation.action_rows import PolicyFeatures
 from gradient_dd.evaluation.choice import Candidate, Spread
 from gradient_dd.evaluation.findings import NOT_JUDGED, Verdict
@@ -109,7 +109,7 @@ class Evaluation:
         One observation (d,) and one action give one number.
         """
         if not isinstance(self.features, PolicyFeatures):
-            raise must(
+            raise bad_request(
                 "An evaluation", "be of a target policy and a log with actions, to have action values", self.chosen
             )
         one = np.ndim(observations) == 1 and len(np.atleast_1d(observations)) == self.features.dimensions
@@ -174,7 +174,7 @@ class Evaluation:
 
     def _checked(self, rows: Rows) -> Rows:
         if rows.indices is None and rows.values.shape[1] != len(self.w):
-            raise must("The shape of 'X'", f"be (n, {len(self.w)})", rows.values.shape)
+            raise bad_request("The shape of 'X'", f"be (n, {len(self.w)})", rows.values.shape)
         return rows
 
 

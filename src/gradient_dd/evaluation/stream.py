@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.errors import Words, must, number, one_of, whole_number
+from gradient_dd.errors import Unquoted, bad_request, number, one_of, whole_number
 from gradient_dd.evaluation.answer_findings import Answer
 from gradient_dd.evaluation.choice import AUTO, Candidate, Solver, Spread, candidates_of, spread_of
 from gradient_dd.evaluation.data_findings import Data
@@ -81,11 +81,11 @@ class Evaluator:
         self.rule = None if isinstance(learner, str) and learner in ("auto", "lstd") else find(learner)
         if self.rule is not None:
             if self.rule.natural:
-                raise must("'learner'", "be one whose step takes linear time", self.rule.name)
+                raise bad_request("'learner'", "be one whose step takes linear time", self.rule.name)
             form = self.rule.setting(**parameters).rule  # raises where a parameter is wrong
             form.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
         elif parameters:
-            raise must("'learner'", f"be a learner where {sorted(parameters)[0]!r} is given", learner)
+            raise bad_request("'learner'", f"be a learner where {sorted(parameters)[0]!r} is given", learner)
         self.initial_w = start_weights(initial_w, p)
         self.passes = None if passes is None else whole_number("'passes'", passes, at_most=PASSES_THAT_END)
         self.order = one_of("'order'", order, ORDERS)
@@ -107,7 +107,7 @@ class Evaluator:
         check_width(batch, self.n_features)
         before = self.blocks.episode
         if len(batch) and self.rows and batch.episode[0] < before:
-            raise must("The episode of a batch", f"be {before} or more, as before", int(batch.episode[0]))
+            raise bad_request("The episode of a batch", f"be {before} or more, as before", int(batch.episode[0]))
         for begin in range(0, len(batch), PIECE):
             part = batch.part(slice(begin, begin + PIECE))
             begins, group = self.blocks.begins(part.episode), self.blocks.groups(part.episode)
@@ -163,7 +163,7 @@ class Evaluator:
         """Return the unit of the step sizes that suits the rows kept: 1 / mean |x|²."""
         total = sum(float((one.x.values**2).sum()) for one, _ in self.kept)
         if total == 0:
-            raise must("The features", "not all be zero", Words(f"zeros in the first {self.rows} rows"))
+            raise bad_request("The features", "not all be zero", Unquoted(f"zeros in the first {self.rows} rows"))
         return 1.0 / (total / self.rows)
 
     def _portfolio(self, unit: float) -> Portfolio:
@@ -204,7 +204,7 @@ class Evaluator:
     def result(self) -> Evaluation:
         """Return what has been learnt so far."""
         if self.rows == 0:
-            raise must("A stream", "have at least one transition", Words("none"))
+            raise bad_request("A stream", "have at least one transition", Unquoted("none"))
         if self.portfolio is None:
             self.diagnosis.examine(self.first[0])
             portfolio, passes = self._replayed()
@@ -275,7 +275,7 @@ class Evaluator:
         if self.learner == "lstd":
             allowed = [one for one in found if one.name == "lstd"]
             if not allowed:
-                raise must("'learner'", "be 'auto' or linear in time for so many features", "lstd")
+                raise bad_request("'learner'", "be 'auto' or linear in time for so many features", "lstd")
         elif self.rule is not None:
             allowed = [one for one in found if one.name == self.rule.name]
         else:

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers, numbers
-from gradient_dd.errors import must
+from gradient_dd.errors import bad_request
 from gradient_dd.stream.features import Rows
 from gradient_dd.stream.transitions import ANY, checked_columns, first_wrong, pair_rows
 
@@ -103,7 +103,7 @@ def transitions_of(
     here, there = as_rows("x", x), as_rows("x_next", x_next)
     n = len(here.values)
     if there.values.shape != here.values.shape or (there.indices is None) != (here.indices is None):
-        raise must("'x_next'", f"have the form of 'x', {here.values.shape}", there.values.shape)
+        raise bad_request("'x_next'", f"have the form of 'x', {here.values.shape}", there.values.shape)
     reward, discount, rho = checked_columns(reward, discount, rho, n)
     for name, values in (("reward", reward), ("rho", rho)):
         numbers(f"{name!r}", values, LARGEST)
@@ -114,10 +114,12 @@ def transitions_of(
     episode = np.asarray(episode, np.int64)
     for name, array in (("episode", episode), ("cut", was_cut)):
         if array.shape != (n,):
-            raise must(f"The shape of {name!r}", f"be ({n},): one for each transition", array.shape)
+            raise bad_request(f"The shape of {name!r}", f"be ({n},): one for each transition", array.shape)
     if (wrong := np.diff(episode) < 0).any():
         row = int(np.argmax(wrong)) + 1
-        raise must(f"'episode' in row {row}", f"be {episode[row - 1]} or more, as in the row before", int(episode[row]))
+        raise bad_request(
+            f"'episode' in row {row}", f"be {episode[row - 1]} or more, as in the row before", int(episode[row])
+        )
     return Transitions(here, there, reward, discount, rho, episode, was_cut)
 
 
@@ -127,7 +129,9 @@ def as_rows(name: str, x: Any) -> Rows:
     values = numbers(f"The values of {name!r}", values, LARGEST)
     if indices is None:
         if values.ndim != 2:
-            raise must(f"The shape of {name!r}", "be (n, p), or (n, k) for both indices and values", values.shape)
+            raise bad_request(
+                f"The shape of {name!r}", "be (n, p), or (n, k) for both indices and values", values.shape
+            )
         return Rows(None, values)
     n, _, flat = pair_rows(name, (indices, values), ANY, None)
     shape = n, flat.width
@@ -138,7 +142,7 @@ def check_width(batch: Transitions, p: int) -> None:
     """Raise unless the feature rows of a batch are of p features."""
     for name, rows in (("x", batch.x), ("x_next", batch.x_next)):
         if rows.indices is None and rows.values.shape[1] != p:
-            raise must(f"The shape of {name!r}", f"be (n, {p})", rows.values.shape)
+            raise bad_request(f"The shape of {name!r}", f"be (n, {p})", rows.values.shape)
         if rows.indices is not None and rows.indices.size and not (rows.indices.min() >= 0 and rows.indices.max() < p):
             raise first_wrong(name, rows.indices, rows.values, p, np.ones(len(batch), bool))
 

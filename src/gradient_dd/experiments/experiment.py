@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gradient_dd.errors import Words, must, whole_number
+from gradient_dd.errors import Unquoted, bad_request, whole_number
 from gradient_dd.experiments import EXPERIMENTS
 from gradient_dd.experiments.drawing import Picture
 from gradient_dd.experiments.verdicts import ClaimVerdict
@@ -208,8 +208,8 @@ class Job:
         if self.how is None:
             if not file.is_file():
                 hint = f"`gradient-dd reproduce {self.experiment.name}` makes it."
-                raise must(
-                    f"The folder {str(self.folder)!r}", f"hold {place}, as a finished one does", Words("none"), hint
+                raise bad_request(
+                    f"The folder {str(self.folder)!r}", f"hold {place}, as a finished one does", Unquoted("none"), hint
                 )
             return read(file.read_text(encoding="utf-8"))
         begin = perf_counter()
@@ -225,9 +225,9 @@ def complete(results: Results) -> Results:
     for task in results.tasks:
         missing = int(np.isnan(results.errors(task)[1]).sum())
         if missing:
-            got = Words(f"{missing:,} of {study.n_settings * study.runs:,} missing for {task}")
+            got = Unquoted(f"{missing:,} of {study.n_settings * study.runs:,} missing for {task}")
             hint = "gradient-dd reproduce runs what is missing."
-            raise must(f"The results of study {study.name!r} in {results.path}", "be complete", got, hint)
+            raise bad_request(f"The results of study {study.name!r} in {results.path}", "be complete", got, hint)
     return results
 
 
@@ -293,7 +293,9 @@ def read_scale(folder: Path) -> tuple[str, Scale] | None:
         name, scale = data["experiment"], Scale(data["runs"], data["episodes"], data.get("is_first_look") is True)
     except (ValueError, KeyError, TypeError) as error:
         hint = "Delete it, and `gradient-dd reproduce` writes it anew."
-        raise must(f"{str(file)!r}", "be as `gradient-dd reproduce` wrote it", Words(repr(error)), hint) from None
+        raise bad_request(
+            f"{str(file)!r}", "be as `gradient-dd reproduce` wrote it", Unquoted(repr(error)), hint
+        ) from None
     return (name, scale) if name in EXPERIMENTS else None
 
 

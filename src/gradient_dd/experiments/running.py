@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from gradient_dd.errors import Words, must, unknown
+from gradient_dd.errors import Unquoted, bad_request, unknown
 from gradient_dd.experiments import find_experiment
 from gradient_dd.experiments.drawing import draw_all, draw_here, drawing_picture, drawn_meanwhile, figure_picture
 from gradient_dd.experiments.experiment import (
@@ -150,7 +150,7 @@ def reading(names: tuple[str, ...], folder: Path, on_stage: OnNotice = lambda se
         if names:
             check_names(find_experiment("paper"), names)
         rule, hint = "hold the results of an experiment", "Run gradient-dd reproduce."
-        raise must(f"The folder {str(folder)!r}", rule, Words("none"), hint)
+        raise bad_request(f"The folder {str(folder)!r}", rule, Unquoted("none"), hint)
     experiment = find_experiment(found[0])
     check_names(experiment, names)
     return Job(experiment, names, folder, found[1], None, on_stage)
@@ -160,7 +160,9 @@ def check_names(experiment: Experiment, names: tuple[str, ...]) -> None:
     """Raise unless an experiment has figures of these names, for those who ask for some alone."""
     known = [*experiment.figures, *experiment.drawings]
     if names and not known:
-        raise must(f"'{experiment.name}'", "stand alone, without figures", Words(" ".join([experiment.name, *names])))
+        raise bad_request(
+            f"'{experiment.name}'", "stand alone, without figures", Unquoted(" ".join([experiment.name, *names]))
+        )
     for name in names:
         if name not in known:
             raise unknown("figure", name, known)

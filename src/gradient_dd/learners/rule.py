@@ -33,7 +33,7 @@ from pathlib import Path
 from sys import modules
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, Words, boolean, must, number, one_of, show, text, unknown
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, boolean, number, one_of, show, text, unknown
 from gradient_dd.fingerprint import code_of, fingerprint
 from gradient_dd.learners.trace import AlongTrace, Trace
 from gradient_dd.learners.vocabulary import (
@@ -137,7 +137,9 @@ class Rule:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         own = [parameter.name for parameter in self.parameters if parameter.name != "zeta" and not parameter.shared]
         if self.along_trace and "lam" not in own:
-            raise must(f"The parameters of the rule {self.name!r}", "include 'lam', for it has a form with it", own)
+            raise bad_request(
+                f"The parameters of the rule {self.name!r}", "include 'lam', for it has a form with it", own
+            )
         asked = (("argument", SIGNALS, self.arguments), ("argument of `expected`", TERMS, self.expected_arguments))
         for kind, table, arguments in asked:
             legal = [*(name for name in table if name != "beta" or "zeta" in self.defaults), *own]
@@ -152,27 +154,27 @@ class Rule:
             parameter.check(parameter.default, f"the rule {self.name!r}, by default,")
         what = f"The parameters of the rule {self.name!r}"
         if "alpha" not in self.defaults:
-            raise must(what, "include 'alpha'", list(self.defaults))
+            raise bad_request(what, "include 'alpha'", list(self.defaults))
         if self.has_eta and "zeta" not in self.defaults:
-            raise must(what, "include 'zeta', for it moves η", list(self.defaults))
+            raise bad_request(what, "include 'zeta', for it moves η", list(self.defaults))
         if taken := set(self.defaults) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"}:
-            raise must(what, "not have the name of a signal, or of what `expected` may ask for", sorted(taken))
+            raise bad_request(what, "not have the name of a signal, or of what `expected` may ask for", sorted(taken))
         uses_eta = {"x_eta", "z_eta", "b_eta"} & set(self.arguments) or "eta_eta" in self.moves
         if uses_eta and not {"eta_x", "eta_z"} & set(self.moves):
-            raise must(f"The moves of the rule {self.name!r}", "include 'eta_x', for it uses η", self.moves)
+            raise bad_request(f"The moves of the rule {self.name!r}", "include 'eta_x', for it uses η", self.moves)
         if not {"w_x", "w_next", "w_z"} & set(self.moves):
-            raise must(f"The moves of the rule {self.name!r}", "include 'w_x' or 'w_next'", self.moves)
+            raise bad_request(f"The moves of the rule {self.name!r}", "include 'w_x' or 'w_next'", self.moves)
         if len(set(self.moves)) < len(self.moves):
-            raise must(f"The moves of the rule {self.name!r}", "differ", self.moves)
+            raise bad_request(f"The moves of the rule {self.name!r}", "differ", self.moves)
         try:
             returned = self.step(**dict.fromkeys(self.arguments, 0.5))
         except Exception as error:  # the step is the user's, and may raise anything
-            got = Words(f"{type(error).__name__}: {error}")
-            raise must(f"The step of the rule {self.name!r}", "run where every argument is 0.5", got) from None
+            got = Unquoted(f"{type(error).__name__}: {error}")
+            raise bad_request(f"The step of the rule {self.name!r}", "run where every argument is 0.5", got) from None
         numbers = isinstance(returned, tuple) and all(isinstance(one, Real) for one in returned)
         if not numbers or len(returned) != len(self.moves):
             rule = f"return a tuple with one number for each of {', '.join(self.moves)}"
-            raise must(f"The step of the rule {self.name!r}", rule, returned)
+            raise bad_request(f"The step of the rule {self.name!r}", rule, returned)
 
     def _check_fields(self) -> None:
         """Raise unless every field is of its kind."""
@@ -187,12 +189,14 @@ class Rule:
         ):
             several = getattr(self, name)
             if not isinstance(several, list | tuple) or not all(isinstance(one, kind) for one in several):
-                raise must(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
+                raise bad_request(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
         if self.expected is not None and not self.affine:
-            raise must(f"'expected' of the rule {self.name!r}", "be left out, for it is not affine", self.expected)
+            raise bad_request(
+                f"'expected' of the rule {self.name!r}", "be left out, for it is not affine", self.expected
+            )
         for name, function in (("step", self.step), ("expected", self.expected)):
             if not has_arguments(function) and not (name == "expected" and function is None):
-                raise must(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function)
+                raise bad_request(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function)
 
     def _check_traces(self, own: list[str]) -> None:
         """Raise unless the rule has the traces its words are about, and each asks for what there is."""
@@ -201,14 +205,16 @@ class Rule:
         for name in ("z", "b"):
             about = [word for word in words if name in word.split("_")]
             if about and name not in have:
-                raise must(f"The traces of the rule {self.name!r}", f"include {name!r}, for it uses {about[0]!r}", have)
+                raise bad_request(
+                    f"The traces of the rule {self.name!r}", f"include {name!r}, for it uses {about[0]!r}", have
+                )
         for trace in self.traces:
             legal = [*TRACE_SIGNALS, *own, *trace.memory]
             for argument in trace.arguments:
                 if argument not in legal:
                     raise unknown(f"argument of the trace {trace.name!r} of the rule {self.name!r}:", argument, legal)
         if self.natural and (self.traces or self.along_trace):
-            raise must(f"The rule {self.name!r}", "have no trace, for it is natural", have)
+            raise bad_request(f"The rule {self.name!r}", "have no trace, for it is natural", have)
 
     @cached_property
     def plain(self) -> "Rule":

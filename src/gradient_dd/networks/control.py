@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import BadRequestError, extra, must, number, one_of, whole_number
+from gradient_dd.errors import BadRequestError, bad_request, extra, number, one_of, whole_number
 from gradient_dd.learners import Rule
 from gradient_dd.networks.learner import NetworkLearner, predictions, states
 from gradient_dd.networks.network import Network
@@ -80,7 +80,7 @@ class NetworkControl:
         **others: Any,
     ) -> None:
         if not isinstance(network, Network):
-            raise must("'network'", "be a Network", network)
+            raise bad_request("'network'", "be a Network", network)
         self.learner = NetworkLearner(rule, network.with_outputs(whole_number("'actions'", actions, 2)), **others)
         if self.learner.rule.traces:
             raise BadRequestError(
@@ -107,7 +107,7 @@ class NetworkControl:
         """Return the action for one observation: the best, or with probability ε any."""
         q = self.predict(observation)
         if q.ndim != 1:
-            raise must("'observation'", "be one observation", q.shape)
+            raise bad_request("'observation'", "be one observation", q.shape)
         return int(self.random.choice(self.actions, p=np.asarray(policy(q, self.epsilon))))
 
     def update(self, observation: Any, action: int, reward: float, discount: float, observation_next: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.errors import extra, must, whole_number
+from gradient_dd.errors import bad_request, extra, whole_number
 from gradient_dd.learners import Rule, Setting
 from gradient_dd.networks.joint import CHOICE, JointNetworkRule
 from gradient_dd.networks.learner import update_numbers
@@ -88,7 +88,7 @@ def run_lanes(
         n = streams.reward.shape[1]
         batches = np.broadcast_to(np.arange(n)[:, None, None], (n, len(streams.reward), 1))
     if kind.rule.traces and batches.shape[2] > 1:
-        raise must(f"'batches' for {kind.rule.name}", "have one row each, for it keeps a trace", batches.shape)
+        raise bad_request(f"'batches' for {kind.rule.name}", "have one row each, for it keeps a trace", batches.shape)
     points = len(batches) // whole_number("'every'", every, at_most=len(batches))
     errors, weights = [], []
     with network.working():
@@ -117,12 +117,12 @@ def lanes_kind(
     """Return what the program of these lanes is for, or raise: they must share placement of ρ and target."""
     kinds = {(lane.setting.rho_mode, lane.target_period is not None) for lane in lanes}
     if len(kinds) != 1:
-        raise must("Lanes", "be one or more of one rho_mode, all with a target copy or none", len(kinds))
+        raise bad_request("Lanes", "be one or more of one rho_mode, all with a target copy or none", len(kinds))
     known = tuple(rules) or tuple(dict.fromkeys(lane.setting.rule for lane in lanes))
     for rule in known:
         check_rule(rule, network, correction)
         if rule.traces and len(known) > 1:
-            raise must("The rules of lanes", "be one, or several without traces", rule.name)
+            raise bad_request("The rules of lanes", "be one, or several without traces", rule.name)
     ((rho_mode, target),) = kinds
     joint = known[0] if len(known) == 1 else JointNetworkRule(known)
     return Kind(joint, network, rho_mode, find_optimiser(optimiser), correction, target)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from gradient_dd.arrays import Array, dimensions, numbers
-from gradient_dd.errors import DivergedError, boolean, extra, must, number, whole_number
+from gradient_dd.errors import DivergedError, bad_request, boolean, extra, number, whole_number
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.networks.network import Network
 from gradient_dd.networks.optimisers import find_optimiser
@@ -66,7 +66,7 @@ class NetworkLearner:
         **parameters: Any,
     ) -> None:
         if not isinstance(network, Network):
-            raise must("'network'", "be a Network", network)
+            raise bad_request("'network'", "be a Network", network)
         self.network, self.seed = network, whole_number("'seed'", seed, at_least=0)
         chosen = find_optimiser(optimiser)
         self.setting = network_setting(rule, chosen.own, alpha, rho_mode, parameters)
@@ -80,9 +80,9 @@ class NetworkLearner:
             "second_alpha": second_step(self.setting, chosen.own, second_alpha, parameters),
         }
         if self.options["period"] > 1 and "kappa" not in self.rule.defaults:
-            raise must(f"'period' for {self.rule.name}", "be 1, for it has no DD term", period)
+            raise bad_request(f"'period' for {self.rule.name}", "be 1, for it has no DD term", period)
         if pull and not target:
-            raise must("'target_period'", "be given with 'pull', which pulls to that copy", target_period)
+            raise bad_request("'target_period'", "be given with 'pull', which pulls to that copy", target_period)
         first_w, first_eta = network.first_w(self.seed), network.first_eta(self.seed)
         if initial_w is not None:
             first_w = network.checked_weights("initial_w", initial_w, network.n_weights)
@@ -141,7 +141,9 @@ class NetworkLearner:
         single = dimensions(s) == 1
         sample = self._sample(s, reward, discount, s_next, rho, pi, mu)
         if self.rule.traces and not single:
-            raise must(f"'s' for {self.rule.name}", "be one state, for its trace follows one stream", np.shape(s))
+            raise bad_request(
+                f"'s' for {self.rule.name}", "be one state, for its trace follows one stream", np.shape(s)
+            )
         with self.network.working():
             errors = self.learn(self._arrays(sample))
         return float(errors[0]) if single else errors
@@ -172,9 +174,11 @@ class NetworkLearner:
         depends on `seed` and on how many updates were made before.
         """
         if not isinstance(buffer, list | tuple) or len(buffer) not in (4, 5):
-            raise must("'buffer'", "be (s, reward, discount, s_next) or (s, reward, discount, s_next, rho)", buffer)
+            raise bad_request(
+                "'buffer'", "be (s, reward, discount, s_next) or (s, reward, discount, s_next, rho)", buffer
+            )
         if self.rule.traces:
-            raise must(f"The rule of {self.rule.name} with a replay", "have no trace", self.rule.name)
+            raise bad_request(f"The rule of {self.rule.name} with a replay", "have no trace", self.rule.name)
         updates, batch = whole_number("'updates'", updates), whole_number("'batch'", batch)
         s, reward, discount, s_next, *rho = buffer
         sample = self._sample(s, reward, discount, s_next, rho[0] if rho else 1.0, None, None)
@@ -204,7 +208,7 @@ class NetworkLearner:
     def _sample(self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any, pi: Any, mu: Any) -> NetworkSample:
         """Return checked transitions as NumPy arrays; next states after an end are 0."""
         if self.network.outputs != 1:
-            raise must("'outputs' of a network that predicts", "be 1", self.network.outputs)
+            raise bad_request("'outputs' of a network that predicts", "be 1", self.network.outputs)
         here, _ = states("s", s, self.network.inputs)
         n = len(here)
         reward, discount, rho = checked_columns(reward, discount, rho, n)
@@ -215,7 +219,7 @@ class NetworkLearner:
         else:
             there, _ = states("s_next", s_next, self.network.inputs, used=discount != 0)
             if there.shape != here.shape:
-                raise must("'s_next'", f"have the form of 's', {here.shape}", there.shape)
+                raise bad_request("'s_next'", f"have the form of 's', {here.shape}", there.shape)
         one, pi, mu = np.ones((n, 1)), *(np.zeros(n) if column is None else column for column in given)
         return NetworkSample(here, one, reward, discount, there, one, rho, pi, mu)
 
@@ -251,10 +255,10 @@ def network_setting(
     """Return the setting of a rule; with an optimiser of the user's own, which has the step size, alpha is 1."""
     if own:
         if alpha is not None:
-            raise must("'alpha'", "be left out, for your optimiser has the step size", alpha)
+            raise bad_request("'alpha'", "be left out, for your optimiser has the step size", alpha)
         alpha = 1.0
     if alpha is None:
-        raise must("'alpha'", "be given", alpha)
+        raise bad_request("'alpha'", "be given", alpha)
     return find(rule).setting(rho_mode, alpha=alpha, **parameters)
 
 
@@ -263,10 +267,10 @@ def second_step(setting: Setting, own: bool, second_alpha: Any, parameters: dict
     decays = "eta_eta" in setting.rule.moves
     if second_alpha is None:
         if own and decays:
-            raise must("'second_alpha'", "be given: it is the step of the decay of η", None)
+            raise bad_request("'second_alpha'", "be given: it is the step of the decay of η", None)
         return None
     if "zeta" in parameters or not setting.rule.has_eta:
-        raise must("'second_alpha'", "be left out: 'zeta' is given, or the rule has no η", second_alpha)
+        raise bad_request("'second_alpha'", "be left out: 'zeta' is given, or the rule has no η", second_alpha)
     return number("'second_alpha'", "be a number that is zero or more", second_alpha, low=0.0)
 
 
@@ -290,7 +294,7 @@ def states(name: str, s: Any, inputs: int, used: Any = None) -> tuple[Array, boo
         s = np.zeros(inputs)
     rows = numbers(f"{name!r}", s)
     if rows.ndim not in (1, 2) or rows.shape[-1] != inputs:
-        raise must(f"The shape of {name!r}", f"be ({inputs},) or (n, {inputs})", rows.shape)
+        raise bad_request(f"The shape of {name!r}", f"be ({inputs},) or (n, {inputs})", rows.shape)
     return (rows[None], True) if rows.ndim == 1 else (rows, False)
 
 

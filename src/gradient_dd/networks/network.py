@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, check_memory, numbers
-from gradient_dd.errors import extra, must, one_of, whole_number
+from gradient_dd.errors import bad_request, extra, one_of, whole_number
 
 with extra("neural"):
     import jax
@@ -52,7 +52,9 @@ class Network:
         for name in ("inputs", "outputs"):
             object.__setattr__(self, name, whole_number(f"{name!r} of a network", getattr(self, name)))
         if not isinstance(self.hidden, list | tuple) or len(self.hidden) > MOST_LAYERS:
-            raise must("'hidden' of a network", f"be a tuple of at most {MOST_LAYERS} whole numbers", self.hidden)
+            raise bad_request(
+                "'hidden' of a network", f"be a tuple of at most {MOST_LAYERS} whole numbers", self.hidden
+            )
         widths = tuple(whole_number("A width in 'hidden' of a network", width) for width in self.hidden)
         object.__setattr__(self, "hidden", widths)
         one_of("'activation' of a network", self.activation, ACTIVATIONS)
@@ -159,7 +161,7 @@ class Network:
         """Return flat weights (n,) that a user gives, or raise."""
         weights = numbers(f"{name!r}", given)
         if weights.shape != (n,):
-            raise must(f"The shape of {name!r}", f"be ({n},)", weights.shape)
+            raise bad_request(f"The shape of {name!r}", f"be ({n},)", weights.shape)
         return weights.copy()
 
 

@@ -9,7 +9,7 @@ from functools import reduce
 from types import FunctionType
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, Words, extra, must
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, extra
 from gradient_dd.learners import Rule
 from gradient_dd.learners.vocabulary import MOVES, SIGNALS
 from gradient_dd.networks.network import Network
@@ -57,9 +57,11 @@ def check_rule(rule: Rule, network: Network, correction: bool = False) -> None:
     for step, arguments in ((rule.step, rule.arguments), *((one.step, one.arguments) for one in rule.traces)):
         check_traceable(what, step, arguments)
     if correction and rule.name not in CORRECTED:
-        raise must("The rule of a NetworkLearner with correction=True", f"be one of {', '.join(CORRECTED)}", rule.name)
+        raise bad_request(
+            "The rule of a NetworkLearner with correction=True", f"be one of {', '.join(CORRECTED)}", rule.name
+        )
     if correction and network.second != "tangent":
-        raise must("'second' of a network with correction=True", "be 'tangent'", network.second)
+        raise bad_request("'second' of a network with correction=True", "be 'tangent'", network.second)
 
 
 def check_traceable(what: str, step: Callable[..., Any], arguments: tuple[str, ...]) -> None:
@@ -69,5 +71,5 @@ def check_traceable(what: str, step: Callable[..., Any], arguments: tuple[str, .
         jax.eval_shape(on_arrays(step), *(number for _ in arguments))
     except Exception as error:  # the step is the user's, and may raise anything
         asks = isinstance(error, jax.errors.TracerBoolConversionError)
-        why = "it asks `if` of a number. Write it with min and max" if asks else Words(f"{type(error).__name__}")
+        why = "it asks `if` of a number. Write it with min and max" if asks else Unquoted(f"{type(error).__name__}")
         raise BadRequestError(f"{what}: {why}.") from None

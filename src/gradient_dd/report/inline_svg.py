@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 from html import escape
 from pathlib import Path
 
-from gradient_dd.errors import BadRequestError, Words, must
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 ELEMENTS = {"svg", "defs", "style", "g", "path", "use", "text", "tspan", "clipPath", "rect", "image", "pattern"}
@@ -36,7 +36,7 @@ def inline_svg(file: Path, prefix: str) -> str:
     except (ET.ParseError, ValueError) as error:
         reason = f"no SVG: {error}"
     rule, hint = "be as gradient-dd drew it", "Delete it, and it is drawn anew."
-    raise must(f"The figure {str(file)!r}", rule, Words(reason), hint)
+    raise bad_request(f"The figure {str(file)!r}", rule, Unquoted(reason), hint)
 
 
 def written(element: ET.Element, prefix: str, deeper: int) -> str:

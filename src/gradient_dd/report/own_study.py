@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule
 from gradient_dd.report.figure import MADE_FROM, NAMES, Figure, Line, colours_of
 from gradient_dd.report.page import Shown, figure_facts, render, setting_text
@@ -63,11 +63,13 @@ def stored_results(path: Path, rules: dict[str, Rule]) -> Results:
     with Store(path) as store, store.snapshot():
         studies, settings, units = store.studies(), store.settings(), store.units()
     if not studies:
-        raise must(f"{str(path)!r}", "hold results", Words("none"), "Run gradient-dd sweep.")
+        raise bad_request(f"{str(path)!r}", "hold results", Unquoted("none"), "Run gradient-dd sweep.")
     runs = Counter(key for unit in units for key in unit.keys)
     done = [setting for setting in settings if setting.key in runs]
     if not done:
-        raise must(f"{str(path)!r}", "hold results", Words("none yet"), "Run gradient-dd sweep again; it resumes.")
+        raise bad_request(
+            f"{str(path)!r}", "hold results", Unquoted("none yet"), "Run gradient-dd sweep again; it resumes."
+        )
     conditions = {name: done[-1].facts[name] for name in CONDITIONS}
     ours = [one for one in done if conditions.items() <= one.facts.items()]
     learners: dict[str, dict[str, Any]] = {}
@@ -93,8 +95,10 @@ def check_complete(results: Results) -> None:
     for task in results.tasks:
         missing = int(np.isnan(results.errors(task)[1]).sum())
         if missing:
-            got, hint = Words(f"{missing:,} missing for {task}"), "gradient-dd sweep runs what is missing."
-            raise must(f"The results of study {results.study.name!r} in {results.path}", "be complete", got, hint)
+            got, hint = Unquoted(f"{missing:,} missing for {task}"), "gradient-dd sweep runs what is missing."
+            raise bad_request(
+                f"The results of study {results.study.name!r} in {results.path}", "be complete", got, hint
+            )
 
 
 def lines_of(study: Study) -> tuple[Line, ...]:

@@ -9,7 +9,7 @@ from gradient_dd.arrays import Array, Integers, check_memory, dimensions, number
 from gradient_dd.engine.questions import QuestionData, QuestionMemory
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.stream_lanes import LaneMemory
-from gradient_dd.errors import BadRequestError, Words, must, one_of, whole_number
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, one_of, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.stream.transitions import (
     check_each,
@@ -60,14 +60,16 @@ class StreamLanes:
         except TypeError:
             self.settings = ()
         if not self.settings or not all(isinstance(one, Setting) for one in self.settings):
-            raise must("'settings'", "be one Setting or more", settings)
+            raise bad_request("'settings'", "be one Setting or more", settings)
         rules = dict.fromkeys(one.rule for one in self.settings)
         if len(rules) > 1:
-            got = Words(" and ".join(rule.name for rule in rules))
-            raise must("The lanes of a stream", "be settings of one rule", got, "Make one StreamLanes for each rule.")
+            got = Unquoted(" and ".join(rule.name for rule in rules))
+            raise bad_request(
+                "The lanes of a stream", "be settings of one rule", got, "Make one StreamLanes for each rule."
+            )
         rule = self.settings[0].rule
         if rule.natural:
-            raise must("The rule of lanes", "be one whose step takes linear time", rule.name)
+            raise bad_request("The rule of lanes", "be one whose step takes linear time", rule.name)
         if asked := sorted(rule.trace_arguments & {"pi_before", "mu_before"}):
             raise BadRequestError(f"Lanes cannot follow {rule.name}: its trace asks for {asked[0]!r}. Use Questions.")
         size = 8 * p * len(self.settings) * (2 if rule.has_eta else 1)

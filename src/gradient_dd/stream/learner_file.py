@@ -8,7 +8,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import Constant, Schedule, Taper, constant, tapered
-from gradient_dd.errors import BadRequestError, must, number, show, whole_number
+from gradient_dd.errors import BadRequestError, bad_request, number, show, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.stream.features import Features, Own, from_data
@@ -117,5 +117,5 @@ def saved_rule(path: Any, name: str, given: Rule | None) -> Rule:
             f"{str(path)!r} was saved with a rule of your own, {show(name)}: give it again, learner=..."
         )
     if given is not None and given.name != name:
-        raise must(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
+        raise bad_request(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
     return given or LEARNERS[name]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers, as_floats
-from gradient_dd.errors import GradientDDError, Words, must
+from gradient_dd.errors import GradientDDError, Unquoted, bad_request
 
 TOLERANCE = 1e-4  # by which probabilities may miss a sum of 1: networks compute in single precision
 
@@ -26,18 +26,18 @@ def policy_of(name: str, given: Any, actions: int, first_state: int = 0) -> Poli
         return lambda observations, n: checked(name, called(name, given, observations), n, actions)
     table = as_floats(f"{name!r}", given)
     if table.ndim != 2 or table.shape[1] != actions:
-        raise must(f"{name!r}", f"be a table (states, {actions}), or a function of observations", table.shape)
+        raise bad_request(f"{name!r}", f"be a table (states, {actions}), or a function of observations", table.shape)
     checked(name, table, len(table), actions)
 
     def look_up(observations: Any, n: int) -> Array:
         states = np.asarray(observations)
         if states.shape != (n,) or states.dtype.kind not in "iu":
-            got = Words(f"{states.dtype} of {states.shape}")
-            raise must(f"Observations for the table {name!r}", "be whole numbers, one for each state", got)
+            got = Unquoted(f"{states.dtype} of {states.shape}")
+            raise bad_request(f"Observations for the table {name!r}", "be whole numbers, one for each state", got)
         rows = states - first_state
         outside = (rows < 0) | (rows >= len(table))
         if outside.any():
-            raise must(f"The table {name!r}", "have a row for every state", int(states[outside][0]))
+            raise bad_request(f"The table {name!r}", "have a row for every state", int(states[outside][0]))
         return table[rows]
 
     return look_up
@@ -53,13 +53,15 @@ def log_policy(target: Any) -> LogPolicy:
         return target if wants_actions(target) else lambda observations, actions: target(observations)
     table = as_floats("'target'", target)
     if table.ndim != 2:
-        raise must("'target'", "be a function, or a table (states, actions)", target)
+        raise bad_request("'target'", "be a function, or a table (states, actions)", target)
     look_up = policy_of("target", table, table.shape[1])
 
     def of_states(observations: Array, actions: Any) -> Array:
         states = observations[:, 0] if observations.shape[1] == 1 else observations
         if states.dtype.kind == "O":
-            raise must("Observations for the table 'target'", "be whole numbers, one for each state", Words("texts"))
+            raise bad_request(
+                "Observations for the table 'target'", "be whole numbers, one for each state", Unquoted("texts")
+            )
         whole = states.astype(np.int64)
         return look_up(whole if (whole == states).all() else states, len(states))
 
@@ -92,7 +94,7 @@ def all_probabilities(name: str, target: Any, observations: Array, names: tuple[
                 return checked(name, found, n, len(names))
             if found.shape != (n,):
                 rule = "return a probability for each row, (n,), or one for each action, (n, actions)"
-                raise must(f"The policy {name!r}", rule, Words(f"an array {found.shape}"))
+                raise bad_request(f"The policy {name!r}", rule, Unquoted(f"an array {found.shape}"))
             columns.append(found)
         return checked(name, np.column_stack(columns), n, len(names))
     return checked(name, called(name, log_policy(target), observations, None), n, len(names))
@@ -110,14 +112,14 @@ def taken_probabilities(target: LogPolicy, observations: Array, actions: Any, ro
             or not 0 <= actions.min() <= actions.max() < found.shape[1]
         ):
             rule = f"be whole numbers from 0 to {found.shape[1] - 1}, for the target gives so many probabilities"
-            raise must("Actions", rule, actions[:3])
+            raise bad_request("Actions", rule, actions[:3])
         found = found[np.arange(n), actions]
     if found.shape != (n,):
         rule = "return a probability for each row, (n,), or one for each action, (n, actions)"
-        raise must("The target policy", rule, Words(f"an array {found.shape}"))
+        raise bad_request("The target policy", rule, Unquoted(f"an array {found.shape}"))
     if (low := ~(found >= 0)).any():
         at = int(np.argmax(low))
-        raise must(f"What the target policy gives for row {rows[at]:,}", "be a probability", float(found[at]))
+        raise bad_request(f"What the target policy gives for row {rows[at]:,}", "be a probability", float(found[at]))
     return found
 
 
@@ -128,8 +130,8 @@ def called(name: str, function: Any, *arguments: Any) -> Any:
     except GradientDDError:
         raise
     except Exception as error:  # the function is the user's, and may raise anything
-        raise must(
-            f"The policy {name!r}", "run on a batch of observations", Words(f"{type(error).__name__}: {error}")
+        raise bad_request(
+            f"The policy {name!r}", "run on a batch of observations", Unquoted(f"{type(error).__name__}: {error}")
         ) from error
 
 
@@ -138,14 +140,14 @@ def checked(name: str, found: Any, n: int, actions: int) -> Array:
     rows = as_floats(f"What the policy {name!r} gives", found)
     rows = rows[None] if rows.ndim == 1 and n == 1 else rows
     if rows.shape != (n, actions):
-        raise must(
+        raise bad_request(
             f"What the policy {name!r} gives", f"be of shape ({n}, {actions}): observations and actions", rows.shape
         )
     sums = rows.sum(axis=1)
     if not ((rows >= 0).all() and (np.abs(sums - 1) <= TOLERANCE).all()):
         row = int(np.argmax((rows < 0).any(axis=1) | ~(np.abs(sums - 1) <= TOLERANCE)))
         hint = "Give probabilities, not logits."
-        raise must(f"The probabilities that {name!r} gives", "be zero or more and sum to 1", rows[row], hint)
+        raise bad_request(f"The probabilities that {name!r} gives", "be zero or more and sum to 1", rows[row], hint)
     return rows / sums[:, None]
 
 
@@ -154,10 +156,10 @@ def ratios(target: Array, behaviour: Array, action: Integers) -> Array:
     uncovered = (target > 0) & (behaviour == 0)
     if uncovered.any():
         row, missed = np.argwhere(uncovered)[0]
-        raise must(
+        raise bad_request(
             "'behaviour'",
             "take every action that 'target' takes",
-            Words(f"probability 0 for action {missed}, which the target takes with {target[row, missed]:.6g}"),
+            Unquoted(f"probability 0 for action {missed}, which the target takes with {target[row, missed]:.6g}"),
         )
     each = np.arange(len(action))
     return target[each, action] / behaviour[each, action]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers, as_floats
-from gradient_dd.errors import BadRequestError, GradientDDError, Words, must, text
+from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_request, text
 from gradient_dd.stream.lanes import numbered
 from gradient_dd.stream.policies import policy_of
 
@@ -49,17 +49,17 @@ class Question:
 
     def __post_init__(self) -> None:
         if not text("The name of a question", self.name):
-            raise must("The name of a question", "not be empty", self.name)
+            raise bad_request("The name of a question", "not be empty", self.name)
         for role in ROLES:
             value, optional = getattr(self, role), role in ("target", "interest")
             if isinstance(value, str) or callable(value) or (value is None and optional):
                 continue
             if value is None:
-                raise must(f"The {role} of question {self.name!r}", "be given", Words("None"))
+                raise bad_request(f"The {role} of question {self.name!r}", "be given", Unquoted("None"))
             array = as_floats(f"The {role} of question {self.name!r}", value)
             if array.ndim > (2 if role == "target" else 1):
                 rule = "be a number, an array (n,), the name of a column, or a function"
-                raise must(f"The {role} of question {self.name!r}", rule, Words(f"an array {array.shape}"))
+                raise bad_request(f"The {role} of question {self.name!r}", rule, Unquoted(f"an array {array.shape}"))
 
     def __repr__(self) -> str:
         given = [f"{role}={getattr(self, role)!r}" for role in ROLES if getattr(self, role) is not None]
@@ -96,7 +96,7 @@ def batch_of(
     named = {f"The column {name!r}": np.asarray(one) for name, one in (columns or {}).items()}
     for name, array in ({f"{name!r}": one for name, one in arrays.items()} | named).items():
         if array is not None and (array.ndim == 0 or len(array) != n):
-            raise must(name, f"have {n} rows, as 'x' has", Words(f"an array {array.shape}"))
+            raise bad_request(name, f"have {n} rows, as 'x' has", Unquoted(f"an array {array.shape}"))
     seen = arrays["observations"]
     batch = (np.empty((n, 0)) if seen is None else seen).view(Batch)
     batch.actions, batch.next_observations = arrays["actions"], arrays["next_observations"]
@@ -160,7 +160,7 @@ class AskedQuestions:
             interest = column(batch, 1.0 if value is None else value, what)
             wrong = (interest != 0) & (interest != 1)
             if wrong.any():
-                raise must(f"{what} in row {int(np.argmax(wrong))}", "be 0 or 1", float(interest[wrong][0]))
+                raise bad_request(f"{what} in row {int(np.argmax(wrong))}", "be 0 or 1", float(interest[wrong][0]))
             found.append(interest == 1)
         return np.column_stack(found)
 
@@ -185,16 +185,16 @@ def column(batch: Batch, value: Any, what: str) -> Array:
     if isinstance(value, str):
         if value not in batch.columns:
             known = ", ".join(batch.columns) or "none"
-            raise must(f"{what}, {value!r},", f"be a column of 'columns' ({known})", value)
+            raise bad_request(f"{what}, {value!r},", f"be a column of 'columns' ({known})", value)
         value = batch.columns[value]
     elif callable(value):
         value = called(value, batch, what)
     array = np.asarray(as_floats(what, value))
     array = array[:, 0] if array.shape == (n, 1) else array
     if array.shape not in ((), (n,)):
-        raise must(what, f"give one number for each of {n} rows", Words(f"an array {array.shape}"))
+        raise bad_request(what, f"give one number for each of {n} rows", Unquoted(f"an array {array.shape}"))
     if not np.isfinite(array).all():
-        raise must(what, "be finite", float(array[~np.isfinite(array)].flat[0]))
+        raise bad_request(what, "be finite", float(array[~np.isfinite(array)].flat[0]))
     return np.broadcast_to(array, n)
 
 
@@ -211,14 +211,14 @@ def called(function: Callable[..., Any], batch: Batch, what: str) -> Any:
     except GradientDDError:
         raise
     except Exception as error:  # the function is the user's, and may raise anything
-        raise must(what, "run on a batch", Words(f"{type(error).__name__}: {error}")) from error
+        raise bad_request(what, "run on a batch", Unquoted(f"{type(error).__name__}: {error}")) from error
 
 
 def within(what: str, values: Array, low: float, high: float, rule: str) -> Array:
     """Return numbers (n,) that are all within bounds, or raise with the first that is not."""
     wrong = ~((values >= low) & (values <= high))
     if wrong.any():
-        raise must(f"{what} in row {int(np.argmax(wrong))}", rule, float(values[wrong][0]))
+        raise bad_request(f"{what} in row {int(np.argmax(wrong))}", rule, float(values[wrong][0]))
     return values
 
 
@@ -237,6 +237,6 @@ def taken(batch: Batch, target: Any, what: str) -> Array:
             raise BadRequestError(f"{what} gives probabilities of all actions. Give the actions taken, actions=...")
         each, count = np.asarray(as_floats(what, found)), np.shape(found)[1]
         if actions.dtype.kind not in "iu" or actions.shape != (n,) or not ((actions >= 0) & (actions < count)).all():
-            raise must("'actions'", f"be whole numbers from 0 to {count - 1}, (n,)", actions[:3])
+            raise bad_request("'actions'", f"be whole numbers from 0 to {count - 1}, (n,)", actions[:3])
         found = each[np.arange(n), actions] if len(each) == n else each
     return within(what, column(batch, found, what), 0.0, 1.0, "be a probability")

@@ -11,7 +11,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.engine.questions import QuestionData, QuestionMemory
 from gradient_dd.engine.stream import FeatureRows
-from gradient_dd.errors import GradientDDError, must
+from gradient_dd.errors import GradientDDError, bad_request
 from gradient_dd.learners import Setting
 from gradient_dd.stream.question import AskedQuestions
 from gradient_dd.stream.question_quality import rupee
@@ -140,9 +140,9 @@ def make_shards(asked: AskedQuestions, setting: Setting, w: Array, precision: st
     if client is None:
         return [Shard(make(everything))]
     if not hasattr(client, "scheduler_info") or not hasattr(client, "submit"):
-        raise must("'client'", "be a Dask client, e.g. distributed.Client()", client)
+        raise bad_request("'client'", "be a Dask client, e.g. distributed.Client()", client)
     workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
     if not workers:
-        raise must("'client'", "have at least one worker", client)
+        raise bad_request("'client'", "have at least one worker", client)
     parts = [part for part in np.array_split(everything, len(workers)) if part.size]
     return [RemoteShard(client, worker, partial(make, part)) for part, worker in zip(parts, workers, strict=False)]

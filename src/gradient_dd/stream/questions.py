@@ -8,7 +8,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, check_memory, dimensions, numbers
 from gradient_dd.engine.questions import QuestionData, check_rule
-from gradient_dd.errors import BadRequestError, Words, must, one_of, whole_number
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, one_of, whole_number
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map
 from gradient_dd.stream.lanes import PRECISIONS
@@ -197,9 +197,11 @@ class Questions:
 
     def _mapped(self, name: str, observations: Any) -> Any:
         if self.features is None:
-            raise must("'x'", "be given where there is no feature map", Words("None"), "Or give features=... at first.")
+            raise bad_request(
+                "'x'", "be given where there is no feature map", Unquoted("None"), "Or give features=... at first."
+            )
         if observations is None:
-            raise must("'x'", f"be given, or {name!r} for the feature map", Words("None"))
+            raise bad_request("'x'", f"be given, or {name!r} for the feature map", Unquoted("None"))
         return tuple(self.features.rows(np.asarray(observations)))
 
     def _columns(self, batch: Batch, behaviour: Any, terminated: Any) -> tuple[dict[str, Any], tuple[Array, Array]]:
@@ -290,11 +292,11 @@ def checked_questions(questions: Any) -> tuple[Question, ...]:
     except TypeError:
         given = ()
     if not given or not all(isinstance(one, Question) for one in given):
-        raise must("'questions'", "be one Question or more", questions)
+        raise bad_request("'questions'", "be one Question or more", questions)
     names = [one.name for one in given]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise must("The names of questions", "differ", Words(f"{twice!r} twice"))
+        raise bad_request("The names of questions", "differ", Unquoted(f"{twice!r} twice"))
     return given
 
 

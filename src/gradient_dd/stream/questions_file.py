@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import BadRequestError, must, whole_number
+from gradient_dd.errors import BadRequestError, bad_request, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.stream.learner_file import described_map, saved_map, saved_rule
 from gradient_dd.stream.question import ROLES, Question
@@ -52,7 +52,7 @@ def saved_questions(path: Any, saved: list[dict[str, Any]], given: Any) -> Any:
     names = [one["name"] for one in saved]
     if given is not None:
         if [getattr(one, "name", None) for one in given] != names:
-            raise must(f"The questions of {str(path)!r}", "have the names they were saved with, in order", names)
+            raise bad_request(f"The questions of {str(path)!r}", "have the names they were saved with, in order", names)
         return given
     for one in saved:
         if any(isinstance(one[role], dict) for role in ROLES):
@@ -80,10 +80,10 @@ def read_questions(kind: Any, path: Any, questions: Any, learner: Any, features:
         )
         if horde.asked.group.tolist() != header["group"]:
             rule = "share discounts, targets and interests as when they were saved"
-            raise must(f"The questions of {str(path)!r}", rule, horde.asked.group.tolist())
+            raise bad_request(f"The questions of {str(path)!r}", rule, horde.asked.group.tolist())
         if len(horde._shards) != len(header["keep_all"]):
             rule = f"be loaded on {len(header['keep_all'])} workers, as they were saved"
-            raise must(f"The questions of {str(path)!r}", rule, len(horde._shards))
+            raise bad_request(f"The questions of {str(path)!r}", rule, len(horde._shards))
         steps = whole_number("'steps'", header["steps"], at_least=0)
         for k, shard in enumerate(horde._shards):
             state = shard.call("read", "state")

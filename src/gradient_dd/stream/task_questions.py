@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.engine.trajectories import Stream
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.stream.question import Question
 from gradient_dd.tasks import Task
 
@@ -17,7 +17,7 @@ from gradient_dd.tasks import Task
 def question_of(task: Task) -> Question:
     """Return what a task asks. Observations are the numbers of its states."""
     if task.ratios is not None:
-        raise must(f"The ratios of {task}", "be those of its policies", Words("others"))
+        raise bad_request(f"The ratios of {task}", "be those of its policies", Unquoted("others"))
     outcome, n, actions = task.outcomes, len(task.start), task.n_actions
 
     def place(state: Any, action: Any, after: Any) -> Any:
@@ -41,7 +41,9 @@ def questions_of(tasks: Sequence[Task]) -> list[Question]:
     """Return what several tasks ask about one stream; they must have the same dynamics and features."""
     for task in tasks:
         if task.digest != tasks[0].digest or (task.feature_rows != tasks[0].feature_rows).nnz:
-            raise must("Tasks of one stream", "have the same dynamics and features", Words(f"{tasks[0]} and {task}"))
+            raise bad_request(
+                "Tasks of one stream", "have the same dynamics and features", Unquoted(f"{tasks[0]} and {task}")
+            )
     return [question_of(task) for task in tasks]
 
 

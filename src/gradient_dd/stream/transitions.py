@@ -38,7 +38,7 @@ from gradient_dd.engine.stream import (
     plain,
     quick_row,
 )
-from gradient_dd.errors import BadRequestError, Words, must, number
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, number
 from gradient_dd.learners import Rule
 
 INDEX_KINDS = (INDEX, np.dtype(np.int32))  # the compiled loops take these as they are
@@ -58,13 +58,13 @@ NONE = FeatureVector(slice(0), np.empty(0))
 def checked_features(name: str, x: Any, p: int) -> FeatureVector:
     """Return `x`, a vector of length p or a pair (indices, values), or raise; `name` is what the caller calls it."""
     if x is None or sp.issparse(x):
-        got = Words("None" if x is None else "a SciPy matrix")
-        raise must(f"{name!r}", "be a vector, or a pair (indices, values)", got)
+        got = Unquoted("None" if x is None else "a SciPy matrix")
+        raise bad_request(f"{name!r}", "be a vector, or a pair (indices, values)", got)
     if isinstance(x, tuple):
         return checked_pair(name, x, p)
     values = numbers(f"{name!r}", x)
     if values.shape != (p,):
-        raise must(f"The shape of {name!r}", f"be ({p},)", values.shape)
+        raise bad_request(f"The shape of {name!r}", f"be ({p},)", values.shape)
     return FeatureVector(slice(None), values)
 
 
@@ -84,21 +84,21 @@ def checked_pair(name: str, x: tuple[Any, ...], p: int) -> FeatureVector:
     if where.shape == (0,):
         where = where.astype(int)
     if where.dtype.kind not in "iu" or where.ndim != 1 or where.shape != values.shape or is_masked(x[0]):
-        raise must(f"Sparse {name!r}", "have as many whole indices as values", x)
+        raise bad_request(f"Sparse {name!r}", "have as many whole indices as values", x)
     numbers(f"The values of {name!r}", values)
     if where.size and not (where.min() >= 0 and where.max() < p):
-        raise must(f"The indices of {name!r}", f"be from 0 to {p - 1}", where)
+        raise bad_request(f"The indices of {name!r}", f"be from 0 to {p - 1}", where)
     order = np.argsort(where)
     ordered = where[order]  # a copy: the next update looks at it
     if (ordered[1:] == ordered[:-1]).any():
-        raise must(f"The indices of {name!r}", "differ", where, "Add up the values of equal indices.")
+        raise bad_request(f"The indices of {name!r}", "differ", where, "Add up the values of equal indices.")
     return FeatureVector(ordered, values[order])
 
 
 def pair_of(name: str, x: tuple[Any, ...]) -> tuple[Any, Array]:
     """Return the two arrays of a pair (indices, values); indices that are no array become one of objects."""
     if len(x) != 2:
-        raise must(f"Sparse {name!r}", "be a pair (indices, values)", x)
+        raise bad_request(f"Sparse {name!r}", "be a pair (indices, values)", x)
     values = as_floats(f"The values of {name!r}", x[1])
     try:
         return np.asarray(x[0]), values
@@ -115,11 +115,11 @@ def predicted(x: Any, p: int, weights_at: Callable[[Any], Array]) -> Any:
     else:
         where, given = slice(None), sparse_numbers("'X'", x) if sp.issparse(x) else numbers("'X'", x)
         if given.ndim not in (1, 2) or given.shape[-1] != p:
-            raise must("The shape of 'X'", f"be ({p},) or (n, {p})", given.shape)
+            raise bad_request("The shape of 'X'", f"be ({p},) or (n, {p})", given.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         values = given @ weights_at(where)
     if not np.isfinite(values).all():
-        raise must("The predictions for 'X'", "be finite", values[~np.isfinite(values)][0])
+        raise bad_request("The predictions for 'X'", "be finite", values[~np.isfinite(values)][0])
     return float(values) if np.ndim(values) == 0 else values
 
 
@@ -128,7 +128,7 @@ def start_weights(initial_w: Any, p: int) -> Array:
     check_memory(f"The weights of {p} features", 8.0 * p, "Use fewer features.")
     weights = numbers("'initial_w'", initial_w)
     if weights.shape not in ((), (p,)):
-        raise must("The shape of 'initial_w'", f"be () or ({p},)", weights.shape)
+        raise bad_request("The shape of 'initial_w'", f"be () or ({p},)", weights.shape)
     return np.array(np.broadcast_to(weights, p))
 
 
@@ -164,7 +164,7 @@ def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenR
     if len(pair) == 2 and pair[0] is None:
         values = plain(as_floats(f"{name!r}", pair[1]))
         if values.ndim != 2 or values.shape[1] != p:
-            raise must(f"The shape of {name!r}", f"be (n, {p})", values.shape)
+            raise bad_request(f"The shape of {name!r}", f"be (n, {p})", values.shape)
         if np.isnan(largest := largest_value(values)):
             largest = largest_value(numbers(f"{name!r}", values[used_rows(used, len(values))]))
         return GivenRows(len(values), "dense", FeatureRows(NO_INDICES, p, NO_INDICES, values.ravel(), largest))
@@ -175,8 +175,8 @@ def pair_rows(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> Give
     """Return the rows of a pair (indices, values), (n, k) each; equal indices of a row mean the sum of their values."""
     indices, values = pair_of(name, x)
     if indices.dtype.kind not in "iu" or indices.ndim != 2 or indices.shape != values.shape or is_masked(x[0]):
-        got = Words(f"{indices.shape} of {indices.dtype} and {values.shape}")
-        raise must(f"Sparse {name!r}", "be whole indices and values of the same shape (n, k)", got)
+        got = Unquoted(f"{indices.shape} of {indices.dtype} and {values.shape}")
+        raise bad_request(f"Sparse {name!r}", "be whole indices and values of the same shape (n, k)", got)
     n, k = indices.shape
     whole = plain(indices, indices.dtype if indices.dtype in INDEX_KINDS else INDEX)
     values = plain(values)
@@ -187,7 +187,7 @@ def pair_rows(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> Give
         if np.isnan(largest) or order == OUTSIDE:
             raise first_wrong(name, indices, values, p, rows)
     if not largest * k < np.inf:
-        raise must(f"The largest value of {name!r} times the length of a row", "be finite", largest)
+        raise bad_request(f"The largest value of {name!r} times the length of a row", "be finite", largest)
     if order == UNORDERED:
         whole, values = in_order(whole, values)
         largest = largest * k  # no sum of values is larger
@@ -220,16 +220,16 @@ def first_wrong(name: str, indices: Any, values: Array, p: int, rows: Booleans) 
     outside = ((indices < 0) | (indices >= p)).any(axis=1) & rows
     if outside.any():
         row = int(np.argmax(outside))
-        return must(f"The indices in row {row} of {name!r}", f"be from 0 to {p - 1}", indices[row])
+        return bad_request(f"The indices in row {row} of {name!r}", f"be from 0 to {p - 1}", indices[row])
     row = int(np.argmax(~np.isfinite(values).all(axis=1) & rows))
-    return must(f"The values in row {row} of {name!r}", "be finite", values[row])
+    return bad_request(f"The values in row {row} of {name!r}", "be finite", values[row])
 
 
 def matrix_rows(name: str, x: Any, p: int) -> GivenRows:
     """Return the rows of a SciPy matrix with every index once, in order."""
     rows = sparse_numbers(f"{name!r}", x)
     if rows.shape[1] != p:
-        raise must(f"The shape of {name!r}", f"be (n, {p})", rows.shape)
+        raise bad_request(f"The shape of {name!r}", f"be (n, {p})", rows.shape)
     rows = rows if rows.has_canonical_format else rows.copy()
     rows.sum_duplicates()
     values = plain(numbers(f"The sums of equal indices of {name!r}", rows.data))
@@ -250,7 +250,7 @@ def column(name: str, value: Any, n: int, lanes: int = 0) -> Array:
     if array.shape not in ((), (n,), (n, lanes)):
         rule = f"be ({n},), or ({n}, {lanes}) with one number for each lane"
         rule = rule if lanes else f"be ({n},): one number for each transition"
-        raise must(f"The shape of {name!r}", rule, array.shape)
+        raise bad_request(f"The shape of {name!r}", rule, array.shape)
     shape = (n, lanes) if lanes else (n,)
     array = array[:, None] if lanes and array.ndim == 1 else array
     return plain(array if array.shape == shape else np.broadcast_to(array, shape))
@@ -272,7 +272,7 @@ def checked_columns(reward: Any, discount: Any, rho: Any, n: int, lanes: int = 0
 def check_each(name: str, wrong: Booleans, values: Array, rule: str) -> None:
     """Raise with the first value that is wrong, and its row; (n,) or (n, lanes) values."""
     if wrong.any():
-        raise must(f"{name!r} in row {int(np.argwhere(wrong)[0, 0])}", rule, float(values[wrong][0]))
+        raise bad_request(f"{name!r} in row {int(np.argwhere(wrong)[0, 0])}", rule, float(values[wrong][0]))
 
 
 def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> GivenRows:
@@ -283,7 +283,7 @@ def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> 
     used = discount if discount.ndim == 1 else (discount != 0).any(axis=1)
     there = checked_rows("x_next", x_next, p, used)
     if there.n != here.n or (there.layout == "dense") != (here.layout == "dense"):
-        raise must("'x_next'", f"have the form of 'x', with {here.n} rows", Words(f"{there.n} rows"))
+        raise bad_request("'x_next'", f"have the form of 'x', with {here.n} rows", Unquoted(f"{there.n} rows"))
     return there
 
 
@@ -309,7 +309,7 @@ def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[flo
     if mu is not None:
         mu = number("'mu'", "be a probability above 0", mu, low=0.0, high=1.0, positive=True)
     if pi is not None and mu is not None and abs(rho * mu - pi) > 1e-6:
-        raise must("'rho'", f"be pi / mu, which is {pi / mu:.6g}", rho)
+        raise bad_request("'rho'", f"be pi / mu, which is {pi / mu:.6g}", rho)
     return 0.0 if pi is None else pi, 0.0 if mu is None else mu
 
 

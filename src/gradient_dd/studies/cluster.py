@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
-from gradient_dd.errors import GradientDDError, Words, extra, must
+from gradient_dd.errors import GradientDDError, Unquoted, bad_request, extra
 
 ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})")
 PATIENCE = 10  # seconds for a scheduler to answer
@@ -83,7 +83,7 @@ def check_address(address: str) -> None:
     """Raise unless something listens at an address; connecting to it shows that sooner than Dask does."""
     found = ADDRESS.fullmatch(address)
     if found is None or not 0 < int(found["port"]) < 2**16:
-        raise must("'--dask'", "be an address like tcp://HOST:8786, or 'local'", address)
+        raise bad_request("'--dask'", "be an address like tcp://HOST:8786, or 'local'", address)
     try:
         socket.create_connection((found["host"].strip("[]"), int(found["port"])), timeout=PATIENCE).close()
     except (OSError, UnicodeError) as error:
@@ -118,8 +118,8 @@ def connected(place: Any) -> Any:
 
 def no_answer(address: str, error: Exception) -> Exception:
     """Return the error for an address where no scheduler answers."""
-    got = Words(f"{address} ({str(error) or f'no answer in {PATIENCE} seconds'})")
-    return must("'--dask'", "be the address of a Dask scheduler that answers, or 'local'", got)
+    got = Unquoted(f"{address} ({str(error) or f'no answer in {PATIENCE} seconds'})")
+    return bad_request("'--dask'", "be the address of a Dask scheduler that answers, or 'local'", got)
 
 
 def send_by_value(function: Callable[..., Any]) -> None:

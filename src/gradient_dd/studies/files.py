@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from gradient_dd.engine.schedules import Schedule, constant, tapered
-from gradient_dd.errors import Words, file_path, must, text, unknown
+from gradient_dd.errors import Unquoted, bad_request, file_path, text, unknown
 from gradient_dd.fingerprint import digest
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies.study import Study, grid, task
@@ -44,11 +44,13 @@ def study_data(path: str | Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise must(f"{str(path)!r}", "be a file that can be read", Words(error.strerror or "an error")) from None
+        raise bad_request(
+            f"{str(path)!r}", "be a file that can be read", Unquoted(error.strerror or "an error")
+        ) from None
     except ValueError as error:  # not TOML, not text, or a number of too many digits
-        raise must(f"{str(path)!r}", "be a TOML file", Words(str(error))) from None
+        raise bad_request(f"{str(path)!r}", "be a TOML file", Unquoted(str(error))) from None
     except RecursionError:
-        raise must(f"{str(path)!r}", "be a TOML file", Words("brackets nested too deep")) from None
+        raise bad_request(f"{str(path)!r}", "be a TOML file", Unquoted("brackets nested too deep")) from None
     return data | {"name": data.get("name", path.stem)}
 
 
@@ -59,7 +61,7 @@ def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> St
             raise unknown("entry of a study:", key, KEYS)
     for key in ("tasks", "learners"):
         if not isinstance(data.get(key), list) or not all(isinstance(one, dict) for one in data[key]):
-            raise must(f"{key!r} of a study", f"be tables, [[{key}]]", data.get(key))
+            raise bad_request(f"{key!r} of a study", f"be tables, [[{key}]]", data.get(key))
     fields = {key: value for key, value in data.items() if key not in ("tasks", "learners", "schedule")}
     return Study(
         tasks=tuple(task(**named("task", one, "name")) for one in data["tasks"]),
@@ -72,7 +74,7 @@ def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> St
 def named(kind: str, table: dict[str, Any], key: str) -> dict[str, Any]:
     """Return `table` if it has the entry `key`, else raise."""
     if key not in table:
-        raise must(f"A {kind} of a study", f"have {key!r}", table)
+        raise bad_request(f"A {kind} of a study", f"have {key!r}", table)
     return table
 
 
@@ -89,7 +91,7 @@ def parse_schedule(given: str) -> Schedule:
     words = given.strip() if isinstance(given, str) else ""
     match = re.fullmatch(rf"(constant|tapered\((?P<n0>{NUMBER})\))(?: per (?P<per>episode|step))?", words)
     if not match:
-        raise must("'schedule'", "be 'constant', 'tapered(1000)' or 'tapered(1000) per step'", given)
+        raise bad_request("'schedule'", "be 'constant', 'tapered(1000)' or 'tapered(1000) per step'", given)
     return tapered(float(match["n0"]), match["per"] or "episode") if match["n0"] else constant
 
 
@@ -100,9 +102,9 @@ def load_rule(place: str) -> Rule:
     if not isinstance(rule, Rule):
         found = [key for key, value in vars(module).items() if isinstance(value, Rule)]
         hint = f"It has {', '.join(found)}." if found else ""
-        raise must(f"{name!r} of {file!r}", "be a Rule", rule, hint)
+        raise bad_request(f"{name!r} of {file!r}", "be a Rule", rule, hint)
     if rule.name in LEARNERS:
-        raise must(f"The name of the rule {name!r}", "not be that of a registered learner", rule.name)
+        raise bad_request(f"The name of the rule {name!r}", "not be that of a registered learner", rule.name)
     return rule
 
 
@@ -111,9 +113,9 @@ def load_place(what: str, place: str) -> tuple[str, str, ModuleType]:
     file, colon, name = text(what, place).rpartition(":")
     path = Path(file)
     if not colon or path.suffix != ".py":
-        raise must(what, "be given as FILE.py:NAME", place)
+        raise bad_request(what, "be given as FILE.py:NAME", place)
     if not path.is_file():
-        raise must(f"{file!r}", "be a file that can be read", Words("no such file"))
+        raise bad_request(f"{file!r}", "be a file that can be read", Unquoted("no such file"))
     own_name = f"rule_file_{path.stem}_{digest(str(path.resolve()))[:8]}"  # never that of another module
     spec = importlib.util.spec_from_file_location(own_name, path)
     module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
@@ -122,5 +124,5 @@ def load_place(what: str, place: str) -> tuple[str, str, ModuleType]:
         spec.loader.exec_module(module)  # type: ignore[union-attr]
     except (Exception, SystemExit) as error:
         del sys.modules[own_name]
-        raise must(f"{file!r}", "be Python that runs", Words(f"{type(error).__name__}: {error}")) from None
+        raise bad_request(f"{file!r}", "be Python that runs", Unquoted(f"{type(error).__name__}: {error}")) from None
     return file, name, module

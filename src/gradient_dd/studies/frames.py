@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradient_dd.arrays import Integers
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.studies.intervals import has_exploded
 from gradient_dd.studies.records import EVERY_RUN, StoredSetting, StoredUnit, gathered, lost_settings
 from gradient_dd.studies.store import Store
@@ -146,9 +146,11 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
         elif path.suffix == ".parquet":
             frame.to_parquet(path, index=False)
         else:
-            raise must("The file to export to", "end in .csv or .parquet", path.name)
+            raise bad_request("The file to export to", "end in .csv or .parquet", path.name)
     except OSError as error:
-        raise must(f"{str(path)!r}", "be a file that can be written", Words(error.strerror or "an error")) from None
+        raise bad_request(
+            f"{str(path)!r}", "be a file that can be written", Unquoted(error.strerror or "an error")
+        ) from None
 
 
 def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.errors import must
+from gradient_dd.errors import bad_request
 
 DRAWS = 10_000  # of the bootstrap
 LEVEL = 0.95
@@ -200,4 +200,4 @@ def error_of_groups(pulls: Array, groups: int) -> float:
 def check_pair(left: Array, right: Array) -> None:
     """Raise unless two arrays are errors of the same runs."""
     if left.shape != right.shape or left.ndim != 1 or not len(left):
-        raise must("Paired errors", "be (runs,) of the same runs", (left.shape, right.shape))
+        raise bad_request("Paired errors", "be (runs,) of the same runs", (left.shape, right.shape))

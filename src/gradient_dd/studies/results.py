@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, must, one_of
+from gradient_dd.errors import Unquoted, bad_request, one_of
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, intervals
 from gradient_dd.studies.frames import MEASURES, column_of, summary_frame
@@ -31,7 +31,7 @@ class Results:
     def _lanes(self, task: str) -> tuple[list[str], list[Setting]]:
         """Return the keys and the settings of a task."""
         if task not in self.tasks:
-            raise must(f"The tasks of study {self.study.name!r}", f"include {task!r}", list(self.tasks))
+            raise bad_request(f"The tasks of study {self.study.name!r}", f"include {task!r}", list(self.tasks))
         if task not in self._keys:
             lanes = [(key, setting) for key, setting, _ in self.study.lanes(self.tasks[task])]
             self._keys[task] = [key for key, _ in lanes], [setting for _, setting in lanes]
@@ -116,7 +116,7 @@ class Results:
         settings, errors = self.errors(task, measure)
         known = sorted({setting.rule.name for setting in settings})
         if learner not in known:
-            raise must(f"The learners of study {self.study.name!r}", f"include {learner!r}", known)
+            raise bad_request(f"The learners of study {self.study.name!r}", f"include {learner!r}", known)
         return settings[tuned(settings, errors, lambda setting: setting.rule.name == learner)]
 
     def compare(
@@ -139,7 +139,7 @@ def tuned(settings: Sequence[Setting], errors: Array, wanted: Callable[[Setting]
     """
     ours = places(settings, wanted)
     if not ours:
-        raise must("The settings to choose from", "include one that is wanted", Words("none"))
+        raise bad_request("The settings to choose from", "include one that is wanted", Unquoted("none"))
     return ours[intervals.select(errors[ours])]
 
 

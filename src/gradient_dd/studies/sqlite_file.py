@@ -12,7 +12,7 @@ from errno import ENAMETOOLONG
 from pathlib import Path
 from typing import Any, Self
 
-from gradient_dd.errors import GradientDDError, must, show
+from gradient_dd.errors import GradientDDError, bad_request, show
 
 APPLICATION = 0x67644444  # "gdDD"
 VERSION = 4
@@ -158,7 +158,7 @@ class ResultsFile:
 
     def __init__(self, path: str | Path, write: bool = False) -> None:
         if not isinstance(path, str | os.PathLike):
-            raise must("The results file", "be the path of a file", path)
+            raise bad_request("The results file", "be the path of a file", path)
         self.path = Path(path)
         self._check_path(write)
         self._lock = Lock(self.path) if write else None

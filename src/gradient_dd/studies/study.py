@@ -23,7 +23,7 @@ from typing import Any
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import Words, must, one_of, text, whole_number
+from gradient_dd.errors import Unquoted, bad_request, one_of, text, whole_number
 from gradient_dd.fingerprint import code_of, digest, fingerprint, plain
 from gradient_dd.learners import RHO_MODES, Rule, Setting, find
 from gradient_dd.tasks import Task, build
@@ -41,7 +41,9 @@ class TaskSpec:
     def __post_init__(self) -> None:
         text("The name of a task", self.name)
         if not isinstance(self.parameters, tuple | list) or not all(map(is_pair, self.parameters)):
-            raise must(f"The parameters of the task {self.name!r}", "be pairs of a name and a value", self.parameters)
+            raise bad_request(
+                f"The parameters of the task {self.name!r}", "be pairs of a name and a value", self.parameters
+            )
         object.__setattr__(self, "parameters", tuple((name, plain(value)) for name, value in self.parameters))
 
     def build(self) -> Task:
@@ -64,14 +66,16 @@ class Grid:
 
     def __post_init__(self) -> None:
         if not isinstance(self.learner, str | Rule):
-            raise must("The learner of a grid", "be a name or a Rule", self.learner)
+            raise bad_request("The learner of a grid", "be a name or a Rule", self.learner)
         name = self.learner if isinstance(self.learner, str) else self.learner.name
         one_of(f"'rho_mode' of a grid of {name}", self.rho_mode, RHO_MODES)
         if not isinstance(self.values, tuple | list) or not all(map(is_pair, self.values)):
-            raise must(f"The values of a grid of {name}", "be pairs of a name and a tuple of numbers", self.values)
+            raise bad_request(
+                f"The values of a grid of {name}", "be pairs of a name and a tuple of numbers", self.values
+            )
         for parameter, chosen in self.values:
             if not isinstance(chosen, tuple | list) or not chosen:
-                raise must(f"{parameter!r} of a grid of {name}", "have at least one value", chosen)
+                raise bad_request(f"{parameter!r} of a grid of {name}", "have at least one value", chosen)
         object.__setattr__(self, "values", tuple((parameter, tuple(chosen)) for parameter, chosen in self.values))
 
     @property
@@ -146,7 +150,7 @@ class Study:
         for name, least in (("runs", 1), ("first_run", 0), ("seed", 0)):
             whole = whole_number(f"{name!r} of study {self.name!r}", getattr(self, name), least)
             if whole >= BEYOND:
-                raise must(f"{name!r} of study {self.name!r}", "be less than 2⁶²", whole)
+                raise bad_request(f"{name!r} of study {self.name!r}", "be less than 2⁶²", whole)
             object.__setattr__(self, name, whole)
         for name in ("episodes", "steps", "every"):
             object.__setattr__(self, name, getattr(self.horizon, name))
@@ -156,8 +160,10 @@ class Study:
         check_schedule(self.schedule)
         count = sum(one.size for one in self.grids)
         if count > MOST_SETTINGS:
-            got = Words(f"{count:,}")
-            raise must(f"Study {self.name!r}", f"have at most {MOST_SETTINGS:,} settings", got, "Take coarser grids.")
+            got = Unquoted(f"{count:,}")
+            raise bad_request(
+                f"Study {self.name!r}", f"have at most {MOST_SETTINGS:,} settings", got, "Take coarser grids."
+            )
         for one in self.built_tasks:
             self.horizon.check(one)
         _ = self.n_settings  # every setting is checked as it is made
@@ -166,12 +172,12 @@ class Study:
         """Raise unless a field has one or more things of a kind; keep them as a tuple."""
         values = getattr(self, name)
         if not isinstance(values, tuple | list):
-            raise must(f"{name!r} of study {self.name!r}", f"be a tuple, e.g. ({example},)", values)
+            raise bad_request(f"{name!r} of study {self.name!r}", f"be a tuple, e.g. ({example},)", values)
         if not values:
-            raise must(f"{name!r} of study {self.name!r}", "have at least one", values)
+            raise bad_request(f"{name!r} of study {self.name!r}", "have at least one", values)
         for one in values:
             if not isinstance(one, kind):
-                raise must(f"Each of the {name} of study {self.name!r}", f"be like {example}", one)
+                raise bad_request(f"Each of the {name} of study {self.name!r}", f"be like {example}", one)
         object.__setattr__(self, name, tuple(values))
 
     @property

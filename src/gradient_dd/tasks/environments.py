@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, extra, must
+from gradient_dd.errors import Unquoted, bad_request, extra
 from gradient_dd.tasks import Task, build
 
 with extra("environments"):
@@ -63,9 +63,11 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
     def step(self, action: np.int64) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
         """Take an action: (next state, reward, terminated, truncated = False, info)."""
         if self._ended:
-            raise must("An episode", "be running for a step; call reset() first", Words("an episode that has ended"))
+            raise bad_request(
+                "An episode", "be running for a step; call reset() first", Unquoted("an episode that has ended")
+            )
         if not self.action_space.contains(action):
-            raise must("'action'", f"be a whole number from 0 to {self.task.n_actions - 1}", action)
+            raise bad_request("'action'", f"be a whole number from 0 to {self.task.n_actions - 1}", action)
         outcome, code = self.task.outcomes, self._state * self.task.n_actions + int(action)
         first, last = np.searchsorted(self._code, [code, code + 1])
         probability = outcome.probability[first:last]

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, numbers
-from gradient_dd.errors import GradientDDError, Words, boolean, must, number, whole_number
+from gradient_dd.errors import GradientDDError, Unquoted, bad_request, boolean, number, whole_number
 from gradient_dd.tasks.from_tables import feature_rows, left_out, reachable, sparse_rows
 from gradient_dd.tasks.task import Outcomes, Task
 
@@ -47,7 +47,9 @@ def from_gymnasium(
     """
     table = getattr(getattr(env, "unwrapped", env), "P", None)
     if table is None:
-        raise must("'env'", "have a table of outcomes, env.unwrapped.P", env, "Use a Learner on its transitions.")
+        raise bad_request(
+            "'env'", "have a table of outcomes, env.unwrapped.P", env, "Use a Learner on its transitions."
+        )
     rows, states, actions = read_rows(table)
     name = env.spec.id if getattr(env, "spec", None) is not None else type(env).__name__
     policies = [
@@ -57,7 +59,7 @@ def from_gymnasium(
     outcomes, averaged = merged(rows)
     kept = reachable(*outcomes[:3], np.vstack([policies[0], policies[0][:1]]), np.append(first, 0.0))[:-1]
     if not (outcomes.next_state == states).any():
-        raise must(f"The table of {name}", "end some episode: an outcome that is done", Words("none"))
+        raise bad_request(f"The table of {name}", "end some episode: an outcome that is done", Unquoted("none"))
     terminal = np.append(~kept, True)
     used = kept[outcomes.state]
     return Task(
@@ -80,17 +82,21 @@ def read_rows(table: Any) -> tuple[list[Row], int, int]:
         states, actions = len(table), len(table[0])
         for state in range(states):
             if len(table[state]) != actions:
-                raise must(f"State {state} of the table", f"have {actions} actions, as state 0 has", len(table[state]))
+                raise bad_request(
+                    f"State {state} of the table", f"have {actions} actions, as state 0 has", len(table[state])
+                )
             for action in range(actions):
                 rows += [read_row(state, action, states, *entry) for entry in table[state][action]]
     except GradientDDError:
         raise
     except (KeyError, IndexError, TypeError, ValueError) as error:
         rule = "list (probability, next state, reward, done) for every state and action"
-        raise must("The table of the environment", rule, Words(f"{type(error).__name__}: {error}")) from None
+        raise bad_request("The table of the environment", rule, Unquoted(f"{type(error).__name__}: {error}")) from None
     rows = [row for row in rows if row[3] > 0]
     if not rows:
-        raise must("The table of the environment", "have an outcome with a probability above 0", Words("none"))
+        raise bad_request(
+            "The table of the environment", "have an outcome with a probability above 0", Unquoted("none")
+        )
     return rows, states, actions
 
 
@@ -121,7 +127,7 @@ def policy_of(what: str, policy: Any, states: int, actions: int) -> Array:
         return np.full((states, actions), 1 / actions)
     array = numbers(f"{what!r}", policy, LARGEST).copy()
     if array.shape != (states, actions):
-        raise must(f"The shape of {what!r}", f"be {(states, actions)}: states and actions", array.shape)
+        raise bad_request(f"The shape of {what!r}", f"be {(states, actions)}: states and actions", array.shape)
     return array
 
 
@@ -130,12 +136,16 @@ def start_of(env: Any, start: Any, states: int) -> Array:
     if start is None:
         start = getattr(getattr(env, "unwrapped", env), "initial_state_distrib", None)
     if start is None:
-        raise must("'start'", "be given, for the environment does not say where episodes start", Words("none"))
+        raise bad_request(
+            "'start'", "be given, for the environment does not say where episodes start", Unquoted("none")
+        )
     array = numbers("'start'", start, LARGEST).copy()
     if array.ndim == 0 and array in np.arange(states):
         return np.eye(1, states, int(array))[0]
     if array.shape != (states,):
-        raise must("'start'", f"be a state from 0 to {states - 1}, or a distribution over {states} states", start)
+        raise bad_request(
+            "'start'", f"be a state from 0 to {states - 1}, or a distribution over {states} states", start
+        )
     return array
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers, check_memory, numbers, sparse_numbers
-from gradient_dd.errors import Words, must, one_of, text
+from gradient_dd.errors import Unquoted, bad_request, one_of, text
 from gradient_dd.tasks.task import Outcomes, Task
 from gradient_dd.tasks.validation import TOLERANCE
 
@@ -50,12 +50,12 @@ def from_tables(
     text("The name of a task", name)
     P = table(name, "P", P)
     if P.ndim != 3 or P.shape[0] != P.shape[2] or not P.size:
-        raise must(f"Task {name!r}: the shape of 'P'", "be (states, actions, states)", P.shape)
+        raise bad_request(f"Task {name!r}: the shape of 'P'", "be (states, actions, states)", P.shape)
     states, actions = P.shape[:2]
     R = rewards(name, R, P.shape)
     for what, policy in (("behaviour", behaviour), ("target", target), ("ratios", ratios)):
         if policy is not None and table(name, what, policy).shape != (states, actions):
-            raise must(f"Task {name!r}: the shape of {what!r}", f"be {(states, actions)}", np.shape(policy))
+            raise bad_request(f"Task {name!r}: the shape of {what!r}", f"be {(states, actions)}", np.shape(policy))
     loop = np.arange(states)
     stays = (np.abs(P[loop, :, loop] - 1) <= TOLERANCE) & (np.count_nonzero(P, axis=2) == 1)
     terminal = (stays & (R[loop, :, loop] == 0)).all(axis=1)
@@ -92,7 +92,7 @@ def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.nd
     try:
         return np.broadcast_to(array, shape).copy()
     except ValueError:
-        raise must(f"Task {task!r}: the shape of {what!r}", f"be {shape}", array.shape) from None
+        raise bad_request(f"Task {task!r}: the shape of {what!r}", f"be {shape}", array.shape) from None
 
 
 def rewards(task: str, R: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -102,7 +102,7 @@ def rewards(task: str, R: Any, shape: tuple[int, ...]) -> np.ndarray:
         array = array[:, :, None]
     elif array.shape not in ((), shape):
         rule = f"be {shape}, or {shape[:2]}, or one number"
-        raise must(f"Task {task!r}: the shape of 'R'", rule, array.shape)
+        raise bad_request(f"Task {task!r}: the shape of 'R'", rule, array.shape)
     return np.broadcast_to(array, shape).copy()
 
 
@@ -112,10 +112,10 @@ def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarra
         return ~terminal / max(1, (~terminal).sum())
     array = table(task, "start", start)
     if array.ndim and array.shape != terminal.shape:
-        raise must(f"Task {task!r}: the shape of 'start'", f"be {terminal.shape}", array.shape)
+        raise bad_request(f"Task {task!r}: the shape of 'start'", f"be {terminal.shape}", array.shape)
     if array.ndim == 0:
         if array not in np.arange(len(terminal)):
-            raise must(f"Task {task!r}: 'start'", f"be a state from 0 to {len(terminal) - 1}", start)
+            raise bad_request(f"Task {task!r}: 'start'", f"be a state from 0 to {len(terminal) - 1}", start)
         return np.eye(1, len(terminal), int(array))[0]
     return array
 
@@ -162,7 +162,7 @@ def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matri
         rows = rows[live]
     if rows.shape[0] != len(live):
         counts = f"{len(terminal)} (states) or {len(live)} (non-terminal states)"
-        raise must(what, f"have one row for each of {counts}", Words(f"{rows.shape[0]} rows"))
+        raise bad_request(what, f"have one row for each of {counts}", Unquoted(f"{rows.shape[0]} rows"))
     spread = sp.csr_matrix((np.ones(len(live)), (live, np.arange(len(live)))), shape=(len(terminal), len(live)))
     return (spread @ rows).tocsr()
 
@@ -174,5 +174,5 @@ def sparse_rows(features: Any, task: str = "") -> sp.csr_matrix:
         return sparse_numbers(f"{prefix}'features'", features, LARGEST)
     dense = np.atleast_2d(numbers(f"{prefix}'features'", features, LARGEST))
     if dense.ndim != 2:
-        raise must(f"{prefix}the shape of 'features'", "be (states, p)", dense.shape)
+        raise bad_request(f"{prefix}the shape of 'features'", "be (states, p)", dense.shape)
     return sp.csr_matrix(dense)

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import Array, Booleans, Integers, check_memory
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.fingerprint import fingerprint
 from gradient_dd.tasks import exact
 from gradient_dd.tasks.validation import check_chains, check_steps, check_table
@@ -300,8 +300,8 @@ class Task:
     def check_asked_everywhere(self, reader: str) -> None:
         """Raise if the task has an interest, for a reader that would take its skipped steps for steps."""
         if self.interest is not None:
-            raise must(
-                f"The task of {reader}", "ask its question in every state", Words(f"{self}, which has an interest")
+            raise bad_request(
+                f"The task of {reader}", "ask its question in every state", Unquoted(f"{self}, which has an interest")
             )
 
     def rmsve(self, w: Array) -> float:

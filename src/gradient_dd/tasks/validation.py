@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from gradient_dd.arrays import LARGEST, Array, check_memory, numbers
-from gradient_dd.errors import BadRequestError, Words, must, show, text
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, show, text
 
 if TYPE_CHECKING:
     from gradient_dd.tasks.task import Task
@@ -23,7 +23,7 @@ OUTCOME_BYTES, STATE_BYTES = 120, 600  # that a task takes while it is made and 
 
 def broken(task: "Task", what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
     """Return the error for a rule that a task breaks; `what` is empty where the rule is about the whole task."""
-    return must(f"Task {task.name!r}" + (f": {what}" if what else ""), rule, got, hint)
+    return bad_request(f"Task {task.name!r}" + (f": {what}" if what else ""), rule, got, hint)
 
 
 def check_size(name: str, states: int, outcomes: int) -> None:
@@ -54,7 +54,7 @@ def check_table(task: "Task") -> None:
     if task.goal is not None and task.goal.shape != task.states.shape:
         raise broken(task, "the shape of 'goal'", f"be {task.states.shape}", task.goal.shape)
     if task.terminal.all():
-        raise broken(task, "", "have a state that is not terminal", Words("terminals alone"))
+        raise broken(task, "", "have a state that is not terminal", Unquoted("terminals alone"))
     if features == 0:
         raise broken(task, "'features'", "have at least one column", 0)
     if 0 < (size := np.abs(task.feature_rows.data).max(initial=0.0)) < 1 / LARGEST:
@@ -84,7 +84,7 @@ def check_arrays(task: "Task") -> None:
     if not hasattr(outcome, "_asdict"):
         raise broken(task, "'outcomes'", "be Outcomes", outcome)
     if not (sp.issparse(task.feature_rows) and task.feature_rows.format == "csr"):
-        raise broken(task, "'feature_rows'", "be a SciPy csr matrix", Words("another kind"))
+        raise broken(task, "'feature_rows'", "be a SciPy csr matrix", Unquoted("another kind"))
     tables = {name: getattr(task, name) for name in ("start", "discount", "behaviour", "target", "initial_weights")}
     for name, array in (tables | outcome._asdict() | options | {"features": task.feature_rows.data}).items():
         kind, words = ("iu", "whole numbers") if name in WHOLE else ("f", "floats")
@@ -101,7 +101,7 @@ def check_interest(task: "Task") -> None:
     if wrong.any():
         raise broken(task, "'interest'", "be 0 or 1", task.interest[wrong][0])
     if not (task.interest[task.states] > 0).any():
-        raise broken(task, "'interest'", "be 1 in a state that is not terminal", Words("0 in all"))
+        raise broken(task, "'interest'", "be 1 in a state that is not terminal", Unquoted("0 in all"))
     across = (task.interest == 0) & (task.discount != 0) & ~task.terminal
     if across.any():
         hint = f"State {np.flatnonzero(across)[0]} has interest 0."
@@ -183,12 +183,12 @@ def check_chains(task: "Task") -> None:
         endless = never_reach(P, leaks(P))
         if len(endless):
             rule = "end under the behaviour policy"
-            raise broken(task, "episodes", rule, Words(f"no end from state {task.states[endless[0]]}"))
+            raise broken(task, "episodes", rule, Unquoted(f"no end from state {task.states[endless[0]]}"))
     elif connected_components(P, connection="strong")[0] > 1:
         rule = "be reachable from every other under the behaviour policy, for it has no terminal"
         stuck = np.flatnonzero(P.diagonal() > 1 - TOLERANCE)
         got = f"state {task.states[stuck[0]]}, which is never left but pays" if len(stuck) else "states left for good"
-        raise broken(task, "every state", rule, Words(got), "A terminal must pay 0." if len(stuck) else "")
+        raise broken(task, "every state", rule, Unquoted(got), "A terminal must pay 0." if len(stuck) else "")
     P, _ = task.chain(task.target)
     endless = never_reach(P, leaks(P @ sp.diags(task.discount[task.states])))
     if len(endless):
@@ -196,7 +196,7 @@ def check_chains(task: "Task") -> None:
             "end or be discounted, or their values are infinite",
             f"neither from state {task.states[endless[0]]}",
         )
-        raise broken(task, "episodes under the target policy", rule, Words(got))
+        raise broken(task, "episodes under the target policy", rule, Unquoted(got))
 
 
 def check_steps(task: "Task", what: str, steps: Array) -> None:

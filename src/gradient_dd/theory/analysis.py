@@ -11,7 +11,7 @@ import numpy as np
 
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, constant
-from gradient_dd.errors import must
+from gradient_dd.errors import bad_request
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.advice.advise import TRIED, Advice, TunedLearner, advise
@@ -154,7 +154,7 @@ def analyse_log(path: str | Path, request: AnalysisRequest, **reading: Any) -> A
     for name in ("episodes", "sampling"):
         if getattr(request, name) is not None:
             rule = "be left out with a log, which is replayed in random order"
-            raise must(f"'--{name}'", rule, getattr(request, name))
+            raise bad_request(f"'--{name}'", rule, getattr(request, name))
     log = read_log(path, **reading)
     request.on_progress(f"a pilot on {log}: at most about {BUDGET:.0f} s", 0.0)
     advice, doubt = advise_from_log(

@@ -15,7 +15,7 @@ from gradient_dd.arrays import LARGEST, numbers
 from gradient_dd.engine.horizon import LONGEST, Horizon
 from gradient_dd.engine.schedules import check_schedule
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import GradientDDError, Words, must, number, one_of, whole_number
+from gradient_dd.errors import GradientDDError, Unquoted, bad_request, number, one_of, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import Moments
@@ -51,7 +51,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
             raise
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             rule = "be of sizes that floats can compute with"
-            raise must(f"The numbers given to {function.__name__}", rule, Words(error)) from None
+            raise bad_request(f"The numbers given to {function.__name__}", rule, Unquoted(error)) from None
 
     return entered
 
@@ -59,7 +59,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 def checked_value(name: str, value: Any) -> Any:
     """Return a value that is of the kind its name stands for, or raise."""
     if name in KINDS and not isinstance(value, KINDS[name][0]):
-        raise must(f"{name!r}", f"be {KINDS[name][1]}", value)
+        raise bad_request(f"{name!r}", f"be {KINDS[name][1]}", value)
     if isinstance(value, Task):
         value.check_asked_everywhere("the theory")
     if name == "learners":
@@ -78,7 +78,9 @@ def checked_value(name: str, value: Any) -> Any:
         array = numbers(f"{name!r}", value, LARGEST)
         wanted = 2 if name in MATRICES else 1
         if array.ndim != wanted:
-            raise must(f"{name!r}", "be a matrix" if wanted == 2 else "be a vector", Words(f"shape {array.shape}"))
+            raise bad_request(
+                f"{name!r}", "be a matrix" if wanted == 2 else "be a vector", Unquoted(f"shape {array.shape}")
+            )
         return array
     return value
 
@@ -88,7 +90,7 @@ def several_learners(value: Any) -> list[Any]:
     try:
         return [value] if isinstance(value, str) else list(value)
     except TypeError:
-        raise must("'learners'", "be names of learners, or rules", value) from None
+        raise bad_request("'learners'", "be names of learners, or rules", value) from None
 
 
 def checked_problem(value: Any) -> Any:
@@ -96,7 +98,7 @@ def checked_problem(value: Any) -> Any:
     if isinstance(value, Task):
         return value
     if not isinstance(value, list | tuple) or len(value) != 3:
-        raise must("'problem'", "be a Task, or A, b and C", value)
+        raise bad_request("'problem'", "be a Task, or A, b and C", value)
     return Moments(*(numbers(f"{name} of 'problem'", one, LARGEST**2) for name, one in zip("AbC", value, strict=True)))
 
 
@@ -109,4 +111,4 @@ def check_shapes(given: dict[str, Any]) -> None:
     for name, length in lengths.items():
         shape = np.shape(given[name])
         if length != p or len(set(shape)) > 1:
-            raise must(f"The shape of {name!r}", f"be {(p,) * len(shape)}", shape)
+            raise bad_request(f"The shape of {name!r}", f"be {(p,) * len(shape)}", shape)

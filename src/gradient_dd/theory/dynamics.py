@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import must, one_of, whole_number
+from gradient_dd.errors import bad_request, one_of, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.sample_maps import Coefficients, SampleMaps
@@ -177,7 +177,7 @@ def expected_run(
     whole_number("'steps'", steps)
     wanted = np.unique(np.linspace(0, steps, POINTS + 1).astype(int)[1:] if points is None else np.asarray(points))
     if wanted.dtype.kind not in "iu" or not len(wanted) or wanted[0] < 0 or wanted[-1] > steps:
-        raise must("'points'", f"be whole numbers from 0 to {steps}", points)
+        raise bad_request("'points'", f"be whole numbers from 0 to {steps}", points)
     operator = MeanOperator(task, setting, sampling)
     means, weights = operator.start(), np.empty((len(wanted), task.n_features))
     factor, coefficients = None, operator.maps.coefficients()

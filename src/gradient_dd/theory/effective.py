@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must, number, whole_number
+from gradient_dd.errors import bad_request, number, whole_number
 from gradient_dd.tasks import Task, random_mdp
 from gradient_dd.theory.dynamics import groups
 from gradient_dd.theory.stability import in_row_space
@@ -94,7 +94,7 @@ class AveragedFlow:
         if kappa_alpha * self.radius >= 1:
             largest = float((self.X**2).sum(axis=1).max())
             rule = f"be so small that the changes of w settle, as they do below {1 / largest:.4g}"
-            raise must("'kappa_alpha'", rule, kappa_alpha)
+            raise bad_request("'kappa_alpha'", rule, kappa_alpha)
         settled = np.linalg.solve(np.eye(len(again)) + again, self.moved)  # (n, p): x·V_s
         return np.asarray((self.plain - kappa_alpha * self.X.T @ settled).T)
 

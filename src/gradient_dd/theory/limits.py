@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import BadRequestError, must
+from gradient_dd.errors import BadRequestError, bad_request
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task, random_mdp
 from gradient_dd.theory.log import Log
@@ -60,7 +60,7 @@ class ScaledSquare(SquareOperator):
         super().__init__(task, setting, sampling)
         one, two = self.maps.coefficients(1.0), self.maps.coefficients(2.0)
         if self.unknowns > MOST_UNKNOWNS or not all(map(is_double, one, two)):
-            raise must("The operator of the second moments", "be small, and its rule linear in alpha", setting)
+            raise bad_request("The operator of the second moments", "be small, and its rule linear in alpha", setting)
         still, once, twice = (super(ScaledSquare, self).generator(factor) for factor in (0.0, 1.0, 2.0))
         self._still, (self._linear, self._square) = still, powers_of_alpha(still, once, twice)
 

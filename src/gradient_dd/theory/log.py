@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, check_memory, numbers
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.stream.least_squares import moment_sums
 from gradient_dd.stream.log import LogReader
 from gradient_dd.tasks.exact import Moments
@@ -62,23 +62,23 @@ def log_of(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = 1.0) -> L
     """Return a log of these transitions, checked; x_next may hold any finite numbers where the episode ended."""
     x, x_next = numbers("'x'", x, LARGEST), numbers("'x_next'", x_next, LARGEST)
     if x.ndim != 2 or x.size == 0 or x.shape != x_next.shape:
-        got = Words(f"{x.shape} and {x_next.shape}")
-        raise must("'x' and 'x_next'", "have one row for each transition and one column for each feature", got)
+        got = Unquoted(f"{x.shape} and {x_next.shape}")
+        raise bad_request("'x' and 'x_next'", "have one row for each transition and one column for each feature", got)
     n = len(x)
     columns = {"reward": reward, "discount": discount, "rho": rho}
     for name, values in columns.items():
         given = numbers(f"{name!r}", values, LARGEST)
         if given.shape not in ((), (1,), (n,)):
-            raise must(f"{name!r}", f"have one number for each of {n} transitions", given.shape)
+            raise bad_request(f"{name!r}", f"have one number for each of {n} transitions", given.shape)
         columns[name] = np.broadcast_to(given, n)
     for name, least, most in (("discount", 0.0, 1.0), ("rho", 0.0, np.inf)):
         values = columns[name]
         if values.min() < least or values.max() > most:
-            raise must(
-                f"{name!r}", f"be between {least:g} and {most:g}", Words(f"{values.min():g} to {values.max():g}")
+            raise bad_request(
+                f"{name!r}", f"be between {least:g} and {most:g}", Unquoted(f"{values.min():g} to {values.max():g}")
             )
     if not x.any():
-        raise must("'x'", "have a feature that is not zero", Words("zeros"))
+        raise bad_request("'x'", "have a feature that is not zero", Unquoted("zeros"))
     x_next = np.where(columns["discount"][:, None] == 0, 0.0, x_next)  # the episode ended: there is no next state
     return Log(x, columns["reward"], columns["discount"], x_next, columns["rho"])
 

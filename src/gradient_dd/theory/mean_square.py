@@ -27,7 +27,7 @@ from scipy.sparse.linalg import LinearOperator, SuperLU, eigs, splu
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import Words, must, one_of
+from gradient_dd.errors import Unquoted, bad_request, one_of
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import groups
@@ -116,9 +116,9 @@ class SquareOperator:
             each = np.array([(D.nnz + self.maps.size) ** 2 / 2 for D in self.maps.changes(1.0)])
             entries = min(float(self._after.getnnz(axis=0) @ each), entries**2)
         if entries > MOST_ENTRIES:
-            got = Words(f"about {entries:.1e} for {self.maps.setting.rule.name} on {self.maps.task}")
+            got = Unquoted(f"about {entries:.1e} for {self.maps.setting.rule.name} on {self.maps.task}")
             rule = f"have at most {MOST_ENTRIES:.0e} entries"
-            raise must("The operator of the second moments", rule, got, "Take fewer states or features.")
+            raise bad_request("The operator of the second moments", rule, got, "Take fewer states or features.")
 
 
 def powers_of_alpha(

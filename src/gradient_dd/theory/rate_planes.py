@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import MeanOperator
@@ -40,7 +40,7 @@ class RatePlane:
         one, two = (MeanOperator(reduced, setting(parameter, v, others), sampling) for v in (1.0, 2.0))
         unknowns = one.shape[0] * one.shape[1]
         if unknowns > SMALL:
-            raise must("The mean of a map", f"have at most {SMALL} unknowns", Words(f"{unknowns} on {task}"))
+            raise bad_request("The mean of a map", f"have at most {SMALL} unknowns", Unquoted(f"{unknowns} on {task}"))
         first, second = one.moves().toarray(), two.moves().toarray()
         self._still, self._slope = one.generator().toarray() - first, second - first
         self._base = first - self._slope
@@ -115,6 +115,6 @@ def flow_edge(task: Task) -> float:
 def setting(parameter: str, value: float, others: dict[str, Any]) -> Setting:
     """Return Gradient-DD with alpha = 1 and one parameter at a value."""
     if parameter not in PARAMETERS:
-        raise must("'parameter'", "be 'kappa' or 'zeta'", parameter)
+        raise bad_request("'parameter'", "be 'kappa' or 'zeta'", parameter)
     chosen: dict[str, Any] = {"alpha": 1.0, parameter: value} | others
     return LEARNERS["gradient_dd"].setting(**chosen)

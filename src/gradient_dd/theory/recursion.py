@@ -17,7 +17,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import must, one_of
+from gradient_dd.errors import bad_request, one_of
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import inverse
@@ -176,4 +176,4 @@ def finite_kappa(task: Task, setting: Setting) -> Assumption:
 def check_learner(setting: Setting) -> None:
     """Raise unless the recursion is that of the setting's learner."""
     if setting.rule.name not in ("gradient_dd", "gtd2"):
-        raise must("The learner of the recursion", "be gradient_dd or gtd2", setting.rule.name)
+        raise bad_request("The learner of the recursion", "be gradient_dd or gtd2", setting.rule.name)

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import inverse
@@ -152,5 +152,5 @@ class SampleMaps:
             room = PRECISION * (np.abs(zero) + np.abs(slopes) @ np.abs(probe))
             if slopes[-1].any() or not (gap <= room).all():
                 what = "be affine in delta, x_eta and x_change, and shrink η by a constant, for its mean to be exact"
-                raise must(f"The step of the rule {rule.name!r}", what, Words("another function"))
+                raise bad_request(f"The step of the rule {rule.name!r}", what, Unquoted("another function"))
         return np.column_stack([zero, slopes])

@@ -16,7 +16,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import Schedule
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.effective import AveragedFlow
@@ -64,7 +64,7 @@ class SmallSteps:
     def errors(self, setting: Setting) -> PredictedErrors:
         """Return what is predicted of a setting."""
         if setting.rule.name not in KNOWN:
-            raise must("The learner", f"be one of {', '.join(KNOWN)}", Words(setting.rule.name))
+            raise bad_request("The learner", f"be one of {', '.join(KNOWN)}", Unquoted(setting.rule.name))
         p, alone = len(self.A), setting.rule.name == "td"
         size = p if alone else 2 * p
         mean, covariance, noise = np.zeros(size, complex), np.zeros((size, size), complex), np.zeros((size, size))

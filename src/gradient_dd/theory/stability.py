@@ -29,7 +29,7 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, splu, spsolve
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must
+from gradient_dd.errors import bad_request
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.dynamics import MeanOperator
@@ -119,7 +119,7 @@ def rate_of_alpha(
 ) -> tuple[Callable[[float], float], float]:
     """Return the rate as a function of alpha, and one over the largest drift: the scale of alpha."""
     if "alpha" in parameters:
-        raise must("'alpha'", "be left out, for it is what is searched", parameters["alpha"])
+        raise bad_request("'alpha'", "be left out, for it is what is searched", parameters["alpha"])
     reduced, setting = in_row_space(task), find(learner).setting(**parameters, alpha=1.0)
     drift = MeanOperator(reduced, setting, "iid").moves().toarray()
     operator = MeanOperator(reduced, setting, sampling)

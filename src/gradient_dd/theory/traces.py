@@ -19,7 +19,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.mean_step import mean_move, samples
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import inverse
@@ -37,7 +37,7 @@ def mean_drift(task: Task, setting: Setting) -> MeanDrift:
     rule, p = setting.rule, task.n_features
     if rule.uses_sample_twice or rule.natural:
         what = f"The mean update of {rule.name}"
-        raise must(what, "be linear in the sample for an exact mean", Words("one that is not"))
+        raise bad_request(what, "be linear in the sample for an exact mean", Unquoted("one that is not"))
     weighted = samples(task, setting)
     size = 2 * p if rule.has_eta else p
 

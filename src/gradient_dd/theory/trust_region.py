@@ -48,7 +48,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from gradient_dd.arrays import Array, check_memory
-from gradient_dd.errors import Words, must, number, show, whole_number
+from gradient_dd.errors import Unquoted, bad_request, number, show, whole_number
 from gradient_dd.tasks import Task, exact
 from gradient_dd.tasks.exact import Moments
 
@@ -64,7 +64,7 @@ def moments_of(problem: Problem) -> Moments:
     A, b, C = (np.asarray(array, dtype=float) for array in problem)
     p = b.size
     if (A.shape, b.shape, C.shape) != ((p, p), (p,), (p, p)):
-        raise must("The shapes of A, b and C", "be (p, p), (p,) and (p, p)", (A.shape, b.shape, C.shape))
+        raise bad_request("The shapes of A, b and C", "be (p, p), (p,) and (p, p)", (A.shape, b.shape, C.shape))
     return Moments(A, b, C)
 
 
@@ -91,12 +91,12 @@ def ridge(problem: Problem, v: Array) -> Ridge:
     A, b, C = moments_of(problem)
     v = np.asarray(v, dtype=float)
     if v.shape != b.shape:
-        raise must("The shape of 'v'", f"be {b.shape}", v.shape)
+        raise bad_request("The shape of 'v'", f"be {b.shape}", v.shape)
     values, vectors = np.linalg.eigh(C)
     seen = values > CUT * values[-1]
     if np.abs(A @ vectors[:, ~seen]).max(initial=0.0) > 1e-6 * np.abs(A).max():
-        got, hint = Words("a direction in which C alone is 0"), "Scale the features, or add a ridge to C."
-        raise must("A", "vanish wherever C does, as it does for every task", got, hint)
+        got, hint = Unquoted("a direction in which C alone is 0"), "Scale the features, or add a ridge to C."
+        raise bad_request("A", "vanish wherever C does, as it does for every task", got, hint)
     T = vectors[:, seen] / np.sqrt(values[seen])
     left, singular, right = np.linalg.svd(T.T @ A @ T)
     singular[singular <= CUT * singular.max(initial=0.0)] = 0.0

@@ -6,7 +6,7 @@ import click
 
 from gradient_dd.cli.options import log_options, refuse_log_options, take_log_options
 from gradient_dd.cli.tables import as_json, json_text, text_of
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 
 
 @click.command()
@@ -46,7 +46,7 @@ def analyse(task: str | None, parameters: tuple[str, ...], log_file: str | None,
         click.echo(f"{share:4.0%}  {doing}", err=True)
 
     if (task is None) == (log_file is None):
-        raise must("'analyse'", "be given a task or a log", Words("neither" if task is None else "both"))
+        raise bad_request("'analyse'", "be given a task or a log", Unquoted("neither" if task is None else "both"))
     if log_file is None:
         refuse_log_options(flags)
     reading, details = take_log_options(flags), flags.pop("details")

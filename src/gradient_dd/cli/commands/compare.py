@@ -7,7 +7,7 @@ import click
 from gradient_dd.cli.commands.evaluate import page_path
 from gradient_dd.cli.options import columns_by_role, loaded
 from gradient_dd.cli.tables import as_json, json_text, table
-from gradient_dd.errors import must
+from gradient_dd.errors import bad_request
 
 SHOWN = ("value", "low", "high", "difference", "difference_low", "difference_high")
 HEAD = ("policy", "value", "low", "high", "more", "low", "high", "verdict")
@@ -57,7 +57,7 @@ def compare(
     from gradient_dd.evaluation import compare as compare_policies
 
     if not targets:
-        raise must("'--target'", "be given at least once", None, "A policy: --target FILE.py:NAME.")
+        raise bad_request("'--target'", "be given at least once", None, "A policy: --target FILE.py:NAME.")
     page = None if report is None else page_path(report)
     found = compare_policies(
         log,

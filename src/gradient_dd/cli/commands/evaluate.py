@@ -8,7 +8,7 @@ import click
 
 from gradient_dd.cli.options import loaded, log_options, take_log_options
 from gradient_dd.cli.tables import as_json, json_text, table
-from gradient_dd.errors import file_path, must
+from gradient_dd.errors import bad_request, file_path
 
 if TYPE_CHECKING:
     from gradient_dd.evaluation import Evaluation
@@ -93,7 +93,7 @@ def evaluate(
     options |= {"on_columns": on_columns, "on_progress": on_progress, **take_log_options(options)}
     if questions is not None:
         if report is not None:
-            raise must("'--report'", "be left out with --questions", report)
+            raise bad_request("'--report'", "be left out with --questions", report)
         options["questions"] = loaded("'--questions'", questions)
         answers: Any = evaluate_log(log, **options, **dict(map(assignment, parameters)))
         click.echo(json_text(answers.facts()) if as_json else answers_text(answers))
@@ -115,7 +115,7 @@ def answers_text(found: "Answers") -> str:
 def asked_states(at: tuple[str, ...], values: bool) -> Any:
     """Return the states of `--at` and `--values` as `evaluate_log` takes them."""
     if at and values:
-        raise must("'--at'", "be left out with --values", " ".join(at))
+        raise bad_request("'--at'", "be left out with --values", " ".join(at))
     rows = [[float(cell) if is_number(cell) else cell.strip() for cell in one.split(",")] for one in at]
     return "all" if values else rows or None
 
@@ -133,7 +133,7 @@ def page_path(report: str) -> Path:
     """Return where a page is written; this is asked before the work, which may take minutes."""
     page = file_path("'--report'", report)
     if not page.absolute().parent.is_dir() or (page.exists() and not page.is_file()):
-        raise must("'--report'", "be a file in a folder that exists", report)
+        raise bad_request("'--report'", "be a file in a folder that exists", report)
     return page
 
 

@@ -3,7 +3,7 @@
 import click
 
 from gradient_dd.cli.tables import as_json, json_text
-from gradient_dd.errors import Words, must, unknown
+from gradient_dd.errors import Unquoted, bad_request, unknown
 
 
 @click.command()
@@ -25,14 +25,14 @@ def show(name: str | None, parameters: tuple[str, ...], rule: str | None, as_jso
     from gradient_dd.tasks import TASKS, build
 
     if (name is None) == (rule is None):
-        raise must("'show'", "be given a name or a rule", Words("neither" if name is None else "both"))
+        raise bad_request("'show'", "be given a name or a rule", Unquoted("neither" if name is None else "both"))
     if rule is not None:
         from gradient_dd.studies import load_rule
 
         facts = describe_learner(load_rule(rule))
     elif name in LEARNERS:
         if parameters:
-            raise must("A learner", "be shown by its name alone", " ".join(parameters))
+            raise bad_request("A learner", "be shown by its name alone", " ".join(parameters))
         facts = describe_learner(LEARNERS[name])
     elif name in TASKS:
         facts = describe_task(build(name, **dict(map(assignment, parameters))))

@@ -20,7 +20,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must
+from gradient_dd.errors import bad_request
 
 COMPILE: dict[str, Any] = {"error_model": "numpy", "boundscheck": False}
 INNER: dict[str, Any] = COMPILE | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called by kernels only
@@ -40,7 +40,7 @@ def wanted_bits() -> int:
     """Return the width of vectors that is asked for: 512, or what the environment says."""
     text = os.environ.get(VARIABLE) or WIDTHS[-1]
     if text not in WIDTHS:
-        raise must(VARIABLE, "be 128, 256 or 512", text)
+        raise bad_request(VARIABLE, "be 128, 256 or 512", text)
     return int(text)
 
 

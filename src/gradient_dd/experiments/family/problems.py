@@ -13,7 +13,7 @@ A learner that is registered and not named here is put in by what it declares.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.experiments.experiment import STEPS, Scale
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies import Grid, Study, TaskSpec, grid, task
@@ -136,7 +136,7 @@ def grid_of(rule: Rule, example: Task) -> Grid:
     for values in chosen.values():
         others *= len(values)
     if SETTINGS % others:
-        raise must(f"The values to try of {rule.name}", f"divide {SETTINGS}", Words(f"{others} of them"))
+        raise bad_request(f"The values to try of {rule.name}", f"divide {SETTINGS}", Unquoted(f"{others} of them"))
     placed = "T" if rule.has_rho_mode else "R"  # the placement of ρ that extends to traces, for every λ
     return grid(rule, placed, alpha=step_sizes(SETTINGS // others), **chosen)
 

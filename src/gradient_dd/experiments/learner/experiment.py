@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.experiments.claims import Ask, Claim
 from gradient_dd.experiments.drawing import Picture
 from gradient_dd.experiments.experiment import STEPS as STEPS_OF_AN_EPISODE
@@ -55,8 +55,8 @@ def trial_rows(job: Job) -> list[trial.Row]:
         done = {row["task"] for row in known if row.get("rules") == str(rules)}
         missing = sum(case.name not in done for case in some)
         if missing:
-            got, hint = Words(f"{missing} of {len(some)} tasks missing"), "gradient-dd reproduce learner goes on."
-            raise must(f"The trial in {str(job.folder)!r}", "be complete", got, hint)
+            got, hint = Unquoted(f"{missing} of {len(some)} tasks missing"), "gradient-dd reproduce learner goes on."
+            raise bad_request(f"The trial in {str(job.folder)!r}", "be complete", got, hint)
 
     def keep(row: trial.Row) -> None:
         trial.keep_row(file, row)

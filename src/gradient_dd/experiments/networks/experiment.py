@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.experiments.drawing import Picture
 from gradient_dd.experiments.experiment import STEPS, Experiment, Job, PageContent, Scale, csv_text
 from gradient_dd.experiments.networks import draw
@@ -70,7 +70,7 @@ def cell(job: Job, name: str, size: Size, make: Any) -> dict[str, Any]:
     found = kept(job.folder / "cells" / f"{name}.json", size, run, may_run=job.how is not None)
     if found is None:
         hint = "`gradient-dd reproduce networks` goes on."
-        raise must(f"The trial in {str(job.folder)!r}", "be complete", Words(f"no cell {name}"), hint)
+        raise bad_request(f"The trial in {str(job.folder)!r}", "be complete", Unquoted(f"no cell {name}"), hint)
     return found
 
 

@@ -7,7 +7,7 @@ from string import Template
 from typing import Any
 
 from gradient_dd import __version__
-from gradient_dd.errors import must
+from gradient_dd.errors import bad_request
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.report.assets import as_json, read
 from gradient_dd.report.figure import COLOURS, MADE_FROM, STRONG, colours_of
@@ -47,7 +47,7 @@ def live_page(tasks: Sequence[Task] = (), rules: Mapping[str, Rule] | None = Non
     """
     own = dict(rules or {})
     if len({rule.name for rule in own.values()}) < len(own):
-        raise must("The names of your own rules", "differ", [rule.name for rule in own.values()])
+        raise bad_request("The names of your own rules", "differ", [rule.name for rule in own.values()])
     shown = {str(task): task for task in (*(build(name, **parameters) for name, parameters in BENCH), *tasks)}
     names = list(shown)
     all_rules = [*LEARNERS.values(), *own.values()]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.engine.trajectories import SAMPLINGS, Alias, alias_tables
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule
 from gradient_dd.report.assets import as_json
 from gradient_dd.report.play.steps import maker_of
@@ -21,7 +21,7 @@ def task_data(task: Task) -> dict[str, Any]:
     """Return all that the page needs of a task; features are lists of (index, value), a row for each state."""
     if len(task.outcomes.state) > MOST_OUTCOMES or task.n_features > MOST_WEIGHTS:
         rule = f"have at most {MOST_OUTCOMES} outcomes and {MOST_WEIGHTS} features, to run on a page"
-        raise must(f"The task {task}", rule, Words(f"{len(task.outcomes.state)} and {task.n_features}"))
+        raise bad_request(f"The task {task}", rule, Unquoted(f"{len(task.outcomes.state)} and {task.n_features}"))
     columns = task.transitions._asdict()
     del columns["ends"]  # a run on the page is counted in steps
     pi, mu = task.action_probabilities

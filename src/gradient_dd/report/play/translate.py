@@ -14,7 +14,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, Words, must
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request
 
 OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.UAdd: "+", ast.USub: "-",
@@ -49,7 +49,7 @@ class Translation:
             self.tree = ast.parse(dedent("".join(lines))).body[0]
         except (OSError, TypeError, SyntaxError):
             rule = "be a function with source that can be read, to run on a page"
-            raise must(f"{getattr(function, '__name__', 'The step')!r}", rule, function) from None
+            raise bad_request(f"{getattr(function, '__name__', 'The step')!r}", rule, function) from None
         self.file, self.first = Path(getsourcefile(function) or "").name, first
         if not isinstance(self.tree, ast.FunctionDef) or self.tree.decorator_list:
             raise self.refused(self.tree, "a function that is written with 'def' and has no decorator")
@@ -78,7 +78,7 @@ class Translation:
         """Return the sentence that names the line that cannot be translated."""
         line = self.first + getattr(node, "lineno", 1) - 1
         what = f"Line {line} of {self.file}"
-        return must(what, f"be {allowed}, to run on a page", Words(ast.unparse(node).splitlines()[0]))
+        return bad_request(what, f"be {allowed}, to run on a page", Unquoted(ast.unparse(node).splitlines()[0]))
 
     # Statements -----------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gradient_dd.errors import must, unknown
+from gradient_dd.errors import bad_request, unknown
 from gradient_dd.stream.features.dense import Columns, Fourier, Own, Polynomial, Quadratic, RadialBasis
 from gradient_dd.stream.features.kind import Features, Rows
 from gradient_dd.stream.features.layers import Layers
@@ -42,7 +42,7 @@ FEATURES: dict[str, type[Features]] = {
 def from_data(data: dict[str, Any]) -> Features:
     """Return the map that `as_data` described."""
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise must("The description of features", "be a dictionary by name", data)
+        raise bad_request("The description of features", "be a dictionary by name", data)
     rest = dict(data)
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in FEATURES:
@@ -50,7 +50,7 @@ def from_data(data: dict[str, Any]) -> Features:
     try:
         return FEATURES[kind](**rest)
     except TypeError:
-        raise must(f"Features of kind {kind!r}", "be described by their own parameters", sorted(rest)) from None
+        raise bad_request(f"Features of kind {kind!r}", "be described by their own parameters", sorted(rest)) from None
 
 
 def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Features:
@@ -71,7 +71,7 @@ def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Fea
 def checked_map(features: Any, p: int) -> Features | None:
     """Return a feature map that gives p features, or None, or raise; a map of the user's own may not know p yet."""
     if features is not None and not isinstance(features, Features):
-        raise must("'features'", "be a feature map, e.g. TileCoder(...) or Own(function)", features)
+        raise bad_request("'features'", "be a feature map, e.g. TileCoder(...) or Own(function)", features)
     if features is not None and features.n_features not in (0, p):
-        raise must("'n_features'", f"be {features.n_features}, as 'features' has", p)
+        raise bad_request("'n_features'", f"be {features.n_features}, as 'features' has", p)
     return features

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Integers, as_floats, numbers
-from gradient_dd.errors import GradientDDError, Words, boolean, must, number, whole_number
+from gradient_dd.errors import GradientDDError, Unquoted, bad_request, boolean, number, whole_number
 from gradient_dd.stream.features.kind import Box, Features, Rows, box, matrix
 
 MOST = 2**20  # features of a dense basis: more would be a matrix nobody wants
@@ -30,7 +30,7 @@ def exponents(order: int, dimensions: int, what: str) -> Integers:
     """Return all (order + 1)^dimensions rows of whole numbers from 0 to order."""
     count = (order + 1) ** dimensions
     if count > MOST:
-        raise must(f"The number of {what} features", f"be at most {MOST:,}", count, "Lower the order.")
+        raise bad_request(f"The number of {what} features", f"be at most {MOST:,}", count, "Lower the order.")
     return np.array(list(product(range(order + 1), repeat=dimensions)), dtype=np.int64)
 
 
@@ -113,7 +113,7 @@ class Columns(Features):
             np.atleast_1d(numbers(f"{name!r}", one, LARGEST)) for name, one in (("shift", shift), ("scale", scale))
         )
         if self.shift.ndim != 1 or self.shift.shape != self.scale.shape or not (self.scale >= 1 / LARGEST).all():
-            raise must("'scale'", "be positive, with one number for each of 'shift'", self.scale)
+            raise bad_request("'scale'", "be positive, with one number for each of 'shift'", self.scale)
         self.intercept = boolean("'intercept'", intercept)
         self.n_features = self.nonzeros = len(self.shift) + self.intercept
         unknown = isinstance(largest, float) and largest == np.inf
@@ -131,7 +131,7 @@ class Columns(Features):
         X = numbers("Observations", observations, LARGEST)
         X = matrix(X, X.shape[1] if X.ndim == 2 else 1)
         if not X.size:
-            raise must("Observations", "have at least one row and one column", X.shape)
+            raise bad_request("Observations", "have at least one row and one column", X.shape)
         spread = X.std(axis=0)
         scaled = cls(X.mean(axis=0), np.where(spread > 0, spread, 1.0), intercept)
         scaled.bound = float((scaled.rows(X).values ** 2).sum(axis=1).max())
@@ -158,7 +158,7 @@ class Quadratic(Features):
         d = len(self.shift)
         self.n_features = self.nonzeros = 1 + d + d * (d + 1) // 2
         if self.n_features > MOST:
-            raise must("The number of quadratic features", f"be at most {MOST:,}", self.n_features)
+            raise bad_request("The number of quadratic features", f"be at most {MOST:,}", self.n_features)
         self.bound = np.inf
 
     @classmethod
@@ -186,7 +186,7 @@ class Own(Features):
 
     def __init__(self, function: Any, n_features: int | None = None) -> None:
         if not callable(function) and not hasattr(function, "transform"):
-            raise must("A feature map of your own", "be a function, or have 'transform'", function)
+            raise bad_request("A feature map of your own", "be a function, or have 'transform'", function)
         self.function, self.bound = function, 0.0
         self.n_features = self.nonzeros = 0 if n_features is None else whole_number("'n_features'", n_features)
 
@@ -200,8 +200,8 @@ class Own(Features):
         except GradientDDError:
             raise
         except Exception as error:  # the function is the user's, and may raise anything
-            got = Words(f"{type(error).__name__}: {error}")
-            raise must("A feature map of your own", "run on the observations", got) from error
+            got = Unquoted(f"{type(error).__name__}: {error}")
+            raise bad_request("A feature map of your own", "run on the observations", got) from error
         dense = as_floats("Features of your own", found.toarray() if hasattr(found, "toarray") else found)
         values = matrix(dense, self.n_features or (dense.shape[1] if dense.ndim == 2 else 1))
         self.n_features = self.nonzeros = values.shape[1]
@@ -214,4 +214,6 @@ class Own(Features):
 
     def as_data(self) -> dict[str, Any]:
         """Refuse: a function is not plain data."""
-        raise must("A feature map that is saved", "be one of this package", self.function, "Give your own again.")
+        raise bad_request(
+            "A feature map that is saved", "be one of this package", self.function, "Give your own again."
+        )

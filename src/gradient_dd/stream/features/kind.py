@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Integers, as_floats
-from gradient_dd.errors import Words, must, one_of
+from gradient_dd.errors import Unquoted, bad_request, one_of
 
 OUTSIDE = ("refuse", "clip")
 
@@ -90,7 +90,7 @@ class Box(NamedTuple):
             row, column = np.argwhere(beyond)[0]
             rule = f"be from {self.low[column]:g} to {self.high[column]:g}"
             hint = "Use outside='clip' to take the nearest bound."
-            raise must(f"Dimension {column} of observation {row}", rule, float(X[row, column]), hint)
+            raise bad_request(f"Dimension {column} of observation {row}", rule, float(X[row, column]), hint)
         return (X - self.low) / (self.high - self.low)
 
 
@@ -98,12 +98,14 @@ def box(low: Any, high: Any, outside: str) -> Box:
     """Return checked bounds."""
     low, high = (np.atleast_1d(as_floats(f"{name!r}", one)) for name, one in (("low", low), ("high", high)))
     if low.ndim != 1 or low.shape != high.shape:
-        raise must("'low' and 'high'", "have one number for each dimension", Words(f"{low.shape} and {high.shape}"))
+        raise bad_request(
+            "'low' and 'high'", "have one number for each dimension", Unquoted(f"{low.shape} and {high.shape}")
+        )
     if not low.size:
-        raise must("'low' and 'high'", "have at least one dimension", Words("none"))
+        raise bad_request("'low' and 'high'", "have at least one dimension", Unquoted("none"))
     if not (np.abs([low, high]) <= LARGEST).all() or not (low < high).all():
         hint = "Give bounds yourself where a space has none."
-        raise must("'low' and 'high'", "be finite, and low below high", Words(f"{low} and {high}"), hint)
+        raise bad_request("'low' and 'high'", "be finite, and low below high", Unquoted(f"{low} and {high}"), hint)
     return Box(low, high, one_of("'outside'", outside, OUTSIDE))
 
 
@@ -112,7 +114,7 @@ def for_each(what: str, value: Any, dimensions: int) -> list[Any]:
     try:
         return list(np.broadcast_to(np.asarray(value), dimensions).tolist())
     except (TypeError, ValueError):
-        raise must(what, f"be one value, or one for each of {dimensions} dimensions", value) from None
+        raise bad_request(what, f"be one value, or one for each of {dimensions} dimensions", value) from None
 
 
 def matrix(observations: Any, dimensions: int) -> Array:
@@ -120,9 +122,9 @@ def matrix(observations: Any, dimensions: int) -> Array:
     X = as_floats("Observations", observations)
     X = X[:, None] if X.ndim == 1 and dimensions == 1 else X
     if X.ndim != 2 or X.shape[1] != dimensions:
-        raise must("The shape of observations", f"be (n, {dimensions})", X.shape)
+        raise bad_request("The shape of observations", f"be (n, {dimensions})", X.shape)
     finite = np.isfinite(X)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
-        raise must(f"Dimension {column} of observation {row}", "be a finite number", float(X[row, column]))
+        raise bad_request(f"Dimension {column} of observation {row}", "be a finite number", float(X[row, column]))
     return X

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers, numbers
-from gradient_dd.errors import must
+from gradient_dd.errors import bad_request
 from gradient_dd.stream.features.kind import Features, Rows, matrix
 
 
@@ -26,7 +26,7 @@ class Layers(Features):
         for member in self._layers:
             shapes = [(width, *[len(b) for _, b in member])[place : place + 2] for place in range(len(member))]
             if not member or [W.shape for W, _ in member] != shapes:
-                raise must("The layers of a member", "fit each other", [W.shape for W, _ in member])
+                raise bad_request("The layers of a member", "fit each other", [W.shape for W, _ in member])
         self.n_features = self.nonzeros = 1 + sum(len(member[-1][1]) for member in self._layers)
         self.bound = float(self.n_features)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import must, unknown
+from gradient_dd.errors import bad_request, unknown
 from gradient_dd.stream.features import FEATURES, Columns, Features, Own, Quadratic, Table, from_data
 
 PLAIN = ("raw", "standard", "quadratic", "table")
@@ -37,7 +37,7 @@ def map_of(features: Any, seen: Named) -> tuple[Features, str]:
         return own, f"Features are your own: {own.n_features} of them."
     words = [*PLAIN, *OVER_A_RANGE]
     if not isinstance(features, str):
-        raise must("'features'", f"be a feature map, a function, or one of {', '.join(words)}", features)
+        raise bad_request("'features'", f"be a feature map, a function, or one of {', '.join(words)}", features)
     if features not in words:
         raise unknown("features", features, words)
     d = first.shape[1]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.errors import boolean, must, whole_number
+from gradient_dd.errors import bad_request, boolean, whole_number
 from gradient_dd.stream.features.kind import Features, Rows, box, for_each, matrix
 
 MOST_TILINGS = 2**12
@@ -40,11 +40,11 @@ class OneHot(Features):
         several = sizes if isinstance(sizes, list | tuple) else np.ravel(np.asarray(sizes)).tolist()
         counts = [whole_number("'sizes'", one, at_most=2**31) for one in several]
         if not counts:
-            raise must("'sizes'", "have at least one dimension", sizes)
+            raise bad_request("'sizes'", "have at least one dimension", sizes)
         self.sizes: Integers = np.array(counts, dtype=np.int64)
         self.n_features = int(np.prod(self.sizes, dtype=object))
         if self.n_features > 2**31:
-            raise must("The number of one-hot features", "be at most 2³¹", self.n_features)
+            raise bad_request("The number of one-hot features", "be at most 2³¹", self.n_features)
         starts = [whole_number("'first'", one, -(2**31), 2**31) for one in for_each("'first'", first, len(counts))]
         self.first: Integers = np.array(starts, dtype=np.int64)
         self.nonzeros, self.bound = 1, 1.0
@@ -57,7 +57,7 @@ class OneHot(Features):
             row, column = np.argwhere(wrong)[0]
             first = self.first[column]
             rule = f"be a whole number from {first} to {first + self.sizes[column] - 1}"
-            raise must(f"Dimension {column} of observation {row}", rule, float(X[row, column] + first))
+            raise bad_request(f"Dimension {column} of observation {row}", rule, float(X[row, column] + first))
         flat = np.ravel_multi_index(tuple(X.astype(np.int64).T), tuple(self.sizes))
         return Rows(np.asarray(flat)[:, None], np.ones((len(X), 1)))
 
@@ -96,7 +96,7 @@ class TileCoder(Features):
         self.size = None if size is None else whole_number("'size'", size, at_least=self.tilings)
         if self.size is None and whole > 2**31:
             hint = "Use fewer tiles, or hash them with size=."
-            raise must("The number of tiles", "be at most 2³¹", whole, hint)
+            raise bad_request("The number of tiles", "be at most 2³¹", whole, hint)
         self.n_features = whole if self.size is None else self.size
         self.nonzeros, self.bound = self.tilings, float(self.tilings)
 

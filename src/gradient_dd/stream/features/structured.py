@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.stream.features.kind import Features, Rows, matrix
 from gradient_dd.stream.features.sparse import OneHot
 
@@ -32,7 +32,7 @@ def layout_of(space: Any) -> Layout:
     if name == "Tuple":
         return ["tuple", [layout_of(part) for part in space.spaces]]
     rule = "be Discrete, MultiDiscrete, Box, Dict or Tuple"
-    raise must("The space of observations", rule, Words(name), "Use a function of your own: Own(function).")
+    raise bad_request("The space of observations", rule, Unquoted(name), "Use a function of your own: Own(function).")
 
 
 def whole_of(space: Any) -> tuple[list[int], list[int]]:
@@ -51,7 +51,7 @@ def bounds_of(space: Any) -> tuple[Array, Array]:
         return np.zeros(values), np.ones(values)
     parts = space.spaces.values() if name == "Dict" else space.spaces
     if not parts:
-        raise must("A space of observations", "have at least one part", Words(f"{name}()"))
+        raise bad_request("A space of observations", "have at least one part", Unquoted(f"{name}()"))
     low, high = zip(*(bounds_of(part) for part in parts), strict=True)
     return np.concatenate(low), np.concatenate(high)
 
@@ -62,12 +62,12 @@ def flattened(layout: Layout, observations: Any, n: int, what: str = "observatio
     if kind == "dict":
         if not isinstance(observations, dict) or set(observations) != {key for key, _ in parts}:
             got = sorted(map(str, observations)) if isinstance(observations, dict) else observations
-            raise must(f"The {what}", f"be a dictionary with {[key for key, _ in parts]}", got)
+            raise bad_request(f"The {what}", f"be a dictionary with {[key for key, _ in parts]}", got)
         columns = [flattened(part, observations[key], n, f"{key!r} of {what}") for key, part in parts]
         return np.concatenate(columns, axis=1)
     if kind == "tuple":
         if not isinstance(observations, tuple | list) or len(observations) != len(parts):
-            raise must(f"The {what}", f"be a tuple of {len(parts)} parts", observations)
+            raise bad_request(f"The {what}", f"be a tuple of {len(parts)} parts", observations)
         columns = [
             flattened(part, one, n, f"part {i} of {what}")
             for i, (part, one) in enumerate(zip(parts, observations, strict=True))
@@ -106,7 +106,7 @@ class Structured(Features):
         self.layout: Layout = layout
         self.inner: Features = from_data(features) if isinstance(features, dict) else features
         if not isinstance(self.inner, Features):
-            raise must("'features' of structured ones", "be a feature map", features)
+            raise bad_request("'features' of structured ones", "be a feature map", features)
         self.n_features, self.nonzeros, self.bound = self.inner.n_features, self.inner.nonzeros, self.inner.bound
 
     def rows(self, observations: Any) -> Rows:
@@ -115,8 +115,8 @@ class Structured(Features):
             try:
                 observations, n = batched(self.layout, observations), len(observations)
             except (IndexError, KeyError, TypeError, ValueError) as error:
-                got = Words(f"{type(error).__name__}: {error}")
-                raise must("Observations", "have the parts of their space", got) from None
+                got = Unquoted(f"{type(error).__name__}: {error}")
+                raise bad_request("Observations", "have the parts of their space", got) from None
         else:
             n = count(observations)
         return self.inner.rows(flattened(self.layout, observations, n))
@@ -135,6 +135,6 @@ def count(observations: Any) -> int:
     while isinstance(observations, dict | tuple):
         parts = list(observations.values()) if isinstance(observations, dict) else observations
         if not parts:
-            raise must("Observations", "have at least one part", observations)
+            raise bad_request("Observations", "have at least one part", observations)
         observations = parts[0]
     return len(observations) if np.ndim(observations) else 1

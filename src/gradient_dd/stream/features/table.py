@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, boolean, must
+from gradient_dd.errors import Unquoted, bad_request, boolean
 from gradient_dd.stream.features.kind import Features, Rows, matrix
 
 MOST_STATES = 100_000
@@ -31,7 +31,7 @@ class Table(Features):
         if not 0 < len(self.states) <= MOST_STATES:
             hint = "Use 'tiles' or 'standard'." if len(self.states) else ""
             rule = f"have from 1 to {MOST_STATES:,} different states"
-            raise must("A table", rule, Words(f"{len(self.states):,}"), hint)
+            raise bad_request("A table", rule, Unquoted(f"{len(self.states):,}"), hint)
         self._place = {tuple(state): i for i, state in enumerate(self.states.tolist())}
         self.n_features, self.nonzeros, self.bound = len(self.states), 1, 1.0
 
@@ -60,7 +60,7 @@ class Categories(Features):
         self.spread = boolean("'spread'", spread)
         self.inner: Features = from_data(features) if isinstance(features, dict) else features
         if not isinstance(self.inner, Features):
-            raise must("'features' of categories", "be a feature map", features)
+            raise bad_request("'features' of categories", "be a feature map", features)
         self._place = [{word: i for i, word in enumerate(one or ())} for one in self.words]
         self.n_features, self.nonzeros, self.bound = self.inner.n_features, self.inner.nonzeros, self.inner.bound
 
@@ -69,7 +69,7 @@ class Categories(Features):
         cells = np.asarray(observations, dtype=object)
         cells = cells[:, None] if cells.ndim == 1 and len(self.words) == 1 else cells
         if cells.ndim != 2 or cells.shape[1] != len(self.words):
-            raise must("The shape of observations", f"be (n, {len(self.words)})", cells.shape)
+            raise bad_request("The shape of observations", f"be (n, {len(self.words)})", cells.shape)
         numbers = [self._numbers(column, i) for i, column in enumerate(cells.T)]
         return self.of_numbers(np.array(numbers, float).reshape(len(self.words), len(cells)).T)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array
-from gradient_dd.errors import Words, must, show
+from gradient_dd.errors import Unquoted, bad_request, show
 from gradient_dd.stream.log.cells import as_actions, as_matrix
 from gradient_dd.stream.log.sources import Source
 
@@ -58,7 +58,7 @@ class Actions:
             numbers, _ = as_matrix(what, found, 0, self.width)
             return np.asarray(np.where(np.abs(numbers) <= LARGEST, numbers, np.nan))
         if found.ndim != 1:
-            raise must(what, "have one action in each row", Words(f"an array {found.shape}"))
+            raise bad_request(what, "have one action in each row", Unquoted(f"an array {found.shape}"))
         place = {name: k for k, name in enumerate(self.names)}
         seen, where = np.unique(found, return_inverse=True) if found.dtype.kind in "iufU" else distinct(found)
         return np.array([place.get(plain(one), np.nan) for one in seen], float)[where][:, None]
@@ -105,10 +105,12 @@ def find_actions(source: Source, column: str) -> Actions:
         if len(seen) > MOST:
             break
     if any(not isinstance(name, str | int | float) for name in seen):
-        raise must(f"Column {column!r}", "have numbers or names of actions", show(next(iter(seen))))
+        raise bad_request(f"Column {column!r}", "have numbers or names of actions", show(next(iter(seen))))
     words = any(isinstance(name, str) for name in seen)
     if words and len(seen) > MOST:
-        raise must("The number of different actions", f"be at most {MOST:,}", Words(f"more in column {column!r}"))
+        raise bad_request(
+            "The number of different actions", f"be at most {MOST:,}", Unquoted(f"more in column {column!r}")
+        )
     broken = not words and any(name != int(name) for name in seen)
     if len(seen) > MOST or (broken and len(seen) > MOST_BROKEN):
         return Actions((), 1)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 
 MISSING = (  # texts that stand for nothing
     *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "NULL", "null"),
@@ -91,13 +91,13 @@ def as_numbers(name: str, values: Any, first: int, rule: str = "be a number") ->
         with np.errstate(over="ignore"):
             return np.asarray(values.astype(float))
     if kind not in CELLS:
-        raise must(f"Column {name!r} in row {first:,}", rule, Words(KINDS.get(kind, str(values.dtype))))
+        raise bad_request(f"Column {name!r} in row {first:,}", rule, Unquoted(KINDS.get(kind, str(values.dtype))))
     cells = values.ravel().tolist()
     found = list(map(number_of, cells))
     if None in found:
         at = found.index(None)
         row = first + at // (len(cells) // len(values))
-        raise must(f"Column {name!r} in row {row:,}", rule, cells[at])
+        raise bad_request(f"Column {name!r} in row {row:,}", rule, cells[at])
     return np.array(found, float).reshape(values.shape)
 
 
@@ -109,13 +109,15 @@ def as_matrix(name: str, values: Any, first: int, width: int | None) -> tuple[Ar
     if values.dtype.kind == "O" and values.ndim == 1:
         values, sizes = unpacked(values, width)
     elif values.ndim > 2:
-        raise must(f"Column {name!r}", "have a number or a list of numbers in each row", Words(f"{values.shape}"))
+        raise bad_request(
+            f"Column {name!r}", "have a number or a list of numbers in each row", Unquoted(f"{values.shape}")
+        )
     else:
         values = values.reshape(len(values), -1)
         sizes = np.full(len(values), values.shape[1])
     if values.shape[1] == 0:
         row = first + int(np.argmax(sizes == 0))
-        raise must(f"Column {name!r} in row {row:,}", "have at least one number", Words("none"))
+        raise bad_request(f"Column {name!r} in row {row:,}", "have at least one number", Unquoted("none"))
     found = as_numbers(name, values, first)
     if width is not None and found.shape[1] != width:
         found = np.full((len(found), width), np.nan)
@@ -167,7 +169,7 @@ def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Boole
     kind = values.dtype.kind
     if values.ndim != 1 or kind not in "iufM" + CELLS:
         got = f"an array {values.shape}" if values.ndim != 1 else KINDS.get(kind, str(values.dtype))
-        raise must(f"Column {name!r} in row {first:,}", NAME, Words(got))
+        raise bad_request(f"Column {name!r} in row {first:,}", NAME, Unquoted(got))
     try:
         begins = np.concatenate([[True], values[1:] != values[:-1]]).astype(bool)
     except (OverflowError, TypeError, ValueError):  # cells that cannot be compared
@@ -179,7 +181,7 @@ def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Boole
         known = known or found or ""
         if found not in ("", known):
             rule = NAME if found is None else f"be a {known}, as before"
-            raise must(f"Column {name!r} in row {first + at:,}", rule, cell)
+            raise bad_request(f"Column {name!r} in row {first + at:,}", rule, cell)
     missing = np.repeat([not found for found in kinds], np.diff([*where, len(values)]))
     return values, missing, known
 

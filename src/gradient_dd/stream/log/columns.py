@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from gradient_dd.errors import BadRequestError, Words, must, show, unknown
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, show, unknown
 
 USUAL = {  # the usual names of each role, in lower case; the first is ours
     "action": ("action", "actions", "act", "a"),
@@ -104,17 +104,19 @@ def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumn
         hint = (
             f"Name them: --column observation={repr(','.join(likely))[1:-1]}, or columns={{'observation': {likely}}}."
         )
-        got = Words(listed(tuple(names)) or "none")
-        raise must("A log", "have observations, such as obs_0, obs_1, …", got, hint if 0 < len(likely) <= MOST else "")
+        got = Unquoted(listed(tuple(names)) or "none")
+        raise bad_request(
+            "A log", "have observations, such as obs_0, obs_1, …", got, hint if 0 < len(likely) <= MOST else ""
+        )
     if chosen["reward"] is None:
         raise missing("A column of rewards", "reward", names)
     if following and len(following) != len(observation):
-        got = Words(f"{len(following)} for {len(observation)}")
-        raise must("The columns of the next observation", "be as many as those of the observation", got)
+        got = Unquoted(f"{len(following)} for {len(observation)}")
+        raise bad_request("The columns of the next observation", "be as many as those of the observation", got)
     apart = given_numbers(following) != given_numbers(observation)
     if following and apart and not {*SEVERAL} & {*(given or {})}:
-        got = Words(f"{listed(following)} for {listed(observation)}")
-        raise must("The columns of the next observation", "have the numbers of those of the observation", got)
+        got = Unquoted(f"{listed(following)} for {listed(observation)}")
+        raise bad_request("The columns of the next observation", "have the numbers of those of the observation", got)
     found = LogColumns(**chosen)
     return replace(found, unused=tuple(name for name in names if name not in found.used))
 
@@ -122,7 +124,7 @@ def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumn
 def named_columns(names: list[str], given: Any) -> dict[str, Any]:
     """Return the columns that the user named, by role."""
     if not isinstance(given, Mapping):
-        raise must("'columns'", "be a dictionary of columns by their role", given)
+        raise bad_request("'columns'", "be a dictionary of columns by their role", given)
     chosen: dict[str, Any] = {}
     for word, value in given.items():
         role = OTHER_WORDS.get(word, word)
@@ -137,7 +139,7 @@ def named_columns(names: list[str], given: Any) -> dict[str, Any]:
         texts = all(isinstance(name, str) for name in several)
         if role in chosen or not texts or not 0 < len(set(several)) == len(several) <= most:
             rule = "be a name, or a list of different names" if role in SEVERAL else "be one name"
-            raise must(f"The column for {role!r}", rule, value)
+            raise bad_request(f"The column for {role!r}", rule, value)
         for name in several:
             if name not in names:
                 raise missing(f"The column {name!r} for {role!r}", name, names)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import GradientDDError, MissingExtraError, Words, must
+from gradient_dd.errors import GradientDDError, MissingExtraError, Unquoted, bad_request
 from gradient_dd.stream.log.columns import USUAL
 from gradient_dd.stream.log.sources import Chunk, Source
 
@@ -19,7 +19,7 @@ def minari_source(given: Any) -> Source:
     usual = [name for role in ("rho", "target_probability", "behaviour_probability") for name in USUAL[role]]
     first = next(minari_episodes(dataset), None)
     if first is None:
-        raise must("A Minari dataset", "have at least one episode", Words("none"))
+        raise bad_request("A Minari dataset", "have at least one episode", Unquoted("none"))
     infos = getattr(first, "infos", None)
     extras = [name for name in infos if name in usual] if isinstance(infos, Mapping) else []
 
@@ -48,7 +48,7 @@ def minari_source(given: Any) -> Source:
             except Exception as error:  # whatever the dataset lacks
                 what = f"Episode {number:,} of the Minari dataset"
                 rule = "have arrays of observations, actions, rewards, terminations and truncations"
-                raise must(what, rule, Words(f"{type(error).__name__}: {error}")) from None
+                raise bad_request(what, rule, Unquoted(f"{type(error).__name__}: {error}")) from None
             if len(found["reward"]):
                 yield {column: found[column] for column in columns}
 
@@ -63,7 +63,9 @@ def minari_episodes(dataset: Any) -> Iterator[Any]:
     except GradientDDError:
         raise
     except Exception as error:
-        raise must("A Minari dataset", "yield its episodes", Words(f"{type(error).__name__}: {error}")) from None
+        raise bad_request(
+            "A Minari dataset", "yield its episodes", Unquoted(f"{type(error).__name__}: {error}")
+        ) from None
 
 
 def load_minari(name: str) -> Any:
@@ -76,4 +78,4 @@ def load_minari(name: str) -> Any:
     try:
         return minari.load_dataset(name)
     except Exception as error:  # the package is not ours, and may raise anything
-        raise must(f"The Minari dataset {name!r}", "be on this machine", Words(error)) from None
+        raise bad_request(f"The Minari dataset {name!r}", "be on this machine", Unquoted(error)) from None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Words, boolean, must, number
+from gradient_dd.errors import Unquoted, bad_request, boolean, number
 from gradient_dd.stream.features import Categories, Features, Rows
 from gradient_dd.stream.features.named import Named, map_of
 from gradient_dd.stream.features.table import MOST_STATES, spread_out
@@ -93,9 +93,9 @@ class LogReader:
             return self.observed(table.observation)
         what = f"The log {self.source.name}"
         if self.last.rows == 0:
-            raise must(what, "have rows", Words("none"))
+            raise bad_request(what, "have rows", Unquoted("none"))
         rule = "have a transition: two rows of one episode, or an end"
-        raise must(what, rule, Words(f"{self.last.rows} rows without one"))
+        raise bad_request(what, rule, Unquoted(f"{self.last.rows} rows without one"))
 
     def observed(self, wide: Array) -> Array:
         """Return observations without what they carry."""
@@ -168,7 +168,7 @@ def checked_discount(columns: LogColumns, discount: float | None) -> float:
     """Return γ, which must be given unless the log has a column of discounts; γ is then not used."""
     if discount is None and columns.discount is None:
         hint = "Give discount=0.99, or --discount 0.99."
-        raise must("'discount'", "be given where the log has no column of discounts", Words("none"), hint)
+        raise bad_request("'discount'", "be given where the log has no column of discounts", Unquoted("none"), hint)
     return 1.0 if discount is None else number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
 
 

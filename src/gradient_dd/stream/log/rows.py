@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.stream.features.table import MOST_WORDS
 from gradient_dd.stream.log import sources
 from gradient_dd.stream.log.actions import Actions
@@ -151,7 +151,7 @@ class RowReader:
             following = self._matrix(chunk, columns.next, ~ended)
             if following.shape != observation.shape:
                 rule = f"have the width of the observation, {observation.shape[1]}"
-                raise must("The next observation", rule, following.shape[1])
+                raise bad_request("The next observation", rule, following.shape[1])
             following = np.where(ended[:, None], 0.0, following)
         episode = self._episodes(chunk, ended, cut)
         self.rows += n
@@ -187,13 +187,15 @@ class RowReader:
         found = [-1 if text is None else words.setdefault(text, len(words)) for text in texts]
         if len(words) > MOST_WORDS:
             rule = f"have at most {MOST_WORDS:,} different texts"
-            raise must(f"Column {name!r}", rule, Words(f"{len(words):,}"), "A name for each row is no state.")
+            raise bad_request(f"Column {name!r}", rule, Unquoted(f"{len(words):,}"), "A name for each row is no state.")
         return np.array(found, float)[:, None]
 
     def _column(self, chunk: Chunk, name: str, rule: str) -> Array:
         """Return a column of numbers, (n,); refuse the rows that break a rule."""
         if chunk[name].ndim != 1:
-            raise must(f"Column {name!r}", "have one number in each row", Words(f"an array {chunk[name].shape}"))
+            raise bad_request(
+                f"Column {name!r}", "have one number in each row", Unquoted(f"an array {chunk[name].shape}")
+            )
         values = as_numbers(name, chunk[name], self.rows, FLAG if rule == FLAG else "be a number")
         low, high = BOUNDS[rule]
         good = (values >= low) & (values <= high)
@@ -209,7 +211,7 @@ class RowReader:
             count = int(bad.sum())
             more = f"{count:,} rows of these {len(bad):,} are like that. " if count > 1 else ""
             hint = f"{more}Skip such rows with skip_bad_rows=True, or --skip-bad-rows."
-            raise must(f"Column {name!r} in row {self.rows + at:,}", rule, values[at], hint)
+            raise bad_request(f"Column {name!r} in row {self.rows + at:,}", rule, values[at], hint)
         self.skipped = sorted([*self.skipped, (self.rows + at, name)])[:3]
         self._bad |= bad
 
@@ -292,7 +294,7 @@ class RowReader:
             one = names[at].item() if hasattr(names[at], "item") else names[at]
             if one in self._names:
                 rule = "not return to an episode that another one followed"
-                raise must(f"Column {name!r} in row {self.rows + at:,}", rule, one, "Sort the rows first.")
+                raise bad_request(f"Column {name!r} in row {self.rows + at:,}", rule, one, "Sort the rows first.")
             self._names.add(one)
         return changes
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.errors import GradientDDError, Words, file_path, must
+from gradient_dd.errors import GradientDDError, Unquoted, bad_request, file_path
 from gradient_dd.files import DamagedFileError, read_arrays
 from gradient_dd.stream.log.cells import MISSING, objects
 from gradient_dd.stream.log.columns import listed
@@ -37,7 +37,9 @@ class Source:
     def __post_init__(self) -> None:
         if not all(isinstance(name, str) for name in self.names) or len(set(self.names)) < len(self.names):
             twice = [name for name in self.names if not isinstance(name, str) or self.names.count(name) > 1]
-            raise must(f"The columns of {self.name}", "have different names, as text", Words(listed(tuple(twice))))
+            raise bad_request(
+                f"The columns of {self.name}", "have different names, as text", Unquoted(listed(tuple(twice)))
+            )
 
 
 def open_log(log: Any) -> Source:
@@ -52,7 +54,7 @@ def open_log(log: Any) -> Source:
         return minari_source(log)
     file = file_path("A log", log)
     if file.suffix.lower() not in FILES:
-        raise must("A log", "be a .parquet, .csv, .npz or .npy file, a data frame, or minari:NAME", str(log))
+        raise bad_request("A log", "be a .parquet, .csv, .npz or .npy file, a data frame, or minari:NAME", str(log))
     return file_source(file, FILES[file.suffix.lower()])
 
 
@@ -88,19 +90,19 @@ def state_of(file: Path) -> tuple[int, ...]:
     try:
         found = file.stat()
     except (FileNotFoundError, NotADirectoryError):
-        raise must("A log", "be a file", str(file)) from None
+        raise bad_request("A log", "be a file", str(file)) from None
     except (OSError, ValueError) as error:
-        got = Words(getattr(error, "strerror", "") or "an error")
-        raise must(f"The log {file.name}", "be a file that can be read", got) from None
+        got = Unquoted(getattr(error, "strerror", "") or "an error")
+        raise bad_request(f"The log {file.name}", "be a file that can be read", got) from None
     if not S_ISREG(found.st_mode):  # reading a pipe or a device could wait for ever
-        raise must("A log", "be a file", str(file))
+        raise bad_request("A log", "be a file", str(file))
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def check_state(file: Path, state: tuple[int, ...]) -> None:
     """Raise if a file is not in the state in which it was opened."""
     if state_of(file) != state:
-        raise must(f"The log {file.name}", "stay as it is while it is read", Words("a file that changed"))
+        raise bad_request(f"The log {file.name}", "stay as it is while it is read", Unquoted("a file that changed"))
 
 
 def unreadable(file: Path, error: Exception, seen: int) -> GradientDDError:
@@ -108,10 +110,10 @@ def unreadable(file: Path, error: Exception, seen: int) -> GradientDDError:
     first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     where = f" after row {seen - 1:,}" if seen else ""
     if isinstance(error, OSError) and error.strerror:
-        return must(f"The log {file.name}", f"be a file that can be read{where}", Words(error.strerror))
+        return bad_request(f"The log {file.name}", f"be a file that can be read{where}", Unquoted(error.strerror))
     if file.suffix.lower() == ".csv" and (row := torn_row(file)) is not None:
         where, first = f" in row {row:,}", first.removeprefix("CSV parse error: ")
-    return must(f"The log {file.name}", f"be readable{where}", Words(first[:200].rstrip(".")))
+    return bad_request(f"The log {file.name}", f"be readable{where}", Unquoted(first[:200].rstrip(".")))
 
 
 def torn_row(file: Path) -> int | None:
@@ -135,7 +137,7 @@ def arrays_source(name: str, columns: dict[str, Any]) -> Source:
     lengths = {len(array) for array in arrays.values() if array.ndim}
     if len(lengths) != 1:
         shapes = ", ".join(f"{key}: {array.shape}" for key, array in arrays.items()) or "none"
-        raise must(f"The columns of {name}", "have the same length", Words(shapes))
+        raise bad_request(f"The columns of {name}", "have the same length", Unquoted(shapes))
     n = lengths.pop()
     arrays = {key: array if array.ndim else np.broadcast_to(array, n) for key, array in arrays.items()}
 
@@ -162,11 +164,11 @@ def as_column(name: Any, values: Any) -> Any:
     except Exception:  # lists of several lengths, or an object that cannot be made an array
         if isinstance(values, list | tuple):
             return objects(list(values))
-        raise must(f"The column {name!r}", "be an array", values) from None
+        raise bad_request(f"The column {name!r}", "be an array", values) from None
     if array.dtype.kind == "f" and isinstance(values, list | tuple) and int in set(map(type, values)):
         return objects(list(values))
     if array.ndim == 0 and array.dtype.kind not in "biufU":
-        raise must(f"The column {name!r}", "be an array", values)
+        raise bad_request(f"The column {name!r}", "be an array", values)
     return array
 
 
@@ -186,7 +188,7 @@ def npz_source(file: Path) -> Source:
     try:
         return arrays_source(file.name, read_arrays(file))
     except DamagedFileError as error:
-        raise must(f"The log {file.name}", "be readable", Words(error)) from None
+        raise bad_request(f"The log {file.name}", "be readable", Unquoted(error)) from None
 
 
 def npy_source(file: Path) -> Source:
@@ -197,7 +199,7 @@ def npy_source(file: Path) -> Source:
     records = np.load(file, mmap_mode="r", allow_pickle=False)  # only its head is used
     kind, begin, shape = records.dtype, records.offset, records.shape
     if kind.names is None or len(shape) != 1:
-        raise must(f"The log {file.name}", "have named fields", Words(f"an array {shape} of {kind}"))
+        raise bad_request(f"The log {file.name}", "have named fields", Unquoted(f"an array {shape} of {kind}"))
 
     def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
         with file.open("rb") as opened:

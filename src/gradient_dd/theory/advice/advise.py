@@ -9,7 +9,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.errors import must, one_of
+from gradient_dd.errors import bad_request, one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.advice.pilot import Changes, Pilot, TaskPilot, changes, expected_steps, part_of
@@ -124,7 +124,9 @@ def advise_with(pilot: Pilot, measure: str, budget: float, on_progress: OnProgre
     least = pilot.core_seconds(TYPICAL)
     if least > budget:  # one episode of some tasks has millions of steps
         rule = f"take at most {budget:.0f} s of a core for {TYPICAL} settings and the shortest run"
-        raise must("The pilot of the advice", rule, f"about {least:.0f} s", "Give a number of steps, not of episodes.")
+        raise bad_request(
+            "The pilot of the advice", rule, f"about {least:.0f} s", "Give a number of steps, not of episodes."
+        )
     search = Search(pilot, measure, budget, on_progress)
     best = search.best()
     rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))

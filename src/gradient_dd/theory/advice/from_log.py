@@ -18,7 +18,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.engine.horizon import DIVERGED, Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.errors import Words, must
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.studies.intervals import resample_counts
 from gradient_dd.tasks.exact import Moments, fixed_point, inverse
@@ -117,7 +117,9 @@ class LogPilot:
             made = rule.coefficients(signals)
         except ValueError:
             what = f"The step of the rule {rule.name!r}"
-            raise must(what, "be arithmetic without branches, for a pilot on a log", Words("a branch")) from None
+            raise bad_request(
+                what, "be arithmetic without branches, for a pilot on a log", Unquoted("a branch")
+            ) from None
         return {name: np.asarray(move)[..., None] for name, move in made.items()}
 
     def error(self, w: Array, held_out: Moments | None = None) -> Array:
@@ -176,10 +178,10 @@ def advise_from_log(
     """
     check_schedule(schedule)
     if len(log.reward) < FEWEST:
-        raise must("A log", f"have at least {FEWEST} transitions for advice", Words(str(len(log.reward))))
+        raise bad_request("A log", f"have at least {FEWEST} transitions for advice", Unquoted(str(len(log.reward))))
     rules = list(map(find, learners))
     if natural := [rule.name for rule in rules if rule.natural]:
-        raise must("A learner for a log", "be one whose step takes linear time", ", ".join(natural))
+        raise bad_request("A learner for a log", "be one whose step takes linear time", ", ".join(natural))
     horizon = coarser(Horizon(steps=len(log.reward) if steps is None else steps))
     reduced = log.in_row_space()
     mean_square = float(np.trace(reduced.moments.C))
