@@ -1,0 +1,171 @@
+"""A log that was read for an evaluation: its rows, actions and policies, and the features that describe its states."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.errors import bad_request
+from gradient_dd.evaluation.behaviour import Behaviour
+from gradient_dd.evaluation.maps import FeatureMap, default_maps, given_map
+from gradient_dd.evaluation.policies import TargetPolicy, knows_all_actions
+from gradient_dd.evaluation.rows import KEPT_NUMBERS, Piece, parts_of, read_rows
+from gradient_dd.stream.log import LogReader
+from gradient_dd.stream.log.actions import Actions
+from gradient_dd.stream.log.columns import find_columns, missing
+from gradient_dd.stream.log.sources import open_log
+from gradient_dd.stream.policies import called, classifier_policy, wants_actions
+
+
+class LogData:
+    """A log with all that is asked about it.
+
+    rows      its rows in pieces;  actions  what actions there are, or None
+    policies  the policies that were asked for, the one that made the log first
+    maps      feature maps, the one to take first;  behaviour  estimated propensities, or None
+    stated    what each column is used for
+    """
+
+    def __init__(
+        self,
+        log: Any,
+        targets: Mapping[str, Any],
+        *,
+        discount: float | None = None,
+        features: Any = None,
+        columns: Mapping[str, Any] | None = None,
+        signals: Sequence[str] = (),
+        skip_bad_rows: bool = False,
+        seed: int = 0,
+        on_columns: Callable[[list[str]], None] = lambda stated: None,
+        on_progress: Callable[[int], None] = lambda rows: None,
+    ) -> None:
+        source = open_log(log)
+        held = carried_columns(source.names, targets)
+        for name in signals:
+            if name not in source.names:
+                raise missing(f"The column {name!r} for 'reward'", name, source.names)
+        named = {**(columns or {}), **({"reward": signals[0]} if signals else {})}
+        found = find_columns(source.names, named)
+        asked = [given for given in targets.values() if given is not None]
+        own = OWN in targets.values()
+        with_actions = bool(asked) and not own
+        self.reader = LogReader(
+            log, named, discount, None, skip_bad_rows, with_actions, held, tuple(signals[1:]), ratios=own
+        )
+        self.named = "observation" in (columns or {})
+        first = self.reader.decoded(self.reader.first_rows()[:2])
+        self.actions = self._all_actions(targets, held, first)
+        self.reader.actions = self.actions
+        self.policies = [self._policy(name, given, held, first) for name, given in targets.items()]
+        needs = next((one for one in self.policies if one.by_ratio and not one.logging and not one.own), None)
+        if needs is not None and found.behaviour_probability is None:
+            what = f"With the policy {needs.name!r}, which gives the probability of the action taken alone, a column of the "
+            raise missing(f"{what}role 'behaviour_probability'", "behaviour_probability", source.names)
+        self.rows = read_rows(self.reader, seed=seed, on_progress=on_progress)
+        self.last = self.reader.last  # what the pass over all rows has shown
+        self._features: dict[tuple[int, int, int], tuple[Any, Any]] = {}
+        plain = features is None and self.reader.columns.are_features and len(self.reader.columns.observation) > 1
+        if features is not None or plain:
+            self.maps = [given_map(self.reader, "raw" if plain else features, seed)]
+        else:
+            by_action = any(not one.by_ratio for one in self.policies)
+            self.maps = default_maps(self.reader, self.rows, self.actions if by_action else None)
+        self.stated = [*self.reader.columns.stated(), self.maps[0].words]
+        on_columns(self.stated)
+        self.behaviour: Behaviour | None = None
+        if any(not one.by_ratio for one in self.policies) and self._unknown_propensities():
+            assert self.actions is not None
+            self.behaviour = Behaviour(self.maps[0], self.rows.sample(), len(self.actions.names))
+
+    def _unknown_propensities(self) -> bool:
+        named = self.actions is not None and self.actions.named
+        return named and self.reader.columns.behaviour_probability is None
+
+    def _all_actions(self, targets: Mapping[str, Any], held: tuple[str, ...], first: Any) -> Actions | None:
+        """Return the actions of the log and those that only a policy knows."""
+        actions = self.reader.actions
+        if actions is None or not actions.named:
+            return actions
+        text = any(isinstance(name, str) for name in actions.names)
+        for name, given in targets.items():
+            if isinstance(given, str) and given not in held:
+                endings = [column[len(given) :] for column in held if column.startswith(given)]
+                known = [int(one) if one.isdecimal() and not text else one for one in endings]
+                actions = actions.with_more(one for one in known if str(one) not in map(str, actions.names))
+            elif hasattr(given, "predict_proba"):
+                known = [one.item() if isinstance(one, np.generic) else one for one in np.asarray(given.classes_)]
+                actions = actions.with_more(one for one in known if str(one) not in map(str, actions.names))
+            elif given is not None and given is not OWN and actions.counted and not isinstance(given, str):
+                if callable(given) and wants_actions(given):
+                    continue
+                found = called(name, given, first) if callable(given) else np.asarray(given)
+                if found.ndim == 2 and found.shape[1] > len(actions.names):
+                    actions = actions.with_more(range(found.shape[1]))
+        return actions
+
+    def _policy(self, name: str, given: Any, held: tuple[str, ...], first: Any) -> TargetPolicy:
+        if given is OWN:
+            return TargetPolicy(name, None, None, held, self.reader.decoded, own=True)
+        if hasattr(given, "predict_proba"):
+            assert self.actions is not None
+            given = classifier_policy(name, given, self.actions.names)
+        by_ratio = callable(given) and not knows_all_actions(name, given, first, self.actions)  # type: ignore[arg-type]
+        return TargetPolicy(name, given, self.actions, held, self.reader.decoded, by_ratio=by_ratio)
+
+    def features(self, one: FeatureMap, piece: Piece) -> tuple[Any, Any]:
+        """Return the features of both states of a piece, (n, p) each; kept where the log is kept and they fit."""
+        key = self.maps.index(one), piece.number, len(piece)
+        if key in self._features:
+            return self._features[key]
+        after = np.where(piece.ended[:, None], piece.seen, piece.after)  # any legal observation will do
+        found = one.matrix(piece.seen), one.matrix(after)
+        if self.rows.kept and self.rows.n * one.p <= KEPT_NUMBERS:
+            self._features[key] = found
+        return found
+
+    def propensities(self, piece: Piece) -> Array:
+        """Return the probability of the action taken in each row, (n,); NaN where nobody asks for it."""
+        return piece.behaviour if self.behaviour is None else self.behaviour(piece)
+
+    def sample(self, most: int) -> list[Piece]:
+        """Return the first pieces of the log, as `rows.pieces(most)` numbers them, and note their share of all rows."""
+        found, rows = list[Piece](), 0
+        for piece in self.rows.pieces(most):
+            found.append(piece)
+            rows += len(piece)
+            if not self.rows.kept and rows >= SLOPE_ROWS:
+                break
+        self.sampled_share = rows / self.rows.n
+        return found
+
+    sampled_share = 1.0
+
+
+SLOPE_ROWS = 500_000  # rows of a long log that tell how estimates depend on weights
+
+
+class Own:
+    """The ratios of the log's own columns."""
+
+    def __repr__(self) -> str:
+        return "the ratios of the log"
+
+
+OWN = Own()
+
+
+def carried_columns(names: list[str], targets: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns of the log that policies are given by: a column, or all whose names begin with a text."""
+    held: list[str] = []
+    for given in targets.values():
+        if not isinstance(given, str):
+            continue
+        own = [given] if given in names else [name for name in names if name.startswith(given)]
+        if not own:
+            raise missing(f"Columns whose names begin with {given!r}", given, names)
+        held += own
+    return tuple(dict.fromkeys(held))
+
+
