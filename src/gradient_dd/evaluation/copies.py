@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.evaluation.episodes import key_of
-from gradient_dd.evaluation.transitions import Transitions
+from gradient_dd.evaluation.rows import Piece, mix
 
 FEWEST_TWINS = 20  # episodes
 OF_A_LENGTH = 100.0  # times as likely a path may be among those of its own length
@@ -26,17 +25,17 @@ class Twins(NamedTuple):
     beyond: float
 
 
-def twins_of(batch: Transitions) -> Twins | None:
+def twins_of(batch: Piece, reward: Array) -> Twins | None:
     """Return how many episodes are the same, beyond chance; None where chance is not known."""
     first = np.flatnonzero(np.diff(batch.episode, prepend=batch.episode[:1] - 1))
     length = np.diff([*first, len(batch)])
     if len(first) < FEWEST_TWINS:
         return None
-    state = bits_of(key_of(batch.x))
+    state = bits_of(key_of(batch.seen))
     step = np.arange(len(batch)) - np.repeat(first, length)
     early = step < np.repeat(length // 2, length)
     place = np.where(early, step, step - np.repeat(length // 2, length))
-    mixed = mix(state ^ mix(bits_of(batch.reward)) ^ mix(place.astype(np.uint64)))
+    mixed = mix(state ^ mix(bits_of(reward)) ^ mix(place.astype(np.uint64)))
     single = length == 1
     before, after = (np.zeros(len(first), np.uint64) for _ in range(2))
     episode = np.repeat(np.arange(len(first)), length)
@@ -53,7 +52,7 @@ def twins_of(batch: Transitions) -> Twins | None:
     met, known, alike, same = (pairs_in(stratum, kind) for kind in (middle, past, mix(middle ^ mix(after)), whole))
     others = met - known
     by_chance = np.zeros(len(first))  # log probability of what follows the middle, from the frequencies of steps
-    np.add.at(by_chance, episode[~early], np.log(step_shares(batch, state))[~early])
+    np.add.at(by_chance, episode[~early], np.log(step_shares(batch, state, reward))[~early])
     likely = np.zeros(len(met)) if unique else np.exp(np.bincount(stratum, by_chance) / np.bincount(stratum))
     rate = np.where(others > 0, (alike - same) / np.maximum(others, 1), OF_A_LENGTH * likely)
     told = (others > 0) | (rate < UNLIKELY)
@@ -62,11 +61,11 @@ def twins_of(batch: Transitions) -> Twins | None:
     return Twins(share, beyond, float(beyond / np.sqrt(expected * counts[each].mean() + 1)))
 
 
-def step_shares(batch: Transitions, state: Any) -> Array:
+def step_shares(batch: Piece, state: Any, reward: Array) -> Array:
     """Return how often a state is followed by what follows it in each row: the next state and the reward, (n,)."""
-    after = np.where(batch.ended, np.uint64(1), bits_of(key_of(batch.x_next)))
+    after = np.where(batch.ended, np.uint64(1), bits_of(key_of(batch.after)))
     _, here, visits = np.unique(state, return_inverse=True, return_counts=True)
-    step = mix(state ^ mix(after ^ mix(bits_of(batch.reward))))
+    step = mix(state ^ mix(after ^ mix(bits_of(reward))))
     _, both, times = np.unique(step, return_inverse=True, return_counts=True)
     return np.asarray(times[both] / visits[here])
 
@@ -82,9 +81,6 @@ def bits_of(values: Array) -> Any:
     return np.ascontiguousarray(values + 0.0).view(np.uint64)
 
 
-def mix(values: Any) -> Any:
-    """Return whole numbers scattered over all of 64 bits."""
-    with np.errstate(over="ignore"):
-        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return values ^ (values >> np.uint64(31))
+def key_of(observations: Array) -> Array:
+    """Return one number for each observation; equal ones have equal numbers."""
+    return np.asarray((observations * np.random.default_rng(7).standard_normal(observations.shape[1])).sum(axis=1))

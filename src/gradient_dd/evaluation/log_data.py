@@ -77,7 +77,7 @@ class LogData:
         self.behaviour: Behaviour | None = None
         if any(not one.by_ratio for one in self.policies) and self._unknown_propensities():
             assert self.actions is not None
-            self.behaviour = Behaviour(self.maps[0], self.rows.sample(), len(self.actions.names))
+            self.behaviour = Behaviour(self.maps[0], self.rows.sample, len(self.actions.names))
 
     def _unknown_propensities(self) -> bool:
         named = self.actions is not None and self.actions.named
@@ -130,20 +130,14 @@ class LogData:
         return piece.behaviour if self.behaviour is None else self.behaviour(piece)
 
     def sample(self, most: int) -> list[Piece]:
-        """Return the first pieces of the log, as `rows.pieces(most)` numbers them, and note their share of all rows."""
-        found, rows = list[Piece](), 0
-        for piece in self.rows.pieces(most):
-            found.append(piece)
-            rows += len(piece)
-            if not self.rows.kept and rows >= SLOPE_ROWS:
-                break
-        self.sampled_share = rows / self.rows.n
+        """Return all pieces of a log that is kept, else those of the sample, and note their share of all episodes."""
+        if self.rows.kept:
+            return list(self.rows.pieces(most))
+        found = [part for piece in self.rows.sample for part in parts_of(piece, most)]
+        self.sampled_share = sum(len(piece.starts) for piece in found) / self.rows.episodes
         return found
 
     sampled_share = 1.0
-
-
-SLOPE_ROWS = 500_000  # rows of a long log that tell how estimates depend on weights
 
 
 class Own:

@@ -152,7 +152,7 @@ def texts_of(reader: LogReader) -> list[list[str] | None]:
 
 def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:
     """Return the maps of a log whose user named none, the one to take first."""
-    pieces = rows.sample()
+    pieces = rows.sample
     sample = np.concatenate([piece.seen for piece in pieces])
     table = table_map(reader, rows, sample)
     if table is not None:

@@ -104,18 +104,20 @@ class EvaluationRows:
         self.lowest, self.highest = np.full(1 + signals, np.inf), np.full(1 + signals, -np.inf)
         self.discount, self.any_end, self.ended, self.cut = 0.0, False, 0, 0
         held: list[Piece] = []
-        numbers = 0
+        numbers, sample = 0, Sample()
         for piece in self._whole_episodes():
             self._count(piece)
             numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
-            if numbers <= KEPT_NUMBERS:
-                held.append(piece)
+            held = [*held, piece] if numbers <= KEPT_NUMBERS else []
+            sample.add(piece)
             on_progress(self.n)
         self.kept = numbers <= KEPT_NUMBERS
         self.few = self.episodes < FEW_EPISODES
         self.groups = GROUPS
         self._first = list(self._dealt(held))
-        self.groups = max(2, min(GROUPS, int(max((one.group.max() for one in self._first), default=0)) + 1))
+        self.sample = list(self._dealt(sample.pieces))
+        if self.few and self.kept:
+            self.groups = max(2, int(max((one.group.max() for one in self._first), default=0)) + 1)
 
     @property
     def units(self) -> int:
@@ -151,16 +153,6 @@ class EvaluationRows:
             for part in parts_of(whole, most):
                 yield replace(part, number=number)
                 number += 1
-
-    def sample(self) -> list[Piece]:
-        """Return the first pieces, up to SAMPLE_ROWS rows."""
-        found, rows = list[Piece](), 0
-        for piece in self._first or self.pieces():
-            found.append(piece)
-            rows += len(piece)
-            if rows >= SAMPLE_ROWS:
-                break
-        return found
 
     def _dealt(self, pieces: Iterator[Piece] | Sequence[Piece]) -> Iterator[Piece]:
         """Yield pieces whose rows have their group."""
@@ -211,6 +203,33 @@ class EvaluationRows:
             cut=table.cut,
             group=np.zeros(n, np.int64),
         )
+
+
+class Sample:
+    """Whole episodes spread over all of a log: every second is left out whenever there are too many rows."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self.rows, self.stride, self.closed = 0, 1, False
+
+    def add(self, piece: Piece) -> None:
+        """Take the episodes of a piece that belong to the sample."""
+        if self.closed:
+            return
+        self._append(piece)
+        while self.rows > SAMPLE_ROWS and not self.closed:
+            before, self.pieces, self.rows = self.pieces, [], 0
+            self.stride *= 2
+            for one in before:
+                self._append(one)
+            self.closed = self.stride > int(piece.episode[-1])  # one episode is left, and it is too long
+
+    def _append(self, piece: Piece) -> None:
+        part = piece if self.stride == 1 else piece.part(piece.episode % self.stride == 0)
+        part = part.part(slice(SAMPLE_ROWS - self.rows)) if self.closed else part
+        if len(part):
+            self.pieces.append(replace(part, number=-1))
+            self.rows += len(part)
 
 
 class Steps:

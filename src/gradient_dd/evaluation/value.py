@@ -57,6 +57,7 @@ class PolicyValue(NamedTuple):
     steps, rest   how many steps are followed, and the weight of what comes later
     effective     rows that ratios leave, (Σρ)² / Σρ²; nan without ratios
     psi           (units, 3) influences on q, on d and on the value
+    by_map        the value by each map, by its name
     apart         the largest distance of the value by another map;  passed  whether the first map was passed over
     impossible    whether no map gave a value that rewards allow
     map, design, w (q,), without (groups, q), start (q,), dual (q,)   what the value was made of
@@ -74,6 +75,7 @@ class PolicyValue(NamedTuple):
     rest: float
     effective: float
     psi: Array
+    by_map: dict[str, float]
     apart: float
     passed: bool
     impossible: bool
@@ -326,6 +328,7 @@ class Run:
             rest=self.rest if self.followed else 1.0,
             effective=float("nan") if measured else float(self.ratio[0] ** 2 / max(1e-300, self.ratio[1])),
             psi=psi,
+            by_map={self.map.name: value},
             apart=0.0,
             passed=False,
             impossible=not low - room <= q <= high + room,
@@ -411,6 +414,9 @@ def chosen(found: list[PolicyValue], bounds: Bounds, confidence: float) -> Polic
     low, high = best.interval(confidence)
     low, high = min(low, best.value - apart), max(high, best.value + apart)
     value, low, high = (float(np.clip(one, *bounds)) for one in (best.value, low, high))
-    return best._replace(value=value, low=low, high=high, apart=apart, passed=best is not found[0])
+    by_map = {one.map.name: one.value for one in possible}
+    return best._replace(
+        value=value, low=low, high=high, by_map=by_map, apart=apart, passed=best is not found[0]
+    )
 
 
