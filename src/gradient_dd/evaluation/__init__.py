@@ -3,6 +3,7 @@
 from gradient_dd.evaluation.compare import compare
 from gradient_dd.evaluation.comparison import PolicyComparison
 from gradient_dd.evaluation.findings import FINDINGS
+from gradient_dd.evaluation.log import evaluate_log
 from gradient_dd.evaluation.result import Evaluation
 
-__all__ = ["FINDINGS", "Evaluation", "PolicyComparison", "compare"]
+__all__ = ["FINDINGS", "Evaluation", "PolicyComparison", "compare", "evaluate_log"]

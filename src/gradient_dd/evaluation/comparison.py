@@ -2,8 +2,9 @@
 
 The influences of two policies are paired by episode, so the interval of a difference follows from them:
 
-    v − v'  ±  f · standard error of Σ (ψ − ψ')        for LSTD-Q, the doubly robust estimate and the blend; the union
+    Δq = q − q'      Δd = d − d'      Δ = their blend, as for a value      ±  f · standard error of Σ (ψ − ψ')
 
+The interval is the union of the three. A policy is better where the interval of the blend is above 0.
 f makes the intervals of all differences to the baseline hold at once: the quantile of the largest |Σ ξ (ψ − ψ')| over
 its standard error, for random ξ (multiplier bootstrap). What other features make of the difference is within it too.
 """
@@ -21,7 +22,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
 from gradient_dd.evaluation.findings import Verdict
-from gradient_dd.evaluation.value import PolicyValue, error_of
+from gradient_dd.evaluation.value import PolicyValue, blend, error_of
 from gradient_dd.studies.intervals import Bounds, student_factor
 
 NUMBERS = ("value", "low", "high", "difference", "difference_low", "difference_high")
@@ -50,12 +51,14 @@ class Judged(NamedTuple):
 class Gap(NamedTuple):
     """How much more one policy is worth than another, with its interval.
 
+    sure    the interval of the most precise estimate, the blend, alone
     reach   what chance adds to either side: less with more episodes;  hidden  what other features make of it
     """
 
     apart: float
     low: float
     high: float
+    sure: Bounds
     reach: float
     hidden: float
 
@@ -93,17 +96,27 @@ class PolicyQuestion:
         """Return how much more the first policy is worth than the second."""
         one, two = first.found, second.found
         if one is two:
-            return Gap(0.0, 0.0, 0.0, 0.0, 0.0)
+            return Gap(0.0, 0.0, 0.0, Bounds(0.0, 0.0), 0.0, 0.0)
         apart = one.value - two.value
-        each = [(one.q.value, 0), (one.d.value, 1), (one.value, 2)]
-        centres = [float(np.clip(value, *self.bounds)) - two.value for value, _ in each]
-        halves = [self.factor * error_of(one.psi[:, k] - two.psi[:, 2]) for _, k in each]
         shared = [key for key in one.by_map if key in two.by_map]
         hidden = max((abs(apart - (one.by_map[key] - two.by_map[key])) for key in shared), default=0.0)
-        low = min(*(c - h for c, h in zip(centres, halves, strict=True)), apart - hidden)
-        high = max(*(c + h for c, h in zip(centres, halves, strict=True)), apart + hidden)
-        least, most = self.bounds.low - two.high, self.bounds.high - two.low
-        return Gap(apart, max(low, min(least, apart)), min(high, max(most, apart)), halves[2], hidden)
+        centres = [
+            float(np.clip(mine, *self.bounds) - np.clip(other, *self.bounds))
+            for mine, other in ((one.q.value, two.q.value), (one.d.value, two.d.value))
+        ]
+        psi = one.psi[:, :2] - two.psi[:, :2]
+        share, _ = blend(*centres, psi.T @ psi * len(psi) / max(1, len(psi) - 1))
+        each = np.column_stack([psi, psi @ (share, 1 - share)])
+        centres.append(share * centres[0] + (1 - share) * centres[1])
+        reach = [self.factor * error_of(column) for column in each.T]
+        bounds = [self._limited(c - r, c + r, apart, hidden, two) for c, r in zip(centres, reach, strict=True)]
+        low, high = min(one.low for one in bounds), max(one.high for one in bounds)
+        return Gap(apart, low, high, bounds[2], reach[2], hidden)
+
+    def _limited(self, low: float, high: float, apart: float, hidden: float, two: PolicyValue) -> Bounds:
+        """Return an interval with what other features make of a difference, within what rewards allow."""
+        least, most = min(self.bounds.low - two.high, apart), max(self.bounds.high - two.low, apart)
+        return Bounds(max(min(low, apart - hidden), least), min(max(high, apart + hidden), most))
 
     @property
     def baseline(self) -> Judged:
@@ -131,7 +144,7 @@ class PolicyQuestion:
     @cached_property
     def followed(self) -> Judged:
         """The policy to follow: the largest value among those significantly better than the baseline, or it."""
-        sure = [one for one in self.judged[1:] if one.usable and self.gap(one, self.baseline).low > 0]
+        sure = [one for one in self.judged[1:] if one.usable and self.gap(one, self.baseline).sure.low > 0]
         return max(sure, key=lambda one: one.found.value) if sure else self.baseline
 
     def records(self) -> list[dict[str, Any]]:
@@ -173,7 +186,11 @@ class PolicyQuestion:
         words = f"it is worth {followed.found.value:.4g}, {signed(gain.apart)} than {base.name!r}"
         near = [one for one in self.near(followed) if one is not base]
         rest = f" Not significantly different from it: {names_of(near)}." if near else ""
-        return f"Deploy {followed.name!r}: {words} (from {gain.low:.4g} to {gain.high:.4g}).{rest}{care}"
+        low, high, unsure = gain.low, gain.high, ""
+        if low <= 0:
+            unsure = f" The returns alone do not show that yet (from {low:.4g} to {high:.4g})."
+            low, high = gain.sure
+        return f"Deploy {followed.name!r}: {words} (from {low:.4g} to {high:.4g}).{unsure}{rest}{care}"
 
     def more(self, first: Judged, second: Judged) -> str:
         """Return how many more episodes would show a difference of this size; nothing where that is no advice."""

@@ -8,7 +8,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import bad_request
 from gradient_dd.evaluation.behaviour import Behaviour
-from gradient_dd.evaluation.maps import FeatureMap, default_maps, given_map
+from gradient_dd.evaluation.maps import RUNNERS_UP, FeatureMap, default_maps, given_map, too_wide
 from gradient_dd.evaluation.policies import TargetPolicy, knows_all_actions
 from gradient_dd.evaluation.rows import KEPT_NUMBERS, Piece, parts_of, read_rows
 from gradient_dd.stream.log import LogReader
@@ -54,6 +54,7 @@ class LogData:
         self.reader = LogReader(
             log, named, discount, None, skip_bad_rows, with_actions, held, tuple(signals[1:]), ratios=own
         )
+        self.behaviour: Behaviour | None = None
         self.named = "observation" in (columns or {})
         first = self.reader.decoded(self.reader.first_rows()[:2])
         self.actions = self._all_actions(targets, held, first)
@@ -65,23 +66,27 @@ class LogData:
             raise missing(f"{what}role 'behaviour_probability'", "behaviour_probability", source.names)
         self.rows = read_rows(self.reader, seed=seed, on_progress=on_progress)
         self.last = self.reader.last  # what the pass over all rows has shown
-        self._features: dict[tuple[int, int, int], tuple[Any, Any]] = {}
-        plain = features is None and self.reader.columns.are_features and len(self.reader.columns.observation) > 1
-        if features is not None or plain:
-            self.maps = [given_map(self.reader, "raw" if plain else features, seed)]
-        else:
-            by_action = any(not one.by_ratio for one in self.policies)
-            self.maps = default_maps(self.reader, self.rows, self.actions if by_action else None)
-        self.stated = [*self.reader.columns.stated(), self.maps[0].words]
+        self._describe(features, seed)
         on_columns(self.stated)
-        self.behaviour: Behaviour | None = None
-        if any(not one.by_ratio for one in self.policies) and self._unknown_propensities():
-            assert self.actions is not None
-            self.behaviour = Behaviour(self.maps[0], self.rows.sample, len(self.actions.names))
 
-    def _unknown_propensities(self) -> bool:
-        named = self.actions is not None and self.actions.named
-        return named and self.reader.columns.behaviour_probability is None
+    def _describe(self, features: Any, seed: int) -> None:
+        """Find the features of the states, and the propensities where the log does not have them."""
+        self._features: dict[tuple[int, int, int], tuple[Any, Any]] = {}
+        columns = self.reader.columns
+        plain = features is None and columns.are_features and len(columns.observation) > 1
+        by_action = any(not one.by_ratio for one in self.policies)
+        actions = self.actions if by_action else None
+        if features is None and not plain:
+            self.maps = default_maps(self.reader, self.rows, actions)
+        else:
+            given = given_map(self.reader, "raw" if plain else features, seed)
+            self.maps = [given]
+            if not (given.table or columns.are_features or too_wide(given.design(actions, self.rows.n))):
+                self.maps += default_maps(self.reader, self.rows, actions)[:RUNNERS_UP]  # what the given ones may hide
+        self.stated = [*columns.stated(), self.maps[0].words]
+        self.behaviour = None
+        if by_action and self.actions is not None and self.actions.named and columns.behaviour_probability is None:
+            self.behaviour = Behaviour(self.maps[0], self.rows.sample, len(self.actions.names))
 
     def _all_actions(self, targets: Mapping[str, Any], held: tuple[str, ...], first: Any) -> Actions | None:
         """Return the actions of the log and those that only a policy knows."""

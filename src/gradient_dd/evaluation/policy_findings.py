@@ -193,7 +193,7 @@ def logging_policy(seen: PolicyEvidence) -> Found:
     columns
     """
     base = seen.logging
-    if not base.steps:
+    if not base.steps or (seen.found is base and not seen.policy.logging):
         return
     if base.gap > FAR and abs(base.d.value - base.q.value) > FAR_OFF * seen.scale:
         yield (

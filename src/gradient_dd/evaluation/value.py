@@ -358,6 +358,11 @@ def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float
     count = 1 if data.rows.kept else max(1, int(BATCH_NUMBERS // (data.rows.groups * largest**2 * len(data.maps))))
     for begin in range(0, len(policies), count):
         some = policies[begin : begin + count]
+        if any(too_wide(data.maps[0].design(None if one.by_ratio else data.actions, data.rows.n)) for one in some):
+            from gradient_dd.evaluation.by_learner import auto_value
+
+            found += [auto_value(data, one, confidence) for one in some]
+            continue
         for policy in some:
             policy.keep(data.rows.kept)
         runs = [[Run(data, policy, one) for one in data.maps] for policy in some]

@@ -1,0 +1,190 @@
+"""Weights that a learner of linear time finds on the rows of a log: one that the user names, or `AutoLearner`.
+
+A named learner makes its steps on φ and ψ', and its weights take the place of those of LSTD-Q. `AutoLearner` stands in
+for LSTD-Q where there are too many features to solve for. It learns again without each of eight groups of episodes,
+and the interval follows from how much that moves the value (jackknife).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from gradient_dd.arrays import Array
+from gradient_dd.errors import DivergedError, bad_request
+from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
+from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.policies import TargetPolicy
+from gradient_dd.evaluation.rows import Piece
+from gradient_dd.evaluation.value import Estimate, PolicyValue, Run, chosen, error_of
+from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
+from gradient_dd.stream.auto import AutoLearner
+from gradient_dd.stream.learner import Learner
+
+UPDATES, MOST_PASSES = 200_000, 50  # of a short log, by replaying it
+AVERAGED = 1000  # rows between two weights of the average over the last pass
+STEP = 0.1  # over the mean of |φ|², where the user names no step size
+AUTO_GROUPS = 8
+FAR_OFF = 0.1  # of the size of the values
+
+
+class Rows:
+    """The rows of a log as a learner takes them, with one map."""
+
+    def __init__(self, data: LogData, policy: TargetPolicy) -> None:
+        self.run = Run(data, policy, data.maps[0])
+        self.data = data
+
+    def batches(self) -> Iterator[tuple[Piece, Any, Any, Array]]:
+        """Yield pieces with φ and ψ' as sparse rows, and the weight of each row."""
+        for piece in self.data.rows.pieces(self.run.design.rows):
+            choices, taken, M = self.run.matrices(piece)
+            phi = sparse.csr_matrix(taken.dense())
+            ahead = sparse.csr_matrix(phi - M)
+            into = np.where(piece.discount > 0, piece.discount, 1.0)
+            yield piece, phi, sparse.diags(1 / into) @ ahead, choices.weight
+
+    def size(self) -> float:
+        """Return the mean of |φ|² of the first piece."""
+        _, phi, _, _ = next(self.batches())
+        return float(phi.multiply(phi).sum() / phi.shape[0])
+
+    def start(self) -> tuple[Array, Array, Array]:
+        """Return the mean features of first states, and their sums and counts in each of AUTO_GROUPS groups."""
+        q = self.run.design.q
+        sums, counts = np.zeros((AUTO_GROUPS, q)), np.zeros(AUTO_GROUPS)
+        for piece in self.data.rows.pieces(self.run.design.rows):
+            choices, taken, _ = self.run.matrices(piece)
+            at = piece.starts
+            features = self.run.design.mean(choices.here[at], taken.X[at])
+            group = piece.group[at] % AUTO_GROUPS
+            for g in np.unique(group):
+                sums[g] += np.asarray(features[group == g].sum(axis=0)).ravel()
+            counts += np.bincount(group, minlength=AUTO_GROUPS)
+        return sums.sum(axis=0) / max(1.0, counts.sum()), sums, counts
+
+
+def learnt_weights(data: LogData, policy: TargetPolicy, learner: str | Rule, parameters: dict[str, Any]) -> tuple[Array, int, str]:
+    """Return the mean weights of a learner over its last pass, the update at which it diverged or 0, and its words."""
+    rule = find(learner)
+    if rule.natural:
+        raise bad_request("'learner'", "be one whose step takes linear time", rule.name)
+    rows = Rows(data, policy)
+    given = parameters if "alpha" in parameters else {"alpha": STEP / max(rows.size(), 1e-300), **parameters}
+    rule.setting(**given).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
+    agent = Learner(rule, rows.run.design.q, **given)
+    passes = int(np.clip(-(-UPDATES // data.rows.n), 1, MOST_PASSES))
+    total, count = np.zeros(rows.run.design.q), 0
+    try:
+        for turn in range(passes):
+            for piece, phi, ahead, weight in rows.batches():
+                for begin in range(0, len(piece), AVERAGED):
+                    part = slice(begin, begin + AVERAGED)
+                    agent.update_many(
+                        phi[part], piece.signals[part, 0], piece.discount[part], ahead[part], weight[part]
+                    )
+                    if turn == passes - 1:
+                        total, count = total + agent.w, count + 1
+    except DivergedError:
+        return np.array(agent.w), agent.updates + 1, str(agent.setting)
+    return total / count, 0, str(agent.setting)
+
+
+def by_learner(
+    data: LogData, policy: TargetPolicy, found: PolicyValue, learner: str | Rule, parameters: dict[str, Any]
+) -> tuple[PolicyValue, list[Finding], str]:
+    """Return a value with the weights of a learner in the place of LSTD-Q's, findings on them, and the learner's words.
+
+    The interval is that of the value before, made wide enough to hold the new one.
+    """
+    if isinstance(learner, str) and learner == "lstd":
+        w, diverged, words = found.w, 0, "lstd"
+    else:
+        w, diverged, words = learnt_weights(data, policy, learner, parameters)
+    raw = float(found.start @ w)
+    value = float(np.clip(raw, *data.rows.bounds(0)))
+    moved = found._replace(w=w, value=value, low=min(found.low, value), high=max(found.high, value))
+    scale = max(abs(found.value), abs(value))
+    return moved, findings_of("learner", (words, diverged, value, found, scale)), words
+
+
+@finding("learner", "divergence", "not")
+def divergence(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
+    """The learner that you asked for diverged, and when. Remedy: a smaller step size, or another learner"""
+    words, diverged, *_ = seen
+    if diverged:
+        yield "not", f"{words} diverged at update {diverged:,}, so its value is arbitrary. Use a smaller step size."
+
+
+@finding("learner", "least squares", "not")
+def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
+    """Whether the learner has arrived at the least-squares solution, and how far it is off. Remedy: another step size, or
+    the default
+    """
+    words, diverged, value, found, scale = seen
+    if diverged:
+        return
+    apart = value - float(found.q.value)
+    told = f"{words} is {abs(apart):.3g} {'above' if apart > 0 else 'below'} the least-squares solution, {found.q.value:.4g}"
+    if found.low <= value <= found.high and abs(apart) <= FAR_OFF * scale:
+        yield "fine", f"{told}: it has arrived, as far as the interval can tell."
+    else:
+        level = "not" if not found.low <= value <= found.high else "with care"
+        yield level, f"{told}: it has not arrived there, so its value is not that of the policy. Use another step size."
+
+
+def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[PolicyValue]:
+    """Return the value of a policy by `AutoLearner`, for every signal."""
+    rows = Rows(data, policy)
+    start, sums, counts = rows.start()
+    found = []
+    for k in range(len(data.rows.lowest)):
+        agents = [AutoLearner(rows.run.design.q) for _ in range(1 + AUTO_GROUPS)]
+        for piece, phi, ahead, weight in rows.batches():
+            group = piece.group % AUTO_GROUPS
+            for g, agent in enumerate(agents, -1):
+                used = np.flatnonzero(group != g)
+                if len(used):
+                    columns = piece.signals[used, k], piece.discount[used]
+                    agent.update_many(phi[used], *columns, ahead[used], weight[used])
+        w, *without = (np.array(agent.w) for agent in agents)
+        firsts = start if data.rows.few else (sums.sum(axis=0) - sums) / np.maximum(1.0, counts.sum() - counts)[:, None]
+        left = np.array([float(one @ other) for one, other in zip(np.broadcast_to(firsts, sums.shape), without, strict=True)])
+        psi = (AUTO_GROUPS - 1) / AUTO_GROUPS * (left.mean() - left)
+        found.append(as_value(rows.run, w, np.array(without), start, psi, k, confidence))
+    return found
+
+
+def as_value(
+    run: Run, w: Array, without: Array, start: Array, psi: Array, signal: int, confidence: float
+) -> PolicyValue:
+    """Return a value by weights alone, with the influence of each group."""
+    value, bounds = float(start @ w), run.data.rows.bounds(signal)
+    one = Estimate(value, error_of(psi))
+    room = 0.01 * (bounds.high - bounds.low)
+    made = PolicyValue(
+        name=run.policy.name,
+        value=value,
+        low=value,
+        high=value,
+        q=one,
+        d=one,
+        share=1.0,
+        gap=0.0,
+        steps=0,
+        rest=1.0,
+        effective=float("nan"),
+        psi=np.column_stack([psi, psi, psi]),
+        by_map={run.map.name: value},
+        apart=0.0,
+        passed=False,
+        impossible=not bounds.low - room <= value <= bounds.high + room,
+        map=run.map,
+        design=run.design,
+        w=w,
+        without=without,
+        start=start,
+        dual=np.zeros(len(w)),
+    )
+    return chosen([made], bounds, confidence)
