@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gradient_dd import studies, tasks, testing
     from gradient_dd.engine import reference, schedules
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
-    from gradient_dd.evaluation import compare, evaluate, evaluate_log
+    from gradient_dd.evaluation import collect, compare, evaluate, evaluate_log
     from gradient_dd.learners import LEARNERS, Parameter, Rule
     from gradient_dd.networks.control import NetworkControl
     from gradient_dd.networks.learner import NetworkLearner
@@ -52,6 +52,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Rule": "learners",
     "StreamLanes": "stream.lanes",
     "Study": "studies.study",
+    "collect": "evaluation",
     "compare": "evaluation",
     "evaluate": "evaluation",
     "evaluate_log": "evaluation",
@@ -83,6 +84,7 @@ __all__ = [
     "Rule",
     "StreamLanes",
     "Study",
+    "collect",
     "compare",
     "evaluate",
     "evaluate_log",

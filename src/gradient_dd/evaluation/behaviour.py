@@ -62,7 +62,9 @@ class Behaviour:
         def loss(flat: Array) -> tuple[float, Array]:
             theta = flat.reshape(X.shape[1], self.actions)
             chances = softmax(X @ theta)
-            size = float(-np.log(np.maximum(chances[np.arange(n), action], 1e-300)).mean() + RIDGE * (theta**2).sum() / 2)
+            size = float(
+                -np.log(np.maximum(chances[np.arange(n), action], 1e-300)).mean() + RIDGE * (theta**2).sum() / 2
+            )
             return size, (X.T @ (chances - hot) / n + RIDGE * theta).ravel()
 
         begin = np.zeros(X.shape[1] * self.actions)

@@ -13,11 +13,11 @@ from scipy import sparse
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import DivergedError, bad_request
+from gradient_dd.evaluation.design import Solution
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
-from gradient_dd.evaluation.log_data import LogData
-from gradient_dd.evaluation.policies import TargetPolicy
-from gradient_dd.evaluation.rows import Piece
-from gradient_dd.evaluation.value import Estimate, PolicyValue, Run, chosen, error_of
+from gradient_dd.evaluation.log_data import LogData, TargetPolicy
+from gradient_dd.evaluation.rows import Piece, dealt_groups
+from gradient_dd.evaluation.value import PolicyValue, Run, chosen, follow_all
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.learner import Learner
@@ -50,22 +50,10 @@ class Rows:
         _, phi, _, _ = next(self.batches())
         return float(phi.multiply(phi).sum() / phi.shape[0])
 
-    def start(self) -> tuple[Array, Array, Array]:
-        """Return the mean features of first states, and their sums and counts in each of AUTO_GROUPS groups."""
-        q = self.run.design.q
-        sums, counts = np.zeros((AUTO_GROUPS, q)), np.zeros(AUTO_GROUPS)
-        for piece in self.data.rows.pieces(self.run.design.rows):
-            choices, taken, _ = self.run.matrices(piece)
-            at = piece.starts
-            features = self.run.design.mean(choices.here[at], taken.X[at])
-            group = piece.group[at] % AUTO_GROUPS
-            for g in np.unique(group):
-                sums[g] += np.asarray(features[group == g].sum(axis=0)).ravel()
-            counts += np.bincount(group, minlength=AUTO_GROUPS)
-        return sums.sum(axis=0) / max(1.0, counts.sum()), sums, counts
 
-
-def learnt_weights(data: LogData, policy: TargetPolicy, learner: str | Rule, parameters: dict[str, Any]) -> tuple[Array, int, str]:
+def learnt_weights(
+    data: LogData, policy: TargetPolicy, learner: str | Rule, parameters: dict[str, Any]
+) -> tuple[Array, int, str]:
     """Return the mean weights of a learner over its last pass, the update at which it diverged or 0, and its words."""
     rule = find(learner)
     if rule.natural:
@@ -119,14 +107,15 @@ def divergence(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
 
 @finding("learner", "least squares", "not")
 def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
-    """Whether the learner has arrived at the least-squares solution, and how far it is off. Remedy: another step size, or
-    the default
+    """Whether the learner has arrived at the least-squares solution, and how far it is off. Remedy: another step
+    size, or the default
     """
     words, diverged, value, found, scale = seen
     if diverged:
         return
     apart = value - float(found.q.value)
-    told = f"{words} is {abs(apart):.3g} {'above' if apart > 0 else 'below'} the least-squares solution, {found.q.value:.4g}"
+    side = "above" if apart > 0 else "below"
+    told = f"{words} is {abs(apart):.3g} {side} the least-squares solution, {found.q.value:.4g}"
     if found.low <= value <= found.high and abs(apart) <= FAR_OFF * scale:
         yield "fine", f"{told}: it has arrived, as far as the interval can tell."
     else:
@@ -137,54 +126,32 @@ def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found
 def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[PolicyValue]:
     """Return the value of a policy by `AutoLearner`, for every signal."""
     rows = Rows(data, policy)
-    start, sums, counts = rows.start()
+    run, signals = rows.run, len(data.rows.lowest)
+    agents = [[AutoLearner(run.design.q) for _ in range(1 + AUTO_GROUPS)] for _ in range(signals)]
+    for piece, phi, ahead, weight in rows.batches():
+        run.add_starts(piece)
+        group = piece.group % AUTO_GROUPS
+        for g in range(-1, AUTO_GROUPS):
+            used = np.flatnonzero(group != g)
+            for k in range(signals if len(used) else 0):
+                columns = piece.signals[used, k], piece.discount[used]
+                agents[k][g + 1].update_many(phi[used], *columns, ahead[used], weight[used])
+    w = np.array([[agent.w for agent in several] for several in agents])  # (signals, 1 + groups, q)
+    without = w[:, 1 + np.arange(data.rows.groups) % AUTO_GROUPS].transpose(1, 2, 0)
+    run.begin_slopes(Solution(w[:, 0].T, without, np.zeros_like))
+    follow_all(data, [run], run.design.rows)
+    start, counts = run.moments.start, run.moments.starts
+    deal = np.arange(len(counts))[None] % AUTO_GROUPS == np.arange(AUTO_GROUPS)[:, None]
+    firsts = (start.sum(axis=0) - deal @ start) / np.maximum(1.0, counts.sum() - deal @ counts)[:, None]
+    unit = dealt_groups(np.arange(len(run.psi)), data.rows.seed) if not data.rows.few else np.arange(len(run.psi))
     found = []
-    for k in range(len(data.rows.lowest)):
-        agents = [AutoLearner(rows.run.design.q) for _ in range(1 + AUTO_GROUPS)]
-        for piece, phi, ahead, weight in rows.batches():
-            group = piece.group % AUTO_GROUPS
-            for g, agent in enumerate(agents, -1):
-                used = np.flatnonzero(group != g)
-                if len(used):
-                    columns = piece.signals[used, k], piece.discount[used]
-                    agent.update_many(phi[used], *columns, ahead[used], weight[used])
-        w, *without = (np.array(agent.w) for agent in agents)
-        firsts = start if data.rows.few else (sums.sum(axis=0) - sums) / np.maximum(1.0, counts.sum() - counts)[:, None]
-        left = np.array([float(one @ other) for one, other in zip(np.broadcast_to(firsts, sums.shape), without, strict=True)])
-        psi = (AUTO_GROUPS - 1) / AUTO_GROUPS * (left.mean() - left)
-        found.append(as_value(rows.run, w, np.array(without), start, psi, k, confidence))
+    for k in range(signals):
+        left = ((np.broadcast_to(run.start, firsts.shape) if data.rows.few else firsts) * w[k, 1:]).sum(axis=1)
+        pulls = (AUTO_GROUPS - 1) / AUTO_GROUPS * (left.mean() - left)
+
+        def summed(psi: Array, pulls: Array = pulls) -> Array:
+            own = [np.bincount(unit % AUTO_GROUPS, psi[:, j], minlength=AUTO_GROUPS) for j in range(2)]
+            return np.column_stack([pulls, pulls + own[1] - own[0]])
+
+        found.append(chosen([run.result(k, summed)], data.rows.bounds(k), confidence))
     return found
-
-
-def as_value(
-    run: Run, w: Array, without: Array, start: Array, psi: Array, signal: int, confidence: float
-) -> PolicyValue:
-    """Return a value by weights alone, with the influence of each group."""
-    value, bounds = float(start @ w), run.data.rows.bounds(signal)
-    one = Estimate(value, error_of(psi))
-    room = 0.01 * (bounds.high - bounds.low)
-    made = PolicyValue(
-        name=run.policy.name,
-        value=value,
-        low=value,
-        high=value,
-        q=one,
-        d=one,
-        share=1.0,
-        gap=0.0,
-        steps=0,
-        rest=1.0,
-        effective=float("nan"),
-        psi=np.column_stack([psi, psi, psi]),
-        by_map={run.map.name: value},
-        apart=0.0,
-        passed=False,
-        impossible=not bounds.low - room <= value <= bounds.high + room,
-        map=run.map,
-        design=run.design,
-        w=w,
-        without=without,
-        start=start,
-        dual=np.zeros(len(w)),
-    )
-    return chosen([made], bounds, confidence)

@@ -10,14 +10,13 @@ from gradient_dd.errors import Unquoted, bad_request, number, whole_number
 from gradient_dd.evaluation.comparison import Judged, PolicyComparison, PolicyQuestion
 from gradient_dd.evaluation.data_findings import data_facts, ratio_facts
 from gradient_dd.evaluation.findings import Finding, findings_of, verdict_of
-from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import taken_rows
-from gradient_dd.evaluation.policies import Choices, TargetPolicy
 from gradient_dd.evaluation.policy_findings import policy_findings
+from gradient_dd.evaluation.result import Support
 from gradient_dd.evaluation.row_findings import RowEvidence
 from gradient_dd.evaluation.row_signs import row_signs
 from gradient_dd.evaluation.rows import Piece, joined
-from gradient_dd.evaluation.support import Support
 from gradient_dd.evaluation.value import PolicyValue, values_of
 from gradient_dd.studies.intervals import Bounds
 
@@ -56,7 +55,7 @@ def compare(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=500)
-    >>> log = {"obs": rng.integers(3, size=500), "action": action, "reward": action + 0.1, "propensity": np.full(500, 0.5)}
+    >>> log = {"obs": rng.integers(3, size=500), "action": action, "reward": action, "propensity": np.full(500, 0.5)}
     >>> compare(log, {"always 1": lambda seen: np.tile([0.0, 1.0], (len(seen), 1))}, discount=0.0).deploy
     'always 1'
     """

@@ -105,7 +105,7 @@ class PolicyQuestion:
             for mine, other in ((one.q.value, two.q.value), (one.d.value, two.d.value))
         ]
         psi = one.psi[:, :2] - two.psi[:, :2]
-        share, _ = blend(*centres, psi.T @ psi * len(psi) / max(1, len(psi) - 1))
+        share, _ = blend(centres[0], centres[1], psi.T @ psi * len(psi) / max(1, len(psi) - 1))
         each = np.column_stack([psi, psi @ (share, 1 - share)])
         centres.append(share * centres[0] + (1 - share) * centres[1])
         reach = [self.factor * error_of(column) for column in each.T]
@@ -200,7 +200,8 @@ class PolicyQuestion:
         times = (gap.reach / (gap.apart - gap.hidden)) ** 2
         if not 1.1 < times <= MOST_TIMES:
             return ""
-        return f" A difference of this size would take about {rounded((times - 1) * self.episodes):,} more episodes to show."
+        more = rounded((times - 1) * self.episodes)
+        return f" A difference of this size would take about {more:,} more episodes to show."
 
 
 def signed(apart: float) -> str:
@@ -212,7 +213,7 @@ def summed(psi: Array) -> Array:
     """Return influences summed over at most MOST_UNITS units."""
     if len(psi) <= MOST_UNITS:
         return psi
-    return np.bincount(np.arange(len(psi)) % MOST_UNITS, psi)
+    return np.bincount(np.arange(len(psi)) % MOST_UNITS, psi).astype(float)
 
 
 def rounded(count: float) -> int:

@@ -88,7 +88,7 @@ def ratio_facts(data: LogData, ratio: Array, sample: Piece) -> RatioFacts:
     groups = int(group.max()) + 1
     count = np.bincount(group, minlength=groups).astype(float)
     used = count > 0
-    mean, error = ratio_of_sums(np.bincount(group, ratio, minlength=groups)[used], count[used])
+    mean, error = ratio_of_sums(np.bincount(group, ratio, minlength=groups).astype(float)[used], count[used])
     X = data.maps[0].matrix(sample.seen)
     deal = sparse.csr_matrix((ratio - 1, (group, np.arange(len(group)))), (groups, len(group)))
     z = deal @ X
@@ -139,7 +139,7 @@ def time_limit_of(sample: Piece) -> tuple[int, float] | None:
 
 
 def knows_time(data: LogData, sample: Piece) -> bool:
-    """Return whether the features tell how many steps an episode has made: a fixed horizon is then an end like others."""
+    """Return whether the features tell how many steps an episode has made: a fixed horizon is then an end."""
     part = sample.part(slice(LOOKED_AT))
     X, step = data.maps[0].matrix(part.seen), part.step.astype(float)
     X = X.toarray() if sparse.issparse(X) and X.shape[1] <= MANY_ROWS * 10 else X
@@ -149,7 +149,7 @@ def knows_time(data: LogData, sample: Piece) -> bool:
 
 
 def leaks_of(sample: Piece) -> list[tuple[int, float]]:
-    """Return columns that alone tell the return of the rest of the episode, beyond what the others tell, and how well."""
+    """Return columns that tell the return of the rest of the episode beyond what the others tell, and how well."""
     from gradient_dd.evaluation.maps import returns_of
 
     part = sample.part(slice(LOOKED_AT))
@@ -182,7 +182,8 @@ def episodes(facts: DataFacts) -> Found:
     """
     rows = facts.data.rows
     endless = rows.ended == 0 and rows.n >= LONG_STREAM
-    words = f"The log has {rows.n:,} transitions in {rows.episodes:,} episodes; {rows.ended:,} ended, {rows.cut:,} were cut."
+    ends = f"{rows.ended:,} ended, {rows.cut:,} were cut"
+    words = f"The log has {rows.n:,} transitions in {rows.episodes:,} episodes; {ends}."
     if rows.episodes == 1:
         words = f"The log is one episode of {rows.n:,} transitions, so intervals are computed from stretches of it."
     if rows.episodes >= FEW_EPISODES or endless:
@@ -200,9 +201,9 @@ def time_limit(facts: DataFacts) -> Found:
         length, share = facts.limit
         yield (
             "with care",
-            f"{share:.0%} of the episodes that ended have exactly {length} steps, the longest length. If this is a time "
-            "limit, the values are wrong, because they count nothing after it: record these rows as truncated, not as "
-            "terminated.",
+            f"{share:.0%} of the episodes that ended have exactly {length} steps, the longest length. If this is a "
+            "time limit, the values are wrong, because they count nothing after it: record these rows as truncated, "
+            "not as terminated.",
         )
 
 
@@ -225,8 +226,8 @@ def order_of_columns(facts: DataFacts) -> Found:
     else:
         yield (
             "with care",
-            f"The next state is the state of the row after in only {forward:.0%} of the rows. Rows are missing or out of "
-            "order, so returns along episodes cannot check the values: sort the rows by episode and time.",
+            f"The next state is the state of the row after in only {forward:.0%} of the rows. Rows are missing or out "
+            "of order, so returns along episodes cannot check the values: sort the rows by episode and time.",
         )
 
 
@@ -270,8 +271,8 @@ def largest_ratio(facts: RatioFacts) -> Found:
     if heavy > HEAVY and facts.rows >= MANY_ROWS:
         yield (
             "with care",
-            f"The ratio of row {facts.at:,}, {facts.largest:.3g}, has {heavy:.0%} of the weight of all rows, so that row "
-            "decides the returns: check its propensity.",
+            f"The ratio of row {facts.at:,}, {facts.largest:.3g}, has {heavy:.0%} of the weight of all rows, so that "
+            "row decides the returns: check its propensity.",
         )
 
 
@@ -292,9 +293,9 @@ def mean_ratio(facts: RatioFacts) -> Found:
     elif facts.off:
         yield (
             grave(facts.off),
-            f"The ratios average to {mean:.3f}, but along feature {facts.feature} they are off by {facts.off:+.2f}: the "
-            "propensities are wrong there, an action of the target is missing there, or the feature knows the action. "
-            "Check the propensities and that feature.",
+            f"The ratios average to {mean:.3f}, but along feature {facts.feature} they are off by {facts.off:+.2f}: "
+            "the propensities are wrong there, an action of the target is missing there, or the feature knows the "
+            "action. Check the propensities and that feature.",
         )
     else:
         yield "fine", f"The ratios average to {mean:.3f} ± {error:.3f}; right propensities give 1."
@@ -313,9 +314,9 @@ def ends_inside(facts: DataFacts) -> Found:
         rows = "1 row" if last.ends_inside == 1 else f"{last.ends_inside:,} rows"
         yield (
             "not",
-            f"The column of episodes, {facts.data.reader.columns.episode!r}, continues the same episode after an end in "
-            f"{rows}, first after row {last.first_inside:,}. One of the two columns has another meaning: name the right "
-            "columns.",
+            f"The column of episodes, {facts.data.reader.columns.episode!r}, continues the same episode after an end "
+            f"in {rows}, first after row {last.first_inside:,}. One of the two columns has another meaning: name the "
+            "right columns.",
         )
 
 
@@ -343,8 +344,8 @@ def left_out(facts: DataFacts) -> Found:
         yield (
             "not" if dropped.count > TOO_MANY_LEFT_OUT * rows else "with care",
             f"{dropped.count:,} of {rows:,} rows were left out because their next observation is not known. They pay "
-            f"{dropped.mean:.3g} on average, the others {used.mean:.3g}, so their rewards are missing from the value. If "
-            "episodes end there, name the column that says so.",
+            f"{dropped.mean:.3g} on average, the others {used.mean:.3g}, so their rewards are missing from the value. "
+            "If episodes end there, name the column that says so.",
         )
 
 

@@ -13,6 +13,7 @@ Forms of φ, for features x(s) of a state:
 ρ is 1, except where there is one action: state values, whose rows are weighted by ratios. Lagoudakis & Parr (2003).
 """
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ class Design(NamedTuple):
         """Return Σ_a u_a φ(s, a) for probabilities or features of actions U (n, actions): (n, q), sparse for tables."""
         if self.form == SUM:
             return np.column_stack([X * U.sum(axis=1, keepdims=True), U])
-        if self.form == BLOCKS:
+        if not sparse.issparse(X):
             return (U[:, :, None] * X[:, None, :]).reshape(len(X), -1)
         U = np.column_stack([U, U.sum(axis=1)]) if self.shared else U
         k = X.indices.reshape(len(U), -1)
@@ -67,13 +68,14 @@ class Design(NamedTuple):
         return found
 
 
-def table_matrix(rows: Rows, p: int) -> Any:
-    """Return one-hot rows with a constant as a sparse matrix (n, p); both entries of an unknown state are stored."""
+def sparse_rows(rows: Rows, p: int, constant: bool) -> Any:
+    """Return feature rows as a sparse matrix (n, p) with as many stored entries in every row, a constant last."""
     assert rows.indices is not None
-    n = len(rows.values)
-    indices = np.column_stack([rows.indices[:, 0], np.full(n, p - 1)])
-    values = np.column_stack([rows.values[:, 0], np.ones(n)])
-    return sparse.csr_matrix((values.ravel(), indices.ravel(), np.arange(n + 1) * 2), shape=(n, p))
+    n, more = len(rows.values), int(constant)
+    indices = np.column_stack([rows.indices, np.full((n, more), p - 1)])
+    values = np.column_stack([rows.values, np.ones((n, more))])
+    pointer = np.arange(n + 1) * indices.shape[1]
+    return sparse.csr_matrix((values.ravel(), indices.ravel(), pointer), shape=(n, p))
 
 
 class Taken:
@@ -84,7 +86,8 @@ class Taken:
 
     def __init__(self, design: Design, X: Any, U: Array, action: Integers | None) -> None:
         self.design, self.X, self.action = design, X, action
-        self.phi = None if design.form == BLOCKS and action is not None else design.mean(U, X)
+        by_action = design.form == BLOCKS and action is not None and not sparse.issparse(X)
+        self.phi = None if by_action else design.mean(U, X)
 
     def dense(self) -> Any:
         """Return φ as a matrix (n, q)."""
@@ -143,11 +146,11 @@ class Taken:
                 b[g] = turned @ right[part]
             return found, b
         A = np.zeros((groups, design.q, design.q))
-        by_action = self.phi is None and design.actions > 1
-        key = group * design.actions + self.action if by_action else group
+        by_action = self.phi is None and self.action is not None and design.actions > 1
+        key: Any = group * design.actions + self.action if by_action else group  # type: ignore[operator]
         order = np.argsort(key, kind="stable")
         edges = np.flatnonzero(np.diff(key[order], prepend=-1, append=key.max(initial=0) + 1))
-        for begin, end in zip(edges[:-1], edges[1:], strict=True):
+        for begin, end in itertools.pairwise(edges):
             part = order[begin:end]
             turned = (self.X if self.phi is None else self.phi)[part].T
             rows = slice(None)
@@ -188,7 +191,9 @@ class Moments:
         if not len(group):
             return
         if sparse.issparse(features):
-            deal = sparse.csr_matrix((np.ones(len(group)), (group, np.arange(len(group)))), (len(self.starts), len(group)))
+            deal = sparse.csr_matrix(
+                (np.ones(len(group)), (group, np.arange(len(group)))), (len(self.starts), len(group))
+            )
             self.start += np.asarray((deal @ features).todense())
         else:
             np.add.at(self.start, group, features)
@@ -204,7 +209,7 @@ class Solution(NamedTuple):
 
 
 def ridge_of(design: Design, squares: Array, share: float) -> Array:
-    """Return what is added to the diagonal of A, (q,): a share of Σ φ², of the mean over actions or over all features."""
+    """Return what is added to the diagonal of A, (q,): a share of Σ φ², averaged over actions or over all."""
     if design.form == TABLE:
         return np.full(len(squares), share * float(squares[squares > 0].mean()))
     found = squares.copy()
@@ -219,17 +224,15 @@ def solved(moments: Moments, ridge: Array) -> Solution:
     if isinstance(moments.A, list):
         total = sum(moments.A[1:], moments.A[0]) + sparse.diags(ridge)
         factor = splu(total.tocsc())
-        without = [
+        left = [
             splu((total - A).tocsc()).solve(b - own) if A.nnz else factor.solve(b)
             for A, own in zip(moments.A, moments.b, strict=True)
         ]
-        return Solution(factor.solve(b), np.array(without), lambda v: factor.solve(np.asarray(v, float), trans="T"))
+        return Solution(factor.solve(b), np.array(left), lambda v: factor.solve(np.asarray(v, float), trans="T"))
     total = moments.A.sum(axis=0)
     total[np.diag_indices_from(total)] += ridge
     factor = lu_factor(total, check_finite=False)
-    without = np.array(
-        [dense_solution(total - A, b - own) for A, own in zip(moments.A, moments.b, strict=True)]
-    )
+    without = np.array([dense_solution(total - A, b - own) for A, own in zip(moments.A, moments.b, strict=True)])
     return Solution(
         lu_solve(factor, b, check_finite=False), without, lambda v: lu_solve(factor, v, trans=1, check_finite=False)
     )
@@ -238,11 +241,9 @@ def solved(moments: Moments, ridge: Array) -> Solution:
 def dense_solution(A: Array, b: Array) -> Array:
     """Return the solution of dense equations; of least squares where they are singular."""
     try:
-        return np.linalg.solve(A, b)
+        return np.asarray(np.linalg.solve(A, b), float)
     except LinAlgError:
-        return np.asarray(np.linalg.lstsq(A, b, rcond=1e-12)[0])
-
-
+        return np.asarray(np.linalg.lstsq(A, b, rcond=1e-12)[0], float)
 
 
 def by_group(M: Any, W: Array, group: Integers) -> Array:

@@ -1,4 +1,4 @@
-"""`gdd.evaluate_log`: from a log to the value of a policy, an interval and a verdict, and values of states and actions."""
+"""`gdd.evaluate_log`: the value of a policy from a log, an interval and a verdict, and values of states and actions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,9 +12,9 @@ from gradient_dd.evaluation.by_learner import by_learner
 from gradient_dd.evaluation.compare import Answered, answered, checked_confidence
 from gradient_dd.evaluation.findings import Found, finding, findings_of, verdict_of
 from gradient_dd.evaluation.log_data import OWN, LogData
+from gradient_dd.evaluation.maps import too_wide
 from gradient_dd.evaluation.questions import Answers, evaluate_questions, refuse_options
-from gradient_dd.evaluation.result import Evaluation, as_observations
-from gradient_dd.evaluation.support import ALONE
+from gradient_dd.evaluation.result import ALONE, Evaluation, as_observations
 from gradient_dd.learners import Rule
 from gradient_dd.stream.log.columns import find_columns
 from gradient_dd.stream.log.sources import open_log
@@ -99,7 +99,7 @@ def evaluate_log(
     targets = {LOGGING: None} if asked is None else {LOGGING: None, TARGET: asked}
     data = LogData(log, targets, discount=discount, **options)
     found = answered(data, confidence)[0]
-    words = "LSTD-Q"
+    words = "AutoLearner" if too_wide(found.judged[-1].found.design) else "LSTD-Q"
     if learner != "auto":
         value, more, words = by_learner(data, data.policies[-1], found.judged[-1].found, learner, parameters)
         last = found.judged[-1]
@@ -156,8 +156,8 @@ def unseen_states(counts: tuple[int, int]) -> Found:
     if unseen:
         yield (
             "with care",
-            f"{unseen:,} of the {asked:,} states asked for have no data nearby: their intervals are as wide as the rewards "
-            "allow. Collect data from there.",
+            f"{unseen:,} of the {asked:,} states asked for have no data nearby: their intervals are as wide as the "
+            "rewards allow. Collect data from there.",
         )
 
 

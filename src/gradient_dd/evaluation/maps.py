@@ -12,7 +12,18 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import BadRequestError
-from gradient_dd.evaluation.design import BLOCKS, SUM, TABLE, Design, Moments, Taken, by_group, ridge_of, solved, table_matrix
+from gradient_dd.evaluation.design import (
+    BLOCKS,
+    SUM,
+    TABLE,
+    Design,
+    Moments,
+    Taken,
+    by_group,
+    ridge_of,
+    solved,
+    sparse_rows,
+)
 from gradient_dd.evaluation.rows import EvaluationRows, Piece, joined
 from gradient_dd.stream.features import Categories, Columns, Features, Layers, Rows, Table
 from gradient_dd.stream.features.kind import matrix
@@ -106,8 +117,9 @@ class FeatureMap(NamedTuple):
         return self.of_rows(rows)
 
     def of_rows(self, rows: Rows) -> Any:
-        """Return feature rows as a matrix (n, p), sparse for a table."""
-        return table_matrix(rows, self.p) if self.table else rows.dense(self.p)
+        """Return feature rows as a matrix (n, p), sparse for a table and for many features."""
+        many = rows.indices is not None and self.p > MOST_FEATURES
+        return sparse_rows(rows, self.p, self.table) if self.table or many else rows.dense(self.p)
 
 
 def too_wide(design: Design) -> bool:
@@ -159,7 +171,9 @@ def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | Non
         return [table]
     texts = texts_of(reader)
     spread = spread_out(sample, texts) if reader.words else sample
-    plain = np.concatenate([[False] if one is None else np.ones(len(one), bool) for one in texts]) if reader.words else ()
+    plain = (
+        np.concatenate([[False] if one is None else np.ones(len(one), bool) for one in texts]) if reader.words else ()
+    )
     mask = np.asarray(plain, bool) if reader.words else np.zeros(spread.shape[1], bool)
     n_actions = 1 if actions is None else actions.n_features
     found = []
@@ -169,7 +183,9 @@ def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | Non
             continue
         features: Features = Categories(texts, mapping, True) if reader.words else mapping
         words = f"Features: {name}, scaled by the first {len(sample):,} rows"
-        found.append(FeatureMap(name, features, False, MAP_RIDGE, words + ("; text is one-hot." if reader.words else ".")))
+        found.append(
+            FeatureMap(name, features, False, MAP_RIDGE, words + ("; text is one-hot." if reader.words else "."))
+        )
     return found if len(found) == 1 else ordered(found, pieces, rows, actions)
 
 
@@ -211,7 +227,7 @@ def ordered(
     scored = []
     for one in found:
         errors = held_out_errors(one, piece, rows, actions, returns, bounds)
-        by_episode = np.bincount(piece.episode[known] - piece.episode[0], errors[known])
+        by_episode = np.bincount(piece.episode[known] - piece.episode[0], errors[known]).astype(float)
         scored.append((float(errors[known].mean()), one, by_episode))
     scored.sort(key=lambda each: each[0])
     best = scored[0]
@@ -259,7 +275,9 @@ def held_out_errors(
     ahead = np.zeros_like(phi)
     ahead[:-1][follows[:-1]] = phi[1:][follows[:-1]] * piece.discount[:-1][follows[:-1], None]
     used = np.flatnonzero(follows | piece.ended)
-    part = Taken(design, taken.X[used], actions_of(actions, piece)[used], None if taken.action is None else taken.action[used])
+    part = Taken(
+        design, taken.X[used], actions_of(actions, piece)[used], None if taken.action is None else taken.action[used]
+    )
     A, b = part.sums(phi[used] - ahead[used], piece.signals[used, :1], piece.group[used], rows.groups)
     moments = Moments(rows.groups, design.q, 1)
     moments.add(A, b, (phi**2).sum(axis=0))

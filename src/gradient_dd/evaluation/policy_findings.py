@@ -7,11 +7,10 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.evaluation.behaviour import cells
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
-from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import taken_rows
-from gradient_dd.evaluation.policies import Choices, TargetPolicy
+from gradient_dd.evaluation.result import ALONE, Support
 from gradient_dd.evaluation.rows import Piece
-from gradient_dd.evaluation.support import ALONE, Support
 from gradient_dd.evaluation.value import PolicyValue
 from gradient_dd.studies.intervals import Bounds
 
@@ -35,8 +34,8 @@ class PolicyEvidence(NamedTuple):
     found, logging  its value, and that of the policy that made the log
     data       the log;  scale  the size of values: the larger one of the two
     untried    share of the policy's actions that the log never takes anywhere
-    lonely     share of the policy's visits, states and actions, without data nearby;  never  to cells of a table without
-               a row, although the log often visits the state
+    lonely     share of the policy's visits, states and actions, without data nearby
+    never      share of its visits to cells of a table without a row, although the log often visits the state
     single     whether every episode is one row
     confidence of the interval
     """
@@ -134,8 +133,8 @@ def doubly_robust(seen: PolicyEvidence) -> Found:
     if far and not seen.single:
         yield (
             "not" if found.gap > VERY_FAR else "with care",
-            f"{both}: more than chance allows. The features cannot represent the values, or the propensities are wrong. "
-            "Try other features, and check the propensities.",
+            f"{both}: more than chance allows. The features cannot represent the values, or the propensities are "
+            "wrong. Try other features, and check the propensities.",
         )
     else:
         steps = "1 step" if found.steps == 1 else f"{found.steps:,} steps"
@@ -151,8 +150,8 @@ def possible_values(seen: PolicyEvidence) -> Found:
         low, high = seen.bounds
         yield (
             "with care",
-            f"LSTD-Q gives {seen.found.q.value:.4g}, but rewards allow only {low:.4g} to {high:.4g}: the features cannot "
-            "represent the values of this policy, and the number is cut. Try other features or more data.",
+            f"LSTD-Q gives {seen.found.q.value:.4g}, but rewards allow only {low:.4g} to {high:.4g}: the features "
+            "cannot represent the values of this policy, and the number is cut. Try other features or more data.",
         )
 
 
@@ -164,8 +163,9 @@ def other_features(seen: PolicyEvidence) -> Found:
     if seen.found.apart > FAR_OFF * seen.scale:
         yield (
             "with care",
-            f"Other features that predict the log's returns about as well move the value by {seen.found.apart:.3g}, so it "
-            "depends on a choice that the log cannot decide. Name features that suit the problem, or collect more data.",
+            f"Other features that predict the log's returns about as well move the value by {seen.found.apart:.3g}, so "
+            "it depends on a choice that the log cannot decide. Name features that suit the problem, or collect more "
+            "data.",
         )
 
 
@@ -202,7 +202,10 @@ def logging_policy(seen: PolicyEvidence) -> Found:
             f"{base.q.value:.4g}, so they miss a known value. Try other features, and check the columns.",
         )
     else:
-        yield "fine", f"The episodes of the logging policy paid {base.d.value:.4g} on average; features give {base.q.value:.4g}."
+        yield (
+            "fine",
+            f"The episodes of the logging policy paid {base.d.value:.4g} on average; features give {base.q.value:.4g}.",
+        )
 
 
 @finding("policy", "untried actions", "not")
@@ -222,8 +225,8 @@ def lonely_visits(seen: PolicyEvidence) -> Found:
     if seen.lonely > LONELY:
         yield (
             "not" if seen.lonely > TOO_LONELY else "with care",
-            f"{seen.lonely:.0%} of the policy's visits have no data nearby, so their values are extrapolated. Collect data "
-            "from there.",
+            f"{seen.lonely:.0%} of the policy's visits have no data nearby, so their values are extrapolated. Collect "
+            "data from there.",
         )
 
 
@@ -235,22 +238,22 @@ def never_tried_cells(seen: PolicyEvidence) -> Found:
     if seen.never > NEVER:
         yield (
             "not" if seen.never > TOO_OFTEN else "with care",
-            f"{seen.never:.0%} of the policy's visits are to actions that the logging policy never tries in that state, so "
-            "their values are guessed from other states. Collect data with these actions there.",
+            f"{seen.never:.0%} of the policy's visits are to actions that the logging policy never tries in that "
+            "state, so their values are guessed from other states. Collect data with these actions there.",
         )
 
 
 @finding("policy", "propensities", "with care")
 def propensities(seen: PolicyEvidence) -> Found:
-    """The log has no propensities: they are estimated, and the interval includes their uncertainty. Predicted and actual
-    shares of actions should agree. Remedy: record propensities
+    """The log has no propensities: they are estimated, and the interval includes their uncertainty. Predicted and
+    actual shares of actions should agree. Remedy: record propensities
     """
     behaviour = seen.data.behaviour
     if behaviour is None or seen.policy.by_ratio:
         return
     words = (
-        f"The log has no propensities. They were estimated by {behaviour.words}: predicted and actual shares of actions "
-        f"differ by {behaviour.gap:.1%} on average and by {behaviour.worst:.1%} at most."
+        f"The log has no propensities. They were estimated by {behaviour.words}: predicted and actual shares of "
+        f"actions differ by {behaviour.gap:.1%} on average and by {behaviour.worst:.1%} at most."
     )
     if behaviour.worst > BADLY:
         yield "with care", f"{words} Wrong propensities spoil the check by returns: record them in the log."

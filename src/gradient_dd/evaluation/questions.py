@@ -14,8 +14,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, whole_number
 from gradient_dd.evaluation.compare import answered, checked_confidence
-from gradient_dd.evaluation.log_data import LogData
-from gradient_dd.evaluation.policies import TargetPolicy
+from gradient_dd.evaluation.log_data import LogData, TargetPolicy
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.evaluation.rows import EvaluationRows
 from gradient_dd.stream.log import LogReader

@@ -35,8 +35,9 @@ def drift(rows: RowEvidence) -> Found:
     what = "What is paid" if found.reward else "What follows"
     yield (
         "with care",
-        f"{what} after the same state and action changes at about {found.since:.0%} of the log (p = {found.chance:.2g}). "
-        "The value is a mean over times that differ. Evaluate the part of the log that is like today.",
+        f"{what} after the same state and action changes at about {found.since:.0%} of the log "
+        f"(p = {found.chance:.2g}), so the value is a mean over times that differ. Evaluate the part that is "
+        "like today.",
     )
 
 
@@ -49,9 +50,9 @@ def heavy_tails(rows: RowEvidence) -> Found:
     if tail is not None and tail.share > SOME and tail.times > TIMES:
         yield (
             "not" if tail.share > HEAVY else "with care",
-            f"The largest 0.1% of the rewards hold {tail.share:.0%} of all squared rewards and are {tail.times:.3g} times "
-            "as large as usual ones. Another log would have other large ones, which no interval allows for. Collect more "
-            "data, or cap the rewards if the question allows it.",
+            f"The largest 0.1% of the rewards hold {tail.share:.0%} of all squared rewards and are {tail.times:.3g} "
+            "times as large as usual ones. Another log would have other large ones, which no interval allows for. "
+            "Collect more data, or cap the rewards if the question allows it.",
         )
 
 
@@ -71,8 +72,8 @@ def copied_episodes(rows: RowEvidence) -> Found:
 
 @finding("rows", "order", "with care")
 def order(rows: RowEvidence) -> Found:
-    """A state does not depend on the state before it: the rows may have been shuffled. Remedy: sort the rows by time; if
-    states are drawn independently in each step, nothing
+    """A state does not depend on the state before it: the rows may have been shuffled. Remedy: sort the rows by
+    time; if states are drawn independently in each step, nothing
     """
     linked = rows.signs.linked
     if linked is not None and linked < LINKED:
@@ -92,8 +93,8 @@ def missing_rows(rows: RowEvidence) -> Found:
     if hole is not None and hole.sure > SURE_HOLE and hole.times > DEEP:
         yield (
             "with care",
-            f"After every {hole.period} rows the state jumps farther than elsewhere: rows seem to be missing there, and "
-            "their rewards with them. Use all rows, or a log with next observations.",
+            f"After every {hole.period} rows the state jumps farther than elsewhere: rows seem to be missing there, "
+            "and their rewards with them. Use all rows, or a log with next observations.",
         )
 
 
@@ -107,6 +108,6 @@ def shifted_rewards(rows: RowEvidence) -> Found:
         where = "before" if shift.rows < 0 else "after"
         yield (
             "not",
-            f"The row {where} explains {shift.gain:.0%} more of the variance of the rewards than their own row: rewards "
-            "are shifted, and credited to other states and actions. Put each reward into the row of its step.",
+            f"The row {where} explains {shift.gain:.0%} more of the variance of the rewards than their own row: "
+            "rewards are shifted, and credited to other states and actions. Put each reward into the row of its step.",
         )

@@ -5,6 +5,9 @@ Every function takes arrays and returns numbers; `row_findings.py` says from whe
 Drift: rewards and next states are regressed on state and action. The residuals of a log that does not drift have mean 0
 in every part of it, whatever policy acted. Their cumulative sums over blocks of episodes, along each feature, are
 compared with those of blocks in random order.
+
+Copies: what follows a state does not depend on what came before. So pairs of episodes that are the same up to their
+middle should continue alike as often as pairs that are not, but meet in the same state in the middle.
 """
 
 from math import gcd
@@ -14,10 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.evaluation.copies import Twins, twins_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import actions_of
-from gradient_dd.evaluation.rows import Piece, joined
+from gradient_dd.evaluation.rows import Piece, joined, mix
 
 MOST_ROWS = 50_000  # that are looked at
 SKETCH = 64  # numbers that stand for a state with more features
@@ -27,6 +29,18 @@ LONGEST_PERIOD = 20  # rows after which one may be missing, again and again
 TOP = 0.001  # share of the rows that are the largest
 CLIP = 10.0
 DRIFT_BLOCKS, FEWEST_BLOCKS, DRAWS, FOLDS = 200, 20, 999, 10
+FEWEST_TWINS = 20  # episodes
+OF_A_LENGTH = 100.0  # times as likely a path may be among those of its own length
+UNLIKELY = 0.1  # a path that is likelier tells nothing where no episode with another past meets it
+UNIQUE = 0.9  # of the different episodes: with so many different states none comes back by chance
+
+
+class Twins(NamedTuple):
+    """Episodes that are the same in every row: their share, and how many pairs there are beyond chance."""
+
+    share: float
+    pairs: float
+    beyond: float
 
 
 class Drift(NamedTuple):
@@ -82,7 +96,9 @@ def row_signs(data: LogData, signal: int) -> RowSigns:
     reward = whole.signals[:, signal]
     actions = actions_of(data.actions, whole)
     X = data.maps[0].matrix(whole.seen)
-    here, there = (sketch(one) for one in (X, data.maps[0].matrix(np.where(whole.ended[:, None], whole.seen, whole.after))))
+    here, there = (
+        sketch(one) for one in (X, data.maps[0].matrix(np.where(whole.ended[:, None], whole.seen, whole.after)))
+    )
     there = np.where(whole.ended[:, None], 0.0, there)
     drift, tail, twins = drift_of(whole, here, there, actions, reward), tail_of(reward), twins_of(whole, reward)
     part = slice(MOST_ROWS)
@@ -112,7 +128,9 @@ def drift_of(piece: Piece, here: Array, there: Array, actions: Array, reward: Ar
         return None
     wide = (actions[:, :, None] * here[:, None, :]).reshape(len(here), -1)
     if wide.shape[1] > SKETCH:
-        wide = np.column_stack([wide @ np.random.default_rng(12).standard_normal((wide.shape[1], SKETCH)), here, actions])
+        wide = np.column_stack(
+            [wide @ np.random.default_rng(12).standard_normal((wide.shape[1], SKETCH)), here, actions]
+        )
     open_rows = ~piece.ended[:, None]
     outcomes = np.column_stack([reward, piece.ended, np.where(open_rows, there, 0.0)])
     rest = left_open_by_block(wide, outcomes, block)
@@ -125,7 +143,9 @@ def drift_of(piece: Piece, here: Array, there: Array, actions: Array, reward: Ar
     rng = np.random.default_rng(13)
     path = np.cumsum(sums, axis=0)
     found = float((path**2).sum(axis=1).max())
-    beyond = sum(float((np.cumsum(sums[rng.permutation(blocks)], axis=0) ** 2).sum(axis=1).max()) >= found for _ in range(DRAWS))
+    beyond = sum(
+        float((np.cumsum(sums[rng.permutation(blocks)], axis=0) ** 2).sum(axis=1).max()) >= found for _ in range(DRAWS)
+    )
     at = int(np.argmax((path**2).sum(axis=1)))
     worst = int(np.flatnonzero(kept)[np.argmax(np.abs(path[at]))])
     of_reward = worst < wide.shape[1] or worst == wide.shape[1]
@@ -148,7 +168,7 @@ def blocks_of(piece: Piece) -> Integers:
 
 
 def left_open_by_block(X: Array, Y: Array, block: Integers) -> Array:
-    """Return what a linear function of X leaves of Y, (n, k), fitted without the rows of one of ten groups of blocks."""
+    """Return what a linear function of X leaves of Y, (n, k), fitted without the group of blocks of each row."""
     group = block % FOLDS
     squares = np.stack([X[group == g].T @ X[group == g] for g in range(FOLDS)])
     products = np.stack([X[group == g].T @ Y[group == g] for g in range(FOLDS)])
@@ -267,3 +287,67 @@ def left_open(X: Array, y: Array) -> Array:
         w = np.linalg.solve(square, X[part].T @ y[part])
         errors[~part] = (y[~part] - X[~part] @ w) ** 2
     return errors
+
+
+# Copies -----------------------------------------------------------------------------------------------------
+
+
+def twins_of(batch: Piece, reward: Array) -> Twins | None:
+    """Return how many episodes are the same, beyond chance; None where chance is not known."""
+    first = np.flatnonzero(np.diff(batch.episode, prepend=batch.episode[:1] - 1))
+    length = np.diff([*first, len(batch)])
+    if len(first) < FEWEST_TWINS:
+        return None
+    state = bits_of(key_of(batch.seen))
+    step = np.arange(len(batch)) - np.repeat(first, length)
+    early = step < np.repeat(length // 2, length)
+    place = np.where(early, step, step - np.repeat(length // 2, length))
+    mixed = mix(state ^ mix(bits_of(reward)) ^ mix(place.astype(np.uint64)))
+    single = length == 1
+    before, after = (np.zeros(len(first), np.uint64) for _ in range(2))
+    episode = np.repeat(np.arange(len(first)), length)
+    np.add.at(before, episode[early], mixed[early])
+    np.add.at(after, episode[~early], mixed[~early])
+    middle = mix(state[first + length // 2] ^ mix((length - length // 2).astype(np.uint64)))
+    before = np.where(single, state[first], before)  # a single row: what it paid follows its state
+    past, whole = mix(before ^ mix(middle)), mix(mix(before ^ mix(middle)) ^ mix(after))
+    _, each, counts = np.unique(whole, return_inverse=True, return_counts=True)
+    unique = len(np.unique(middle)) >= UNIQUE * len(counts)
+    if single.mean() > 0.5 and (not unique or len(np.unique(before)) < UNIQUE * len(counts)):
+        return None
+    _, stratum = np.unique(middle, return_inverse=True)
+    met, known, alike, same = (pairs_in(stratum, kind) for kind in (middle, past, mix(middle ^ mix(after)), whole))
+    others = met - known
+    by_chance = np.zeros(len(first))  # log probability of what follows the middle, from the frequencies of steps
+    np.add.at(by_chance, episode[~early], np.log(step_shares(batch, state, reward))[~early])
+    likely = np.zeros(len(met)) if unique else np.exp(np.bincount(stratum, by_chance) / np.bincount(stratum))
+    rate = np.where(others > 0, (alike - same) / np.maximum(others, 1), OF_A_LENGTH * likely)
+    told = (others > 0) | (rate < UNLIKELY)
+    expected = float((known * rate)[told].sum())
+    beyond, share = float(same[told].sum()) - expected, float((counts[each] > 1).mean())
+    return Twins(share, beyond, float(beyond / np.sqrt(expected * counts[each].mean() + 1)))
+
+
+def step_shares(batch: Piece, state: Any, reward: Array) -> Array:
+    """Return how often a state is followed by what follows it in each row: the next state and the reward, (n,)."""
+    after = np.where(batch.ended, np.uint64(1), bits_of(key_of(batch.after)))
+    _, here, visits = np.unique(state, return_inverse=True, return_counts=True)
+    step = mix(state ^ mix(after ^ mix(bits_of(reward))))
+    _, both, times = np.unique(step, return_inverse=True, return_counts=True)
+    return np.asarray(times[both] / visits[here])
+
+
+def pairs_in(stratum: Integers, kind: Any) -> Array:
+    """Return how many pairs of one kind each stratum has; all of a kind are in one stratum."""
+    _, where, counts = np.unique(kind, return_index=True, return_counts=True)
+    return np.asarray(np.bincount(stratum[where], counts * (counts - 1) / 2, minlength=int(stratum.max()) + 1), float)
+
+
+def bits_of(values: Array) -> Any:
+    """Return numbers as whole numbers that are equal where the numbers are."""
+    return np.ascontiguousarray(values + 0.0).view(np.uint64)
+
+
+def key_of(observations: Array) -> Array:
+    """Return one number for each observation; equal ones have equal numbers."""
+    return np.asarray((observations * np.random.default_rng(7).standard_normal(observations.shape[1])).sum(axis=1))

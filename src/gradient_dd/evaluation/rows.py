@@ -306,4 +306,3 @@ def read_rows(
         name = reader.source.name
         raise bad_request(name, "have at least one transition", Unquoted(f"none in {reader.last.rows} rows"))
     return rows
-

@@ -1,8 +1,8 @@
 """What a policy is worth: LSTD-Q, the limited doubly robust estimate, their blend, and influences for the interval.
 
-    R_t = ρ_0 ⋯ ρ_t      D_t = γ_0 ⋯ γ_{t−1}      δ_t = r_t + γ_t V(s_{t+1}) − Q(s_t, a_t)      S_t = Σ R_t over episodes
+    R_t = ρ_0 ⋯ ρ_t    D_t = γ_0 ⋯ γ_{t−1}    δ_t = r_t + γ_t V(s_{t+1}) − Q(s_t, a_t)    S_t = Σ R_t over episodes
     q = v̄₀·w                                   LSTD-Q; v̄₀ the mean features of the first states
-    d = mean V(s_0) + Σ_{t<J} Σ R_t D_t δ_t / S_t        with Q and V from w₋g: the rows of an episode have no part in them
+    d = mean V(s_0) + Σ_{t<J} Σ R_t D_t δ_t / S_t   with Q and V from w₋g, without the group of the episode
 
 An episode that has ended keeps its R and adds 0. Steps are followed while the products leave 20 effective episodes and
 a tenth of all, (Σ R)² / Σ R². The influence of an episode on both estimates is
@@ -19,16 +19,15 @@ so that LSTD-Q, which is the more precise one, loses its weight where it differs
 Jiang & Li (2016) and Thomas & Brunskill (2016) for doubly robust estimates; the limit and the blend are ours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.design import Design, Moments, Solution, Taken, by_group, ridge_of, solved
-from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import FeatureMap, taken_rows, too_wide
-from gradient_dd.evaluation.policies import Choices, TargetPolicy
 from gradient_dd.evaluation.rows import Piece
 from gradient_dd.studies.intervals import Bounds, student_factor
 
@@ -91,7 +90,9 @@ class PolicyValue(NamedTuple):
         factor = student_factor(confidence, len(self.psi) - 1)
         blend = self.share * self.q.value + (1 - self.share) * self.d.value
         each = [self.q, self.d, Estimate(blend, error_of(self.psi[:, 2]))]
-        low, high = zip(*((one.value - factor * one.error, one.value + factor * one.error) for one in each), strict=True)
+        low, high = zip(
+            *((one.value - factor * one.error, one.value + factor * one.error) for one in each), strict=True
+        )
         return Bounds(min(low), max(high))
 
 
@@ -164,7 +165,7 @@ class Run:
     def matrices(self, piece: Piece) -> tuple[Choices, Taken, Any]:
         """Return what the policy does in a piece, φ, and φ − γψ'."""
         if self._kept is not None and piece.number in self._kept:
-            return self._kept[piece.number]  # type: ignore[no-any-return]
+            return self._kept[piece.number]
         X, X2 = self.data.features(self.map, piece)
         choices = self.policy.choices(piece, self.data.propensities(piece))
         taken, _ = taken_rows(self.map, piece, self.actions, self.data.rows.n, X)
@@ -175,13 +176,17 @@ class Run:
         return found
 
     def add_equations(self, piece: Piece) -> None:
-        """Add the sums of a piece to the equations, and the products of ratios at each step."""
+        """Add the sums of a piece to the equations."""
         choices, taken, M = self.matrices(piece)
         weight = choices.weight[:, None]
         weighted = M.multiply(weight).tocsr() if hasattr(M, "multiply") else M * weight
         A, b = taken.sums(weighted, weight * piece.signals, piece.group, self.data.rows.groups)
         square = taken.squares(choices.weight)
         self.moments.add(A, b, square)
+
+    def add_starts(self, piece: Piece) -> None:
+        """Add the first states of a piece, and the products of ratios at each step."""
+        choices, taken, _ = self.matrices(piece)
         starts = piece.starts
         X = taken.X[starts]
         self.moments.add_starts(self.design.mean(choices.here[starts], X), piece.group[starts])
@@ -190,10 +195,13 @@ class Run:
             if not self.data.rows.few:
                 self.steps += step_sums(piece, choices.ratio, self.most)
 
-    def solve(self) -> Solution:
-        """Solve the equations, and find how many steps are followed."""
-        rows, starts = self.data.rows, self.moments.starts
-        self.solution = solved(self.moments, ridge_of(self.design, self.moments.squares, self.map.ridge))
+    def solve(self) -> None:
+        """Solve the equations."""
+        self.begin_slopes(solved(self.moments, ridge_of(self.design, self.moments.squares, self.map.ridge)))
+
+    def begin_slopes(self, solution: Solution) -> None:
+        """Take a solution, and find how many steps are followed."""
+        rows, starts, self.solution = self.data.rows, self.moments.starts, solution
         self.start = self.moments.start.sum(axis=0) / max(1.0, starts.sum())
         total, square = self.steps
         effective = total**2 / np.maximum(square, 1e-300)
@@ -202,8 +210,6 @@ class Run:
         self.followed = 0 if not known else self.most if enough.all() else int(np.argmin(enough))
         self.slope = np.column_stack([self.start, self.start])
         self.mean = np.zeros((self.followed, self.signals))  # c_t
-        self.scale = 0.0  # share of the episodes that the slope was taken from
-        return self.solution
 
     def share(self, piece: Piece, choices: Choices) -> tuple[Walk, Integers, Array]:
         """Return the walk along a piece, the rows that are followed, and R_t / S_t of these."""
@@ -263,14 +269,16 @@ class Run:
         total = self.steps[0, piece.step[rows]]
         self.corrected += ((seen.product[rows] * seen.discount[rows] / total)[:, None] * errors[rows]).sum(axis=0)
         at_end = (piece.step == self.followed - 1) & ~piece.ended
-        self.rest += float((seen.product * seen.discount * piece.discount)[at_end].sum() / self.steps[0, -1 + self.followed])
+        self.rest += float(
+            (seen.product * seen.discount * piece.discount)[at_end].sum() / self.steps[0, -1 + self.followed]
+        )
         if self.data.behaviour is not None and not self.policy.by_ratio:
             pull = self.data.behaviour.pulls(piece, self.towards)
             for k in range(self.signals):
                 self.psi[:, k, 1] += np.bincount(unit, pull[:, k], minlength=len(self.psi))
 
     def corrections(self, piece: Piece, choices: Choices, errors: Array) -> tuple[Array, Array, Walk]:
-        """Return R_t (D_t δ_t − c_t) / S_t of each row, (n, signals), and −Σ R c_t / S_t after the end of each episode."""
+        """Return R_t (D_t δ_t − c_t) / S_t of each row, (n, signals), and −Σ R c_t / S_t after each episode."""
         seen, rows, share = self.share(piece, choices)
         own = np.zeros((len(piece), self.signals))
         own[rows] = share[:, None] * (seen.discount[rows, None] * errors[rows] - self.mean[piece.step[rows]])
@@ -293,8 +301,11 @@ class Run:
 
     towards: Any = 0.0
 
-    def result(self, signal: int) -> PolicyValue:
-        """Return the value by one signal, before it is limited to what rewards allow."""
+    def result(self, signal: int, summed: Callable[[Array], Array] = lambda psi: psi) -> PolicyValue:
+        """Return the value by one signal, before it is limited to what rewards allow.
+
+        `summed` turns the influences (units, 2) into those that make the interval.
+        """
         rows = self.data.rows
         psi, begun = self.psi[:, signal].copy(), self.begun.sum()
         values, w = self.values[:, signal], self.solution.w[:, signal]
@@ -305,6 +316,7 @@ class Run:
             psi += ((values - mean * self.begun) / begun)[:, None]
         if not self.followed:
             psi[:, 1] = psi[:, 0]
+        psi = summed(psi)
         units = len(psi)
         variance = psi.T @ psi * units / max(1, units - 1)
         share, gap = blend(q, d, variance)
@@ -368,10 +380,12 @@ def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float
         runs = [[Run(data, policy, one) for one in data.maps] for policy in some]
         run_all(data, [run for several in runs for run in several])
         for several in runs:
-            found.append([
-                chosen([run.result(k) for run in several], data.rows.bounds(k), confidence)
-                for k in range(several[0].signals)
-            ])
+            found.append(
+                [
+                    chosen([run.result(k) for run in several], data.rows.bounds(k), confidence)
+                    for k in range(several[0].signals)
+                ]
+            )
         for policy in some:
             policy.keep(False)
     return found
@@ -386,8 +400,14 @@ def run_all(data: LogData, runs: list[Run]) -> None:
     for piece in data.rows.pieces(rows):
         for run in runs:
             run.add_equations(piece)
+            run.add_starts(piece)
     for run in runs:
         run.solve()
+    follow_all(data, runs, rows)
+
+
+def follow_all(data: LogData, runs: list[Run], rows: int) -> None:
+    """Make the passes for slopes and influences, from solutions that are there."""
     sample = data.sample(rows)
     for piece in sample:
         for run in runs:
@@ -398,14 +418,13 @@ def run_all(data: LogData, runs: list[Run]) -> None:
             run.slope[:, 1] = run.start + (run.slope[:, 1] - run.start) / share
             run.mean /= share
         run.begin_influences()
-    if data.behaviour is not None:
-        for piece in sample:
-            for run in runs:
-                if run.followed and not run.policy.by_ratio:
-                    run.add_propensities(piece)
-        for run in runs:
-            if run.followed and not run.policy.by_ratio:
-                run.towards = data.behaviour.direction(run.towards) / share
+    uncertain = [run for run in runs if data.behaviour is not None and run.followed and not run.policy.by_ratio]
+    for piece in sample if uncertain else ():
+        for run in uncertain:
+            run.add_propensities(piece)
+    for run in uncertain:
+        assert data.behaviour is not None
+        run.towards = data.behaviour.direction(run.towards) / share
     for piece in data.rows.pieces(rows):
         for run in runs:
             run.add_influences(piece)
@@ -420,8 +439,4 @@ def chosen(found: list[PolicyValue], bounds: Bounds, confidence: float) -> Polic
     low, high = min(low, best.value - apart), max(high, best.value + apart)
     value, low, high = (float(np.clip(one, *bounds)) for one in (best.value, low, high))
     by_map = {one.map.name: one.value for one in possible}
-    return best._replace(
-        value=value, low=low, high=high, by_map=by_map, apart=apart, passed=best is not found[0]
-    )
-
-
+    return best._replace(value=value, low=low, high=high, by_map=by_map, apart=apart, passed=best is not found[0])

@@ -1,4 +1,4 @@
-"""The page of an evaluation: the value and its interval, the verdict and why, and what was tried."""
+"""The page of an evaluation: the value and its interval, the verdict and why, and both estimates."""
 
 from html import escape
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 from gradient_dd.evaluation import Evaluation
 from gradient_dd.report.page import render
 
-SHOWN = 20  # points in the picture, and candidates in the table
+SHOWN = 20  # points in the picture
 WIDTH, ROW, LEFT = 640, 18, 60  # of the picture, in pixels
 ANSWERS = {
     "trust": "Nothing was found that speaks against trusting this number.",
@@ -28,20 +28,15 @@ def evaluation_page(found: Evaluation, log: str) -> str:
         value=found.start_value,
         low=low,
         high=high,
-        confidence=found.spread.confidence,
+        confidence=found.confidence,
         answer=ANSWERS[found.verdict.word],
         decision=decision_of(found),
         findings=found.verdict.findings,
         picture=picture(found),
         chosen=found.chosen,
-        candidates=[
-            {"words": one.words, "error": "diverged" if one.diverged else f"{one.error:.4g}"}
-            for one in found.candidates[:SHOWN]
-        ],
         estimates=estimates_of(found),
         stated=found.stated,
         rows=found.rows,
-        passes=found.passes,
     )
 
 
@@ -58,8 +53,9 @@ def decision_of(found: Evaluation) -> str:
 
 
 def estimates_of(found: Evaluation) -> list[dict[str, object]]:
-    """Return what stands beside action values: the doubly robust estimate, the policy that made the log, the gain."""
-    by_name = {"doubly robust": found.robust, "policy that made the log": found.logging, "difference": found.difference}
+    """Return what the value was made of, and what stands beside it: both estimates, the logging policy, the gain."""
+    by_name = {"LSTD-Q": found.exact, "doubly robust": found.robust, "logging policy": found.logging}
+    by_name["difference"] = found.difference
     return [
         {"name": name, "value": one.estimate, "low": one.low, "high": one.high}
         for name, one in by_name.items()
