@@ -11,7 +11,7 @@ import gradient_dd as gdd
 from gradient_dd import BadRequestError
 from gradient_dd.cli.commands import cli
 
-QUICK = {"learner": "lstd", "passes": 1}
+QUICK: dict = {}
 
 
 def visits(n=300, seed=0):
@@ -94,7 +94,7 @@ def test_a_typing_error_in_a_column_of_numbers_is_no_category():
 
 def test_states_are_asked_for_on_the_command_line(tmp_path):
     pd.DataFrame(shop()).to_csv(tmp_path / "log.csv", index=False)
-    words = ["evaluate", str(tmp_path / "log.csv"), "--discount", "0.9", "--learner", "lstd", "--passes", "1"]
+    words = ["evaluate", str(tmp_path / "log.csv"), "--discount", "0.9"]
     shown = CliRunner().invoke(cli, [*words, "--at", "pay", "--at", "moon"]).output
     assert [line.split()[:2] for line in shown.splitlines() if line.strip().startswith(("pay", "moon"))] == [
         ["pay", "1"],
@@ -110,7 +110,7 @@ def test_an_environment_takes_the_words_of_a_log(word, count):
     def even(seen):
         return np.full((len(seen), 2), 0.5)
 
-    found = gdd.evaluate("CartPole-v1", target=even, features=word, steps=1000, discount=0.9, learner="lstd")
+    found = gdd.evaluate("CartPole-v1", target=even, features=word, steps=1000, discount=0.9)
     assert found.features.n_features == count
     with pytest.raises(BadRequestError, match=r"have whole numbers as observations for features='table'. Got Box"):
         gdd.evaluate("CartPole-v1", target=even, features="table", steps=1000)
@@ -119,5 +119,5 @@ def test_an_environment_takes_the_words_of_a_log(word, count):
 
 
 def test_a_table_of_an_environment_of_numbered_states():
-    found = gdd.evaluate("FrozenLake-v1", target=np.full((16, 4), 0.25), features="table", steps=500, learner="lstd")
+    found = gdd.evaluate("FrozenLake-v1", target=np.full((16, 4), 0.25), features="table", steps=500)
     assert found.features.n_features == 16

@@ -15,7 +15,7 @@ from gradient_dd.evaluation.log_data import OWN, LogData
 from gradient_dd.evaluation.maps import too_wide
 from gradient_dd.evaluation.questions import Answers, evaluate_questions, refuse_options
 from gradient_dd.evaluation.result import ALONE, Evaluation, as_observations
-from gradient_dd.learners import Rule
+from gradient_dd.learners import Rule, find
 from gradient_dd.stream.log.columns import find_columns
 from gradient_dd.stream.log.sources import open_log
 from gradient_dd.stream.question import Question
@@ -92,6 +92,8 @@ def evaluate_log(
     named = isinstance(learner, str) and learner in ("auto", "lstd")
     if named and parameters:
         raise bad_request("'learner'", f"be a learner where {sorted(parameters)[0]!r} is given", learner)
+    if not named:
+        find(learner).setting(**parameters)  # raises where one is wrong
     confidence, options["seed"] = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
     own = find_columns(open_log(log).names, columns)
     ratios = own.rho or (own.target_probability and own.behaviour_probability)
@@ -100,7 +102,7 @@ def evaluate_log(
     data = LogData(log, targets, discount=discount, **options)
     found = answered(data, confidence)[0]
     words = "AutoLearner" if too_wide(found.judged[-1].found.design) else "LSTD-Q"
-    if learner != "auto":
+    if not (isinstance(learner, str) and learner == "auto"):
         value, more, words = by_learner(data, data.policies[-1], found.judged[-1].found, learner, parameters)
         last = found.judged[-1]
         found.judged[-1] = last._replace(found=value, verdict=verdict_of([*last.verdict.findings, *more]))

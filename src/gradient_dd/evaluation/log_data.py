@@ -197,7 +197,7 @@ class LogData:
         named = {**(columns or {}), **({"reward": signals[0]} if signals else {})}
         found = find_columns(source.names, named)
         asked = [given for given in targets.values() if given is not None]
-        own = OWN in targets.values()
+        own = any(given is OWN for given in targets.values())
         with_actions = bool(asked) and not own
         self.reader = LogReader(
             log, named, discount, None, skip_bad_rows, with_actions, held, tuple(signals[1:]), ratios=own
@@ -221,7 +221,7 @@ class LogData:
         """Find the features of the states, and the propensities where the log does not have them."""
         self._features: dict[tuple[int, int, int], tuple[Any, Any]] = {}
         columns = self.reader.columns
-        plain = features is None and columns.are_features and len(columns.observation) > 1
+        plain = features is None and columns.are_features and self.rows.sample[0].seen.shape[1] > 1
         by_action = any(not one.by_ratio for one in self.policies)
         actions = self.actions if by_action else None
         if features is None and not plain:
@@ -231,10 +231,21 @@ class LogData:
             self.maps = [given]
             if not (given.table or columns.are_features or too_wide(given.design(actions, self.rows.n))):
                 self.maps += default_maps(self.reader, self.rows, actions)[:RUNNERS_UP]  # what the given ones may hide
-        self.stated = [*columns.stated(), self.maps[0].words]
+        self.stated = [*columns.stated(), self.maps[0].words, *self._stated_ratios()]
         self.behaviour = None
         if by_action and self.actions is not None and self.actions.named and columns.behaviour_probability is None:
             self.behaviour = Behaviour(self.maps[0], self.rows.sample, len(self.actions.names))
+
+    def _stated_ratios(self) -> list[str]:
+        """Return where the ratios of the policies come from."""
+        others = [one for one in self.policies if not one.logging]
+        if not others:
+            return ["There are no ratios: the value is that of the logging policy."]
+        if any(one.own for one in others):
+            return [] if self.reader.columns.rho is not None else ["Ratios: target over behaviour."]
+        if self.reader.columns.behaviour_probability is None:
+            return []
+        return ["Ratios: the target policy over the propensities."]
 
     def _all_actions(self, targets: Mapping[str, Any], held: tuple[str, ...], first: Any) -> Actions | None:
         """Return the actions of the log and those that only a policy knows."""
