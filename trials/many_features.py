@@ -11,10 +11,10 @@ taken; the error of the values over that of what would be taken without it, and 
 from typing import NamedTuple
 
 import numpy as np
+from gradient_dd.evaluation.choice import AUTO
 
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.evaluation import evaluate_stream, transitions_of
-from gradient_dd.evaluation.choice import AUTO
 from gradient_dd.experiments.learner.cases import torus
 from gradient_dd.stream.features import Rows
 from gradient_dd.tasks import Task

@@ -13,10 +13,10 @@ The error is the root mean square over seeds, in % of the truth. Kinds of logs a
 from typing import NamedTuple
 
 import numpy as np
-
 from gradient_dd.evaluation.action_log import ActionLog
 from gradient_dd.evaluation.doubly_robust import follow, weighted_returns
 from gradient_dd.evaluation.policy_values import Valuer
+
 from gradient_dd.studies.intervals import Bounds
 from tools.programs import parser_of, print_table
 from trials.logs import KINDS, KnownLog

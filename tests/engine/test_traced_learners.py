@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from gradient_dd.evaluation.stream import Evaluator
 
 from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.errors import BadRequestError
-from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.learners.rule import ALPHA, LAM
 from gradient_dd.learners.trace import B, Trace, Z

@@ -24,7 +24,7 @@ Log = dict[str, Any]
 
 
 def healthy(seed: int) -> Log:
-    """Return one of four types of valid logs, whose features can represent the values: two on-policy, two off-policy."""
+    """Return one of four types of valid logs, whose features can represent the values: two of them off-policy."""
     types: tuple[Callable[[], Task], ...] = (
         lambda: random_walk(10),
         lambda: realisable(seed),
@@ -245,7 +245,7 @@ PLANTED = {
     "leaked return": Failure(leaked_return, ("leaked_future",)),
     "leaked action": Failure(leaked_action, ("mean_ratio",)),
     "features that cannot represent the values": Failure(poor_features, ("doubly_robust", "interval")),
-    "a part of the state": Failure(part_of_the_state, ("doubly_robust",), {"discount": 0.99}),
+    "a part of the state": Failure(part_of_the_state, ("doubly_robust",), {"discount": 0.99, "features": "standard"}),
     "ratios of which few carry all": Failure(heavy_ratios, ("effective_rows",)),
     "one heavy row": Failure(one_heavy_row, ("largest_ratio",)),
     "five episodes": Failure(few_episodes, ("episodes",)),

@@ -169,7 +169,7 @@ BAD = [
     (ACTED, {"target": lambda x: 3 * np.ones((len(x), 2))}, "The probabilities that 'target' gives must be zero or"),
     (ACTED, {"target": lambda x: np.ones((len(x), 1))}, "What the policy 'target' gives must be of shape ("),
     ("nowhere.parquet", {}, "A log must be a file. Got 'nowhere.parquet'."),
-    ("log.txt", {}, "A log must be a .parquet, .csv, .npz or .npy file, a folder of Parquet files, a data frame, or minari:NAME."),
+    ("log.txt", {}, "A log must be a .parquet, .csv, .npz or .npy file, a folder of Parquet files, a data frame"),
     ({"x": np.ones((3, 2)), "reward": np.ones(2)}, {}, "The columns of the arrays must have the same length."),
     (FRAME.drop(columns="next_x4"), {}, "The columns of the next observation must be as many as those of"),
 ]  # fmt: skip

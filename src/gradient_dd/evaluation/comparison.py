@@ -28,6 +28,7 @@ from gradient_dd.studies.intervals import Bounds, student_factor
 NUMBERS = ("value", "low", "high", "difference", "difference_low", "difference_high")
 NAMED = 5  # names that a sentence lists
 DRAWS, MOST_UNITS = 2000, 400  # of the multiplier bootstrap; units that influences are summed to for it
+CLOSE = 0.01  # of the range of the values of all policies: smaller differences are not ranked
 MOST_TIMES = 20.0  # times the episodes of the log: more than that is no advice
 
 
@@ -100,6 +101,7 @@ class PolicyQuestion:
         apart = one.value - two.value
         shared = [key for key in one.by_map if key in two.by_map]
         hidden = max((abs(apart - (one.by_map[key] - two.by_map[key])) for key in shared), default=0.0)
+        hidden += CLOSE * self.width
         centres = [
             float(np.clip(mine, *self.bounds) - np.clip(other, *self.bounds))
             for mine, other in ((one.q.value, two.q.value), (one.d.value, two.d.value))
@@ -112,6 +114,12 @@ class PolicyQuestion:
         bounds = [self._limited(c - r, c + r, apart, hidden, two) for c, r in zip(centres, reach, strict=True)]
         low, high = min(one.low for one in bounds), max(one.high for one in bounds)
         return Gap(apart, low, high, bounds[2], reach[2], hidden)
+
+    @cached_property
+    def width(self) -> float:
+        """The range of the values of the baseline and of the policies that may be used."""
+        values = [one.found.value for one in self.judged if one.usable or one is self.baseline]
+        return max(values) - min(values)
 
     def _limited(self, low: float, high: float, apart: float, hidden: float, two: PolicyValue) -> Bounds:
         """Return an interval with what other features make of a difference, within what rewards allow."""

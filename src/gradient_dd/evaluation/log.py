@@ -121,12 +121,14 @@ def evaluation_of(found: Answered, words: str) -> Evaluation:
         logging, difference = Interval(base.value, base.low, base.high), Interval(gap.apart, gap.low, gap.high)
     starts = [piece.part(piece.starts) for piece in data.rows.sample if len(piece.starts)][:1]
     first = starts[0].part(np.sort(np.unique(starts[0].seen, axis=0, return_index=True)[1][:POINTS]))
-    choices = policy.choices(replace(first, number=-1), data.propensities(first))
+    here = np.ones((len(first), 1))
+    if not policy.by_ratio:
+        here = policy.choices(replace(first, number=-1), data.propensities(first)).here
     return Evaluation(
         found=one.found,
         policy=policy,
         support=found.supports[-1],
-        points=(one.found.map.matrix(first.seen), choices.here),
+        points=(one.found.map.matrix(first.seen), here),
         confidence=found.confidence,
         rows=data.rows.n,
         dimensions=first.seen.shape[1],

@@ -31,6 +31,7 @@ from gradient_dd.stream.features.table import MOST_STATES, spread_out
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.actions import Actions
 
+GIVEN = "given"  # the name of the map that the user asks for
 MOST_FEATURES = 3000  # of states and actions, for which dense equations are solved
 MOST_CELLS = 20_000  # the same of a table, whose equations are sparse
 FEW_STATES, ROWS_A_STATE = 64, 10
@@ -131,12 +132,12 @@ def given_map(reader: LogReader, features: Any, seed: int) -> FeatureMap:
     """Return the map that the user asks for."""
     if isinstance(features, str) and features == "network":
         layers, words = network_map(reader, seed)
-        return FeatureMap("given", layers, False, MAP_RIDGE, words)
+        return FeatureMap(GIVEN, layers, False, MAP_RIDGE, words)
     mapping, words = reader.feature_map(features)
     first = reader.first_rows()[:100]
     rows = mapping.of_numbers(first) if isinstance(mapping, Categories) else mapping.rows(first)
     hot = rows.indices is not None and rows.values.shape[1] == 1 and bool(np.isin(rows.values, (0.0, 1.0)).all())
-    return FeatureMap("given", mapping, hot, TABLE_RIDGE if hot else GIVEN_RIDGE * mapping.n_features, words)
+    return FeatureMap(GIVEN, mapping, hot, TABLE_RIDGE if hot else GIVEN_RIDGE * mapping.n_features, words)
 
 
 def table_map(reader: LogReader, rows: EvaluationRows, sample: Array) -> FeatureMap | None:
@@ -154,7 +155,8 @@ def table_map(reader: LogReader, rows: EvaluationRows, sample: Array) -> Feature
     if reader.words:
         inner = Categories(texts_of(reader), inner, False)
     words = f"Features: a table of {len(states):,} distinct states, because observations are "
-    return FeatureMap("table", inner, True, TABLE_RIDGE, words + ("whole numbers." if whole else "few."))
+    why = "text." if len(reader.words) == sample.shape[1] else "whole numbers." if whole else "few."
+    return FeatureMap("table", inner, True, TABLE_RIDGE, words + why)
 
 
 def texts_of(reader: LogReader) -> list[list[str] | None]:

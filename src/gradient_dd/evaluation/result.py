@@ -20,6 +20,7 @@ from gradient_dd.evaluation.design import BLOCKS, TABLE, Design, Taken
 from gradient_dd.evaluation.findings import NOT_JUDGED, Verdict
 from gradient_dd.evaluation.log_data import TargetPolicy
 from gradient_dd.evaluation.value import Estimate, PolicyValue
+from gradient_dd.stream.features import Features
 from gradient_dd.studies.intervals import Bounds, Interval, student_factor
 
 UNUSED = 1e-9  # of the largest eigenvalue: directions below it were never seen
@@ -139,6 +140,11 @@ class Evaluation:
     def w(self) -> Array:
         """(q,) the weights."""
         return self.found.w
+
+    @property
+    def features(self) -> Features:
+        """The map from observations to features of states."""
+        return self.found.map.features
 
     @property
     def start_value(self) -> float:

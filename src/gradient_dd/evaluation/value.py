@@ -27,7 +27,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.design import Design, Moments, Solution, Taken, by_group, ridge_of, solved
 from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
-from gradient_dd.evaluation.maps import FeatureMap, taken_rows, too_wide
+from gradient_dd.evaluation.maps import GIVEN, FeatureMap, taken_rows, too_wide
 from gradient_dd.evaluation.rows import Piece
 from gradient_dd.studies.intervals import Bounds, student_factor
 
@@ -432,7 +432,9 @@ def follow_all(data: LogData, runs: list[Run], rows: int) -> None:
 
 def chosen(found: list[PolicyValue], bounds: Bounds, confidence: float) -> PolicyValue:
     """Return the value by the first map that gives a possible one, with an interval that holds the others."""
-    possible = [one for one in found if not one.impossible] or found[:1]
+    possible = [one for one in found if not one.impossible]
+    if not possible or found[0].map.name == GIVEN:
+        possible = [found[0], *(one for one in possible if one is not found[0])]
     best = possible[0]
     apart = max((abs(one.value - best.value) for one in possible[1:]), default=0.0)
     low, high = best.interval(confidence)

@@ -4,6 +4,7 @@ A source names its columns and yields them in pieces, in order, as often as aske
 that is in memory. There is no Python for single rows, unless cells are text or objects.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def open_log(log: Any) -> Source:
 
         return minari_source(log)
     file = file_path("A log", log)
-    if file.is_dir():
+    if os.path.isdir(file):  # noqa: PTH112  (Path.is_dir raises for long names)
         return folder_source(file)
     if file.suffix.lower() not in FILES:
         rule = "be a .parquet, .csv, .npz or .npy file, a folder of Parquet files, a data frame, or minari:NAME"
@@ -66,7 +67,7 @@ def folder_source(folder: Path) -> Source:
     """Return the source of the Parquet files of a folder, one after the other in the order of their names."""
     files = sorted(one for one in folder.iterdir() if one.suffix.lower() in PARQUET and not one.name.startswith("."))
     if not files:
-        raise bad_request(f"The folder {folder.name}", "have Parquet files", Unquoted("none"))
+        raise bad_request("A log", "be a file, or a folder of Parquet files", str(folder))
     parts = [file_source(one, parquet_source) for one in files]
     for part in parts[1:]:
         if set(part.names) != set(parts[0].names):
