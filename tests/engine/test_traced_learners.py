@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from gradient_dd.evaluation.stream import Evaluator
 
 from gradient_dd import tasks
 from gradient_dd.engine import reference
@@ -89,7 +88,6 @@ def test_what_cannot_run_a_trace_says_so_by_name():
     for use, reader in (
         (lambda: StreamLanes([LEARNERS["pgtd2"].setting(lam=0.5)], 3), "The lane engine of streams"),
         (lambda: SampleMaps(tasks.random_walk(3), traced), "The theory"),
-        (lambda: Evaluator(3, learner="htd"), "The evaluation of logs"),
     ):
         with pytest.raises(BadRequestError, match=f"{reader} does not know the (move|signal) '.*' of the rule"):
             use()
