@@ -9,7 +9,7 @@ import pytest
 
 from gradient_dd.evaluation.data_findings import RatioFacts, time_limit_of, unexplained, worst_feature
 from gradient_dd.evaluation.findings import FINDINGS
-from gradient_dd.evaluation.value import Estimate
+from gradient_dd.evaluation.policy_value import PolicyEstimate
 from gradient_dd.stream.log import LogColumns, RewardSums
 from gradient_dd.studies.intervals import Bounds
 
@@ -130,7 +130,14 @@ def test_a_spike_of_lengths_is_a_time_limit_at_any_length():
 
 def value(**changes):
     """Return the value of a policy, all of it as it should be, but for some changes."""
-    fine = {"value": 10.0, "low": 9.0, "high": 11.0, "q": Estimate(10.0, 0.5), "d": Estimate(10.0, 0.5), "gap": 0.0}
+    fine = {
+        "value": 10.0,
+        "low": 9.0,
+        "high": 11.0,
+        "q": PolicyEstimate(10.0, 0.5),
+        "d": PolicyEstimate(10.0, 0.5),
+        "gap": 0.0,
+    }
     fine |= {"steps": 9, "rest": 0.1, "effective": 900.0, "apart": 0.0, "impossible": False}
     return SimpleNamespace(**fine | changes)
 
@@ -152,10 +159,10 @@ def evidence(found=None, logging=None, **changes):
         ("interval", evidence(value(low=4.9, high=15.0)), ["with care"]),
         ("doubly_robust", evidence(), ["fine"]),
         ("doubly_robust", evidence(value(steps=0)), []),
-        ("doubly_robust", evidence(value(gap=2.1, d=Estimate(11.1, 0.5))), ["with care"]),
-        ("doubly_robust", evidence(value(gap=3.1, d=Estimate(11.1, 0.5))), ["not"]),
-        ("doubly_robust", evidence(value(gap=3.1, d=Estimate(10.9, 0.5))), ["fine"]),
-        ("doubly_robust", evidence(value(gap=3.1, d=Estimate(11.1, 0.5)), single=True), ["fine"]),
+        ("doubly_robust", evidence(value(gap=2.1, d=PolicyEstimate(11.1, 0.5))), ["with care"]),
+        ("doubly_robust", evidence(value(gap=3.1, d=PolicyEstimate(11.1, 0.5))), ["not"]),
+        ("doubly_robust", evidence(value(gap=3.1, d=PolicyEstimate(10.9, 0.5))), ["fine"]),
+        ("doubly_robust", evidence(value(gap=3.1, d=PolicyEstimate(11.1, 0.5)), single=True), ["fine"]),
         ("possible_values", evidence(value(impossible=True)), ["with care"]),
         ("possible_values", evidence(), []),
         ("other_features", evidence(value(apart=1.1)), ["with care"]),
@@ -164,8 +171,8 @@ def evidence(found=None, logging=None, **changes):
         ("horizon", evidence(value(rest=0.6, effective=501.0)), []),
         ("horizon", evidence(value(rest=0.6, steps=2)), ["with care"]),
         ("horizon", evidence(value(rest=0.4, steps=2)), []),
-        ("logging_policy", evidence(logging=value(gap=2.1, d=Estimate(11.1, 0.5))), ["with care"]),
-        ("logging_policy", evidence(logging=value(gap=3.1, d=Estimate(11.1, 0.5))), ["not"]),
+        ("logging_policy", evidence(logging=value(gap=2.1, d=PolicyEstimate(11.1, 0.5))), ["with care"]),
+        ("logging_policy", evidence(logging=value(gap=3.1, d=PolicyEstimate(11.1, 0.5))), ["not"]),
         ("logging_policy", evidence(), ["fine"]),
         ("untried_actions", evidence(untried=0.02), ["not"]),
         ("untried_actions", evidence(untried=0.01), []),

@@ -16,8 +16,9 @@ from gradient_dd.errors import DivergedError, bad_request
 from gradient_dd.evaluation.design import Solution
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
+from gradient_dd.evaluation.policy_value import PolicyValue, chosen
 from gradient_dd.evaluation.rows import Piece, dealt_groups
-from gradient_dd.evaluation.value import PolicyValue, Run, chosen, follow_all
+from gradient_dd.evaluation.value import Run, follow_all
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.learner import Learner
@@ -29,7 +30,7 @@ AUTO_GROUPS = 8
 FAR_OFF = 0.1  # of the size of the values
 
 
-class Rows:
+class LearnerRows:
     """The rows of a log as a learner takes them, with one map."""
 
     def __init__(self, data: LogData, policy: TargetPolicy) -> None:
@@ -58,7 +59,7 @@ def learnt_weights(
     rule = find(learner)
     if rule.natural:
         raise bad_request("'learner'", "be one whose step takes linear time", rule.name)
-    rows = Rows(data, policy)
+    rows = LearnerRows(data, policy)
     given = parameters if "alpha" in parameters else {"alpha": STEP / max(rows.size(), 1e-300), **parameters}
     rule.setting(**given).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
     agent = Learner(rule, rows.run.design.q, **given)
@@ -125,7 +126,7 @@ def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found
 
 def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[PolicyValue]:
     """Return the value of a policy by `AutoLearner`, for every signal."""
-    rows = Rows(data, policy)
+    rows = LearnerRows(data, policy)
     run, signals = rows.run, len(data.rows.lowest)
     agents = [[AutoLearner(run.design.q) for _ in range(1 + AUTO_GROUPS)] for _ in range(signals)]
     for piece, phi, ahead, weight in rows.batches():

@@ -13,11 +13,12 @@ from gradient_dd.evaluation.findings import Finding, findings_of, verdict_of
 from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import taken_rows
 from gradient_dd.evaluation.policy_findings import policy_findings
+from gradient_dd.evaluation.policy_value import PolicyValue
 from gradient_dd.evaluation.result import Support
 from gradient_dd.evaluation.row_findings import RowEvidence
 from gradient_dd.evaluation.row_signs import row_signs
 from gradient_dd.evaluation.rows import Piece, joined
-from gradient_dd.evaluation.value import PolicyValue, values_of
+from gradient_dd.evaluation.value import values_of
 from gradient_dd.studies.intervals import Bounds
 
 TODAY = "today"  # the name of the policy that made the log, unless the user gives it another

@@ -22,7 +22,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
 from gradient_dd.evaluation.findings import Verdict
-from gradient_dd.evaluation.value import PolicyValue, blend, error_of
+from gradient_dd.evaluation.policy_value import PolicyValue, blend, error_of
 from gradient_dd.studies.intervals import Bounds, student_factor
 
 NUMBERS = ("value", "low", "high", "difference", "difference_low", "difference_high")

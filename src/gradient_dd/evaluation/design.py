@@ -163,7 +163,7 @@ class Taken:
         return A, b
 
 
-class Moments:
+class GroupMoments:
     """Sums over groups that make the equations of one policy; they can be added up piece by piece.
 
     A  (groups, q, q), a list where features are sparse;  b  (groups, q, signals);  start  (groups, q) Σ of the mean
@@ -218,7 +218,7 @@ def ridge_of(design: Design, squares: Array, share: float) -> Array:
     return share * np.where(found > 0, found, 1.0)
 
 
-def solved(moments: Moments, ridge: Array) -> Solution:
+def solved(moments: GroupMoments, ridge: Array) -> Solution:
     """Return the solution of all groups, and those without each group."""
     b = moments.b.sum(axis=0)
     if isinstance(moments.A, list):

@@ -159,6 +159,8 @@ def flat(space: Any, batch: Any, n: int) -> Array:
     name = type(space).__name__
     if name in ("Dict", "Tuple"):
         keys = list(space.spaces) if name == "Dict" else range(len(space.spaces))
+        if not keys:
+            raise bad_request("A space of observations", "have at least one part", Unquoted(f"{name}()"))
         return np.concatenate([flat(space.spaces[key], batch[key], n) for key in keys], axis=1)
     if name not in ("Box", "Discrete", "MultiDiscrete", "MultiBinary"):
         rule = "be Discrete, MultiDiscrete, MultiBinary, Box, Dict or Tuple"

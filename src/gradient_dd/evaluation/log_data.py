@@ -304,14 +304,14 @@ class LogData:
     sampled_share = 1.0
 
 
-class Own:
+class OwnRatios:
     """The ratios of the log's own columns."""
 
     def __repr__(self) -> str:
         return "the ratios of the log"
 
 
-OWN = Own()
+OWN = OwnRatios()
 
 
 def carried_columns(names: list[str], targets: Mapping[str, Any]) -> tuple[str, ...]:

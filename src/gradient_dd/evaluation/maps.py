@@ -17,7 +17,7 @@ from gradient_dd.evaluation.design import (
     SUM,
     TABLE,
     Design,
-    Moments,
+    GroupMoments,
     Taken,
     by_group,
     ridge_of,
@@ -281,7 +281,7 @@ def held_out_errors(
         design, taken.X[used], actions_of(actions, piece)[used], None if taken.action is None else taken.action[used]
     )
     A, b = part.sums(phi[used] - ahead[used], piece.signals[used, :1], piece.group[used], rows.groups)
-    moments = Moments(rows.groups, design.q, 1)
+    moments = GroupMoments(rows.groups, design.q, 1)
     moments.add(A, b, (phi**2).sum(axis=0))
     without = solved(moments, ridge_of(design, moments.squares, one.ridge)).without[:, :, 0]
     values = by_group(phi, without[:, :, None], piece.group)[:, 0]

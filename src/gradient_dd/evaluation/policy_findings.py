@@ -9,9 +9,9 @@ from gradient_dd.evaluation.behaviour import cells
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
 from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import taken_rows
+from gradient_dd.evaluation.policy_value import PolicyValue
 from gradient_dd.evaluation.result import ALONE, Support
 from gradient_dd.evaluation.rows import Piece
-from gradient_dd.evaluation.value import PolicyValue
 from gradient_dd.studies.intervals import Bounds
 
 WIDE = 0.5  # half an interval, over the size of the value: beyond it the answer needs care

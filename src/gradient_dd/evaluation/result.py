@@ -19,7 +19,7 @@ from gradient_dd.evaluation.behaviour import cells
 from gradient_dd.evaluation.design import BLOCKS, TABLE, Design, Taken
 from gradient_dd.evaluation.findings import NOT_JUDGED, Verdict
 from gradient_dd.evaluation.log_data import TargetPolicy
-from gradient_dd.evaluation.value import Estimate, PolicyValue
+from gradient_dd.evaluation.policy_value import PolicyEstimate, PolicyValue
 from gradient_dd.stream.features import Features
 from gradient_dd.studies.intervals import Bounds, Interval, student_factor
 
@@ -166,7 +166,7 @@ class Evaluation:
         """The doubly robust estimate with its interval; None where ratios allow no step."""
         return self._estimate(self.found.d) if self.found.steps else None
 
-    def _estimate(self, one: Estimate) -> Interval:
+    def _estimate(self, one: PolicyEstimate) -> Interval:
         half = student_factor(self.confidence, len(self.found.psi) - 1) * one.error
         return Interval(one.value, one.value - half, one.value + half)
 

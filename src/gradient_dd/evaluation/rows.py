@@ -104,7 +104,7 @@ class EvaluationRows:
         self.lowest, self.highest = np.full(1 + signals, np.inf), np.full(1 + signals, -np.inf)
         self.discount, self.any_end, self.ended, self.cut = 0.0, False, 0, 0
         held: list[Piece] = []
-        numbers, sample = 0, Sample()
+        numbers, sample = 0, EpisodeSample()
         for piece in self._whole_episodes():
             self._count(piece)
             numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
@@ -170,7 +170,7 @@ class EvaluationRows:
     def _whole_episodes(self) -> Iterator[Piece]:
         """Yield the rows in pieces that end where an episode ends, unless the episode is very long."""
         held: list[Piece] = []
-        number, steps = 0, Steps()
+        number, steps = 0, StepNumbers()
         for table in self._tables():
             if not len(table):
                 continue
@@ -205,7 +205,7 @@ class EvaluationRows:
         )
 
 
-class Sample:
+class EpisodeSample:
     """Whole episodes spread over all of a log: every second is left out whenever there are too many rows."""
 
     def __init__(self) -> None:
@@ -232,7 +232,7 @@ class Sample:
             self.rows += len(part)
 
 
-class Steps:
+class StepNumbers:
     """Numbers the episodes of a log without gaps, and the steps of each; `step` holds row numbers before."""
 
     def __init__(self) -> None:

@@ -20,130 +20,22 @@ Jiang & Li (2016) and Thomas & Brunskill (2016) for doubly robust estimates; the
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.evaluation.design import Design, Moments, Solution, Taken, by_group, ridge_of, solved
+from gradient_dd.arrays import Array, Integers
+from gradient_dd.evaluation.design import GroupMoments, Solution, Taken, by_group, ridge_of, solved
 from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
-from gradient_dd.evaluation.maps import GIVEN, FeatureMap, taken_rows, too_wide
+from gradient_dd.evaluation.maps import FeatureMap, taken_rows, too_wide
+from gradient_dd.evaluation.policy_value import PolicyEstimate, PolicyValue, Walk, blend, chosen, step_sums, walk
 from gradient_dd.evaluation.rows import Piece
-from gradient_dd.studies.intervals import Bounds, student_factor
 
 FEWEST, SHARE = 20.0, 0.1  # effective episodes that the products must leave, and their share of all
 MOST_STEPS = 2000  # that are followed
-LARGEST_LOG = 300.0  # of a product of ratios
 MANY_RETURNS = 100  # episodes from which on the mean return of the logging policy is its value
 KEPT_MATRIX = 16_000_000  # entries of φ − γψ' that are kept from pass to pass
 BEYOND = 0.01  # of the range of possible values, by which an estimate may miss it
-CAUTION = 4.0  # variances of d − q that are chance
-
-
-class Estimate(NamedTuple):
-    """A value and its standard error."""
-
-    value: float
-    error: float
-
-
-class PolicyValue(NamedTuple):
-    """What a policy is worth by one signal.
-
-    value, low, high  the blend within what rewards allow, and its interval
-    q, d          LSTD-Q and the doubly robust estimate;  share  the weight of q in the value
-    gap           how far d is from q, in standard errors of d − q
-    steps, rest   how many steps are followed, and the weight of what comes later
-    effective     rows that ratios leave, (Σρ)² / Σρ²; nan without ratios
-    psi           (units, 3) influences on q, on d and on the value
-    by_map        the value by each map, by its name
-    apart         the largest distance of the value by another map;  passed  whether the first map was passed over
-    impossible    whether no map gave a value that rewards allow
-    map, design, w (q,), without (groups, q), start (q,), dual (q,)   what the value was made of
-    """
-
-    name: str
-    value: float
-    low: float
-    high: float
-    q: Estimate
-    d: Estimate
-    share: float
-    gap: float
-    steps: int
-    rest: float
-    effective: float
-    psi: Array
-    by_map: dict[str, float]
-    apart: float
-    passed: bool
-    impossible: bool
-    map: FeatureMap
-    design: Design
-    w: Array
-    without: Array
-    start: Array
-    dual: Array
-
-    def interval(self, confidence: float) -> Bounds:
-        """Return the union of the intervals of q, d and their blend, before anything else widens it."""
-        factor = student_factor(confidence, len(self.psi) - 1)
-        blend = self.share * self.q.value + (1 - self.share) * self.d.value
-        each = [self.q, self.d, Estimate(blend, error_of(self.psi[:, 2]))]
-        low, high = zip(
-            *((one.value - factor * one.error, one.value + factor * one.error) for one in each), strict=True
-        )
-        return Bounds(min(low), max(high))
-
-
-def error_of(psi: Array) -> float:
-    """Return the standard error that influences (units,) give."""
-    return float(np.sqrt((psi**2).sum() * len(psi) / max(1, len(psi) - 1)))
-
-
-class Walk(NamedTuple):
-    """The rows of a piece along their episodes.
-
-    product   (n,) R_t;  discount  (n,) D_t;  live  (n,) which rows can be followed at all
-    last      the last live row of each episode;  lengths  how many live rows the episode has
-    """
-
-    product: Array
-    discount: Array
-    live: Booleans
-    last: Integers
-    lengths: Integers
-
-
-def walk(piece: Piece, ratio: Array, most: int) -> Walk:
-    """Return the products of ratios and discounts along the episodes of a piece, for at most so many steps."""
-    live = piece.step < most
-    first = np.flatnonzero(np.diff(piece.episode, prepend=-1))
-    lengths = np.add.reduceat(live.astype(np.int64), first)
-    known = lengths > 0
-
-    def along(values: Array) -> Array:
-        total = np.cumsum(np.log(np.maximum(values, 1e-300)))
-        before = np.concatenate([[0.0], total[first[1:] - 1]])
-        return total - np.repeat(before, np.diff([*first, len(piece)]))
-
-    product = np.exp(np.clip(along(ratio), -700.0, LARGEST_LOG))
-    ahead = np.concatenate([[1.0], piece.discount[:-1]])
-    ahead[first] = 1.0
-    discount = np.exp(np.maximum(along(ahead), -700.0))
-    return Walk(product, discount, live, (first + lengths - 1)[known], lengths[known])
-
-
-def step_sums(piece: Piece, ratio: Array, most: int) -> Array:
-    """Return Σ R_t and Σ R_t² of each step over the episodes of a piece, those that have ended too, (2, steps)."""
-    seen = walk(piece, ratio, most)
-    found = np.zeros((2, most))
-    for k, values in enumerate((seen.product, seen.product**2)):
-        found[k] = np.bincount(piece.step[seen.live], values[seen.live], minlength=most)
-        after = np.zeros(most + 1)
-        np.add.at(after, seen.lengths, values[seen.last])
-        found[k] += np.cumsum(after)[:most]
-    return found
 
 
 class Run:
@@ -155,7 +47,7 @@ class Run:
         rows = data.rows
         self.signals = len(rows.lowest)
         self.design = one.design(self.actions, rows.n)
-        self.moments = Moments(rows.groups, self.design.q, self.signals)
+        self.moments = GroupMoments(rows.groups, self.design.q, self.signals)
         self.most = min(rows.longest, MOST_STEPS)
         self.steps = np.zeros((2, self.most))
         self.ratio = np.zeros(2)
@@ -332,8 +224,8 @@ class Run:
             value=value,
             low=value,
             high=value,
-            q=Estimate(q, float(np.sqrt(variance[0, 0]))),
-            d=Estimate(d, float(np.sqrt(variance[1, 1]))),
+            q=PolicyEstimate(q, float(np.sqrt(variance[0, 0]))),
+            d=PolicyEstimate(d, float(np.sqrt(variance[1, 1]))),
             share=share,
             gap=gap,
             steps=self.followed,
@@ -351,16 +243,6 @@ class Run:
             start=self.start,
             dual=self.dual[:, 0],
         )
-
-
-def blend(q: float, d: float, variance: Array) -> tuple[float, float]:
-    """Return the weight of LSTD-Q in the headline, and how far apart both estimates are in standard errors."""
-    of_q, of_d, both = float(variance[0, 0]), float(variance[1, 1]), float(variance[0, 1])
-    apart = max(of_q + of_d - 2 * both, 0.0)
-    bias = max(0.0, (d - q) ** 2 - CAUTION * apart)
-    tiny = 1e-24 * max(1.0, q * q)
-    share = 1.0 if apart + bias <= tiny else float(np.clip((of_d - both) / (apart + bias), 0.0, 1.0))
-    return share, abs(d - q) / np.sqrt(max(apart, tiny))
 
 
 def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float) -> list[list[PolicyValue]]:
@@ -428,17 +310,3 @@ def follow_all(data: LogData, runs: list[Run], rows: int) -> None:
     for piece in data.rows.pieces(rows):
         for run in runs:
             run.add_influences(piece)
-
-
-def chosen(found: list[PolicyValue], bounds: Bounds, confidence: float) -> PolicyValue:
-    """Return the value by the first map that gives a possible one, with an interval that holds the others."""
-    possible = [one for one in found if not one.impossible]
-    if not possible or found[0].map.name == GIVEN:
-        possible = [found[0], *(one for one in possible if one is not found[0])]
-    best = possible[0]
-    apart = max((abs(one.value - best.value) for one in possible[1:]), default=0.0)
-    low, high = best.interval(confidence)
-    low, high = min(low, best.value - apart), max(high, best.value + apart)
-    value, low, high = (float(np.clip(one, *bounds)) for one in (best.value, low, high))
-    by_map = {one.map.name: one.value for one in possible}
-    return best._replace(value=value, low=low, high=high, by_map=by_map, apart=apart, passed=best is not found[0])

@@ -12,7 +12,7 @@ from gradient_dd.errors import bad_request, file_path
 
 if TYPE_CHECKING:
     from gradient_dd.evaluation import Evaluation
-    from gradient_dd.evaluation.questions import Answers
+    from gradient_dd.evaluation.log import Answers
 
 WORDS = {
     "trust": "Trust it: nothing was found that speaks against it.",
