@@ -76,6 +76,12 @@ def test_a_rare_reward_is_no_heavy_tail():
     assert tail_of(np.zeros(5000)) is tail_of(np.ones(100)) is None
 
 
+def test_a_log_without_noise_does_not_drift():
+    state = np.arange(400) % 4
+    log = {"obs": state, "reward": state == 3, "terminated": state == 3}
+    assert signs_of(log, discount=0.9).drift.chance == 1.0
+
+
 def walks(seed, n=4000, times=1):
     """Return a log of a walk, all of it so many times."""
     log = log_of(random_walk(10), n, seed)

@@ -134,11 +134,14 @@ def drift_of(piece: Piece, here: Array, there: Array, actions: Array, reward: Ar
     open_rows = ~piece.ended[:, None]
     outcomes = np.column_stack([reward, piece.ended, np.where(open_rows, there, 0.0)])
     rest = left_open_by_block(wide, outcomes, block)
+    rest[:, rest.std(axis=0) <= 1e-6 * outcomes.std(axis=0)] = 0.0  # nothing is left open but rounding
     scores = np.column_stack([wide * rest[:, :1], rest])
     deal = sparse.csr_matrix((np.ones(len(block)), (block, np.arange(len(block)))), (blocks, len(block)))
     sums = np.asarray(deal @ scores)
     spread = sums.std(axis=0)
     kept = spread > 1e-9 * max(float(spread.max()), 1e-300)
+    if not kept.any():
+        return Drift(1.0, False, 0, 0.0, 0.0)
     sums = (sums - sums.mean(axis=0))[:, kept] / spread[kept]
     rng = np.random.default_rng(13)
     path = np.cumsum(sums, axis=0)
