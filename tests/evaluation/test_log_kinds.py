@@ -283,3 +283,22 @@ def test_a_table_of_a_target_is_for_whole_numbers_of_states_and_good_rows():
     assert np.isfinite(value_of(with_gaps, **given, skip_bad_rows=True))
     by_text = log | {"action": (states % 2).astype(str), "state": states.astype(str)}
     assert value_of(by_text, **given) == wanted
+
+
+def test_whether_actions_are_text_is_decided_over_the_whole_column(tmp_path, monkeypatch):
+    """A rare text late in the log makes text of all actions, in every form, and not a fourth kind of number."""
+    monkeypatch.setattr("gradient_dd.stream.log.sources.CHUNK", 50)
+    monkeypatch.setattr("gradient_dd.stream.log.sources.CSV_BYTES", 600)
+    action = np.array(["1", "2"] * 100, dtype="<U4")
+    action[190] = "stop"
+    log = {
+        "obs": np.arange(200) % 3,
+        "action": action,
+        "reward": (action == "2") * 1.0,
+        "done": np.arange(200) % 4 == 3,
+    }
+    pd.DataFrame(log).to_csv(tmp_path / "log.csv", index=False)
+    even = lambda seen: np.full((len(seen), 3), 1 / 3)  # noqa: E731
+    found = [gdd.evaluate_log(one, target=even, discount=0.5) for one in (log, tmp_path / "log.csv")]
+    assert [one.policy.actions.names for one in found] == [("1", "2", "stop")] * 2
+    assert found[0].start_value == found[1].start_value

@@ -157,15 +157,17 @@ def leaks_of(sample: Piece) -> list[tuple[int, float]]:
     known, x = weight == 0, part.seen
     if known.sum() < 10 * x.shape[1] + 50 or np.ptp(returns[known]) == 0:
         return []
-    x, y = x[known], returns[known]
+    x, y = x[known], returns[known] - returns[known].mean()
     centred = x - x.mean(axis=0)
-    full, found = unexplained(centred, y), []
-    for j in range(x.shape[1]):
-        if len(np.unique(x[:, j])) >= FEWEST_VALUES:
-            without = unexplained(np.delete(centred, j, axis=1), y)
-            if without > OPEN and full / without < LEFT:
-                found.append((j, 1 - full / without))
-    return found
+    scale = np.sqrt((centred**2).mean(axis=0))
+    Z = centred / np.where(scale > 0, scale, 1.0)
+    inverse = np.linalg.inv(Z.T @ Z + 1e-9 * len(Z) * np.eye(Z.shape[1]))
+    w = inverse @ (Z.T @ y)
+    total, full = float((y**2).sum()), float(((y - Z @ w) ** 2).sum())
+    without = full + w**2 / np.diag(inverse)  # what all columns but one leave
+    varied = [len(np.unique(column)) >= FEWEST_VALUES for column in x.T]
+    told = np.flatnonzero(varied & (without > OPEN * total) & (full < LEFT * without))
+    return [(int(j), float(1 - full / without[j])) for j in told]
 
 
 def unexplained(x: Array, y: Array) -> float:

@@ -34,7 +34,7 @@ from gradient_dd.evaluation.rows import Piece
 FEWEST, SHARE = 20.0, 0.1  # effective episodes that the products must leave, and their share of all
 MOST_STEPS = 2000  # that are followed
 MANY_RETURNS = 100  # episodes from which on the mean return of the logging policy is its value
-KEPT_MATRIX = 16_000_000  # entries of φ − γψ' that are kept from pass to pass
+KEPT_MATRIX = 20_000_000  # entries of φ − γψ' that are kept from pass to pass
 BEYOND = 0.01  # of the range of possible values, by which an estimate may miss it
 
 

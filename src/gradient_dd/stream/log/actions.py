@@ -13,7 +13,7 @@ import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array
 from gradient_dd.errors import Unquoted, bad_request, show
-from gradient_dd.stream.log.cells import as_actions, as_matrix
+from gradient_dd.stream.log.cells import as_actions, as_matrix, text_of
 from gradient_dd.stream.log.sources import Source
 
 MOST = 1000  # different actions that have names; more numbers than that are measurements
@@ -26,10 +26,12 @@ class Actions:
 
     names  of all actions, in the order of the columns of a policy; () where actions are measured
     width  columns of an action that is measured, else 1
+    text   whether some name is text, so that all are, numbers among them too
     """
 
     names: tuple[Any, ...]
     width: int = 1
+    text: bool = False
 
     @property
     def n_features(self) -> int:
@@ -53,13 +55,16 @@ class Actions:
 
     def numbers(self, what: str, values: Any) -> Array:
         """Return actions as numbers (n, 1), or as they are where they are measured (n, width)."""
-        found = as_actions(np.asarray(values))
+        found = np.asarray(values) if self.text else as_actions(np.asarray(values))
         if not self.named:
             numbers, _ = as_matrix(what, found, 0, self.width)
             return np.asarray(np.where(np.abs(numbers) <= LARGEST, numbers, np.nan))
         if found.ndim != 1:
             raise bad_request(what, "have one action in each row", Unquoted(f"an array {found.shape}"))
         place = {name: k for k, name in enumerate(self.names)}
+        if self.text:
+            texts, each = distinct(found)
+            return np.array([place.get(as_text(one), np.nan) for one in texts], float)[each][:, None]
         seen, where = np.unique(found, return_inverse=True) if found.dtype.kind in "iufU" else distinct(found)
         return np.array([place.get(plain(one), np.nan) for one in seen], float)[where][:, None]
 
@@ -82,6 +87,13 @@ def distinct(cells: Any) -> tuple[list[Any], Any]:
     return list(place), where
 
 
+def as_text(name: Any) -> str | None:
+    """Return the name of an action as text, a whole number as it is written; None if it is missing."""
+    name = plain(name)
+    whole = isinstance(name, float) and abs(name) < LARGEST and name == int(name)
+    return text_of(int(name) if whole else name)
+
+
 def sorted_names(names: set[Any]) -> tuple[Any, ...]:
     """Return names in order; whole numbers from 0 on are all that lie between them too."""
     whole = all(isinstance(name, int) and not isinstance(name, bool) for name in names)
@@ -93,6 +105,7 @@ def sorted_names(names: set[Any]) -> tuple[Any, ...]:
 def find_actions(source: Source, column: str) -> Actions:
     """Return the actions that a log has, from its column of actions alone."""
     seen: set[Any] = set()
+    texts: set[str | None] = set()
     for chunk in source.chunks([column], None):
         values = chunk[column]
         if not len(values):
@@ -102,6 +115,7 @@ def find_actions(source: Source, column: str) -> Actions:
         cells = as_actions(values)
         found = np.unique(cells).tolist() if cells.dtype.kind in "iufU" else distinct(cells)[0]
         seen |= {name for name in found if name is not None and name == name}
+        texts |= {as_text(name) for name in (distinct(values)[0] if values.dtype.kind in "OU" else found)}
         if len(seen) > MOST:
             break
     if any(not isinstance(name, str | int | float) for name in seen):
@@ -111,6 +125,8 @@ def find_actions(source: Source, column: str) -> Actions:
         raise bad_request(
             "The number of different actions", f"be at most {MOST:,}", Unquoted(f"more in column {column!r}")
         )
+    if words:  # decided over the whole column, wherever the text stands in it
+        return Actions(sorted_names(texts - {None}), text=True)
     broken = not words and any(name != int(name) for name in seen)
     if len(seen) > MOST or (broken and len(seen) > MOST_BROKEN):
         return Actions((), 1)
