@@ -52,10 +52,13 @@ class Run:
         self.steps = np.zeros((2, self.most))
         self.ratio = np.zeros(2)
         self.followed = 0
+        self._last: tuple[Any, Any] = None, None  # a piece and its matrices
         self._kept: dict[int, Any] | None = {} if rows.kept and rows.n * self.design.q <= KEPT_MATRIX else None
 
     def matrices(self, piece: Piece) -> tuple[Choices, Taken, Any]:
         """Return what the policy does in a piece, φ, and φ − γψ'."""
+        if self._last[0] is piece:
+            return self._last[1]
         if self._kept is not None and piece.number in self._kept:
             return self._kept[piece.number]
         X, X2 = self.data.features(self.map, piece)
@@ -63,6 +66,7 @@ class Run:
         taken, _ = taken_rows(self.map, piece, self.actions, self.data.rows.n, X)
         ahead = self.design.mean(piece.discount[:, None] * choices.there, X2)
         found = choices, taken, taken.minus(ahead)
+        self._last = piece, found
         if self._kept is not None:
             self._kept[piece.number] = found
         return found
