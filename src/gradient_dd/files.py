@@ -65,7 +65,7 @@ def checksum(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
     found = sha256(json.dumps(header).encode())
     for name, array in sorted(arrays.items()):
         found.update(ascii((name, array.dtype.str, array.shape)).encode())
-        found.update(np.ascontiguousarray(array))
+        found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
 
 
