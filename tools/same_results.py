@@ -14,9 +14,9 @@ def results_of(path: str) -> dict[tuple[str, int], bytes]:
     found = {}
     with Store(path) as store, store.snapshot():
         for unit in store.units():
-            curves = store.curves(unit, range(len(unit.keys)))
+            curves = store.curves(unit)
             for key, numbers, points in zip(unit.keys, unit.numbers, curves, strict=True):
-                found[key, unit.run] = numbers.tobytes() + points
+                found[key, unit.run] = numbers.tobytes() + points.tobytes()
     return found
 
 

@@ -13,8 +13,7 @@ import numpy as np
 from gradient_dd.arrays import Integers
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.studies.intervals import has_exploded
-from gradient_dd.studies.records import EVERY_RUN, StoredSetting, StoredUnit, gathered, lost_settings
-from gradient_dd.studies.store import Store
+from gradient_dd.studies.store import EVERY_RUN, Store, StoredSetting, StoredUnit, gathered, lost_settings
 from gradient_dd.tasks import Task
 
 if TYPE_CHECKING:
@@ -88,8 +87,7 @@ def results_of(
     Raise if units have results of a setting that is missing; `keys` are the settings that matter, None stands for all.
     """
     place = {setting.key: setting.id for setting in settings}
-    lost = lost_settings(units, place)
-    store.report_damage([one for one in lost if keys is None or not keys.isdisjoint(one.keys)])
+    store.report_damage(lost_settings(units, place, keys))
     rows, runs, numbers = gathered(units, place)
     order = np.lexsort((runs, rows))
     return rows[order], runs[order], numbers[order]

@@ -11,8 +11,7 @@ from gradient_dd.errors import Unquoted, bad_request, one_of
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, intervals
 from gradient_dd.studies.frames import MEASURES, column_of, summary_frame
-from gradient_dd.studies.records import gathered
-from gradient_dd.studies.store import Store
+from gradient_dd.studies.store import Store, gathered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,9 +61,8 @@ class Results:
         with Store(self.path) as store, store.snapshot():
             for unit in store.units([self.tasks[task]], self.study.run_numbers):
                 lanes = [lane for lane, key in enumerate(unit.keys) if key in place]
-                points = np.frombuffer(b"".join(store.curves(unit, lanes)), "<f8")
                 places = [place[unit.keys[lane]] for lane in lanes]
-                curves[places, unit.run - self.study.first_run] = points.reshape(len(lanes), curves.shape[2])
+                curves[places, unit.run - self.study.first_run] = store.curves(unit)[lanes]
         return curves[[place[key] for key in chosen]]
 
     def frame(self) -> "pd.DataFrame":

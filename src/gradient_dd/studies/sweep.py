@@ -21,10 +21,9 @@ from gradient_dd.engine.lanes import CHUNK, LaneRun
 from gradient_dd.errors import GradientDDError, whole_number
 from gradient_dd.studies import Study
 from gradient_dd.studies.provenance import provenance
-from gradient_dd.studies.records import Work
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.status import repair
-from gradient_dd.studies.store import Store, named
+from gradient_dd.studies.store import Store, Work, named
 from gradient_dd.studies.units import OnNotice, OnProgress, Share, Shared, Unit, grouped, missing_units
 
 

@@ -17,8 +17,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study
-from gradient_dd.studies.records import StoredUnit, keys_in
-from gradient_dd.studies.store import Store
+from gradient_dd.studies.store import Store, StoredUnit, keys_in
 from gradient_dd.tasks import Task
 
 MOST_SETTINGS = 8192  # of a unit
