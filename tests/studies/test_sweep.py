@@ -42,7 +42,7 @@ def content(path):
     found = []
     with Store(path) as store:
         for unit in store.units():
-            curves = store.curves(unit, range(len(unit.keys)))
+            curves = store.curves(unit).tolist()
             found += zip(unit.keys, [unit.run] * len(curves), unit.numbers.tolist(), curves, strict=True)
     return sorted(found)
 

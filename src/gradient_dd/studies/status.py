@@ -129,10 +129,10 @@ def inspect_all(store: Store, tasks: Collection[Task] | None = None) -> tuple[li
     """Return the whole units of a store, and all that is damaged in it; curves only of these tasks, or of all."""
     damaged: list[Damage] = []
     with store.snapshot():
-        known = {setting.key for setting in store.settings(damaged=damaged)}
         units = store.units(damaged=damaged)
+        store.settings(damaged=damaged)
         store.studies(damaged)
-        damaged += lost_settings(units, known)
+        damaged += lost_settings(units, {key for (key,) in store.rows("SELECT key FROM setting NOT INDEXED")})
         ours = {unit.task_key for unit in units} if tasks is None else {task.key for task in tasks}
         checked = (unit for unit in units if unit.task_key in ours)
         damaged += [damaged_unit(unit) for unit in checked if store.curve_bytes(unit) is None]

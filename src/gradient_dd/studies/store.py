@@ -181,7 +181,7 @@ class Store(ResultsFile):
         names = {unit.task_key: unit.facts["task"] for unit in units}
         there = Counter(row[1] for row in rows)
         known = {key: number for key, number, check in counted if checksum((key, number)) == check}
-        for key in dict.fromkeys([*there, *known]):
+        for key in dict.fromkeys([*names, *known]):
             if there[key] != known.get(key):
                 wrong.append(Damage("task", key, names.get(key, "?"), None, "missing unit"))
         self.report_damage(wrong, damaged)
