@@ -122,7 +122,7 @@ EDITS = (
     "UPDATE unit SET curves = 'text' WHERE run = 1",
     "UPDATE unit SET curves = 7 WHERE run = 1",
     "UPDATE unit SET curves = (SELECT max(curves) FROM unit)",
-    "INSERT INTO unit SELECT id + 1000, task_key, run, facts, settings, curves_checksum, checksum, numbers, curves FROM unit",
+    "INSERT INTO unit SELECT id + 1000, task_key, run, facts, settings, 1, checksum, numbers, curves FROM unit",
     "UPDATE setting SET facts = json_set(facts, '$.values.alpha', 0.15) WHERE id = 1",
     "UPDATE setting SET facts = json_set(facts, '$.learner', 'tdc')",
     "UPDATE setting SET facts = X'FF'",

@@ -16,8 +16,7 @@ import pytest
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.errors import GradientDDError
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.frames import run_frame, summary_frame
-from gradient_dd.studies.results import Results
+from gradient_dd.studies.results import Results, run_frame, summary_frame
 from gradient_dd.studies.sqlite_file import StoreError
 from gradient_dd.studies.status import drop, verify
 from gradient_dd.studies.store import DamagedStoreError, Store
@@ -139,11 +138,19 @@ DAMAGES = {
 def test_damage_is_noticed_named_and_run_again(kind, original, copy):
     before = everything_read(copy)
     change(copy, DAMAGES[kind])
-    with pytest.raises(DamagedStoreError, match=r"must be whole. Got damage to (random_walk\(n_states=3\)|\?), (every )?run"):
+    with pytest.raises(
+        DamagedStoreError, match=r"must be whole. Got damage to (random_walk\(n_states=3\)|\?), (every )?run"
+    ):
         everything_read(copy)
     found = verify(copy)
     assert not found.is_whole
-    assert {(name, number) for name, number, _ in found.damaged} <= {(NAME, 0), (NAME, 1), (NAME, 77), (NAME, None), ("?", 1)}
+    assert {(name, number) for name, number, _ in found.damaged} <= {
+        (NAME, 0),
+        (NAME, 1),
+        (NAME, 77),
+        (NAME, None),
+        ("?", 1),
+    }
     assert found.results >= 12, "what is not damaged counts"
     notices = []
     run(STUDY, copy, on_notice=notices.append)

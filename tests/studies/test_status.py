@@ -15,8 +15,7 @@ from gradient_dd.cli.tables import printable
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.frames import write_frame
-from gradient_dd.studies.results import Results
+from gradient_dd.studies.results import Results, write_frame
 from gradient_dd.studies.status import remove, store_status
 from gradient_dd.studies.store import Store, Work, damaged_unit
 from gradient_dd.studies.sweep import run

@@ -9,8 +9,7 @@ import pytest
 
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.frames import run_frame, summary_frame
-from gradient_dd.studies.results import Results
+from gradient_dd.studies.results import Results, run_frame, summary_frame
 from gradient_dd.studies.sqlite_file import APPLICATION, StoreError
 from gradient_dd.studies.store import NUMBERS, Store, Work, as_ranges, checksum
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.frames import run_frame
-from gradient_dd.studies.results import Results
+from gradient_dd.studies.results import Results, run_frame
 from gradient_dd.studies.sqlite_file import Lock, StoreError, is_same
 from gradient_dd.studies.status import verify
 from gradient_dd.studies.store import Store

@@ -42,7 +42,7 @@ def content(path):
     found = []
     with Store(path) as store:
         for unit in store.units():
-            curves = store.curves(unit).tolist()
+            curves = [points.tobytes() for points in store.curves(unit)]
             found += zip(unit.keys, [unit.run] * len(curves), unit.numbers.tolist(), curves, strict=True)
     return sorted(found)
 
@@ -128,16 +128,16 @@ def test_progress_counts_cells(tmp_path):
     seen = []
     path = tmp_path / "a.db"
     run(replace(STUDY, runs=1), path)
-    run(STUDY, path, on_progress=lambda state: seen.append((state.cells, state.kept)))
+    run(STUDY, path, on_progress=lambda state: seen.append((state.cells, state.stored)))
     assert [done for (done, _), _ in seen] == [6, 8, 10, 12]
     assert seen[-1] == ((12, 12), 4)
     seen.clear()
-    run(STUDY, path, on_progress=lambda state: seen.append((state.cells, state.kept)))
+    run(STUDY, path, on_progress=lambda state: seen.append((state.cells, state.stored)))
     assert seen == [((12, 12), 12)], "a study that was complete before is reported once"
 
 
 def test_large_studies_are_cut_into_units_of_bounded_size(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr("gradient_dd.studies.units.MOST_SETTINGS", 1)
+    monkeypatch.setattr("gradient_dd.studies.sweep.MOST_SETTINGS", 1)
     run(STUDY, tmp_path / "a.db")
     assert len(units(tmp_path / "a.db")) == 12
     assert content(tmp_path / "a.db") == whole
@@ -208,7 +208,7 @@ def test_studies_that_run_alike_share_their_units(tmp_path):
 
 
 def test_shared_units_are_of_bounded_size(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr("gradient_dd.studies.units.MOST_SETTINGS", 2)
+    monkeypatch.setattr("gradient_dd.studies.sweep.MOST_SETTINGS", 2)
     alike = replace(STUDY, name="alike", grids=(grid("td", alpha=(0.4, 0.5)),))
     run_all([STUDY, alike], tmp_path / "a.db", workers=1)
     assert {settings for *_, settings in units(tmp_path / "a.db")} == {2}
