@@ -4,8 +4,6 @@ import json
 import random
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +19,8 @@ from gradient_dd.studies.sqlite_file import StoreError
 from gradient_dd.studies.status import drop, verify
 from gradient_dd.studies.store import DamagedStoreError, Store
 from gradient_dd.studies.sweep import run
+from tests.command import call
 
-COMMAND = str(Path(sys.executable).parent / "gradient-dd")
 STUDY = Study(
     "s",
     tasks=(task("random_walk", n_states=3), task("random_walk", n_states=5)),
@@ -396,10 +394,6 @@ def test_a_sweep_never_builds_on_a_damaged_structure(copy):
 
 
 # The command -----------------------------------------------------------------------------------------------------
-
-
-def call(*arguments):
-    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
 def test_verify_says_what_it_checked_or_names_what_is_damaged(copy):

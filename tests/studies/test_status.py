@@ -2,10 +2,7 @@
 
 import csv
 import json
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,8 +16,8 @@ from gradient_dd.studies.results import Results, write_frame
 from gradient_dd.studies.status import remove, store_status
 from gradient_dd.studies.store import Store, Work, damaged_unit
 from gradient_dd.studies.sweep import run
+from tests.command import call
 
-COMMAND = str(Path(sys.executable).parent / "gradient-dd")
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"
 STUDY = Study(
     f"first {ESCAPE}",
@@ -46,10 +43,6 @@ def path(tmp_path):
     run(STUDY, tmp_path / "a.db")
     run(replace(STUDY, name="second", runs=5, tasks=STUDY.tasks[:1]), tmp_path / "a.db")
     return tmp_path / "a.db"
-
-
-def call(*arguments):
-    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
 def test_status_has_every_study_and_how_much_of_it_is_done(path):
