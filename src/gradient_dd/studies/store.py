@@ -197,8 +197,8 @@ class Store(ResultsFile):
     def curve_bytes(self, unit: StoredUnit) -> bytes | None:
         """Return the curves of a unit one after the other, as little-endian float64; None if they are damaged."""
         try:
-            ((points,),) = self.rows("SELECT curves FROM unit WHERE id = ?", [unit.id])
-        except StoreError:
+            points = self.rows("SELECT curves FROM unit WHERE id = ?", [unit.id])[0][0]
+        except (StoreError, IndexError):  # the pages that should hold them are damaged
             return None
         return points if isinstance(points, bytes) and checksum((), points) == unit.curves_checksum else None
 
@@ -206,22 +206,25 @@ class Store(ResultsFile):
         """Return the settings with these keys, or all, in the order in which they were stored."""
         query = "SELECT * FROM setting"
         rows = self.rows(f"{query} NOT INDEXED") if keys is None else self._chosen(f"{query} WHERE key IN", keys)
-        whole, wrong = [], []
-        for row, key, description, facts, check in sorted(rows, key=itemgetter(0)):
-            if checksum((row, key, description, facts)) == check:
-                whole.append(StoredSetting(row, key, json.loads(facts)))
-            else:
-                wrong.append(Damage("setting", row, task_in(facts), None, "setting"))
-        self.report_damage(wrong, damaged)
-        return whole
+        whole = self._whole("setting", sorted(rows, key=itemgetter(0)), damaged)
+        return [StoredSetting(row, key, json.loads(facts)) for row, key, _, facts in whole]
 
     def studies(self, damaged: list[Damage] | None = None) -> list[dict[str, Any]]:
         """Return the facts of every study that was started, in that order."""
         rows = self.rows("SELECT * FROM study ORDER BY id")
-        whole = {row: json.loads(facts) for row, facts, check in rows if checksum((row, facts)) == check}
-        wrong = [Damage("study", row, "a study", None, "study") for row, *_ in rows if row not in whole]
+        return [json.loads(facts) for _, facts in self._whole("study", rows, damaged)]
+
+    def _whole(self, table: str, rows: list[tuple[Any, ...]], damaged: list[Damage] | None) -> list[tuple[Any, ...]]:
+        """Return the rows, (id, …, facts, checksum), that are as they were written, without their checksums."""
+        whole: list[tuple[Any, ...]] = []
+        wrong: list[Damage] = []
+        for *cells, check in rows:
+            if checksum(tuple(cells)) == check:
+                whole.append(tuple(cells))
+            else:
+                wrong.append(Damage(table, cells[0], task_in(cells[-1], table), None, table))
         self.report_damage(wrong, damaged)
-        return list(whole.values())
+        return whole
 
     def count_other_definitions(self, descriptions: Iterable[str], keys: Iterable[str]) -> int:
         """Return how many stored settings have one of these descriptions, but come from another definition."""
@@ -276,12 +279,12 @@ def damaged_unit(unit: StoredUnit, what: str = "unit") -> Damage:
     return Damage("unit", unit.id, unit.facts["task"], unit.run, what)
 
 
-def task_in(facts: Any) -> str:
-    """Return the task that the facts of a damaged row name, as far as they can be read."""
+def task_in(facts: Any, table: str = "unit") -> str:
+    """Return the task that the facts of a damaged row name, as far as they can be read; a study has several."""
     try:
         return str(json.loads(facts)["task"])
     except (KeyError, TypeError, ValueError):
-        return "?"
+        return "a study" if table == "study" else "?"
 
 
 def lost_settings(

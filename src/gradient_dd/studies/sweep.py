@@ -241,13 +241,13 @@ def check_stop(stop: threading.Event | None) -> None:
 def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResults, Work]:
     """Run a unit, and return its results and what they took; `stop` is checked several times a second."""
     check = partial(check_stop, stop)
-    run = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run, check)
+    lanes = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run, check)
     begin = perf_counter()
     piece = max(1000, min(CHUNK, 10**8 // len(unit.settings)))  # a tenth of a second or less
-    while not run.done:
+    while not lanes.done:
         check()
-        run.advance(piece)
-    return run.results(), Work(perf_counter() - begin, run.costs())
+        lanes.advance(piece)
+    return lanes.results(), Work(perf_counter() - begin, lanes.costs())
 
 
 @contextmanager
