@@ -18,8 +18,8 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.experiments.paper.studies import BOYAN, WALK
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task, boyan_chain, random_walk
-from gradient_dd.theory.small_steps import PredictedErrors, SmallSteps
 from tools.programs import parser_of, print_table
+from trials.small_steps import PredictedErrors, SmallSteps
 
 ALPHAS = tuple(2.0**i for i in range(-7, 3))
 MOST = 0.7  # of α‖x‖² where η is quick, and of TD: about where the mean square of GTD2 stops being finite on a table

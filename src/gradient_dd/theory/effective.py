@@ -24,18 +24,20 @@ being stable at some κα‖x‖² < 1: on each of the first 30 of `diverging_md
 Independent draws have no such limit: there κα acts on the speed alone, as long as κα λ(C) < 1.
 """
 
-from collections.abc import Iterable
 from itertools import count as counting
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from gradient_dd.arrays import Array
-from gradient_dd.errors import bad_request, number, whole_number
+from gradient_dd.arrays import Array, numbers
+from gradient_dd.engine.horizon import LONGEST
+from gradient_dd.errors import Unquoted, bad_request, number, whole_number
 from gradient_dd.tasks import Task, random_mdp
+from gradient_dd.theory.arguments import checked
 from gradient_dd.theory.dynamics import groups
-from gradient_dd.theory.stability import in_row_space
+from gradient_dd.theory.stability import EDGE_PRECISION, bisected, in_row_space
 
 SIZES: dict[str, Any] = {"n_states": 3, "n_actions": 2, "n_features": 2, "discount": 0.99}  # of `diverging_mdps`
 
@@ -119,9 +121,13 @@ def flow_rate(task: Task, A_eff: Array, zeta: float = 1.0) -> float:
     return float(-np.linalg.eigvals(field).real.max())
 
 
-def interpolation(task: Task, kappa_alphas: Iterable[float], zeta: float = 1.0) -> Interpolation:
+@checked
+def interpolation(task: Task, kappa_alphas: ArrayLike, zeta: float = 1.0) -> Interpolation:
     """Return the slowest rates of GTD2, of Gradient-DD's flow to all orders in κα, and of TD, in the row space of X."""
-    reduced, values = in_row_space(task), np.array(list(kappa_alphas), dtype=float)
+    reduced, values = in_row_space(task), numbers("'kappa_alphas'", kappa_alphas)
+    zeta = number("'zeta'", "be a number that is zero or more", zeta, low=0.0)
+    if values.ndim != 1:
+        raise bad_request("'kappa_alphas'", "be a vector", Unquoted(f"shape {values.shape}"))
     A = reduced.moments.A
     return Interpolation(
         kappa_alpha=values,
@@ -131,6 +137,25 @@ def interpolation(task: Task, kappa_alphas: Iterable[float], zeta: float = 1.0) 
     )
 
 
+@checked
+def flow_edge(task: Task) -> float:
+    """Return the κα at which the mean flow first becomes unstable, or 1/max ‖x‖² if it stays stable.
+
+    It is the limit for step sizes that go to zero, to a relative 1e-3.
+    """
+    reduced = in_row_space(task)
+    grid = np.append(np.geomspace(1e-4, 0.999, 25), 1.0) / float((reduced.features**2).sum(axis=1).max())
+
+    def stable(kappa_alpha: float) -> bool:
+        return flow_rate(reduced, averaged_matrix(reduced, kappa_alpha)) > 0
+
+    first = next((i for i, value in enumerate(grid[:-1]) if not stable(value)), len(grid) - 1)
+    if first in (0, len(grid) - 1):
+        return float(grid[first])
+    return bisected(stable, grid[first - 1], grid[first], EDGE_PRECISION)
+
+
+@checked
 def diverging_mdps(count: int) -> list[Task]:
     """Return the first `count` random MDPs of 3 states and 2 features on which TD diverges: Re λ(A) < 0 for some λ.
 
@@ -138,4 +163,4 @@ def diverging_mdps(count: int) -> list[Task]:
     """
     made = (random_mdp(seed=seed, **SIZES) for seed in counting())
     diverging = (task for task in made if np.linalg.eigvals(task.moments.A).real.min() < 0)
-    return list(islice(diverging, whole_number("'count'", count, at_least=1)))
+    return list(islice(diverging, whole_number("'count'", count, at_least=1, at_most=LONGEST)))

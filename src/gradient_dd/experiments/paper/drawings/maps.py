@@ -15,8 +15,9 @@ from gradient_dd.arrays import Array
 from gradient_dd.experiments.paper.figures import DRAWINGS
 from gradient_dd.report.canvas import drawn, key, plain_numbers
 from gradient_dd.report.figure import BLACK, ORANGE, RED, SKY
-from gradient_dd.theory.effective import diverging_mdps
-from gradient_dd.theory.rate_planes import RatePlane, SquarePlane, flow_edge
+from gradient_dd.theory.effective import diverging_mdps, flow_edge
+from gradient_dd.theory.mean_square import SquarePlane
+from gradient_dd.theory.stability import RatePlane
 
 SAMPLINGS = {"iid": "independent draws", "trajectory": "trajectories"}
 SYMBOLS = {"kappa": "κ", "zeta": "ζ"}
