@@ -1,6 +1,6 @@
 """The analysis behind `gradient-dd analyse`: advice, exact limits, and what the eigenvalues of A say of TD."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite, isinf, log
 from os import cpu_count
@@ -11,7 +11,7 @@ import numpy as np
 
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, constant
-from gradient_dd.learners import LEARNERS, Rule, Setting, find
+from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.advice import (
     BUDGET,
@@ -39,39 +39,6 @@ WHEN = {"area": "over the whole run", "last100": "at the end"}
 BARS = "▁▂▃▄▅▆▇█"
 COLUMNS = 40  # of the picture of the curve
 SHARES = (0.01, 0.1, 0.5, 1.0)  # of a run at which the error is printed
-
-
-@dataclass(frozen=True)
-class AnalysisRequest:
-    """What the user asks for; None stands for the default.
-
-    `on_progress` is called with what is done next, and the share of the work that lies behind.
-    """
-
-    episodes: int | None = None
-    steps: int | None = None
-    schedule: Schedule = constant
-    measure: str = "area"
-    sampling: str = "trajectory"
-    learners: tuple[str, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    on_progress: Callable[[str, float], None] = lambda doing, share: None
-
-    @property
-    def tried(self) -> list[Rule]:
-        """The learners to try: those named or else the usual ones, and the user's own."""
-        return [*map(find, self.learners or TRIED), *self.rules]
-
-    def horizon(self, task: Task) -> Horizon:
-        """Return how long a run is."""
-        if self.episodes is None and self.steps is None:
-            return Horizon(episodes=EPISODES) if task.episodic else Horizon(steps=STEPS)
-        return Horizon(episodes=self.episodes, steps=self.steps)
-
-    def report(self, progress: SearchProgress) -> None:
-        """Pass on the progress of a search."""
-        seconds = f", about {progress.core_seconds:.1f} s of a core" if progress.core_seconds >= 0.1 else ""
-        self.on_progress(progress.doing + seconds, progress.share)
 
 
 @dataclass(frozen=True)
@@ -117,29 +84,45 @@ class Analysis:
         }
 
 
-def analyse_task(task: Task, request: AnalysisRequest) -> Analysis:
-    """Return advice for a task, the exact limits of what was considered, and the theorem's assumptions."""
+def analyse_task(
+    task: Task,
+    *,
+    episodes: int | None = None,
+    steps: int | None = None,
+    schedule: Schedule = constant,
+    measure: str = "area",
+    sampling: str = "trajectory",
+    learners: Sequence[str] = (),
+    rules: Sequence[Rule] = (),
+    on_progress: Callable[[str, float], None] = lambda doing, share: None,
+) -> Analysis:
+    """Return advice for a task, the exact limits of what was considered, and the theorem's assumptions.
+
+    Tried are the learners that are named, else the usual ones, and the user's own rules. `on_progress` is called with
+    what is done next, and the share of the work that lies behind.
+    """
+
+    def report(progress: SearchProgress) -> None:
+        seconds = f", about {progress.core_seconds:.1f} s of a core" if progress.core_seconds >= 0.1 else ""
+        on_progress(progress.doing + seconds, progress.share)
+
+    if episodes is None and steps is None:
+        episodes, steps = (EPISODES, None) if task.episodic else (None, STEPS)
+    horizon = Horizon(episodes=episodes, steps=steps)
+    tried: list[str | Rule] = [*(learners or TRIED), *rules]
     seconds = BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE
-    request.on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
-    advice = advise(
-        task,
-        request.horizon(task),
-        request.schedule,
-        sampling=request.sampling,
-        measure=request.measure,
-        learners=request.tried,
-        on_progress=request.report,
-    )
-    request.on_progress("exact limits, where they are quick", 1.0)
+    on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
+    advice = advise(task, horizon, schedule, sampling=sampling, measure=measure, learners=tried, on_progress=report)
+    on_progress("exact limits, where they are quick", 1.0)
     deadline = thread_time() + SECONDS_FOR_LIMITS
     return Analysis(
         str(task),
-        request.sampling,
-        str(request.schedule),
+        sampling,
+        str(schedule),
         advice,
-        [exact_limits(task, one.setting, request.sampling, deadline) for one in advice.candidates],
+        [exact_limits(task, one.setting, sampling, deadline) for one in advice.candidates],
         eigenvalues_of_A(task),
-        assumptions(task, request.schedule, request.sampling),
+        assumptions(task, schedule, sampling),
     )
 
 
@@ -259,8 +242,7 @@ def advice_lines(found: Analysis) -> list[str]:
         f"  initial weights  {advice.initial_error:.4g}",
         *curve_lines(curve_facts(advice.pilot_horizon, best)),
     ]
-    tried = zip(advice.candidates, found.limits, strict=True)
-    safe = next(limits.safe for one, limits in tried if one.setting.rule == best.setting.rule)
+    safe = found.limits[[one.setting for one in advice.candidates].index(best.setting)].safe
     if safe is not None and best.setting.values["alpha"] > safe:
         lines += [
             f"This alpha is above {safe:.3g}, where the mean square stops converging: a rare run can do much worse "

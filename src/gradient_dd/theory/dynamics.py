@@ -41,7 +41,6 @@ from numpy.typing import ArrayLike
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.engine.horizon import LONGEST
-from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import SAMPLINGS
 from gradient_dd.errors import Unquoted, bad_request, one_of, whole_number
 from gradient_dd.learners import Setting
@@ -301,35 +300,18 @@ class ExpectedRun(NamedTuple):
 
 @checked
 def expected_run(
-    task: Task,
-    setting: Setting,
-    steps: int,
-    *,
-    sampling: str = "trajectory",
-    schedule: Schedule = constant,
-    points: ArrayLike | None = None,
+    task: Task, setting: Setting, steps: int, *, sampling: str = "trajectory", points: ArrayLike | None = None
 ) -> ExpectedRun:
-    """Return the mean weights of a learner after the numbers of steps in `points`, by default 200 of them.
-
-    Exact for a constant step size and for schedules per step. A schedule per episode would tie the step size to the
-    number of episodes so far, which differs from run to run: step n is taken to be in episode 1 + (n − 1) / expected
-    length, rounded down.
-    """
-    check_schedule(schedule)
+    """Return the mean weights of a learner after the numbers of steps in `points`, by default 200 of them."""
     whole_number("'steps'", steps, at_most=LONGEST)
     wanted = np.unique(np.linspace(0, steps, POINTS + 1).astype(int)[1:] if points is None else np.asarray(points))
     if wanted.dtype.kind not in "iu" or not len(wanted) or wanted[0] < 0 or wanted[-1] > steps:
         raise bad_request("'points'", f"be whole numbers from 0 to {steps}", points)
     operator = MeanOperator(task, setting, sampling)
-    means, weights = operator.start(), np.empty((len(wanted), task.n_features))
-    factor, coefficients = None, operator.maps.coefficients()
-    for step in range(wanted[-1] + 1):
-        if step:
-            now = schedule.factor(step if schedule.per == "step" else 1 + int((step - 1) / task.expected_length))
-            if now != factor:
-                factor, coefficients = now, operator.maps.coefficients(now)
+    coefficients, means, made, weights = operator.maps.coefficients(), operator.start(), 0, []
+    for point in wanted:
+        for _ in range(made, point):
             means = operator.apply(means, coefficients)
-        place = np.searchsorted(wanted, step)
-        if wanted[place] == step:
-            weights[place] = means.mean[:, operator.maps.part("w")].sum(axis=0)
-    return ExpectedRun(wanted, weights, np.array([task.rmsve(w) for w in weights]))
+        weights.append(means.mean[:, operator.maps.part("w")].sum(axis=0))
+        made = point
+    return ExpectedRun(wanted, np.array(weights), np.array([task.rmsve(w) for w in weights]))

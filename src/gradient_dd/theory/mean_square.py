@@ -13,7 +13,11 @@ at 0.6 diverge.
 
 T keeps positive semidefinite matrices positive semidefinite, so its radius is below 1 exactly where the solution of
 S − T S = I is positive definite. Only one half of the symmetric S is kept: groups × size (size + 1) / 2 unknowns, size
-being up to 3 p. Where the rule is linear in alpha, T − I = S₀ + αL + α²Q, and these three are computed once.
+being up to 3 p. Where the rule is linear in alpha, M_o = I' + αD_o, and the three parts of
+
+    T − I = (I' ⊗ I' − I) + α (D ⊗ I' + I' ⊗ D) + α² D ⊗ D     summed over outcomes
+
+are computed once.
 
 `exact_limits` returns the limits of alpha for a setting:
 
@@ -40,10 +44,10 @@ from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.arguments import checked
 from gradient_dd.theory.dynamics import SampleMaps, groups
-from gradient_dd.theory.stability import SMALL, bisected, gradient_dd, in_row_space, largest_stable, rate_of_alpha
+from gradient_dd.theory.stability import SMALL, in_row_space, largest_stable, rate_of_alpha
 
 MOST_UNKNOWNS = 5_000  # of the second moments: one alpha takes up to a second there
-MOST_ENTRIES = 8_000_000  # of T
+MOST_ENTRIES = 8_000_000  # of T: a scan of step sizes takes about a minute there
 LEAST, MOST = 1e-6, 1e6  # where the search for a limit ends, in units of one over the largest drift
 COARSE, PRECISION = 1.5, 0.01  # of that search
 
@@ -51,7 +55,7 @@ COARSE, PRECISION = 1.5, 0.01  # of that search
 class SquareOperator:
     """T as a sparse matrix on the halves of the symmetric blocks S_s, one group after the other.
 
-    still, linear, square  the three parts of T − I, by powers of alpha; alpha = 1 is that of the setting
+    still, linear, square  the three parts of T − I; alpha = 1 is that of the setting
     """
 
     def __init__(self, task: Task, setting: Setting, sampling: str = "trajectory") -> None:
@@ -61,16 +65,18 @@ class SquareOperator:
         outcome = np.arange(len(group))
         self._drawn = sp.csr_matrix((np.ones(len(group)), (outcome, group)), shape=self._after.shape[::-1])
         size = self.maps.size
-        if self.unknowns > MOST_UNKNOWNS or self._entries() > MOST_ENTRIES or not self._is_linear_in_alpha():
+        if self._entries() > MOST_ENTRIES or not self._is_linear_in_alpha():
             raise bad_request("The operator of the second moments", "be small, and its rule linear in alpha", setting)
         row, column = np.triu_indices(size)
         half = np.empty((size, size), dtype=int)
         half[row, column] = half[column, row] = np.arange(len(row))
         self._take = sp.identity(size**2, format="csr")[row * size + column]
         self._give = sp.csr_matrix((np.ones(size**2), (np.arange(size**2), half.ravel())))
-        self.still, once, twice = map(self._at, (0.0, 1.0, 2.0))
-        self.square = (twice - 2 * once + self.still) / 2
-        self.linear = once - self.still - self.square
+        carried, moves = self.maps.carried, self.maps.changes()  # I' and D = M_o − I' of every outcome
+        still = sp.kron(self._after @ self._drawn, self._halved(sp.kron(carried, carried)))
+        self.still = sp.csc_matrix(still - sp.identity(self.unknowns))
+        self.linear = self._sum([sp.kron(D, carried) + sp.kron(carried, D) for D in moves])
+        self.square = self._sum([sp.kron(D, D) for D in moves])
 
     @property
     def unknowns(self) -> int:
@@ -92,24 +98,19 @@ class SquareOperator:
         blocks = blocks.reshape(-1, self.maps.size, self.maps.size)
         return bool(np.isfinite(blocks).all() and np.linalg.eigvalsh(blocks).min() > 0)
 
-    def _at(self, factor: float) -> sp.csc_matrix:
-        """Return T − I; what alpha multiplies is never added to 1."""
-        carried = self._halved(sp.kron(self.maps.carried, self.maps.carried))
-        still = sp.kron(self._after @ self._drawn, carried) - sp.identity(self.unknowns)
-        moves = sp.block_diag([self._halved(block) for block in self._moves(factor)], "csr")
+    def _sum(self, blocks: list[sp.spmatrix]) -> sp.csc_matrix:
+        """Return Σ_o q_o block_o from the group of each outcome to the groups that follow."""
+        moves = sp.block_diag([self._halved(block) for block in blocks], "csr")
         each = sp.identity(self._take.shape[0])
-        return sp.csc_matrix(still + sp.kron(self._after, each) @ moves @ sp.kron(self._drawn, each))
+        return sp.csc_matrix(sp.kron(self._after, each) @ moves @ sp.kron(self._drawn, each))
 
     def _halved(self, block: sp.spmatrix) -> sp.csr_matrix:
         return sp.csr_matrix(self._take @ block @ self._give)
 
-    def _moves(self, factor: float) -> list[sp.csr_matrix]:
-        """Return M_o ⊗ M_o − I' ⊗ I' of every outcome: D ⊗ I' + I' ⊗ D + D ⊗ D, D being M_o − I'."""
-        carried = self.maps.carried
-        return [sp.kron(D, carried) + sp.kron(carried, D) + sp.kron(D, D) for D in self.maps.changes(factor)]
-
     def _entries(self) -> float:
         """Return about how many entries T has."""
+        if self.unknowns > MOST_ENTRIES:
+            return float(self.unknowns)
         each = np.array([(D.nnz + self.maps.size) ** 2 / 2 for D in self.maps.changes(1.0)])
         return min(float(self._after.getnnz(axis=0) @ each), float(self.unknowns) ** 2)
 
@@ -117,35 +118,6 @@ class SquareOperator:
         """Return whether every coefficient of the steps doubles with alpha."""
         one, two = self.maps.coefficients(1.0), self.maps.coefficients(2.0)
         return all(np.allclose(b, 2 * a, rtol=1e-12, atol=0.0) for a, b in zip(one, two, strict=True))
-
-
-class SquarePlane(SquareOperator):
-    """The operator of Gradient-DD as a function of alpha and of κ or ζ, which is `value`.
-
-    With v that parameter, L = L₀ + v L₁ and Q = Q₀ + v Q₁ + v² Q₂.
-    """
-
-    def __init__(self, task: Task, parameter: str, sampling: str = "trajectory") -> None:
-        reduced, self.value = in_row_space(task), 1.0
-        super().__init__(reduced, gradient_dd(parameter, 1.0), sampling)
-        at = [self, *(SquareOperator(reduced, gradient_dd(parameter, v), sampling) for v in (2.0, 3.0))]
-        linear, square = [one.linear for one in at], [one.square for one in at]
-        bend = (square[2] - 2 * square[1] + square[0]) / 2
-        slope = square[1] - square[0] - 3 * bend
-        self._linear = 2 * linear[0] - linear[1], linear[1] - linear[0]
-        self._square = square[0] - slope - bend, slope, bend
-
-    def generator(self, factor: float = 1.0) -> sp.csc_matrix:
-        """Return T − I at alpha = `factor`."""
-        linear, square = (
-            sum(self.value**k * part for k, part in enumerate(parts)) for parts in (self._linear, self._square)
-        )
-        return sp.csc_matrix(self.still + factor * linear + factor**2 * square)
-
-    def edge(self, low: float, high: float, value: float) -> float:
-        """Return where the mean square becomes unstable between two step sizes; 0 where it is at the first one."""
-        self.value = value
-        return bisected(self.is_stable, low, high, precision=0.02) if self.is_stable(low) else 0.0
 
 
 class Limits(NamedTuple):
@@ -179,8 +151,8 @@ def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", dea
     except BadRequestError:  # the steps of the rule are not affine
         return Limits(None, None, None)
     stable = limit(lambda alpha: rate_at(alpha) > 0, alpha, scale, deadline)
-    safe = None
-    if thread_time() <= deadline:
+    safe, size = None, parts * reduced.n_features
+    if blocks * size * (size + 1) // 2 <= MOST_UNKNOWNS and thread_time() <= deadline:
         with suppress(BadRequestError):  # the operator would be too large
             operator = SquareOperator(reduced, rule.setting(**others, alpha=1.0), sampling)
             safe = limit(operator.is_stable, alpha, scale, deadline)

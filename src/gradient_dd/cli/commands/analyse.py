@@ -37,13 +37,12 @@ def analyse(task: str, parameters: tuple[str, ...], details: bool, as_json: bool
     from gradient_dd.cli.flags import assignment
     from gradient_dd.studies import load_rule, parse_schedule
     from gradient_dd.tasks import build
-    from gradient_dd.theory.analysis import AnalysisRequest, analyse_task, page_lines
+    from gradient_dd.theory.analysis import analyse_task, page_lines
 
     def on_progress(doing: str, share: float) -> None:
         click.echo(f"{share:4.0%}  {doing}", err=True)
 
     flags["schedule"] = parse_schedule(flags["schedule"])
     flags["rules"] = tuple(map(load_rule, flags["rules"]))
-    request = AnalysisRequest(**flags, on_progress=on_progress)
-    found = analyse_task(build(task, **dict(map(assignment, parameters))), request)
+    found = analyse_task(build(task, **dict(map(assignment, parameters))), **flags, on_progress=on_progress)
     click.echo(json_text(found.facts()) if as_json else text_of(page_lines(found, details)))
