@@ -37,7 +37,6 @@ def good_words(rng: Random) -> dict[str, Any]:
 
 
 FUNCTIONS: dict[str, tuple[str, ...]] = {  # a public function, and which of its arguments are attacked
-    "spectral_radius": ("task", "setting", "sampling"),
     "rate": ("task", "setting", "sampling"),
     "expected_run": ("task", "setting", "steps", "sampling"),
     "largest_stable_alpha": ("task", "learner", "sampling", "zeta"),
@@ -50,7 +49,6 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {  # a public function, and which of its
     "constrained_step": ("task", "v", "mu"),
     "penalised_step": ("task", "v", "kappa"),
     "kappa_of_mu": ("task", "v", "mu"),
-    "mu_of_kappa": ("task", "v", "kappa"),
     "natural_relation": ("task", "v", "mu", "alpha", "kappa"),
 }
 

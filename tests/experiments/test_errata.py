@@ -20,7 +20,7 @@ from gradient_dd.experiments.paper.studies import BAIRD_ZETAS, BOYAN_ALPHAS, STU
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.learner import Learner
 from gradient_dd.testing import expected_move
-from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, mu_of_kappa, penalised_step
+from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, penalised_step
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/errata.md"
@@ -98,6 +98,12 @@ def test_erratum_3_the_combined_vectors_have_2p_components(n):
     G, H, g = combined(x, x_next, 0.9, 1.0)
     rho = np.concatenate([agent.eta, agent.w])
     assert rho.shape == g.shape == (G @ rho).shape == (H @ rho).shape == (2 * p,) != (2 * n,)
+
+
+def mu_of_kappa(task, v, kappa):
+    """Return μ(κ) = ‖w(κ) − v‖²_C: the squared radius of the trust region that a penalty κ amounts to at v."""
+    step = penalised_step(task, v, kappa) - v
+    return step @ task.moments.C @ step
 
 
 def test_erratum_4_the_multiplier_is_kappa_and_changes_with_every_step():

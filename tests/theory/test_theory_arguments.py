@@ -19,11 +19,11 @@ SETTING = LEARNERS["gradient_dd"].setting(alpha=0.1)
         (lambda: theory.rate(WALK, SETTING, "iod"), "'sampling' must be 'trajectory' or 'iid'. Got 'iod'."),
         (lambda: theory.advise(WALK, 50), "'horizon' must be a Horizon, e.g. Horizon(steps=10_000). Got 50."),
         (lambda: theory.kappa_of_mu(WALK, [0, 0, 0], "1"), "'mu' must be a positive number. Got '1'."),
-        (lambda: theory.mu_of_kappa(WALK, 3, 1), "The shape of 'v' must be (3,). Got ()."),
-        (lambda: theory.mu_of_kappa(WALK, [0.0, 1.0], 1), "The shape of 'v' must be (3,). Got (2,)."),
-        (lambda: theory.mu_of_kappa(WALK, [10**400], 1), "'v' must be numbers."),
+        (lambda: theory.kappa_of_mu(WALK, 3, 1), "The shape of 'v' must be (3,). Got ()."),
+        (lambda: theory.kappa_of_mu(WALK, [0.0, 1.0], 1), "The shape of 'v' must be (3,). Got (2,)."),
+        (lambda: theory.kappa_of_mu(WALK, [10**400], 1), "'v' must be numbers."),
         (
-            lambda: theory.mu_of_kappa(tasks.rooms(), 3, 1),
+            lambda: theory.kappa_of_mu(tasks.rooms(), 3, 1),
             "The task of the theory must ask its question in every state",
         ),
         (lambda: theory.natural_relation(WALK, [0, 0, 0], 1, 0, 1), "'alpha' must be a positive number. Got 0."),
@@ -41,7 +41,8 @@ def test_an_odd_argument_gets_one_sentence(call, sentence):
 
 
 def test_lists_are_taken_as_weights():
-    assert theory.mu_of_kappa(WALK, [0.1, 0.2, 0.3], 1) == theory.mu_of_kappa(WALK, np.array([0.1, 0.2, 0.3]), 1.0)
+    listed = theory.penalised_step(WALK, [0.1, 0.2, 0.3], 1)
+    assert np.array_equal(listed, theory.penalised_step(WALK, np.array([0.1, 0.2, 0.3]), 1.0))
 
 
 def test_what_floats_cannot_compute_is_refused():

@@ -17,7 +17,6 @@ from gradient_dd.theory import (
     expected_run,
     largest_stable_alpha,
     rate,
-    spectral_radius,
     stability,
 )
 from gradient_dd.theory.dynamics import Means
@@ -294,4 +293,3 @@ def test_large_operators_are_solved_as_small_ones(monkeypatch, alpha):
         dense = rate(task, setting)
         monkeypatch.setattr(stability, "SMALL", 0)
         assert rate(task, setting) == pytest.approx(dense, rel=1e-6)
-        assert spectral_radius(task, setting) == pytest.approx(1 - dense, rel=1e-12)

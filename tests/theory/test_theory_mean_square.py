@@ -11,7 +11,7 @@ from gradient_dd import LEARNERS, BadRequestError, tasks
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.reference import Weights
-from gradient_dd.theory import exact_limits, largest_stable_alpha, spectral_radius, stability
+from gradient_dd.theory import exact_limits, largest_stable_alpha, rate, stability
 from gradient_dd.theory.mean_square import SquareOperator
 
 LINEAR = ["td", "gtd", "gtd2", "tdc", "tdrc", "gradient_dd"]
@@ -85,7 +85,7 @@ def test_the_mean_square_is_stable_where_all_eigenvalues_are_below_one(alpha, sa
             setting = LEARNERS[name].setting(alpha=alpha)
             operator = SquareOperator(task, setting, sampling)
             assert operator.is_stable() == (radius(operator) < 1)
-            assert radius(operator) > spectral_radius(task, setting, sampling) ** 2 * (1 - 1e-12)
+            assert radius(operator) > (1 - rate(task, setting, sampling)) ** 2 * (1 - 1e-12)
 
 
 def test_alpha_scales_the_operator():
@@ -98,7 +98,7 @@ def test_without_chance_the_mean_square_is_the_square_of_the_mean():
     task = tasks.random_mdp(n_states=1, n_actions=1, n_features=1, discount=0.5)
     for name in ("td", "gradient_dd"):
         setting = LEARNERS[name].setting(alpha=0.7)
-        assert radius(SquareOperator(task, setting)) == pytest.approx(spectral_radius(task, setting) ** 2, rel=1e-9)
+        assert radius(SquareOperator(task, setting)) == pytest.approx((1 - rate(task, setting)) ** 2, rel=1e-9)
 
 
 def test_what_never_moves_is_not_stable():

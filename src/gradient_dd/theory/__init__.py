@@ -9,12 +9,11 @@ from gradient_dd.theory.dynamics import ExpectedRun, MeanOperator, SampleMaps, e
 from gradient_dd.theory.effective import Interpolation, diverging_mdps, flow_edge, interpolation
 from gradient_dd.theory.mean_square import Limits, exact_limits
 from gradient_dd.theory.recursion import Assumption, check_assumptions, recursion_eigenvalues
-from gradient_dd.theory.stability import largest_stable_alpha, rate, spectral_radius
+from gradient_dd.theory.stability import largest_stable_alpha, rate
 from gradient_dd.theory.trust_region import (
     NaturalRelation,
     constrained_step,
     kappa_of_mu,
-    mu_of_kappa,
     natural_relation,
     penalised_step,
 )
@@ -38,10 +37,8 @@ __all__ = [
     "interpolation",
     "kappa_of_mu",
     "largest_stable_alpha",
-    "mu_of_kappa",
     "natural_relation",
     "penalised_step",
     "rate",
     "recursion_eigenvalues",
-    "spectral_radius",
 ]

@@ -18,7 +18,7 @@ the advice is for the shorter run.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import isfinite, log2
+from math import isfinite, log2, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -329,7 +329,9 @@ def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnPr
     rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))
     candidates = [candidate(pilot, row) for row in rows]
     chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
-    return Advice(chosen, candidates, left_out(pilot, search), measure, initial_error, horizon, pilot.horizon)
+    left_out = {name: NOT_TRIED for name in LEARNERS if name not in pilot.spaces}
+    left_out |= {name: DIVERGED for name in pilot.spaces if name not in search.rows}
+    return Advice(chosen, candidates, left_out, measure, initial_error, horizon, pilot.horizon)
 
 
 def coarser(horizon: Horizon) -> Horizon:
@@ -349,13 +351,4 @@ def candidate(pilot: TaskPilot, row: Row) -> TunedLearner:
 def estimate(errors: Array) -> PredictedError:
     """Return the mean of errors over runs with its standard error, which is NaN where there is one run."""
     runs = len(errors)
-    return PredictedError(
-        float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else float("nan"), runs
-    )
-
-
-def left_out(pilot: TaskPilot, search: Search) -> dict[str, str]:
-    """Return why a learner is not among the candidates, by its name."""
-    return {name: NOT_TRIED for name in LEARNERS if name not in pilot.spaces} | {
-        name: DIVERGED for name in pilot.spaces if name not in search.rows
-    }
+    return PredictedError(float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else nan, runs)

@@ -21,7 +21,7 @@ from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.arguments import checked
 from gradient_dd.theory.dynamics import MeanOperator
-from gradient_dd.theory.stability import Complex, in_row_space, spectral_radius
+from gradient_dd.theory.stability import Complex, in_row_space, rate
 
 FAR = 2.0**40  # where the decay of a schedule is measured
 NEAR = 1000  # how many of the first factors are checked one by one
@@ -136,7 +136,7 @@ def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: st
         holds = slowest > 0
         why = f"judged by the mean for vanishing alpha_n: Re λ(G) ≥ {slowest:.3g}"
     else:
-        radius = spectral_radius(task, setting, sampling)
+        radius = 1 - rate(task, setting, sampling)
         holds = radius < 1
         why = f"judged by the mean with constant alpha: its spectral radius is {radius:.9g}"
     consequence = "the mean of the steps is bounded" if holds else "the mean of ρ diverges, and its steps with it"

@@ -48,12 +48,6 @@ EDGE_PRECISION = 1e-3  # relative, of an edge of a `RatePlane`
 
 
 @checked
-def spectral_radius(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
-    """Return max |q| of the mean dynamics."""
-    return 1 - rate(task, setting, sampling)
-
-
-@checked
 def rate(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
     """Return 1 − |q| of the slowest mode; negative where the mean diverges."""
     return operator_rate(MeanOperator(in_row_space(task), setting, sampling))

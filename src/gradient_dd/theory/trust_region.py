@@ -27,18 +27,15 @@ A.2, the natural gradient of the MSPBE.
 The natural direction is steepest descent when steps are measured by the change of the values, so it does not depend on
 how the features are written: under x → Tᵀx, w → T⁻¹w it gives the same change of V. The plain one does.
 
-A.2 claims that Gradient-DD "makes use of the natural gradient of the objective around w_{n−1}". Of this
+A.2 claims that Gradient-DD "makes use of the natural gradient of the objective around w_{n−1}".
 
-  - right: the *constrained problem* [Q-TDD-2], as its region shrinks, moves from w_{n−1} along the natural direction
-    at w_{n−1}: κ (w(κ) − w_{n−1}) → natural as κ → ∞. The limit is μ → 0; with μ fixed and ε → 0, as printed, the
-    constraint is void.
-  - not right: the *algorithm* [SQ-GDD] does not solve that problem. Its mean step under (A1), with η at rest, is
+  - The constrained problem [Q-TDD-2] does as its region shrinks: κ (w(κ) − w_{n−1}) → natural as κ → ∞. The limit is
+    μ → 0; with μ fixed and ε → 0, as printed, the constraint is void.
+  - The algorithm [SQ-GDD] does not. Its mean step under (A1), with η at rest, is
     α (AᵀC⁻¹(b − A w_n) − κ C (w_n − w_{n−1})): the plain gradient at w_n, and C where the natural gradient has C⁻¹.
-    It depends on how the features are written.
-  - what remains: once successive steps Δ are nearly equal, the same equation gives
-    Δ = α (I + ακC)⁻¹AᵀC⁻¹(b − A w), which turns from plain to natural as ακC grows. But a mode of C with eigenvalue c
-    has a root near −ακc, so stability asks for ακc < 1, about, and the eigenvalues of (I + ακC)⁻¹ then differ by
-    less than a factor of 2, where those of C⁻¹ differ as C's do.
+  - Once successive steps Δ are nearly equal, the same equation gives Δ = α (I + ακC)⁻¹AᵀC⁻¹(b − A w), which turns from
+    plain to natural as ακC grows. But stability needs ακc < 1, about, for every eigenvalue c of C, so the eigenvalues
+    of (I + ακC)⁻¹ differ by less than a factor of 2, where those of C⁻¹ differ as C's do.
 """
 
 from math import asin, sqrt
@@ -90,14 +87,6 @@ def penalised_step(task: Task, v: Array, kappa: float) -> Array:
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     modes = ridge(task, v)
     return v + modes.basis @ modes.solution(kappa)
-
-
-@checked
-def mu_of_kappa(task: Task, v: Array, kappa: float) -> float:
-    """Return μ(κ) = ‖w(κ) − v‖²_C: the squared radius of the trust region that a penalty κ amounts to at v."""
-    kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
-    z = ridge(task, v).solution(kappa)
-    return float(z @ z)
 
 
 @checked
