@@ -17,6 +17,7 @@ SETTING = LEARNERS["gradient_dd"].setting(alpha=0.1)
         (lambda: theory.rate(3, SETTING), "'task' must be a Task, e.g. tasks.random_walk(20). Got 3."),
         (lambda: theory.rate(WALK, "td"), "'setting' must be a setting, e.g. LEARNERS['td'].setting(alpha=0.1)."),
         (lambda: theory.rate(WALK, SETTING, "iod"), "'sampling' must be 'trajectory' or 'iid'. Got 'iod'."),
+        (lambda: theory.exact_limits(WALK, SETTING, np.ones(2)), "'sampling' must be 'trajectory' or 'iid'. Got"),
         (lambda: theory.advise(WALK, 50), "'horizon' must be a Horizon, e.g. Horizon(steps=10_000). Got 50."),
         (lambda: theory.kappa_of_mu(WALK, [0, 0, 0], "1"), "'mu' must be a positive number. Got '1'."),
         (lambda: theory.kappa_of_mu(WALK, 3, 1), "The shape of 'v' must be (3,). Got ()."),
@@ -46,5 +47,7 @@ def test_lists_are_taken_as_weights():
 
 
 def test_what_floats_cannot_compute_is_refused():
+    with pytest.raises(BadRequestError, match=r"be of sizes that floats can compute with\. Got math domain error"):
+        theory.natural_relation(tasks.baird(3), np.linspace(0.1, 1.0, 4), 0.5, 1e49, 1.0)
     with pytest.raises(BadRequestError, match=r"be of sizes that floats can compute with\. Got float division by zero"):
         theory.largest_stable_alpha(WALK, "gtd", "iid", zeta=0.0)

@@ -9,7 +9,8 @@ import numpy as np
 
 from gradient_dd.arrays import LARGEST, numbers
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.errors import GradientDDError, Unquoted, bad_request
+from gradient_dd.engine.trajectories import SAMPLINGS
+from gradient_dd.errors import GradientDDError, Unquoted, bad_request, one_of
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 
@@ -34,6 +35,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 raise bad_request(f"{name!r}", f"be {TYPES[name][1]}", given.arguments[name])
         if "task" in given.arguments:
             given.arguments["task"].check_asked_everywhere("the theory")
+        if "sampling" in given.arguments:
+            one_of("'sampling'", given.arguments["sampling"], SAMPLINGS)
         if "v" in given.arguments:
             given.arguments["v"] = weights_of(given.arguments["task"], given.arguments["v"])
         try:
@@ -41,7 +44,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 return function(*given.args, **given.kwargs)
         except GradientDDError:
             raise
-        except (ArithmeticError, np.linalg.LinAlgError) as error:
+        except (ArithmeticError, ValueError) as error:  # of NumPy too: a LinAlgError is a ValueError
             rule = "be of sizes that floats can compute with"
             raise bad_request(f"The numbers given to {function.__name__}", rule, Unquoted(error)) from None
 

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import bad_request, one_of
+from gradient_dd.errors import bad_request
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory.arguments import checked
@@ -56,7 +55,6 @@ def check_assumptions(
     """Return the assumptions (A0) to (A4) of the theorem, judged for a setting on a task."""
     check_learner(setting)
     check_schedule(schedule)
-    one_of("'sampling'", sampling, SAMPLINGS)
     return [
         step_sizes(task, setting, schedule),
         independence(sampling),
