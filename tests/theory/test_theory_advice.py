@@ -13,10 +13,8 @@ from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
-from gradient_dd.theory.advice.advise import advise_with
-from gradient_dd.theory.advice.pilot import SEED, Scores, TaskPilot
-from gradient_dd.theory.advice.search import SHORT, Search, neighbours
-from gradient_dd.theory.advice.space import OCTAVE, SPECIAL_CASES, Point, spaces_of
+from gradient_dd.theory.advice import SHORT, Search, advise_with, neighbours
+from gradient_dd.theory.pilot import OCTAVE, SEED, SPECIAL_CASES, Point, Scores, TaskPilot, spaces_of
 
 
 def spaces(*names, steps=1000.0, off_policy=False):
@@ -112,9 +110,6 @@ class KnownErrors:
 
     def core_seconds(self, settings, runs=1, share=1.0):
         return runs * (10 + settings) * self.horizon.steps / share * self.seconds
-
-    def scheduled_length(self, horizon):
-        return float(horizon.steps)
 
     def search(self, budget=5.0):
         self.progress = []
