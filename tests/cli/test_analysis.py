@@ -16,7 +16,7 @@ from gradient_dd.cli.tables import text_of
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.schedules import constant, tapered
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream import Learner
@@ -59,7 +59,7 @@ def rule_file(tmp_path):
 
 def sampled(task, n, seed=0):
     """Return n independent transitions of a task, as arrays."""
-    outcome = Stream(task, seed, 0, "iid").take(n)
+    outcome = OutcomeSampler(task, seed, 0, "iid").take(n)
     row, next_row, reward, discount, rho, _ = (column[outcome] for column in task.transitions)
     features = task.row_features.toarray()
     return {"x": features[row], "reward": reward, "discount": discount, "x_next": features[next_row], "rho": rho}

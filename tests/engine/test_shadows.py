@@ -8,7 +8,7 @@ from gradient_dd.engine import shadows
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.reference import Weights
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 
@@ -26,7 +26,7 @@ def test_lanes_agree_with_the_reference_engine(task, name):
 def test_a_shadow_sees_the_transitions_of_its_task():
     task = tasks.random_mdp(seed=1)
     silent = shadows.reward_free(task, np.ones(task.n_features))
-    assert np.array_equal(Stream(task, 4, 5).take(1000), Stream(silent, 4, 5).take(1000))
+    assert np.array_equal(OutcomeSampler(task, 4, 5).take(1000), OutcomeSampler(silent, 4, 5).take(1000))
     assert not silent.transitions.reward.any()
     assert silent.key != task.key
 
@@ -38,7 +38,7 @@ def test_a_shadow_is_the_difference_of_two_learners():
     rows = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
     one, other, shadow = Weights(setting, d), Weights(setting, 0 * d), Weights(setting, d)
-    for o in Stream(task).take(200):
+    for o in OutcomeSampler(task).take(200):
         for weights, paid in ((one, reward[o]), (other, reward[o]), (shadow, 0.0)):
             weights.advance(setting, 1.0, rows[row[o]], paid, discount[o], rows[next_row[o]], rho[o])
     assert np.allclose(one.w - other.w, shadow.w, rtol=0, atol=1e-12)

@@ -6,7 +6,7 @@ import pytest
 from gradient_dd import tasks
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.least_squares import LSTD, RecursiveLSTD
@@ -90,7 +90,7 @@ def fed(agent, task, steps, seed=0):
     """Return the agent after some steps of a task."""
     X = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
-    for o in Stream(task, seed).take(steps):
+    for o in OutcomeSampler(task, seed).take(steps):
         agent.update(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
     return agent
 

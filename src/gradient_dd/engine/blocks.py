@@ -17,22 +17,17 @@ from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Segments
-from gradient_dd.engine.kernels.compiler import aligned
+from gradient_dd.engine.kernels.compiler import aligned, subnormals_flushed
 from gradient_dd.engine.kernels.errors import Errors, Measure, no_errors
 from gradient_dd.engine.kernels.fused import fused_kernel
-from gradient_dd.engine.kernels.lane_state import MOST_LANES, Lanes, Layout, new_lanes, padded_lanes
-from gradient_dd.engine.kernels.row_table import WIDEST, Shape, Touches
+from gradient_dd.engine.kernels.rows import WIDEST, OutcomeRows, Shape
 from gradient_dd.engine.kernels.rules import MEMBER, Parts, has_steady_shrink, joint_rule
-from gradient_dd.engine.kernels.subnormals import subnormals_flushed
-from gradient_dd.engine.kernels.trace_vector import new_traced_lanes
+from gradient_dd.engine.kernels.state import MOST_LANES, Layout, new_lanes, new_traced_lanes, padded_lanes
 from gradient_dd.engine.kernels.traced import traced_kernel
-from gradient_dd.engine.kernels.wide import wide_kernel
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting
 
 FEW = 16  # lanes of a rule up to which they join those of others
-MOST_WIDE_LANES = 512  # the most lanes of a block of the wide kernel
-MOST_TRACED_LANES = 128  # the most lanes of a block of the traced kernel
 PER_LANE = ("w", "eta", "start", "change")  # arrays with a column for each lane, beside its fields; some have no change
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock that the thread compiling it holds
@@ -45,15 +40,13 @@ Group = tuple[list[int], list[Setting]]  # places among all settings, and what r
 
 
 def is_fused(rule: Rule, shape: Shape) -> bool:
-    """Return whether the fused kernel runs a rule; the wide one and the traced one take the others."""
+    """Return whether the fused kernel runs a rule; the traced one takes the others."""
     return rule.is_plain and shape.width <= WIDEST and (shape.one_hot or not rule.natural)
 
 
 def most_lanes(rule: Rule, shape: Shape, count: int) -> int:
     """Return how many of `count` settings with one rule a block may have."""
-    if rule.natural and not is_fused(rule, shape):
-        return count  # one M⁻¹ for all lanes
-    return MOST_LANES if is_fused(rule, shape) else MOST_WIDE_LANES if rule.is_plain else MOST_TRACED_LANES
+    return count if rule.natural and not is_fused(rule, shape) else MOST_LANES  # one M⁻¹ serves all lanes
 
 
 def can_join(rule: Rule) -> bool:
@@ -101,7 +94,7 @@ def join(settings: Sequence[Setting], groups: list[list[int]], parts: Parts) -> 
 class LaneTask(NamedTuple):
     """A task as kernels read it, for one placement of ρ: tables, error, first weights (p,), bins of the curve, π, μ."""
 
-    table: Touches
+    table: OutcomeRows
     shape: Shape
     error: Measure
     initial_w: Array
@@ -123,8 +116,8 @@ class Block:
         self.stride = MOST_LANES if self.is_fused else lanes
         layout = Layout(lanes, self.stride, spare=shape.width)
         self.lanes: Any = (
-            new_lanes(settings, layout, task.initial_w, diagonal=self.is_fused)
-            if rule.is_plain
+            new_lanes(settings, layout, task.initial_w)
+            if self.is_fused
             else new_traced_lanes(settings, layout, task.initial_w, task.probabilities)
         )
         self.errors = no_errors(lanes, task.bins)
@@ -136,12 +129,9 @@ class Block:
     def _compile(self, rule: Rule, shape: Shape, terms: int) -> None:
         """Set the kernel, compiled; `terms` is how many non-zeros a row of the error has."""
         with COMPILING_GUARD:
-            compiling = COMPILING.setdefault((rule, shape, terms) if rule.is_plain else rule, Lock())
+            compiling = COMPILING.setdefault((rule, shape, terms) if self.is_fused else rule, Lock())
         with compiling:  # one thread compiles, others that need it wait
-            if rule.is_plain:
-                self.kernel = (fused_kernel if self.is_fused else wide_kernel)(rule, shape, terms)
-            else:
-                self.kernel = traced_kernel(rule)
+            self.kernel = fused_kernel(rule, shape, terms) if self.is_fused else traced_kernel(rule)
             try:
                 self.advance(np.zeros(1, np.int32), NOTHING)
             except Exception as error:  # Numba has many kinds
@@ -159,7 +149,7 @@ class Block:
         if self.small is not None:
             behind = np.setdiff1d(np.arange(len(self.settings)), self.small.places)
             add_infinite_errors(self.errors, behind, segments)
-        if lanes_to_keep(errors.diverged, len(self.settings if self.small is None else self.small.places)) is not None:
+        if saves_a_strip(errors.diverged, len(self.settings if self.small is None else self.small.places)):
             self.unpacked()
             places = np.flatnonzero(self.errors.diverged[: len(self.settings)] == 0)
             self.small = packed(self.lanes, self.errors, self.stride, self.is_fused, places)
@@ -192,21 +182,19 @@ class Packed(NamedTuple):
 
     places: NDArray[np.int64]
     stride: int
-    lanes: Lanes
+    lanes: Any
     errors: Errors
 
 
-def lanes_to_keep(diverged: NDArray[np.int64], count: int) -> NDArray[np.int64] | None:
-    """Return the places of the lanes that go on; None where leaving the others behind saves no strip.
+def saves_a_strip(diverged: NDArray[np.int64], count: int) -> bool:
+    """Return whether a block without its diverged lanes has fewer strips.
 
     `diverged` is that of `Errors`, of which the first `count` lanes have a setting.
     """
-    size = len(diverged) // 2
-    places = np.flatnonzero(diverged[:count] == 0)
-    return places if padded_lanes(len(places)) < size else None
+    return padded_lanes(int(np.sum(diverged[:count] == 0))) < len(diverged) // 2
 
 
-def packed(lanes: Lanes, errors: Errors, stride: int, is_fixed: bool, places: NDArray[np.int64]) -> Packed:
+def packed(lanes: Any, errors: Errors, stride: int, is_fixed: bool, places: NDArray[np.int64]) -> Packed:
     """Return copies of the lanes at some places, filled up to whole strips with copies of the last of them.
 
     `stride` is how far the rows of the fields are apart. It stays if it `is_fixed`; else it is the number of lanes.
@@ -229,7 +217,7 @@ def packed(lanes: Lanes, errors: Errors, stride: int, is_fixed: bool, places: ND
     return Packed(places, room, small, Errors(**sums, diverged=errors.diverged.reshape(2, -1)[:, columns].ravel()))
 
 
-def unpack(small: Packed, lanes: Lanes, errors: Errors, stride: int) -> None:
+def unpack(small: Packed, lanes: Any, errors: Errors, stride: int) -> None:
     """Copy the lanes that went on back to their places in the whole block."""
     places, size, block = small.places, len(errors.now), len(small.errors.now)
     pairs = [(getattr(small.lanes, name), getattr(lanes, name)) for name in PER_LANE if name in lanes._fields]

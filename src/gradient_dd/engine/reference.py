@@ -14,7 +14,7 @@ import numpy as np
 from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import DIVERGED, Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.learners.trace import Trace
@@ -237,12 +237,12 @@ def run(
     row, next_row, reward, discount, rho, ends = task.transitions
     pi, mu = task.action_probabilities
     check_sampling(setting.rule, sampling)
-    stream = Stream(task, seed, run, sampling)
+    sampler = OutcomeSampler(task, seed, run, sampling)
 
     step, episode, point = 0, 1, 0
     with np.errstate(over="ignore", invalid="ignore"):
         while point < horizon.points:
-            for o in stream.take(CHUNK):
+            for o in sampler.take(CHUNK):
                 step += 1
                 factor = schedule.factor(step if schedule.per == "step" else episode)
                 x, x_next = rows[row[o]], rows[next_row[o]]

@@ -24,7 +24,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun, check_settings
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.stream_lanes import LaneMemory, lane_rows
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import bad_request, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
@@ -98,7 +98,7 @@ def lane_growth(silent: Task, settings: Sequence[Setting], blocks: int, sampling
 
 def rescale(lanes: LaneRun, factors: Array) -> None:
     """Multiply all weights of every lane, and its x·(w − w_prev), by a factor: without rewards nothing else changes."""
-    from gradient_dd.engine.kernels.lane_state import lane_fields
+    from gradient_dd.engine.kernels.state import lane_fields
 
     for places, block in zip(lanes.places, lanes.blocks, strict=True):
         state, count = block.lanes, len(places)
@@ -113,7 +113,7 @@ def reference_growth(silent: Task, setting: Setting, blocks: int, sampling: str,
     weights = Weights(setting, silent.initial_weights)
     rows = silent.row_features.toarray()
     row, next_row, _, discount, rho, _ = silent.transitions
-    stream = Stream(silent, seed, run, sampling)
+    stream = OutcomeSampler(silent, seed, run, sampling)
     growth, before = np.empty(blocks), np.log(np.linalg.norm(weights.w))
     for block in range(blocks):
         for o in stream.take(BLOCK):

@@ -14,9 +14,20 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, barrier, disjoint, use_widest_vectors
+from gradient_dd.engine.kernels.compiler import (
+    COMPILE,
+    INLINE,
+    barrier,
+    compile_source,
+    disjoint_accesses,
+    keep,
+    use_widest_vectors,
+)
 from gradient_dd.engine.kernels.errors import lanes_of, make_take_errors
-from gradient_dd.engine.kernels.eta_scale import (
+from gradient_dd.engine.kernels.rows import Shape
+from gradient_dd.engine.kernels.rules import describe_kernel, has_steady_shrink, lane_fields
+from gradient_dd.engine.kernels.state import (
+    MOST_LANES,
     SELDOM,
     bounded,
     check_scales,
@@ -24,11 +35,8 @@ from gradient_dd.engine.kernels.eta_scale import (
     is_inside,
     make_set_shrink,
     rescale,
+    set_step_sizes,
 )
-from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.engine.kernels.lane_state import MOST_LANES, lane_fields
-from gradient_dd.engine.kernels.row_table import Shape
-from gradient_dd.engine.kernels.rules import has_steady_shrink
 from gradient_dd.engine.kernels.step_source import OutcomeKind, move_source
 from gradient_dd.learners import Rule
 
@@ -62,10 +70,7 @@ def make_move(outcomes: OutcomeKind) -> Any:
     names["step"], names["use_widest_vectors"] = numba.njit(outcomes.rule.step, inline="always"), use_widest_vectors
     names |= {field: np.uintp(MOST_LANES * i) for i, field in enumerate(lane_fields(outcomes.rule))}
     names |= {f"U{j}": np.uintp(j) for j in range(outcomes.width)}
-    for scope in scopes:
-        names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, scopes)
-    exec(move_source(outcomes), names)
-    return numba.njit(names["move"], **INLINE)
+    return numba.njit(compile_source(move_source(outcomes), names | disjoint_accesses(scopes)), **INLINE)
 
 
 @cache
@@ -88,16 +93,6 @@ def make_products(k: int, width: int) -> Any:
         return with_x, with_next
 
     return products
-
-
-@numba.njit(**INLINE)
-def set_step_sizes(lanes, factor, B, stride):
-    """Set alpha to factor × alpha as given, and beta to zeta × alpha."""
-    use_widest_vectors()
-    for lane in range(B):
-        alpha = lanes.start[lane] * factor
-        lanes.fields[lane] = alpha
-        lanes.fields[stride + lane] = lanes.start[B + lane] * alpha
 
 
 @numba.njit(**INLINE)
@@ -154,12 +149,12 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
 
 @cache
 def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
-    """Compile `run(column, segments, table, measure, lanes, errors)` for a rule and a shape of features."""
+    """Compile `kernel(column, segments, table, measure, lanes, errors)` for a rule and a shape of features."""
     take_step, take_errors = make_take_step(rule, shape), make_take_errors(measure_k)
     steady = has_steady_shrink(rule)
     set_shrink: Any = make_set_shrink(rule) if steady else None
 
-    def run(column, segments, table, measure, lanes, errors):
+    def kernel(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
         B, t, every = lanes_of(errors), np.uintp(0), SELDOM
         for s in range(segments.end.size):
@@ -170,11 +165,11 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(B, lanes, table, outcome, coming):
-                    rescale(lanes.eta, lanes.fields, B, STRIDE, False)
+                    rescale(lanes.eta, lanes.fields, B, STRIDE)
                 t += np.uintp(1)
                 if steady and is_due(before + np.int64(t), every):
                     check_scales(lanes.eta, lanes.fields, B, STRIDE, before + np.int64(t))
             if segments.point[s] >= 0 or segments.last[s]:
                 take_errors(lanes.w, measure, errors, segments, s)
 
-    return keep(run, describe_kernel("fused", rule, shape, measure_k), nogil=True, **COMPILE)
+    return keep(kernel, describe_kernel("fused", rule, shape, measure_k), nogil=True, **COMPILE)

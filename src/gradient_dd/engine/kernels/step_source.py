@@ -12,7 +12,7 @@ rule does not name is not in it. Print it to see it:
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gradient_dd.engine.kernels.row_table import Known
+from gradient_dd.engine.kernels.rows import Known
 from gradient_dd.engine.kernels.rules import has_steady_shrink, lane_parameters
 from gradient_dd.learners import Rule
 
