@@ -156,7 +156,7 @@ def move_row(array, begin, coefficients, value, B):
 
 
 @numba.njit(**INLINE)
-def move_row_by_both(w, begin, scratch, x, x_next, B):
+def move_w_by_both(w, begin, scratch, x, x_next, B):
     """Add w_x × x + w_next × x' to one row of w in all lanes."""
     use_widest_vectors()
     for lane in range(B):
@@ -276,34 +276,21 @@ def make_read_shared(rule: Rule) -> Any:
     return read_shared
 
 
-def make_move_w(rule: Rule) -> Any:
-    """Compile `move_w`, which moves one row of w in all lanes, along x and x' or along M⁻¹x and M⁻¹x'."""
-    w_x, w_next, w_change = (move in rule.moves for move in ("w_x", "w_next", "w_change"))
-    by_both = rule.is_plain and w_x and w_next
+def make_move_weights(rule: Rule) -> Any:
+    """Compile `move_weights`, which moves w and η of all lanes along x, x', z and the last change of w.
+
+    A rule without traces or momentum makes one move of w, by the sum of both its coefficients × directions.
+    """
+    w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z = (
+        move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z")
+    )
+    plain, natural = rule.is_plain, rule.natural
 
     @numba.njit(**INLINE)
-    def move_w(lanes, begin, x, x_next, scratch, B):
-        if by_both:
-            move_row_by_both(lanes.w, begin, scratch, x, x_next, B)
-            return
-        if w_x and x != 0.0:
-            move_row(lanes.w, begin, scratch.w_x, x, B)
-            if w_change:
-                move_row(lanes.change, begin, scratch.w_x, x, B)
-        if w_next and x_next != 0.0:
-            move_row(lanes.w, begin, scratch.w_next, x_next, B)
-            if w_change:
-                move_row(lanes.change, begin, scratch.w_next, x_next, B)
-
-    return move_w
-
-
-def make_move_weights(rule: Rule) -> Any:
-    """Compile `move_weights`, which moves w and η of all lanes along x, x', z and the last change of w."""
-    w_z, w_change, eta_x, eta_next, eta_z = (
-        move in rule.moves for move in ("w_z", "w_change", "eta_x", "eta_next", "eta_z")
-    )
-    move_w, natural = make_move_w(rule), rule.natural
+    def move_w(lanes, begin, coefficients, value, B):
+        move_row(lanes.w, begin, coefficients, value, B)
+        if w_change:
+            move_row(lanes.change, begin, coefficients, value, B)
 
     @numba.njit(**INLINE)
     def move_weights(lanes, table, step, scratch):
@@ -311,17 +298,24 @@ def make_move_weights(rule: Rule) -> Any:
         if w_change:
             repeat_change(lanes, scratch.w_change, B)
         if natural:
-            set_directions(lanes.metric, table, step, scratch.along, scratch.along_next)
+            span = step.first, step.first + step.width
+            set_directions(lanes.metric, table.rows, table.x, table.x_next, span, scratch.along, scratch.along_next)
             for i in range(np.uintp(scratch.along.size)):
-                move_w(lanes, i * B, scratch.along[i], scratch.along_next[i], scratch, B)
+                move_w_by_both(lanes.w, i * B, scratch, scratch.along[i], scratch.along_next[i], B)
         for j in range(step.first, step.first + step.width):
             begin, x, x_next = table.rows[j] * B, table.x[j], table.x_next[j]
-            if not natural:
-                move_w(lanes, begin, x, x_next, scratch, B)
-            if eta_x and x != 0.0:
-                move_row(lanes.eta, begin, scratch.eta_x, x, B)
-            if eta_next and x_next != 0.0:
-                move_row(lanes.eta, begin, scratch.eta_next, x_next, B)
+            if plain and not natural:
+                move_w_by_both(lanes.w, begin, scratch, x, x_next, B)
+            if x != 0.0:
+                if w_x and not plain:
+                    move_w(lanes, begin, scratch.w_x, x, B)
+                if eta_x:
+                    move_row(lanes.eta, begin, scratch.eta_x, x, B)
+            if x_next != 0.0:
+                if w_next and not plain:
+                    move_w(lanes, begin, scratch.w_next, x_next, B)
+                if eta_next:
+                    move_row(lanes.eta, begin, scratch.eta_next, x_next, B)
         if w_z:
             move_along_z(lanes.w, lanes, scratch.w_z, B)
         if eta_z:

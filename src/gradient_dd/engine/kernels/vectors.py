@@ -122,43 +122,43 @@ def make_advance_traces(rule: Rule) -> Any:
 # The metric of a natural rule -------------------------------------------------------------------------------------
 
 
-@numba.njit(**INNER)
+# Its functions index a flat array: a reshape could fail, and the compiler would count references in every step.
+
+
+@numba.njit(**INLINE)
 def combine(metric, rows, values, span, scale, direction):
     """Set `direction` (p,) to scale × the sum of rows of the metric's matrix, each times its value, over a span."""
     use_widest_vectors()
     p = np.uintp(direction.size)
-    inverse = metric[1:].reshape(p, p)
     for i in range(p):
         direction[i] = 0.0
     for j in range(span[0], span[1]):
         if values[j] != 0.0:
-            row, value = rows[j], scale * values[j]
+            begin, value = np.uintp(1) + rows[j] * p, scale * values[j]
             for i in range(p):
-                direction[i] += value * inverse[row, i]
-
-
-@numba.njit(**INNER)
-def observe(metric, table, step, direction):
-    """Take x into the metric; `direction` is scratch, (p,)."""
-    use_widest_vectors()
-    p = np.uintp(direction.size)
-    inverse = metric[1:].reshape(p, p)
-    combine(metric, table.rows, table.x, (step.first, step.first + step.width), 1.0, direction)
-    size = 1.0
-    for j in range(step.first, step.first + step.width):
-        if table.x[j] != 0.0:
-            size += table.x[j] * direction[table.rows[j]]
-    for i in range(p):
-        factor = direction[i] / size
-        for j in range(p):
-            inverse[i, j] -= direction[j] * factor
-    metric[0] += 1.0
+                direction[i] += value * metric[begin + i]
 
 
 @numba.njit(**INLINE)
-def set_directions(metric, table, step, along, along_next):
+def observe(metric, rows, x, span, direction):
+    """Take x into the metric; `direction` is scratch, (p,)."""
+    use_widest_vectors()
+    p, size = np.uintp(direction.size), 1.0
+    combine(metric, rows, x, span, 1.0, direction)
+    for j in range(span[0], span[1]):
+        if x[j] != 0.0:
+            size += x[j] * direction[rows[j]]
+    for i in range(p):
+        begin, factor = np.uintp(1) + i * p, direction[i] / size
+        for j in range(p):
+            metric[begin + j] -= direction[j] * factor
+    metric[0] += 1.0
+
+
+@numba.njit(**INNER)
+def set_directions(metric, rows, x, x_next, span, along, along_next):
     """Take x into the metric, then set `along` (p,) to M⁻¹x and `along_next` to M⁻¹x'."""
-    span = step.first, step.first + step.width
-    observe(metric, table, step, along)
-    combine(metric, table.rows, table.x, span, metric[0] + 1.0, along)
-    combine(metric, table.rows, table.x_next, span, metric[0] + 1.0, along_next)
+    use_widest_vectors()
+    observe(metric, rows, x, span, along)
+    combine(metric, rows, x, span, metric[0] + 1.0, along)
+    combine(metric, rows, x_next, span, metric[0] + 1.0, along_next)
