@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array, check_memory
-from gradient_dd.engine.blocks import Block, LaneTask, is_fused, join_few, most_lanes
+from gradient_dd.engine.blocks import Block, LaneTask, is_fused, join_few
 from gradient_dd.engine.horizon import Horizon, LaneResults
 from gradient_dd.engine.kernels.errors import measure
 from gradient_dd.engine.kernels.rows import outcome_rows
@@ -76,8 +76,7 @@ class LaneRun:
         places, blocks = [], []
         for group, settings in in_groups:
             task = as_read[self.settings[group[0]].rho_mode]
-            count = -(-len(group) // most_lanes(settings[0].rule, task.shape, len(group)))
-            parts = np.array_split(np.arange(len(group)), count)
+            parts = np.array_split(np.arange(len(group)), -(-len(group) // MOST_LANES))
             for part in parts:
                 check()
                 places.append([group[i] for i in part])

@@ -25,12 +25,12 @@ from gradient_dd.engine.kernels.compiler import (
 )
 from gradient_dd.engine.kernels.errors import lanes_of, make_take_errors
 from gradient_dd.engine.kernels.rows import Shape
-from gradient_dd.engine.kernels.rules import describe_kernel, has_steady_shrink, lane_fields
+from gradient_dd.engine.kernels.rules import describe_kernel, has_steady_shrink
 from gradient_dd.engine.kernels.state import (
-    MOST_LANES,
     SELDOM,
     bounded,
     check_scales,
+    field_begins,
     is_due,
     is_inside,
     make_set_shrink,
@@ -38,9 +38,8 @@ from gradient_dd.engine.kernels.state import (
     set_step_sizes,
 )
 from gradient_dd.engine.kernels.step_source import OutcomeKind, move_source
+from gradient_dd.engine.kernels.vectors import products_ahead
 from gradient_dd.learners import Rule
-
-STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so that one pointer serves them all
 
 
 class Scalars(NamedTuple):
@@ -68,31 +67,9 @@ def make_move(outcomes: OutcomeKind) -> Any:
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(outcomes.width))]
     names: dict[str, Any] = {"bounded": bounded, "is_inside": is_inside}
     names["step"], names["use_widest_vectors"] = numba.njit(outcomes.rule.step, inline="always"), use_widest_vectors
-    names |= {field: np.uintp(MOST_LANES * i) for i, field in enumerate(lane_fields(outcomes.rule))}
+    names |= field_begins(outcomes.rule)
     names |= {f"U{j}": np.uintp(j) for j in range(outcomes.width)}
     return numba.njit(compile_source(move_source(outcomes), names | disjoint_accesses(scopes)), **INLINE)
-
-
-@cache
-def make_products(k: int, width: int) -> Any:
-    """Compile the products of the coming x with this step's x and x'.
-
-    They are needed where the coming x is not this step's x': after the end of an episode, and with independent draws.
-    """
-    K, W = np.uintp(k), np.uintp(width)
-
-    @numba.njit(**INLINE)
-    def products(table, first, coming):
-        with_x = 0.0
-        with_next = 0.0
-        for i in range(coming, coming + K):
-            for j in range(first, first + W):
-                shared = table.x[i] if table.rows[i] == table.rows[j] else 0.0
-                with_x += shared * table.x[j]
-                with_next += shared * table.x_next[j]
-        return with_x, with_next
-
-    return products
 
 
 @numba.njit(**INLINE)
@@ -113,7 +90,6 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
     both = shape.narrow is not None and shape.wide is not None
     narrow: Any = make_move(OutcomeKind(rule, shape.k, shape.k, shape.one_hot, shape.narrow)) if shape.narrow else None
     wide: Any = make_move(OutcomeKind(rule, shape.k, shape.width, shape.one_hot, shape.wide)) if shape.wide else narrow
-    products = make_products(shape.k, shape.width)
 
     @numba.njit(**INLINE)
     def take_step(B, lanes, table, outcome, coming):
@@ -124,7 +100,7 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
             if table.entered[outcome] == table.state[coming]:  # along a trajectory, unless an episode has ended
                 with_x, with_next = table.with_x[outcome], table.with_next[outcome]
             else:
-                with_x, with_next = products(table, first, coming * width)
+                with_x, with_next = products_ahead(table, first, coming * width, width)
         if natural:
             m0, m1 = observe_diagonal(lanes.metric, table, outcome, first, width)
             with_x, with_next = with_x * m0, with_next * m1
@@ -158,17 +134,17 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
         use_widest_vectors()
         B, t, every = lanes_of(errors), np.uintp(0), SELDOM
         for s in range(segments.end.size):
-            set_step_sizes(lanes, segments.factor[s], B, STRIDE)
+            set_step_sizes(lanes, segments.factor[s], B)
             before = segments.step[s] - segments.end[s]  # steps of the run before this piece
             if steady:
-                every = set_shrink(lanes.fields, B, STRIDE)
+                every = set_shrink(lanes.fields, B)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(B, lanes, table, outcome, coming):
-                    rescale(lanes.eta, lanes.fields, B, STRIDE)
+                    rescale(lanes.eta, lanes.fields, B)
                 t += np.uintp(1)
                 if steady and is_due(before + np.int64(t), every):
-                    check_scales(lanes.eta, lanes.fields, B, STRIDE, before + np.int64(t))
+                    check_scales(lanes.eta, lanes.fields, B, before + np.int64(t))
             if segments.point[s] >= 0 or segments.last[s]:
                 take_errors(lanes.w, measure, errors, segments, s)
 

@@ -26,11 +26,17 @@ from gradient_dd.engine.kernels.rules import IN_FIELDS, has_inverse, lane_fields
 from gradient_dd.learners import PLAIN_MOVES, Rule, Setting
 
 MOST_LANES = 128  # the most lanes of a block; more gain nothing
+STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so that one pointer serves them all
 ETA_ETA = list(PLAIN_MOVES).index("eta_eta")
 TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
 SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η retains 1e-18 of its size
 LARGEST_SHRINK = 2.0**600  # used in place of a larger one: such a lane diverges at once, and its scale stays finite
 SELDOM = 128  # steps after which a scale is checked, at the latest; a power of two, like every period
+
+
+def field_begins(rule: Rule) -> dict[str, Any]:
+    """Return where each field of a rule's lanes begins in `Lanes.fields`."""
+    return {name: np.uintp(MOST_LANES * i) for i, name in enumerate(lane_fields(rule))}
 
 
 def padded_lanes(count: int) -> int:
@@ -39,30 +45,15 @@ def padded_lanes(count: int) -> int:
 
 
 class Lanes(NamedTuple):
-    """The arrays that the fused kernel changes; each is flat, with contiguous lanes, and starts on a cache line.
-
-    w, eta   (rows, B); the true η of a lane is its scale × eta
-    start    (2, B) alpha and zeta as given
-    fields   (…, stride) what `lane_fields` names: the rule's parameters in force, x·(w − w_prev) of the coming step,
-             a steady shrink of η, its inverse and that of the scale of η; the scale of η
-    metric   (rows + 1,) of a natural rule on one-hot features: its count of steps, then ε + visits of each row
-    """
-
-    w: Array
-    eta: Array
-    start: Array
-    fields: Array
-    metric: Array
-
-
-class TracedLanes(NamedTuple):
-    """The arrays that the traced kernel changes; weights and fields are flat, with contiguous lanes.
+    """The arrays that a kernel changes; those with a column for each lane are flat and start on a cache line.
 
     w, eta   (rows, B); the true η of a lane is its scale × eta
     change   (rows, B) the last change of w, for a rule with momentum; else empty
     start    (2, B) alpha and zeta as given
-    fields   (parameters + 2, B) the rule's parameters in force, x·(w − w_prev) of the coming step, the scale of η
-    metric   (p² + 1,) of a natural rule: its count of steps, then (ε I + Σ x xᵀ)⁻¹; else empty
+    fields   (…, MOST_LANES) what `lane_fields` names: the rule's parameters in force, x·(w − w_prev) of the coming
+             step, a steady shrink of η, its inverse and that of the scale of η; the scale of η
+    metric   (p² + 1,) of a natural rule: its count of steps, then (ε I + Σ x xᵀ)⁻¹. In the fused kernel, whose features
+             are one-hot, (rows + 1,): the count, then ε + visits of each row. Of other rules empty
     shared   the rule's own parameters, those that its traces read being equal in all lanes
     vectors  (2, p) the traces z and b;  places (2, p) which entries are listed;  marks (2, p) 1 for those
     counts   (2,) how many are listed;  sizes (2,) the largest |entry|
@@ -89,49 +80,27 @@ class TracedLanes(NamedTuple):
     memory: Array
 
 
-class Layout(NamedTuple):
-    """How a block lies in memory: its lanes B, how far rows of its fields are apart, and its spare weight rows."""
+def new_lanes(
+    settings: Sequence[Setting], B: int, spare: int, initial_w: Array, probabilities: tuple[Array, Array], fused: bool
+) -> Lanes:
+    """Return B fresh lanes: one for each setting, the others never move.
 
-    lanes: int
-    stride: int
-    spare: int
-
-
-def new_weights(settings: Sequence[Setting], layout: Layout, initial_w: Array) -> dict[str, Array]:
-    """Return `w`, `eta`, `start` and `fields` of fresh lanes: one for each setting, the others never move."""
-    rule, p = settings[0].rule, len(initial_w)
-    B, stride, rows = layout.lanes, layout.stride, p + layout.spare
-    names = lane_parameters(rule)
-    w, eta, start, fields = aligned(rows, B), aligned(rows, B), aligned(2, B), aligned(len(lane_fields(rule)), stride)
+    There are `spare` weight rows beyond the features; `probabilities` are π and μ.
+    """
+    rule, values, p = settings[0].rule, settings[0].values, len(initial_w)
+    rows, names, metric = p + spare, lane_parameters(rule), np.zeros(0)
+    if rule.natural:
+        ridge = values["ridge"]
+        metric = np.concatenate([[0.0], np.full(rows, ridge) if fused else (np.eye(p) / ridge).ravel()])
+    w, start, fields = aligned(rows, B), aligned(2, B), aligned(len(lane_fields(rule)), MOST_LANES)
     w.reshape(-1, B)[:p] = initial_w[:, None]
     for lane, setting in enumerate(settings):
         start.reshape(2, B)[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
-        fields.reshape(-1, stride)[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
-    fields.reshape(-1, stride)[-2 if has_inverse(rule) else -1 :] = 1.0
-    return {"w": w, "eta": eta, "start": start, "fields": fields}
-
-
-def new_lanes(settings: Sequence[Setting], layout: Layout, initial_w: Array) -> Lanes:
-    """Return fresh lanes for the fused kernel."""
-    metric = np.zeros(0)
-    if settings[0].rule.natural:
-        metric = np.full(1 + len(initial_w) + layout.spare, settings[0].values["ridge"])
-        metric[0] = 0.0
-    return Lanes(**new_weights(settings, layout, initial_w), metric=metric)
-
-
-def new_traced_lanes(
-    settings: Sequence[Setting], layout: Layout, initial_w: Array, probabilities: tuple[Array, Array]
-) -> TracedLanes:
-    """Return fresh lanes for the traced kernel; `probabilities` are π and μ."""
-    rule, values, p = settings[0].rule, settings[0].values, len(initial_w)
-    weights = new_weights(settings, layout, initial_w)
-    own = [values[name] for name in lane_parameters(rule)[2:]]
-    return TracedLanes(
-        **weights,
-        change=aligned(weights["w"].size if "w_change" in rule.moves else 0, 1),
-        metric=np.concatenate([[0.0], (np.eye(p) / values["ridge"]).ravel()]) if rule.natural else np.zeros(0),
-        shared=np.array(own or [0.0]),
+        fields.reshape(-1, MOST_LANES)[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
+    fields.reshape(-1, MOST_LANES)[-2 if has_inverse(rule) else -1 :] = 1.0
+    return Lanes(
+        *(w, aligned(rows, B), aligned(rows if "w_change" in rule.moves else 0, B), start, fields, metric),
+        shared=np.array([values[name] for name in names[2:]] or [0.0]),
         vectors=np.zeros(2 * p),
         places=np.zeros(2 * p, np.uint64),
         marks=np.zeros(2 * p, np.int8),
@@ -145,13 +114,13 @@ def new_traced_lanes(
 
 
 @numba.njit(**INLINE)
-def set_step_sizes(lanes, factor, B, stride):
+def set_step_sizes(lanes, factor, B):
     """Set alpha to factor × alpha as given, and beta to zeta × alpha."""
     use_widest_vectors()
     for lane in range(B):
         alpha = lanes.start[lane] * factor
         lanes.fields[lane] = alpha
-        lanes.fields[stride + lane] = lanes.start[B + lane] * alpha
+        lanes.fields[STRIDE + lane] = lanes.start[B + lane] * alpha
 
 
 # The scale of η ---------------------------------------------------------------------------------------------------
@@ -185,20 +154,20 @@ def is_inside(scale):
 
 @cache
 def make_set_shrink(rule: Rule) -> Any:
-    """Compile `set_shrink`, for a rule with a steady shrink. Rows of the fields are `stride` apart."""
+    """Compile `set_shrink`, for a rule with a steady shrink."""
     coefficients: Any = make_coefficients(rule, IN_FIELDS)
-    shrinks = np.uintp(lane_fields(rule).index("shrink"))  # the row of the inverse is the next
+    shrinks, inverses = (field_begins(rule)[name] for name in ("shrink", "inverse_shrink"))
 
     @numba.njit(**INLINE)
-    def set_shrink(fields, B, stride):
+    def set_shrink(fields, B):
         """Set the shrink of every lane and its inverse; return after how many steps scales are to be checked."""
         use_widest_vectors()
         every = SELDOM
         for lane in range(B):
-            moves = coefficients(fields, stride, lane, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+            moves = coefficients(fields, STRIDE, lane, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
             shrink = bounded(1.0 + moves[ETA_ETA])
-            fields[shrinks * stride + lane] = shrink
-            fields[shrinks * stride + stride + lane] = 1.0 / shrink
+            fields[shrinks + lane] = shrink
+            fields[inverses + lane] = 1.0 / shrink
             every = min(every, check_period(shrink))
         return every
 
@@ -206,11 +175,11 @@ def make_set_shrink(rule: Rule) -> Any:
 
 
 @numba.njit(**INNER)
-def check_scales(eta, fields, B, stride, step):
+def check_scales(eta, fields, B, step):
     """After `step` steps of the run, correct the inverse of each scale; multiply scales out of their range into η."""
     use_widest_vectors()
-    scales = np.uintp(fields.size) - stride
-    inverses, shrinks = scales - stride, scales - stride * np.uintp(3)
+    scales = np.uintp(fields.size) - STRIDE
+    inverses, shrinks = scales - STRIDE, scales - STRIDE * np.uintp(3)
     outside = 0
     for lane in range(B):
         scale, inverse = fields[scales + lane], fields[inverses + lane]
@@ -226,10 +195,10 @@ def check_scales(eta, fields, B, stride, step):
 
 
 @numba.njit(**INNER)
-def rescale(eta, fields, B, stride):
+def rescale(eta, fields, B):
     """Multiply the scale of η into η in every lane where it has become tiny or huge. This is rare."""
     use_widest_vectors()
-    scales = np.uintp(fields.size) - stride
+    scales = np.uintp(fields.size) - STRIDE
     for lane in range(B):
         if not is_inside(fields[scales + lane]):
             multiply_in(eta, fields, B, scales, lane)

@@ -7,6 +7,7 @@ them: settings are grouped by the parameters that their traces read.
 One kernel serves all tasks: nothing in it depends on the shape of the features.
 """
 
+from collections import namedtuple
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -25,12 +26,14 @@ from gradient_dd.engine.kernels.compiler import (
 )
 from gradient_dd.engine.kernels.errors import lanes_of, take_any_errors
 from gradient_dd.engine.kernels.rows import Step
-from gradient_dd.engine.kernels.rules import describe_kernel, lane_fields, lane_parameters
-from gradient_dd.engine.kernels.state import bounded, is_inside, rescale, set_step_sizes
-from gradient_dd.engine.kernels.vectors import B_TRACE, Z, make_advance_traces, product, set_directions
+from gradient_dd.engine.kernels.rules import describe_kernel
+from gradient_dd.engine.kernels.state import bounded, field_begins, is_inside, rescale, set_step_sizes
+from gradient_dd.engine.kernels.step_source import ETA_SUMS, call_step, read_memory, shrink_eta
+from gradient_dd.engine.kernels.vectors import B_TRACE, Z, make_advance_traces, product, products_ahead, set_directions
 from gradient_dd.learners import MOVES, Rule
 
-SUMS = ("delta", "x_eta", "z_eta", "b_eta")  # of each lane, summed over rows
+SUMS = ("delta", *ETA_SUMS)  # of each lane, summed over rows
+DIRECTIONS = tuple(move for move in MOVES if move != "eta_eta")
 
 
 class Shared(NamedTuple):
@@ -46,55 +49,24 @@ class Shared(NamedTuple):
     z_z: Any
 
 
-class TracedScratch(NamedTuple):
-    """Arrays between the passes of a step.
+Scratch = namedtuple(
+    "Scratch", "delta x_eta z_eta b_eta w_x w_next w_z w_change eta_x eta_next eta_z gap along along_next"
+)
+"""Arrays between the passes of a step.
 
-    delta … b_eta  (B,) sums of each lane;  w_x … eta_z  (B,) its coefficients;  gap  (B,) an error's term
-    along, along_next  (p,) the directions M⁻¹x and M⁻¹x' of a natural rule
-    """
-
-    delta: Any
-    x_eta: Any
-    z_eta: Any
-    b_eta: Any
-    w_x: Any
-    w_next: Any
-    w_z: Any
-    w_change: Any
-    eta_x: Any
-    eta_next: Any
-    eta_z: Any
-    gap: Any
-    along: Any
-    along_next: Any
-
-
-@numba.njit(**INLINE)
-def new_scratch(B, p):
-    """Return scratch arrays for B lanes and p features."""
-    return TracedScratch(
-        *(np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B)),
-        *(np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B)),
-        *(np.zeros(p), np.zeros(p)),
-    )
+delta … b_eta      (B,) sums of each lane;  w_x … eta_z  (B,) its coefficients;  gap  (B,) an error's term
+along, along_next  (p,) the directions M⁻¹x and M⁻¹x' of a natural rule
+"""
+SCRATCH_SOURCE = f"""def new_scratch(B, p):
+    return Scratch({"np.zeros(B), " * (len(Scratch._fields) - 2)} np.zeros(p), np.zeros(p))
+"""
+new_scratch = numba.njit(compile_source(SCRATCH_SOURCE, {"Scratch": Scratch, "np": np}), **INLINE)
 
 
 def rule_source(rule: Rule) -> str:
     """Return the source of `call_rule`: from the sums of every lane to its coefficients."""
-    held = lane_parameters(rule)
-    arguments = [f"load_fields(fields, parameter_{a} * B + lane)" if a in held else a for a in rule.arguments]
     loop = [f"{name} = load_{name}(scratch.{name}, lane)" for name in SUMS if name in rule.arguments]
-    scales = "eta_eta" in rule.moves
-    if scales:
-        loop += ["scale = load_fields(fields, memory_scale * B + lane)"]
-        loop += [f"{name} = scale * {name}" for name in SUMS[1:] if name in rule.arguments]
-    if "x_change" in rule.arguments:
-        loop += ["x_change = load_fields(fields, memory_x_change * B + lane)"]
-    loop += [f"{', '.join(rule.moves)}, = step({', '.join(arguments)})"]
-    if scales:
-        loop += ["scale = scale * bounded(1.0 + eta_eta)", "store_fields(fields, memory_scale * B + lane, scale)"]
-        loop += ["outside += 0 if is_inside(scale) else 1"]
-        loop += [f"{move} = {move} / scale" for move in rule.moves if move.startswith("eta_") and move != "eta_eta"]
+    loop += [*read_memory(rule), *call_step(rule), *shrink_eta(rule, steady=False)]
     loop += [f"store_{move}(scratch.{move}, lane, {move})" for move in rule.moves if move != "eta_eta"]
     return "\n".join(
         [
@@ -111,11 +83,10 @@ def rule_source(rule: Rule) -> str:
 
 def make_call_rule(rule: Rule) -> Any:
     """Compile the rule's step for all lanes."""
-    scopes = ["fields", *SUMS, *(move for move in MOVES if move != "eta_eta")]
-    names: dict[str, Any] = {"step": numba.njit(rule.step, inline="always"), "use_widest_vectors": use_widest_vectors}
-    names |= {"bounded": bounded, "is_inside": is_inside}
-    names |= {field: np.uintp(i) for i, field in enumerate(lane_fields(rule))}
-    return numba.njit(compile_source(rule_source(rule), names | disjoint_accesses(scopes)), **INLINE)
+    scopes = ["fields", *SUMS, *DIRECTIONS]
+    names = {"step": numba.njit(rule.step, inline="always"), "use_widest_vectors": use_widest_vectors}
+    names |= {"bounded": bounded, "is_inside": is_inside} | field_begins(rule) | disjoint_accesses(scopes)
+    return numba.njit(compile_source(rule_source(rule), names), **INLINE)
 
 
 # Passes over the lanes ---------------------------------------------------------------------------------------------
@@ -324,30 +295,17 @@ def make_move_weights(rule: Rule) -> Any:
     return move_weights
 
 
-@numba.njit(**INLINE)
-def products_ahead(table, step):
-    """Return the products of the coming x with this step's x and x'."""
-    with_x, with_next = 0.0, 0.0
-    for i in range(step.coming, step.coming + step.width):
-        if table.x[i] != 0.0:
-            for j in range(step.first, step.first + step.width):
-                if table.rows[i] == table.rows[j]:
-                    with_x += table.x[i] * table.x[j]
-                    with_next += table.x[i] * table.x_next[j]
-    return with_x, with_next
-
-
 def make_write_change(rule: Rule) -> Any:
     """Compile `write_change`, which writes x·(w − w_prev) of the coming x: its products with all directions."""
     w_x, w_next, w_z, w_change = (move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change"))
-    CHANGE, natural = np.uintp(lane_fields(rule).index("memory_x_change")), rule.natural
+    CHANGE, natural = field_begins(rule)["memory_x_change"], rule.natural
 
     @numba.njit(**INLINE)
     def write_change(lanes, table, step, scratch):
         use_widest_vectors()
         coming, width, B = step.coming, step.width, step.B
         if w_change:  # the change is a vector of its own
-            changes = lanes.fields[CHANGE * B : (CHANGE + np.uintp(1)) * B]
+            changes = lanes.fields[CHANGE : CHANGE + B]
             set_all(changes, 0.0, B)
             for i in range(coming, coming + width):
                 add_row(changes, lanes.change, table.rows[i] * B, table.x[i], B)
@@ -356,7 +314,7 @@ def make_write_change(rule: Rule) -> Any:
             with_x = product(table, coming, width, scratch.along)
             with_next = product(table, coming, width, scratch.along_next)
         else:
-            with_x, with_next = products_ahead(table, step)
+            with_x, with_next = products_ahead(table, step.first, coming, width)
         with_z = product(table, coming, width, lanes.vectors) if w_z else 0.0
         for lane in range(B):
             change = 0.0
@@ -366,7 +324,7 @@ def make_write_change(rule: Rule) -> Any:
                 change += scratch.w_next[lane] * with_next
             if w_z:
                 change += scratch.w_z[lane] * with_z
-            lanes.fields[CHANGE * B + lane] = change
+            lanes.fields[CHANGE + lane] = change
 
     return write_change
 
@@ -401,11 +359,11 @@ def traced_kernel(rule: Rule) -> Any:
         width = np.uintp(table.rows.size // table.reward.size)
         scratch = new_scratch(errors.now.size, lanes.vectors.size // 2)
         for s in range(segments.end.size):
-            set_step_sizes(lanes, segments.factor[s], B, B)
+            set_step_sizes(lanes, segments.factor[s], B)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(lanes, table, Step(outcome, outcome * width, coming * width, width, B), scratch):
-                    rescale(lanes.eta, lanes.fields, B, B)
+                    rescale(lanes.eta, lanes.fields, B)
                 t += np.uintp(1)
             if segments.point[s] >= 0 or segments.last[s]:
                 take_any_errors(lanes.w, measure, errors, scratch.gap, segments, s)

@@ -1,4 +1,4 @@
-"""Vectors that all lanes of a block share, because no weight is in them: traces, and directions of a natural rule.
+"""Vectors that all lanes of a block share, because no weight is in them: features, traces, directions of natural rules.
 
 A trace is a vector with the list of its non-zeros. An entry below SMALLEST of the largest one is dropped: it is less
 than the rounding of the largest, and both will decay by the same factors, so it stays so.
@@ -19,6 +19,32 @@ from gradient_dd.learners.trace import Trace
 
 SMALLEST = 2.0**-53
 Z, B_TRACE = np.uintp(0), np.uintp(1)  # which of the two traces
+
+
+@numba.njit(**INLINE)
+def product(table, first, width, vector):
+    """Return x·vector, x being that of the rows from `first` on."""
+    total = 0.0
+    for j in range(first, first + width):
+        if table.x[j] != 0.0:
+            total += table.x[j] * vector[table.rows[j]]
+    return total
+
+
+@numba.njit(**INLINE)
+def products_ahead(table, first, coming, width):
+    """Return the products of the coming x with this step's x and x', each given by where its rows begin."""
+    with_x, with_next = 0.0, 0.0
+    for i in range(coming, coming + width):
+        if table.x[i] != 0.0:
+            for j in range(first, first + width):
+                if table.rows[i] == table.rows[j]:
+                    with_x += table.x[i] * table.x[j]
+                    with_next += table.x[i] * table.x_next[j]
+    return with_x, with_next
+
+
+# Traces -----------------------------------------------------------------------------------------------------------
 
 
 @numba.njit(**INLINE)
@@ -56,16 +82,6 @@ def add_features(lanes, which, gain, table, step):
                 lanes.counts[which] += 1
             lanes.vectors[base + row] += more
             lanes.sizes[which] = max(lanes.sizes[which], abs(lanes.vectors[base + row]))
-
-
-@numba.njit(**INLINE)
-def product(table, first, width, vector):
-    """Return x·vector, x being that of the rows from `first` on."""
-    total = 0.0
-    for j in range(first, first + width):
-        if table.x[j] != 0.0:
-            total += table.x[j] * vector[table.rows[j]]
-    return total
 
 
 def trace_source(rule: Rule, trace: Trace) -> str:
