@@ -10,7 +10,7 @@ import gradient_dd
 SOURCE = Path(gradient_dd.__file__).parent
 UNPICKLERS = {"pickle", "_pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 ALLOWED = {
-    ("engine/kernels/keep.py", "pickle"): "compiled kernels are code: docs/reliability.md says what protects them",
+    ("engine/kernels/disk.py", "pickle"): "compiled kernels are code: docs/reliability.md says what protects them",
     ("studies/cluster.py", "cloudpickle"): "sends a user's own rule to Dask workers that he started himself",
 }
 GENERATORS = "engine/kernels/"  # write the source of a kernel from a rule, and execute it

@@ -89,7 +89,7 @@ def outcome_rows(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[O
     spare = task.n_features + np.arange(width)
     rows = np.where(np.arange(width) < used[:, None], rows, spare).astype(np.uint64)
     entered = next_row if width <= WIDEST else np.full_like(next_row, -1)
-    with_x, with_next = products_ahead(rows, x, x_next, np.searchsorted(row, entered), k)
+    with_x, with_next = tabled_products(rows, x, x_next, np.searchsorted(row, entered), k)
     table = OutcomeRows(
         rows=rows.ravel(),
         x=x.ravel(),
@@ -108,7 +108,7 @@ def outcome_rows(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[O
     return table, Shape(k, width, one_hot, known(table, table.narrow), known(table, ~table.narrow))
 
 
-def products_ahead(rows: Rows, x: Array, x_next: Array, coming: NDArray[np.int64], k: int) -> tuple[Array, Array]:
+def tabled_products(rows: Rows, x: Array, x_next: Array, coming: NDArray[np.int64], k: int) -> tuple[Array, Array]:
     """Return the products of x and x' of each outcome with the x of its `coming` one, summed as the kernels do it."""
     with_x, with_next = np.zeros((2, len(x)))
     coming = np.minimum(coming, len(x) - 1)  # nothing comes after a terminal, and nobody asks
