@@ -200,7 +200,7 @@ def terms_of_w(outcomes: OutcomeKind, j: int) -> Iterator[str]:
 
 
 def write_change(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the line that keeps x·(w − w_prev) for the coming x, whose products with x and x' are known."""
+    """Yield the line that writes x·(w − w_prev) of the coming x, whose products with x and x' are known."""
     if outcomes.uses_change:
         along = {"w_x": "with_x", "w_next": "with_next"}
         change = plus(f"{move} * {along[move]}" for move in along if move in outcomes.rule.moves)
