@@ -28,6 +28,7 @@ from gradient_dd.engine.kernels.rows import Shape
 from gradient_dd.engine.kernels.rules import describe_kernel, has_steady_shrink
 from gradient_dd.engine.kernels.state import (
     SELDOM,
+    STRIDE,
     bounded,
     check_scales,
     field_begins,
@@ -134,7 +135,7 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
         use_widest_vectors()
         B, t, every = lanes_of(errors), np.uintp(0), SELDOM
         for s in range(segments.end.size):
-            set_step_sizes(lanes, segments.factor[s], B)
+            set_step_sizes(lanes, segments.factor[s], B, STRIDE)
             before = segments.step[s] - segments.end[s]  # steps of the run before this piece
             if steady:
                 every = set_shrink(lanes.fields, B)

@@ -48,12 +48,12 @@ class Lanes(NamedTuple):
     """The arrays that a kernel changes; those with a column for each lane are flat and start on a cache line.
 
     w, eta   (rows, B); the true η of a lane is its scale × eta
-    change   (rows, B) the last change of w, for a rule with momentum; else empty
     start    (2, B) alpha and zeta as given
     fields   (…, MOST_LANES) what `lane_fields` names: the rule's parameters in force, x·(w − w_prev) of the coming
              step, a steady shrink of η, its inverse and that of the scale of η; the scale of η
     metric   (p² + 1,) of a natural rule: its count of steps, then (ε I + Σ x xᵀ)⁻¹. In the fused kernel, whose features
              are one-hot, (rows + 1,): the count, then ε + visits of each row. Of other rules empty
+    change   (rows, B) the last change of w, for a rule with momentum; else empty
     shared   the rule's own parameters, those that its traces read being equal in all lanes
     vectors  (2, p) the traces z and b;  places (2, p) which entries are listed;  marks (2, p) 1 for those
     counts   (2,) how many are listed;  sizes (2,) the largest |entry|
@@ -64,10 +64,10 @@ class Lanes(NamedTuple):
 
     w: Array
     eta: Array
-    change: Array
     start: Array
     fields: Array
     metric: Array
+    change: Array
     shared: Array
     vectors: Array
     places: Rows
@@ -92,14 +92,20 @@ def new_lanes(
     if rule.natural:
         ridge = values["ridge"]
         metric = np.concatenate([[0.0], np.full(rows, ridge) if fused else (np.eye(p) / ridge).ravel()])
-    w, start, fields = aligned(rows, B), aligned(2, B), aligned(len(lane_fields(rule)), MOST_LANES)
+    w, eta, start, fields = (
+        aligned(rows, B),
+        aligned(rows, B),
+        aligned(2, B),
+        aligned(len(lane_fields(rule)), MOST_LANES),
+    )
     w.reshape(-1, B)[:p] = initial_w[:, None]
     for lane, setting in enumerate(settings):
         start.reshape(2, B)[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
         fields.reshape(-1, MOST_LANES)[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
     fields.reshape(-1, MOST_LANES)[-2 if has_inverse(rule) else -1 :] = 1.0
     return Lanes(
-        *(w, aligned(rows, B), aligned(rows if "w_change" in rule.moves else 0, B), start, fields, metric),
+        *(w, eta, start, fields, metric),
+        change=aligned(rows if "w_change" in rule.moves else 0, B),
         shared=np.array([values[name] for name in names[2:]] or [0.0]),
         vectors=np.zeros(2 * p),
         places=np.zeros(2 * p, np.uint64),
@@ -114,13 +120,16 @@ def new_lanes(
 
 
 @numba.njit(**INLINE)
-def set_step_sizes(lanes, factor, B):
-    """Set alpha to factor × alpha as given, and beta to zeta × alpha."""
+def set_step_sizes(lanes, factor, B, stride):
+    """Set alpha to factor × alpha as given, and beta to zeta × alpha; `stride` is STRIDE.
+
+    With the constant in this function, the compiler spends more registers on it, and a step of TD takes 6 % longer.
+    """
     use_widest_vectors()
     for lane in range(B):
         alpha = lanes.start[lane] * factor
         lanes.fields[lane] = alpha
-        lanes.fields[STRIDE + lane] = lanes.start[B + lane] * alpha
+        lanes.fields[stride + lane] = lanes.start[B + lane] * alpha
 
 
 # The scale of η ---------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from gradient_dd.engine.kernels.compiler import (
 from gradient_dd.engine.kernels.errors import lanes_of, take_any_errors
 from gradient_dd.engine.kernels.rows import Step
 from gradient_dd.engine.kernels.rules import describe_kernel
-from gradient_dd.engine.kernels.state import bounded, field_begins, is_inside, rescale, set_step_sizes
+from gradient_dd.engine.kernels.state import STRIDE, bounded, field_begins, is_inside, rescale, set_step_sizes
 from gradient_dd.engine.kernels.step_source import ETA_SUMS, call_step, read_memory, shrink_eta
 from gradient_dd.engine.kernels.vectors import B_TRACE, Z, make_advance_traces, product, products_ahead, set_directions
 from gradient_dd.learners import MOVES, Rule
@@ -359,7 +359,7 @@ def traced_kernel(rule: Rule) -> Any:
         width = np.uintp(table.rows.size // table.reward.size)
         scratch = new_scratch(errors.now.size, lanes.vectors.size // 2)
         for s in range(segments.end.size):
-            set_step_sizes(lanes, segments.factor[s], B)
+            set_step_sizes(lanes, segments.factor[s], B, STRIDE)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(lanes, table, Step(outcome, outcome * width, coming * width, width, B), scratch):
