@@ -27,6 +27,7 @@ from gradient_dd.engine.kernels.errors import lanes_of, make_take_errors
 from gradient_dd.engine.kernels.rows import Shape
 from gradient_dd.engine.kernels.rules import describe_kernel, has_steady_shrink
 from gradient_dd.engine.kernels.state import (
+    AFTER_TINY,
     SELDOM,
     STRIDE,
     bounded,
@@ -142,7 +143,7 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(B, lanes, table, outcome, coming):
-                    rescale(lanes.eta, lanes.fields, B)
+                    rescale(lanes.eta, lanes.fields, B, AFTER_TINY)
                 t += np.uintp(1)
                 if steady and is_due(before + np.int64(t), every):
                     check_scales(lanes.eta, lanes.fields, B, before + np.int64(t))

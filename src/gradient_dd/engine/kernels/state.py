@@ -31,6 +31,7 @@ ETA_ETA = list(PLAIN_MOVES).index("eta_eta")
 TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
 SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η retains 1e-18 of its size
 LARGEST_SHRINK = 2.0**600  # used in place of a larger one: such a lane diverges at once, and its scale stays finite
+AFTER_TINY = HUGE_SCALE / 2  # the scale that a plain rule goes on with after a tiny one: it lasts longer than 1
 SELDOM = 128  # steps after which a scale is checked, at the latest; a power of two, like every period
 
 
@@ -199,25 +200,27 @@ def check_scales(eta, fields, B, step):
         for lane in range(B):
             due = is_due(step, check_period(fields[shrinks + lane]))
             if due and not is_inside(fields[scales + lane]):
-                multiply_in(eta, fields, B, scales, lane)
-                fields[inverses + lane] = 1.0
+                multiply_in(eta, fields, B, scales, lane, AFTER_TINY)
+                fields[inverses + lane] = 1.0 / fields[scales + lane]
 
 
 @numba.njit(**INNER)
-def rescale(eta, fields, B):
+def rescale(eta, fields, B, after_tiny):
     """Multiply the scale of η into η in every lane where it has become tiny or huge. This is rare."""
     use_widest_vectors()
     scales = np.uintp(fields.size) - STRIDE
     for lane in range(B):
         if not is_inside(fields[scales + lane]):
-            multiply_in(eta, fields, B, scales, lane)
+            multiply_in(eta, fields, B, scales, lane, after_tiny)
 
 
 @numba.njit(**INLINE)
-def multiply_in(eta, fields, B, scales, lane):
-    """Multiply the scale of one lane into its η."""
+def multiply_in(eta, fields, B, scales, lane, after_tiny):
+    """Multiply the scale of one lane into its η. After a huge scale the lane goes on with 1."""
     use_widest_vectors()
     scale = fields[scales + lane]
-    fields[scales + lane] = 1.0
+    left = after_tiny if abs(scale) < 1.0 else 1.0
+    fields[scales + lane] = left
+    factor = 1.0 / left  # exact, and apart from the scale so that their product does not vanish
     for i in range(lane, np.uintp(eta.size), B):
-        eta[i] = eta[i] * scale
+        eta[i] = eta[i] * scale * factor

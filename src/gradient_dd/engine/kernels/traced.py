@@ -27,7 +27,15 @@ from gradient_dd.engine.kernels.compiler import (
 from gradient_dd.engine.kernels.errors import lanes_of, take_any_errors
 from gradient_dd.engine.kernels.rows import Step
 from gradient_dd.engine.kernels.rules import describe_kernel
-from gradient_dd.engine.kernels.state import STRIDE, bounded, field_begins, is_inside, rescale, set_step_sizes
+from gradient_dd.engine.kernels.state import (
+    AFTER_TINY,
+    STRIDE,
+    bounded,
+    field_begins,
+    is_inside,
+    rescale,
+    set_step_sizes,
+)
 from gradient_dd.engine.kernels.step_source import ETA_SUMS, call_step, read_memory, shrink_eta
 from gradient_dd.engine.kernels.vectors import B_TRACE, Z, make_advance_traces, product, products_ahead, set_directions
 from gradient_dd.learners import MOVES, Rule
@@ -351,7 +359,7 @@ def make_take_step(rule: Rule) -> Any:
 @cache
 def traced_kernel(rule: Rule) -> Any:
     """Compile `kernel(column, segments, table, measure, lanes, errors)` for a rule."""
-    take_step = make_take_step(rule)
+    take_step, after_tiny = make_take_step(rule), AFTER_TINY if rule.is_plain else 1.0
 
     def kernel(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
@@ -363,7 +371,7 @@ def traced_kernel(rule: Rule) -> Any:
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(lanes, table, Step(outcome, outcome * width, coming * width, width, B), scratch):
-                    rescale(lanes.eta, lanes.fields, B)
+                    rescale(lanes.eta, lanes.fields, B, after_tiny)
                 t += np.uintp(1)
             if segments.point[s] >= 0 or segments.last[s]:
                 take_any_errors(lanes.w, measure, errors, scratch.gap, segments, s)
