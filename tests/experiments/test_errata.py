@@ -12,7 +12,7 @@ from gradient_dd.engine import reference
 from gradient_dd.engine.lanes import Horizon, run_lanes
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.schedules import tapered
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.experiments.paper.exact_statements import bootstrapped_boyan, check_statements
 from gradient_dd.experiments.paper.figures import FIGURES
 from gradient_dd.experiments.paper.readings import ERRATA
@@ -328,7 +328,7 @@ def test_erratum_20_the_gain_is_in_the_trajectories_that_a1_excludes():
     row, next_row, *_, ends = task.transitions
     follows, best = {}, {}
     for sampling in ("trajectory", "iid"):
-        outcomes = Stream(task, sampling=sampling).take(5000)
+        outcomes = OutcomeSampler(task, sampling=sampling).take(5000)
         inside = ~ends[outcomes[:-1]]
         follows[sampling] = np.mean(next_row[outcomes[:-1]][inside] == row[outcomes[1:]][inside])
         for name in ("gtd2", "gradient_dd"):

@@ -9,7 +9,7 @@ from gradient_dd import tasks
 from gradient_dd.engine.horizon import Horizon, LaneResults
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.schedules import tapered
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
@@ -35,7 +35,7 @@ def test_a_special_case_makes_the_same_steps_to_the_bit(learner):
         assert settings[0].rule.name == learner
         assert settings[1].rule.name == SPECIAL_CASES[learner][0]
         both = [Weights(setting, task.initial_weights) for setting in settings]
-        for o in Stream(task).take(300):
+        for o in OutcomeSampler(task).take(300):
             for weights, setting in zip(both, settings, strict=True):
                 weights.advance(setting, 0.5, rows[row[o]], reward[o], discount[o], rows[next_row[o]], rho[o])
         assert np.array_equal(both[0].w, both[1].w)

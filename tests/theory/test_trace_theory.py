@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradient_dd import tasks
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.stream.least_squares import LSTD, RecursiveLSTD
 from gradient_dd.tasks import exact
@@ -42,7 +42,7 @@ def fed(agent, task, steps, seed=0):
     """Return the agent after some steps of a task."""
     X = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
-    for o in Stream(task, seed).take(steps):
+    for o in OutcomeSampler(task, seed).take(steps):
         agent.update(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
     return agent
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.experiments.experiment import Scale, csv_rows, csv_text
 from gradient_dd.experiments.family.independent_run import FIXED_POINTS
 from gradient_dd.experiments.family.problems import FOUR_ZETAS, PROBLEMS, Problem, step_sizes
@@ -202,7 +202,7 @@ def gtd2_step(sample: Samples, w: Array, eta: Array, alpha: Array, beta: Array) 
 
 def columns(tasks: Sequence[Task], runs: Sequence[int], seed: int, steps: int) -> NDArray[np.int32]:
     """Return the outcomes of every run, (runs, steps)."""
-    return np.stack([Stream(task, seed, run).take(steps) for task, run in zip(tasks, runs, strict=True)])
+    return np.stack([OutcomeSampler(task, seed, run).take(steps) for task, run in zip(tasks, runs, strict=True)])
 
 
 def samples(tasks: Sequence[Task], features: Array, outcome: NDArray[np.int32]) -> Samples:
