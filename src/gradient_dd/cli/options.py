@@ -14,7 +14,7 @@ from gradient_dd.errors import Unquoted, bad_request, unknown
 
 FILE = "results.db"
 RUNS = 10  # of a sweep that does not say how many
-OURS = (FILE, "report.html", "figures", "trial.rows")  # one of these is in every folder that a command has written to
+OURS = (FILE, "report.html", "figures")  # one of these is in every folder that a command has written to
 FOLDERS = ("results", "results-quick")  # where `reproduce` leaves its results by default
 
 worker_count = click.option("--workers", type=int, help="Threads; default one a core.")

@@ -1,4 +1,4 @@
-"""The tasks of the trial in docs/auto-learner.md, of kinds on which nothing was designed.
+"""The tasks of the reduced trial, of kinds on which nothing was designed, and what every task of a trial is.
 
     ring      a random walk on a ring, cosines for features; the target drifts
     queue     a queue with two speeds of service, powers of its length for features: they are correlated
@@ -14,7 +14,7 @@ Every task is made from its seed, so that a design suite and a trial never share
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -174,28 +174,10 @@ KINDS: dict[str, Callable[[int], Task]] = {
     "two features": lambda seed: small(seed, 2),
     "Baird": baird_from,
 }
-STEPS_IN_TURN = (USUAL, SHORT, USUAL, LONG)  # of the tasks of a kind
 
 
-def small_cases(each: int, first: int, **steps: Any) -> Iterator[Case]:
-    """Yield so many tasks of every kind but the torus; `steps` in place of those that tasks have in turn."""
+def small_cases(each: int, first: int, steps: int = USUAL) -> Iterator[Case]:
+    """Yield so many tasks of every kind but the torus, with seeds from `first` on."""
     for place, (kind, make) in enumerate(KINDS.items()):
-        for i in range(each):
-            seed = first + 1000 * place + i
-            length = steps.get("steps") or STEPS_IN_TURN[i % len(STEPS_IN_TURN)]
-            yield Case(kind, f"{kind}, seed {seed}, {length} steps", make(seed), length)
-
-
-def torus_cases(first: int) -> Iterator[Case]:
-    """Yield torus tasks with 200, 1,000 and 5,000 features."""
-    for place, (side, features, discount, steps) in enumerate(
-        ((16, 200, 0.95, USUAL), (24, 1000, 0.9, LONG), (32, 5000, 0.9, LONG))
-    ):
-        name = f"torus, {features} features, seed {first + 90_000 + place}, {steps} steps"
-        yield Case("torus", name, torus(first + 90_000 + place, side, features, discount), steps)
-
-
-def long_case(first: int) -> Case:
-    """Return a task of 300,000 steps."""
-    kind, seed = "branches, off policy", first + 95_000
-    return Case(kind, f"{kind}, seed {seed}, {LONGEST} steps", KINDS[kind](seed), LONGEST)
+        for seed in range(first + 1000 * place, first + 1000 * place + each):
+            yield Case(kind, f"{kind}, seed {seed}, {steps} steps", make(seed), steps)

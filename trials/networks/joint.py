@@ -10,7 +10,7 @@ from typing import Any
 
 from gradient_dd.errors import extra
 from gradient_dd.learners import Rule
-from gradient_dd.networks.rules import on_arrays
+from gradient_dd.networks.step import on_arrays
 
 with extra("neural"):
     import jax.numpy as jnp

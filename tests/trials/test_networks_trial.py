@@ -1,21 +1,17 @@
-"""`gradient-dd reproduce networks`: its cells are tuned and shown on other seeds; the ledger, figures and the page."""
+"""`python -m trials.networks_trial`: its cells are tuned and shown on other seeds; the ledger and the tables."""
 
 import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from gradient_dd.cli.commands import cli
-from gradient_dd.errors import GradientDDError
-from gradient_dd.experiments.experiment import Scale
-from gradient_dd.experiments.networks import experiment, spiral, trial
-from gradient_dd.experiments.networks.findings import finding, sides
-from gradient_dd.experiments.networks.ledger import LEDGER, number, ratio
-from gradient_dd.experiments.networks.problems import car_measure, problems
-from gradient_dd.experiments.networks.trial import Size, TrialSetting, candidates, tune_and_show
-from gradient_dd.experiments.running import rewrite
 from gradient_dd.learners import LEARNERS
+from trials import networks_trial
+from trials.networks import cells, spiral
+from trials.networks.cells import Size, TrialSetting, tune_and_show
+from trials.networks.findings import finding, sides
+from trials.networks.ledger import LEDGER, number, ratio
+from trials.networks.problems import car_measure, problems
 
 RNG = np.random.default_rng(4)
 
@@ -29,35 +25,32 @@ def made_up(labels, dd=1.0):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Make the report quick: every cell is made up."""
-    monkeypatch.setattr(experiment, "prediction_cell", lambda *key: made_up(candidates("sgd"), dd=0.5))
-    monkeypatch.setattr(experiment, "control_cell", lambda world, size: made_up(trial.CONTROL))
+    """Make the trial quick: every cell is made up."""
+    monkeypatch.setattr(networks_trial, "prediction_cell", lambda *key: made_up(cells.candidates("sgd"), dd=0.5))
+    monkeypatch.setattr(networks_trial, "control_cell", lambda world, size: made_up(cells.CONTROL))
     found = {"settings": [], "largest": [20.0], "last": [20.0]}
     with_psi = {"settings": [], "largest": [1.0], "last": [0.5]}
     made = {label: with_psi if "ψ" in label else found for label in spiral.LEARNERS_HERE}
-    monkeypatch.setattr(experiment, "spiral_cell", lambda updates: made)
+    monkeypatch.setattr(networks_trial, "spiral_cell", lambda updates: made)
 
 
-def test_the_command_leaves_a_ledger_figures_and_a_page(small, tmp_path, monkeypatch):
-    made = CliRunner().invoke(cli, ["reproduce", "networks", "--out", str(tmp_path), "--json"])
-    assert made.exit_code == 0, made.output
+def test_the_program_leaves_a_ledger_and_tables(small, tmp_path, monkeypatch, capsys):
+    networks_trial.main(["--out", str(tmp_path)])
+    shown = capsys.readouterr().out
     claims = {one["claim"]: one for one in json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))}
     assert list(claims) == [one.claim.name for one in LEDGER]
     assert claims["replay-sgd"]["verdict"] == "does not hold"  # the term halves every error here
     assert claims["stream-adam"]["verdict"] == "holds"
     assert claims["spiral"]["verdict"] == "holds"
     assert "Refuted: Gradient-DD, T = 1 / GTD2, collision: 0.5" in claims["replay-sgd"]["finding"]
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert all(f'id="claim-{name}"' in page for name in claims)
-    assert "is smaller in 90 and larger in 0 of 90." in page
-    assert page.count("<figure") == len(experiment.FIGURES)
-    rows = (tmp_path / "tables" / "networks.csv").read_text(encoding="utf-8").splitlines()
-    assert len(rows) == 1 + len(problems()) * len(trial.WAYS) * len(candidates("sgd")) + 4 * len(trial.CONTROL)
-    monkeypatch.setattr(experiment, "prediction_cell", lambda *key: {})  # a second call computes nothing
-    assert rewrite((), tmp_path).data() == json.loads(made.stdout)
-    (tmp_path / "cells" / "spiral.json").unlink()
-    with pytest.raises(GradientDDError, match="no cell spiral"):
-        rewrite((), tmp_path)
+    assert all(f"{name}: {one['statement']}" in shown and one["finding"] in shown for name, one in claims.items())
+    assert "is smaller in 90 and larger in 0 of 90." in shown
+    rows = (tmp_path / "networks.csv").read_text(encoding="utf-8").splitlines()
+    learners = len(cells.candidates("sgd"))
+    assert len(rows) == 1 + len(problems()) * len(cells.WAYS) * learners + 4 * len(cells.CONTROL)
+    monkeypatch.setattr(networks_trial, "prediction_cell", lambda *key: {})  # a second call computes nothing
+    networks_trial.main(["--out", str(tmp_path)])
+    assert shown.endswith(capsys.readouterr().out)
 
 
 def test_a_finding_tells_what_refutes_first_and_how_many_runs_diverged():
@@ -108,7 +101,7 @@ def test_problems_are_what_they_say():
 
 
 def test_the_mechanism_of_a_table_is_minus_gamma_and_raw_positions_lose_it():
-    found = experiment.mechanism()
+    found = networks_trial.mechanism()
     assert abs(found["walk"]) < 0.1 < 0.5 < abs(found["one-hot-walk"]) < 1.0
 
 
@@ -120,6 +113,6 @@ def test_on_the_spiral_only_psi_converges():
     assert max(found["TD"]["largest"]) > 10
 
 
-def test_a_smaller_scale_is_smaller():
-    size = experiment.size_at(Scale(3, 10))
+def test_a_smaller_trial_is_smaller_in_all():
+    size = networks_trial.size_of(runs=3, updates=100)
     assert (size.shown, size.updates, size.steps) == (3, 100, 266)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.experiments.claims import Ask, Claim
-from gradient_dd.experiments.networks.findings import CONTROL_DD, SHORT, finding, shown
-from gradient_dd.experiments.networks.spiral import LEARNERS_HERE
-from gradient_dd.experiments.networks.trial import OPTIMISERS, WITH_DD, c_name, dd_name
 from gradient_dd.experiments.verdicts import ClaimQuestion, ClaimVerdict, exactly
 from gradient_dd.studies.intervals import EXPLODED, Interval, ratio_interval
+from trials.networks.cells import OPTIMISERS, WITH_DD, c_name, dd_name
+from trials.networks.findings import CONTROL_DD, SHORT, finding, shown
+from trials.networks.spiral import LEARNERS_HERE
 
 WHERE = "registered"
 RAW = ("walk", "tilted-walk", "mountain-car")

@@ -1,4 +1,4 @@
-"""The trial of `AutoLearner`, as docs/auto-learner.md fixes it; `python -m trials.learner_trial` runs the whole.
+"""How a trial of `AutoLearner` is held, as docs/auto-learner.md fixes it; `python -m trials.learner_trial` runs it.
 
 Every learner is tuned on some runs of each task and shown on others, for every task alone. The measure of a learner on
 a task is the mean over all points of ‖X(w − w*)‖_D, w* being the TD fixed point, and its ratio to the smallest measure
@@ -7,8 +7,7 @@ of the rivals there: as they are, or the better of each as it is and averaged.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
 from pathlib import Path
@@ -17,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.experiments.learner.cases import Case, aimed_at_the_fixed_point, first_error, td_is_stable
-from gradient_dd.experiments.learner.rivals import (
+from gradient_dd.experiments.tuning import tune_then_show
+from gradient_dd.studies.intervals import percentile_interval
+from trials.auto_learner.cases import Case, aimed_at_the_fixed_point, first_error, td_is_stable
+from trials.auto_learner.rivals import (
     LSTD_FEATURES,
     OWN_ALPHAS,
     RIDGES,
@@ -28,8 +29,6 @@ from gradient_dd.experiments.learner.rivals import (
     lstd_areas,
     rival_areas,
 )
-from gradient_dd.experiments.tuning import tune_then_show
-from gradient_dd.studies.intervals import percentile_interval
 
 CAP = 1000.0  # ratios beyond it, divergence included, count as this
 AUTO = ("AutoLearner, nothing tuned", "AutoLearner, rungs, nothing tuned", "AutoLearner, alpha tuned")
@@ -167,14 +166,13 @@ def run_trial(
     known: Iterable[Row] = (),
     on_row: Callable[[Row], None] = lambda row: None,
     workers: int | None = None,
-    executor: Executor | None = None,
     extra: Extra = lambda road: {},
 ) -> list[Row]:
     """Return the row of every case: known ones made by the same rules, and the others, run in a fixed random order."""
     rows = {row["task"]: row for row in known if row.get("rules") == str(rules)}
     missing = [case for case in cases if case.name not in rows]
     order = np.random.default_rng(0).permutation(len(missing))
-    with ThreadPoolExecutor(workers or cpu_count()) if executor is None else nullcontext(executor) as pool:
+    with ThreadPoolExecutor(workers or cpu_count()) as pool:
         going = [pool.submit(shown, missing[place], rules, extra) for place in order]
         for row in (one.result() for one in going):
             rows[row["task"]] = row

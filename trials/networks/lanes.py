@@ -14,13 +14,18 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import bad_request, extra, whole_number
 from gradient_dd.learners import Rule, Setting
-from gradient_dd.networks.joint import CHOICE, JointNetworkRule
 from gradient_dd.networks.learner import update_numbers
 from gradient_dd.networks.network import Network
-from gradient_dd.networks.optimisers import find_optimiser
-from gradient_dd.networks.programs import keep_programs
-from gradient_dd.networks.rules import check_rule
-from gradient_dd.networks.step import Kind, NetworkSample, advance, first_state
+from gradient_dd.networks.step import (
+    Kind,
+    NetworkSample,
+    advance,
+    check_rule,
+    find_optimiser,
+    first_state,
+    keep_programs,
+)
+from trials.networks.joint import CHOICE, JointNetworkRule
 
 with extra("neural"):
     import jax

@@ -14,11 +14,10 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
 from gradient_dd.learners import Rule
 from gradient_dd.networks.control import action_sample, policy
-from gradient_dd.networks.environments import Environment
-from gradient_dd.networks.lanes import WIDTH, Lane, filled, first_lanes, lanes_kind
 from gradient_dd.networks.network import Network
-from gradient_dd.networks.programs import keep_programs
-from gradient_dd.networks.step import Kind, advance
+from gradient_dd.networks.step import Kind, advance, keep_programs
+from trials.networks.environments import Environment
+from trials.networks.lanes import WIDTH, Lane, filled, first_lanes, lanes_kind
 
 with extra("neural"):
     import jax

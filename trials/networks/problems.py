@@ -9,9 +9,9 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.trajectories import Stream
-from gradient_dd.networks.environments import MOUNTAIN_CAR, many_steps
-from gradient_dd.networks.lanes import LaneMeasure, Streams
 from gradient_dd.tasks import Task, baird, collision, random_walk
+from trials.networks.environments import MOUNTAIN_CAR, many_steps
+from trials.networks.lanes import LaneMeasure, Streams
 
 SEED = 9127  # of all streams
 CAR_DISCOUNT, CAR_LONGEST, CAR_STATES, CAR_ROLLOUTS = 0.99, 500, 60, 200

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.experiments.networks.trial import WITH_DD, dd_name
 from gradient_dd.experiments.verdicts import OUTCOMES, ClaimVerdict, Comparison
 from gradient_dd.studies.intervals import ratio_interval
+from trials.networks.cells import WITH_DD, dd_name
 
 FEW = 8  # comparisons up to which those that hold are told one by one
 SHORT = {"sgd": "SGD", "adam": "Adam", "adam_without_momentum": "Adam, β₁ = 0"}

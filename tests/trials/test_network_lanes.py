@@ -6,9 +6,9 @@ import pytest
 import gradient_dd as gdd
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import find
-from gradient_dd.networks.control_lanes import ControlPlan, run_control
-from gradient_dd.networks.environments import CART_POLE
-from gradient_dd.networks.lanes import WIDTH, Lane, LaneMeasure, Streams, run_lanes
+from trials.networks.control_lanes import ControlPlan, run_control
+from trials.networks.environments import CART_POLE
+from trials.networks.lanes import WIDTH, Lane, LaneMeasure, Streams, run_lanes
 
 INPUTS, STEPS, STREAMS = 2, 40, 3
 RULES = [find(name) for name in ("td", "tdrc", "gradient_dd")]

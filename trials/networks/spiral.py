@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from gradient_dd.learners import LEARNERS
-from gradient_dd.networks.lanes import Lane, LaneMeasure, Streams, run_lanes
-from gradient_dd.networks.network import Network, cos_sin_exp
+from gradient_dd.networks.network import Network
+from trials.networks.lanes import Lane, LaneMeasure, Streams, run_lanes
 
 OMEGA, GROWTH, DISCOUNT = 0.75**0.5, 0.05, 0.9
 A = np.array([100.0, -70.0, -30.0])
@@ -46,8 +47,8 @@ class Spiral(Network):
 
     def values(self, w: Any, s: Any) -> Any:
         """Return the values of states s (n, 3), (n, 1)."""
-        cos, sin, exp = cos_sin_exp(OMEGA * w[0], GROWTH * w[0])
-        return (s @ (A * cos - B * sin) * exp)[:, None]
+        angle = OMEGA * w[0]
+        return (s @ (A * jnp.cos(angle) - B * jnp.sin(angle)) * jnp.exp(GROWTH * w[0]))[:, None]
 
 
 def all_outcomes() -> Streams:

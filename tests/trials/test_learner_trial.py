@@ -1,19 +1,14 @@
-"""`gradient-dd reproduce learner`: its numbers, figures and verdicts, on one small task in place of its trial."""
+"""`python -m trials.learner_trial`: its tasks, its numbers and its goals, on two made-up tasks in place of its own."""
 
 import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from gradient_dd import tasks
-from gradient_dd.cli.commands import cli
-from gradient_dd.errors import GradientDDError
-from gradient_dd.experiments.experiment import Scale
-from gradient_dd.experiments.learner import cases, experiment, rivals, trial
-from gradient_dd.experiments.running import rewrite
 from gradient_dd.stream.learner import Learner
-from trials import learner_tasks
+from trials import learner_tasks, learner_trial
+from trials.auto_learner import cases, rivals, trial
 
 FREE, RUNGS, TUNED = trial.AUTO
 
@@ -22,10 +17,19 @@ def row(task, kind, stable, measures):
     """Return a row of a trial with made-up measures: ours, of rivals as they are, and half of that averaged."""
     filled = dict(zip([FREE, RUNGS, TUNED, *trial.RIVALS], map(float, measures), strict=True))
     filled |= {name + trial.AVERAGED: filled[name] / 2 for name in trial.RIVALS}
-    rules = str(experiment.rules_at(Scale()))
-    one = {"kind": kind, "task": task, "rules": rules, "td_stable": stable, "start": 1.0, "ends": [0.5, 2.0]}
+    one = {
+        "kind": kind,
+        "task": task,
+        "rules": str(trial.TrialRules(2, 3, 100)),
+        "td_stable": stable,
+        "start": 1.0,
+        "ends": [0.5, 2.0],
+    }
     settings = {name: [value, 2 * value] for name, value in filled.items()}
-    return one | {"measure": filled | {trial.STILL: 4.0}, "every_setting": settings}
+    return one | {
+        "measure": filled | {trial.STILL: 4.0, trial.LSTD: 2.0, trial.LSTD_TUNED: 1.5},
+        "every_setting": settings,
+    }
 
 
 ROWS = [
@@ -34,43 +38,30 @@ ROWS = [
 ]
 
 
-@pytest.fixture
-def small(monkeypatch):
-    """Make the report quick: everything that would be run is made up."""
-    some = [cases.Case(one["kind"], one["task"], tasks.random_walk(3), 100) for one in ROWS]
-    monkeypatch.setattr(experiment, "reduced_cases", lambda: some)
-    monkeypatch.setattr(trial, "shown", lambda case, *_: next(one for one in ROWS if one["task"] == case.name))
+CASES = [cases.Case(one["kind"], one["task"], tasks.random_walk(3), 100) for one in ROWS]
 
 
-def test_the_command_leaves_figures_verdicts_and_a_page(small, tmp_path):
-    made = CliRunner().invoke(cli, ["reproduce", "learner", "--out", str(tmp_path), "--json"])
-    assert made.exit_code == 0, made.output
-    claims = json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))
-    assert json.loads(made.stdout) == claims
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    for name in experiment.FIGURES:
-        assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 5000
-        assert f'id="{name}"' in page
-    assert all(one["statement"] in page and one["finding"] in page for one in claims)
-    (tmp_path / "report.html").unlink()
-    again = CliRunner().invoke(cli, ["report", "--out", str(tmp_path)])
-    assert again.exit_code == 0, again.output
-    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
-    scale = json.dumps({"experiment": "learner", "runs": 1, "episodes": 20})
-    (tmp_path / "scale.json").write_text(scale, encoding="utf-8")
-    with pytest.raises(GradientDDError, match=r"must be complete. Got 2 of 2 tasks missing"):
-        rewrite((), tmp_path)
-
-
-def test_figures_of_the_paper_are_refused(tmp_path):
-    made = CliRunner().invoke(cli, ["reproduce", "learner", "walk", "--out", str(tmp_path)])
-    assert "'learner' must stand alone, without figures. Got learner walk." in str(made.exception)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_smaller_scale_has_fewer_and_shorter_runs():
-    assert experiment.rules_at(Scale()) == experiment.rules_at(Scale(3, 2000))
-    assert experiment.rules_at(Scale(1, 20)) == trial.TrialRules(1, 1, 200)
+def test_the_program_prints_tables_and_goals_and_goes_on_from_the_rows_it_has(tmp_path, monkeypatch, capsys):
+    """A line that was cut off is run again, tasks that are done are not."""
+    monkeypatch.setattr(learner_trial, "whole", lambda: CASES)
+    again = []
+    known = {one["task"]: one for one in ROWS}
+    monkeypatch.setattr(trial, "shown", lambda case, *_: again.append(case.name) or known[case.name])
+    rows, words = tmp_path / "a.rows", ["--out", str(tmp_path / "a"), "--steps", "100"]
+    learner_trial.main(words)
+    assert sorted(again) == ["a", "b"]
+    rows.write_text(rows.read_text(encoding="utf-8")[:-5], encoding="utf-8")
+    (cut,) = {"a", "b"} - {row["task"] for row in trial.read_rows(rows)}
+    again.clear()
+    capsys.readouterr()
+    learner_trial.main(words)
+    assert again == [cut]
+    shown = capsys.readouterr().out
+    assert "nothing tuned                             1.273, goal 0.95: not reached" in shown
+    assert "alpha tuned                               0.849, goal 0.88: reached" in shown
+    assert shown.count(": reached") == 2
+    facts = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    assert facts["ends"] == {"runs": 4, "above 1": 2, "above 3": 0, "worst": 2.0}
 
 
 def test_ratios_are_to_the_best_rival_of_each_task():
@@ -83,37 +74,11 @@ def test_ratios_are_to_the_best_rival_of_each_task():
     assert trial.best_fixed(ROWS) == (f"GTD2{trial.AVERAGED}", 0, pytest.approx(0.75))
 
 
-def test_verdicts_follow_the_numbers():
-    evidence = experiment.LearnerEvidence(ROWS, trial.tables(ROWS), trial.tables(ROWS, averaged=True))
-    found = {one.claim: one.verdict for one in experiment.judge(None, evidence)}
-    assert found == {
-        "free": "does not hold",
-        "free-averaged": "does not hold",
-        "free-tail": "does not hold",
-        "tuned": "holds",
-        "tuned-averaged": "does not hold",
-        "ends": "holds",
-    }
-
-
-def test_a_trial_goes_on_from_the_rows_it_has(tmp_path, small, monkeypatch):
-    """A line that was cut off is run again, tasks that are done are not."""
-    rows = tmp_path / "trial.rows"
-    for one in ROWS:
-        trial.keep_row(rows, one)
-    rows.write_text(rows.read_text(encoding="utf-8")[:-5], encoding="utf-8")
-    again = []
-    monkeypatch.setattr(trial, "shown", lambda case, *_: again.append(case.name) or ROWS[1])
-    made = trial.run_trial(experiment.reduced_cases(), experiment.rules_at(Scale()), trial.read_rows(rows))
-    assert again == ["b"]
-    assert made == ROWS
-
-
 def test_every_kind_of_task_can_be_made():
     made = [*cases.small_cases(2, 5_000_000)]
     assert len({case.name for case in made}) == len(made)
     assert {case.kind for case in made} == set(cases.KINDS)
-    assert {case.steps for case in made} == {cases.USUAL, cases.SHORT}
+    assert {case.steps for case in made} == {cases.USUAL}
     assert {case.task.n_features for case in made if "feature" in case.kind} == {1, 2}
     torus = cases.torus(1, 4, 16, 0.9)
     assert torus.n_features == 16

@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.experiments.experiment import write_text
-from gradient_dd.experiments.networks.problems import SEED, problems
 from gradient_dd.learners import LEARNERS, Rule, Setting
-from gradient_dd.networks.control_lanes import ControlPlan, run_control
-from gradient_dd.networks.environments import find_environment
-from gradient_dd.networks.lanes import Lane, Streams, run_lanes
 from gradient_dd.networks.network import Network
 from gradient_dd.studies.intervals import select
+from trials.networks.control_lanes import ControlPlan, run_control
+from trials.networks.environments import find_environment
+from trials.networks.lanes import Lane, Streams, run_lanes
+from trials.networks.problems import SEED, problems
 
 HIDDEN, BATCH, EVERY = (32,), 16, 125
 OPTIMISERS = ("sgd", "adam", "adam_without_momentum")
@@ -187,15 +186,15 @@ def control_cell(world: str, size: Size) -> dict[str, Any]:
     return found
 
 
-def kept(file: Path, size: Size, make: Callable[[], dict[str, Any]], may_run: bool) -> dict[str, Any] | None:
-    """Return what a file holds if it was made at this size; else make and write it, or None where nothing may run."""
+def kept(file: Path, size: Size, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return what a file holds if it was made at this size; else make and write it."""
     if file.is_file():
         known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         if known["size"] == list(size):
             found: dict[str, Any] = known["found"]
             return found
-    if not may_run:
-        return None
     made = make()
-    write_text(file, json.dumps({"size": list(size), "found": made}) + "\n")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"size": list(size), "found": made}) + "\n", encoding="utf-8")
+    print(file.stem, flush=True)
     return made
