@@ -136,7 +136,6 @@ MISTAKES = [
     (["show", "baird", "name=3"], "Error: Unknown parameter of baird: 'name'."),
     (["show", "td", "alpha=3"], "Error: A learner must be shown by its name alone. Got 'alpha=3'."),
     (["reproduce", "wak"], "Error: Unknown figure 'wak'. Did you mean 'walk'?"),
-    (["bench", "--task", "wlak"], "Error: Unknown task of the benchmark 'wlak'."),
     (["list", "things"], "'things' is not one of"),
     (["lisst"], "No such command 'lisst'"),
 ]

@@ -1,12 +1,17 @@
-"""`gradient-dd bench`: the lane engine against hand-written C and a plain NumPy loop, in one run on one core.
+"""The lane engine against hand-written C and a plain NumPy loop, in one run on one core.
 
+    python -m benchmarks.engine [--task random_walk] [--json]
+
+C is compiled on the spot where there is a C compiler. "/ C" is the engine's time over C's, "NumPy /" NumPy's over ours.
 Times are nanoseconds of CPU time per update of one lane, the best of several interleaved calls; compare them as ratios
 within one run only. What is timed is the kernel on a trajectory made before, errors after every episode (or 100 steps)
 included; making the trajectory, which all lanes of all learners share, is timed apart, and so is compiling.
 """
 
+import json
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter, thread_time
@@ -14,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.baselines import LEARNERS_IN_C, c_call, library, plain_call
 from gradient_dd import tasks
-from gradient_dd.bench.baselines import LEARNERS_IN_C, c_call, library, plain_call
 from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon, Segments
 from gradient_dd.engine.kernels.compiler import vector_bits
@@ -26,6 +31,7 @@ from gradient_dd.engine.trajectories import Stream, ends_in
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies.provenance import processor
 from gradient_dd.tasks import Task
+from tools.programs import parser_of, print_table
 
 LANES = 64
 STEPS = 2**17
@@ -190,3 +196,30 @@ def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
         parts = f"{row['error_share']:.0%}", f"{row['compile_seconds']:.1f} s"
         rows.append((task, learner, f"{ours:.3f}", *against_c, *others, *parts))
     return rows
+
+
+def print_result(result: dict[str, Any]) -> None:
+    """Print the table, the time of a step of each trajectory, and what this was measured on."""
+    print_table(HEAD, bench_table(result))
+    for row in result["sampling"]:
+        print(f"A step of the trajectory of {row['task']}, shared by all lanes: {row['ns_per_step']:.1f} ns.")
+    print(", ".join(f"{name} {value}" for name, value in result["machine"].items()))
+
+
+def print_progress(what: str) -> None:
+    """Print to stderr what is measured next."""
+    print(f"measuring {what}", file=sys.stderr, flush=True)
+
+
+def main(words: list[str] | None = None) -> None:
+    """Measure, and print the table or JSON."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--task", choices=[task.name for task, _ in CASES], help="only this task")
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+    chosen = parser.parse_args(words)
+    result = run_bench(print_progress, chosen.task)
+    print(json.dumps(result, indent=2)) if chosen.json else print_result(result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,21 +1,19 @@
-"""The benchmark: what it compares is the same work, and its output has the promised form. Nothing here is timed."""
+"""The benchmarks of the engine: what they compare is the same work, and they print it. Nothing here is timed."""
 
 import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from gradient_dd import bench
-from gradient_dd.bench import paper
-from gradient_dd.bench.baselines import LEARNERS_IN_C, c_call, library, plain_call
-from gradient_dd.cli.commands import cli
+from benchmarks import engine, paper
+from benchmarks.baselines import LEARNERS_IN_C, c_call, library, plain_call
 from gradient_dd.engine import reference
+from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 
 LIKE_OTHERS = {name: [pytest.mark.slow] for name in ("gtd2", "tdc")}  # Gradient-DD and TDRC do the same and more
-cases = pytest.mark.parametrize("case", bench.CASES, ids=lambda case: case[0].name)
+cases = pytest.mark.parametrize("case", engine.CASES, ids=lambda case: case[0].name)
 
 
 @cases
@@ -28,14 +26,14 @@ cases = pytest.mark.parametrize("case", bench.CASES, ids=lambda case: case[0].na
 )
 def test_the_hand_written_c_does_the_same_work(name, case):
     """Compiled without fused multiply-add, which rounds once where two operations round twice: the same bits."""
-    if library(bench.LANES, True, fused_multiply_add=False) is None:
+    if library(engine.LANES, True, fused_multiply_add=False) is None:
         pytest.skip("no C compiler on this machine")
     task, top = case
-    column, segments = bench.piece(task, 20_000)
-    ours, theirs = (bench.fresh_block(task, name, top) for _ in range(2))
+    column, segments = engine.piece(task, 20_000)
+    ours, theirs = (engine.fresh_block(task, name, top) for _ in range(2))
     ours.advance(column, segments)
     one_hot = task.name == "random_walk"
-    c_call(library(bench.LANES, one_hot, fused_multiply_add=False), theirs, column, segments)()
+    c_call(library(engine.LANES, one_hot, fused_multiply_add=False), theirs, column, segments)()
     assert np.array_equal(ours.lanes.w, theirs.lanes.w)
     assert np.array_equal(ours.errors.curve, theirs.errors.curve)
 
@@ -44,30 +42,30 @@ def test_the_hand_written_c_does_the_same_work(name, case):
 @pytest.mark.parametrize("name", LEARNERS_IN_C)
 def test_the_plain_loop_does_the_same_work(name, case):
     task, top = case
-    column, _ = bench.piece(task, 500)
+    column, _ = engine.piece(task, 500)
     w = plain_call(task, name, column[:500], top / 30)()
     assert np.allclose(w, reference.run(task, name, steps=500, alpha=top / 30).w, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.xdist_group("kernels of td")
-def test_the_output_has_the_promised_form(monkeypatch):
+def test_the_output_has_the_promised_form(monkeypatch, capsys):
     for name, value in (("STEPS", 2000), ("REPEATS", 1), ("PLAIN_STEPS", 50)):
-        monkeypatch.setattr(bench, name, value)
-    monkeypatch.setattr(bench, "LEARNERS", {"td": LEARNERS["td"]})
-    result = CliRunner().invoke(cli, ["bench", "--task", "random_walk", "--json"])
-    output = json.loads(result.stdout)
+        monkeypatch.setattr(engine, name, value)
+    monkeypatch.setattr(engine, "LEARNERS", {"td": LEARNERS["td"]})
+    engine.main(["--task", "random_walk", "--json"])
+    output = json.loads(capsys.readouterr().out)
     assert set(output) == {"engine", "baselines", "sampling", "machine"}
     (row,) = output["engine"]
     assert {"learner", "task", "lanes", "ns_per_update"} <= set(row)
     assert row["lanes"] == 64
     assert row["ns_per_update"] > 0
     assert {row["kind"] for row in output["baselines"]} <= {"C", "C, same bits", "numpy"}
-    shown = CliRunner().invoke(cli, ["bench", "--task", "random_walk"]).stdout
-    assert "random_walk(n_states=40)" in shown
+    engine.main(["--task", "random_walk"])
+    assert "random_walk(n_states=40)" in capsys.readouterr().out
 
 
 @pytest.mark.xdist_group("kernels of td")
-def test_the_paper_bench_compares_studies_with_c(monkeypatch):
+def test_the_paper_bench_compares_studies_with_c(monkeypatch, capsys):
     """Tiny studies stand for those of the paper; natural rules and tables of any width have a counterpart in C."""
     small = {
         "one": Study("one", (task("random_walk", n_states=5),), (grid("td", alpha=(0.1, 0.2)),), episodes=100, runs=3),
@@ -79,12 +77,14 @@ def test_the_paper_bench_compares_studies_with_c(monkeypatch):
         ),
         "three": Study("three", (task("random_walk", n_states=5),), (grid("natural_tdc", alpha=0.1),), episodes=10),
     }
-    monkeypatch.setattr(paper, "STUDIES", small)
+    none = Study("none", (task("random_walk", n_states=5),), (grid("htd", alpha=0.1),), episodes=10)
+    monkeypatch.setattr(paper, "STUDIES", small | {"none": none})
     monkeypatch.setattr(paper, "STEPS", 500)
     monkeypatch.setattr(paper, "REPEATS", 1)
-    result = CliRunner().invoke(cli, ["bench", "--paper", "--json"], catch_exceptions=False)
-    output = json.loads(result.stdout)
-    assert set(output) == {"studies", "ratio", "shared"}
+    paper.main(["--json"])
+    output = json.loads(capsys.readouterr().out)
+    assert set(output) == {"studies", "ratio", "shared", "no_baseline_in_c"}
+    assert output["no_baseline_in_c"] == {"none": ["htd"]}
     assert output["shared"]["updates"] == pytest.approx(sum(row["updates"] for row in output["studies"]))
     assert [row["study"] for row in output["studies"]] == list(small)
     for row in output["studies"]:
@@ -99,8 +99,20 @@ def test_the_paper_bench_compares_studies_with_c(monkeypatch):
         assert output["studies"][0]["ratio"] == pytest.approx(
             output["studies"][0]["engine_seconds"] / output["studies"][0]["c_seconds"]
         )
-    shown = CliRunner().invoke(cli, ["bench", "--paper"], catch_exceptions=False).stdout
-    assert "all" in shown
+
+
+def test_the_quick_bench_covers_every_study_of_the_paper(capsys):
+    """Each study is measured, or named with the learners that have no counterpart in C."""
+    paper.main(["--quick"])
+    lines = capsys.readouterr().out.splitlines()[1:]
+    skipped = [line.split()[4] for line in lines if line.startswith("No baseline in C: ")]
+    *rows, whole, shared = lines[: len(lines) - len(skipped)]
+    measured = [row.split()[0] for row in rows]
+    assert sorted([*measured, *skipped]) == sorted(STUDIES)
+    assert skipped == [name for name in STUDIES if name.endswith("-fully")]
+    assert "No baseline in C: walk-fully (gtd2_to_td)" in lines
+    assert whole.startswith("all ")
+    assert shared.startswith("all, each setting once")
 
 
 def test_shared_studies_are_what_a_sweep_runs():
