@@ -23,10 +23,9 @@ from gradient_dd.experiments.headings import heading
 from gradient_dd.experiments.tuning import StudyEvidence, as_grid
 from gradient_dd.experiments.verdicts import SIGNS, ClaimQuestion, ClaimVerdict, Comparison, totals
 from gradient_dd.learners import Setting
-from gradient_dd.report.figure import BLACK, COLOURS, NAMES, SYMBOLS, Figure
+from gradient_dd.report.figure import BLACK, COLOURS, NAMES, SYMBOLS, Figure, panels_of
 from gradient_dd.report.page import Shown, figure_facts
-from gradient_dd.report.panels import panels_of
-from gradient_dd.report.small_svg import Dot, dots_in_a_row
+from gradient_dd.report.svg import BARE, Dot, forest, ratio_axis
 from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results
 
@@ -243,15 +242,18 @@ def rival_of(one: Comparison) -> str:
 
 
 def dot(one: Comparison, hollow: bool = False) -> Dot:
-    """Return a comparison as a dot; its colour is the rival's."""
+    """Return a comparison as a dot in the rival's colour; a `hollow` one stands beside the dot before."""
     rival, symbol = rival_of(one), SYMBOLS.get(one.task.partition("(")[0], "")
     label = f"{symbol} = {one.size}, {NAMES.get(rival, rival)}" + (" ⚠" if one.edge and not hollow else "")
     note = "; ".join(part for part in (one.tuning, f"{one.runs} runs", one.edge and f"edge: {one.edge}") if part)
-    return Dot(label, one.estimate, one.low, one.high, COLOURS.get(rival, BLACK), hollow, note)
+    return Dot(label, one.estimate, one.low, one.high, COLOURS.get(rival, BLACK), hollow, note, beside=hollow)
 
 
 def small_picture(verdict: ClaimVerdict) -> str:
     """Return the ratios of a verdict and its bound as a small picture; nothing where it has none, or too many."""
     some = [one for one in verdict.comparisons if one.tuning == decisive(verdict.judgements)]
     shown = [one for one in some if one.kind in ("ratio", "growth", "share", "time")]
-    return dots_in_a_row([dot(one) for one in shown], shown[0].bound) if 0 < len(shown) <= MOST_DOTS else ""
+    if not 0 < len(shown) <= MOST_DOTS:
+        return ""
+    dots, bound = [dot(one) for one in shown], shown[0].bound
+    return forest(dots, ratio_axis(dots, bound), bound, layout=BARE)

@@ -16,8 +16,7 @@ from gradient_dd.experiments.verdicts import (
     over_all,
     tally,
 )
-from gradient_dd.report.figure import SYMBOLS
-from gradient_dd.report.panels import joined
+from gradient_dd.report.figure import SYMBOLS, joined
 
 MANY = 4  # judgements from which on only their counts are shown
 MEASURES = {

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from gradient_dd.experiments.verdicts import MAIN, ClaimVerdict, Comparison
-from gradient_dd.report.figure import NAMES, SYMBOLS, Figure
-from gradient_dd.report.panels import joined
+from gradient_dd.report.figure import NAMES, SYMBOLS, Figure, joined
 from gradient_dd.tasks import Task
 
 OURS = "gradient_dd"

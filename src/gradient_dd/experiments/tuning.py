@@ -13,8 +13,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.learners import Setting
-from gradient_dd.report.figure import Line
-from gradient_dd.report.panels import bin_middles
+from gradient_dd.report.figure import Line, bin_middles
 from gradient_dd.studies import Grid, Study
 from gradient_dd.studies.intervals import select
 from gradient_dd.studies.results import Results, edge, places, tuned

@@ -8,9 +8,8 @@ import numpy as np
 
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule
-from gradient_dd.report.figure import MADE_FROM, NAMES, Figure, Line, colours_of
+from gradient_dd.report.figure import MADE_FROM, NAMES, Figure, Line, colours_of, panels_of, title_of
 from gradient_dd.report.page import Shown, figure_facts, render, setting_text
-from gradient_dd.report.panels import panels_of, title_of
 from gradient_dd.report.study_figure import draw, scale
 from gradient_dd.studies import Study, intervals, study_from
 from gradient_dd.studies.results import Results, places, tuned

@@ -69,7 +69,7 @@ def compare(
         **options,
     )
     if page is not None:
-        from gradient_dd.report.comparison_page import comparison_page
+        from gradient_dd.report.evaluation_pages import comparison_page
 
         page.write_text(comparison_page(found, log), encoding="utf-8")
     click.echo(json_text(found.facts()) if as_json else comparison_text(found))

@@ -100,7 +100,7 @@ def evaluate(
         return
     result = evaluate_log(log, **options, **dict(map(assignment, parameters)))
     if page is not None:
-        from gradient_dd.report.evaluation_page import evaluation_page
+        from gradient_dd.report.evaluation_pages import evaluation_page
 
         page.write_text(evaluation_page(result, log), encoding="utf-8")
     click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed, options["learner"]))
