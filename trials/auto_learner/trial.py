@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.experiments.tuning import tune_then_show
-from gradient_dd.studies.intervals import percentile_interval
+from gradient_dd.studies.intervals import percentile_interval, select
 from trials.auto_learner.cases import Case, aimed_at_the_fixed_point, first_error, td_is_stable
 from trials.auto_learner.rivals import (
     LSTD_FEATURES,
@@ -50,6 +49,12 @@ class TrialRules:
     def __str__(self) -> str:
         steps = "steps of each task" if self.steps is None else f"{self.steps} steps"
         return f"{self.tuned} runs to tune and {self.shown} to show, {steps}"
+
+
+def tune_then_show(errors: Array, tuning_runs: int) -> tuple[int, Array]:
+    """Return the setting that is best on the first runs, and its errors on the others; errors: (settings, runs)."""
+    best = select(errors[:, :tuning_runs])
+    return best, errors[best, tuning_runs:]
 
 
 def measured(road: Road, extra: Extra) -> dict[str, Array]:

@@ -4,8 +4,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.options import log_options, refuse_log_options, take_log_options
-from gradient_dd.cli.tables import as_json, json_text, text_of
+from gradient_dd.cli.options import as_json, json_text, log_options, refuse_log_options, take_log_options, text_of
 from gradient_dd.errors import Unquoted, bad_request
 
 

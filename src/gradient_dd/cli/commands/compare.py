@@ -5,8 +5,7 @@ from typing import Any
 import click
 
 from gradient_dd.cli.commands.evaluate import page_path
-from gradient_dd.cli.options import columns_by_role, loaded
-from gradient_dd.cli.tables import as_json, json_text, table
+from gradient_dd.cli.options import as_json, columns_by_role, json_text, loaded, table
 from gradient_dd.errors import bad_request
 
 SHOWN = ("value", "low", "high", "difference", "difference_low", "difference_high")

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradient_dd.cli.options import loaded, log_options, take_log_options
-from gradient_dd.cli.tables import as_json, json_text, table
+from gradient_dd.cli.options import as_json, json_text, loaded, log_options, table, take_log_options
 from gradient_dd.errors import bad_request, file_path
 
 if TYPE_CHECKING:

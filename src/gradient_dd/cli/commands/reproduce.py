@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradient_dd.cli.options import (
+    as_json,
     checked_folder,
     dask_address,
     folder_at,
+    json_text,
     own_rules,
     results_file,
     results_folder,
+    table,
     worker_count,
 )
-from gradient_dd.cli.tables import as_json, json_text, table
 
 if TYPE_CHECKING:
     from gradient_dd.experiments.running import Made
