@@ -99,13 +99,10 @@ class NetworkLearner:
             first_eta = network.checked_weights("initial_eta", initial_eta, network.n_second_weights)
         with network.working():
             keep_programs()
-            self.values = {name: network.array(value) for name, value in self._numbers().items()}
+            numbers = update_numbers(self.setting, chosen.transformation is None, self.options)
+            self.values = {name: network.array(value) for name, value in numbers.items()}
             self.values |= {name: jnp.int32(self.options[name]) for name in ("period", "target_period")}
             self.state: NetworkState = first_state(self.kind, network.array(first_w), network.array(first_eta))
-
-    def _numbers(self) -> dict[str, float]:
-        """Return the numbers that the compiled update reads."""
-        return update_numbers(self.setting, self.kind.optimiser.transformation is None, self.options)
 
     def __repr__(self) -> str:
         shape = "-".join(map(str, self.network.widths))
@@ -243,7 +240,19 @@ class NetworkLearner:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
-        write_learner(self, path)
+        header = {
+            "rule": self.rule.name,
+            "values": dict(self.setting.values),
+            "rho_mode": self.setting.rho_mode,
+            "network": self.network.as_data(),
+            "optimiser": self.kind.optimiser.name,
+            "correction": self.kind.correction,
+            "target": self.kind.target,
+            "options": self.options,
+            "seed": self.seed,
+        }
+        arrays = {f"state_{place}": np.asarray(part) for place, part in enumerate(jax.tree.leaves(self.state))}
+        write_file(path, NETWORK_FILE, header, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, rule: Rule | None = None, optimiser: Any = None) -> Self:
@@ -251,7 +260,39 @@ class NetworkLearner:
 
         A rule or an optimiser of your own is not in the file: give it again.
         """
-        return read_learner(cls, path, rule, optimiser)
+        with open_saved(path, NETWORK_FILE) as (header, arrays):
+            if header["optimiser"] == "own" and optimiser is None:
+                raise BadRequestError(
+                    f"{str(path)!r} was saved with an optimiser of your own: give it again, optimiser=..."
+                )
+            own, options, values = header["optimiser"] == "own", header["options"], dict(header["values"])
+            if options["second_alpha"] is not None:
+                del values["zeta"]
+            alpha = values.pop("alpha")
+            agent = cls(
+                saved_rule(path, header["rule"], rule),
+                Network(**header["network"]),
+                alpha=None if own else alpha,
+                optimiser=optimiser if own else header["optimiser"],
+                second_alpha=options["second_alpha"],
+                seed=header["seed"],
+                rho_mode=header["rho_mode"],
+                period=options["period"],
+                target_period=options["target_period"] if header["target"] else None,
+                pull=options["pull"],
+                correction=header["correction"],
+                **values,
+            )
+            with agent.network.working():
+                leaves, form = jax.tree.flatten(agent.state)
+                if set(arrays) != {f"state_{place}" for place in range(len(leaves))}:
+                    raise DamagedFileError("other arrays")
+                saved = [arrays[f"state_{place}"] for place in range(len(leaves))]
+                for old, new in zip(leaves, saved, strict=True):
+                    if old.shape != new.shape or old.dtype != new.dtype or not np.isfinite(new).all():
+                        raise DamagedFileError("arrays that are not those of its network")
+                agent.state = jax.tree.unflatten(form, [jnp.asarray(one) for one in saved])
+            return agent
 
 
 def network_setting(
@@ -320,57 +361,3 @@ def many_updates(kind: Kind) -> Any:
 def predictions(network: Network) -> Any:
     """Return the compiled values of states (n, inputs)."""
     return jax.jit(network.values)
-
-
-def write_learner(agent: Any, path: Any) -> None:
-    """Write the file of a network learner: a header, and every array of its state by number."""
-    header = {
-        "rule": agent.rule.name,
-        "values": dict(agent.setting.values),
-        "rho_mode": agent.setting.rho_mode,
-        "network": agent.network.as_data(),
-        "optimiser": agent.kind.optimiser.name,
-        "correction": agent.kind.correction,
-        "target": agent.kind.target,
-        "options": agent.options,
-        "seed": agent.seed,
-    }
-    arrays = {f"state_{place}": np.asarray(part) for place, part in enumerate(jax.tree.leaves(agent.state))}
-    write_file(path, NETWORK_FILE, header, arrays)
-
-
-def read_learner(cls: Any, path: Any, rule: Any, optimiser: Any) -> Any:
-    """Return the network learner that a file holds, all of it checked."""
-    with open_saved(path, NETWORK_FILE) as (header, arrays):
-        if header["optimiser"] == "own" and optimiser is None:
-            raise BadRequestError(
-                f"{str(path)!r} was saved with an optimiser of your own: give it again, optimiser=..."
-            )
-        own, options, values = header["optimiser"] == "own", header["options"], dict(header["values"])
-        if options["second_alpha"] is not None:
-            del values["zeta"]
-        alpha = values.pop("alpha")
-        agent = cls(
-            saved_rule(path, header["rule"], rule),
-            Network(**header["network"]),
-            alpha=None if own else alpha,
-            optimiser=optimiser if own else header["optimiser"],
-            second_alpha=options["second_alpha"],
-            seed=header["seed"],
-            rho_mode=header["rho_mode"],
-            period=options["period"],
-            target_period=options["target_period"] if header["target"] else None,
-            pull=options["pull"],
-            correction=header["correction"],
-            **values,
-        )
-        with agent.network.working():
-            leaves, form = jax.tree.flatten(agent.state)
-            if set(arrays) != {f"state_{place}" for place in range(len(leaves))}:
-                raise DamagedFileError("other arrays")
-            saved = [arrays[f"state_{place}"] for place in range(len(leaves))]
-            for old, new in zip(leaves, saved, strict=True):
-                if old.shape != new.shape or old.dtype != new.dtype or not np.isfinite(new).all():
-                    raise DamagedFileError("arrays that are not those of its network")
-            agent.state = jax.tree.unflatten(form, [jnp.asarray(one) for one in saved])
-        return agent
