@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gradient_dd.report.svg import BARE, Axis, Dot, forest, ratio_axis, value_axis
+from gradient_dd.report.svg import BARE, Dot, PlotAxis, forest, ratio_axis, value_axis
 
 
 def dot(estimate, low, high, **look):
@@ -37,11 +37,11 @@ def test_an_interval_beyond_the_axis_has_an_arrow():
 
 
 def test_numbers_of_an_axis_are_round_and_do_not_overlap():
-    assert Axis(0.4, 3.0).ticks() == pytest.approx([0.5, 1, 2])
-    assert Axis(1e-4, 1e4).ticks() == pytest.approx([1e-4, 1e-2, 1, 1e2, 1e4])
-    assert Axis(-0.13, 0.29, linear=True).ticks() == pytest.approx([-0.1, 0, 0.1, 0.2])
-    assert Axis(987.0, 1213.0, linear=True).ticks() == pytest.approx([1000, 1050, 1100, 1150, 1200])
-    assert Axis(-1e308, 1e308, linear=True).ticks() == []
+    assert PlotAxis(0.4, 3.0).ticks() == pytest.approx([0.5, 1, 2])
+    assert PlotAxis(1e-4, 1e4).ticks() == pytest.approx([1e-4, 1e-2, 1, 1e2, 1e4])
+    assert PlotAxis(-0.13, 0.29, linear=True).ticks() == pytest.approx([-0.1, 0, 0.1, 0.2])
+    assert PlotAxis(987.0, 1213.0, linear=True).ticks() == pytest.approx([1000, 1050, 1100, 1150, 1200])
+    assert PlotAxis(-1e308, 1e308, linear=True).ticks() == []
 
 
 def test_a_dot_beside_another_has_no_row_of_its_own():
@@ -56,7 +56,7 @@ def test_a_dot_beside_another_has_no_row_of_its_own():
 
 def test_a_bare_plot_has_marks_alone_and_a_line_only_where_it_is_wanted():
     dots = [dot(0.5, 0.4, 0.6)]
-    plot = forest(dots, ratio_axis(dots), layout=BARE)
+    plot = forest(dots, ratio_axis(dots), size=BARE)
     assert "<text" not in plot
     assert 'aria-hidden="true"' in plot
     assert plot.count('class="one"') == 1

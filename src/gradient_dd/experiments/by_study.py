@@ -260,7 +260,7 @@ def small_picture(verdict: ClaimVerdict) -> str:
     if not 0 < len(shown) <= MOST_DOTS:
         return ""
     dots, bound = [dot(one) for one in shown], shown[0].bound
-    return forest(dots, ratio_axis(dots, bound), bound, layout=BARE)
+    return forest(dots, ratio_axis(dots, bound), bound, size=BARE)
 
 
 def heading(figure: Figure, tasks: Iterable[Task], verdicts: Sequence[ClaimVerdict]) -> str:

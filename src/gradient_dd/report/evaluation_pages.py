@@ -7,12 +7,12 @@ import numpy as np
 from gradient_dd.evaluation import Evaluation, PolicyComparison
 from gradient_dd.evaluation.comparison import PolicyQuestion, asked_words
 from gradient_dd.report.page import render
-from gradient_dd.report.svg import Dot, Layout, forest, value_axis
+from gradient_dd.report.svg import Dot, ForestSize, forest, value_axis
 
 FEW = 20  # first states in a picture, and candidates in a table
 MOST = 60  # policies in a picture
 LONGEST = 26  # letters of the name of a policy
-STATES, POLICIES = Layout(wide=640, left=60), Layout(wide=760, left=190)
+STATES, POLICIES = ForestSize(wide=640, left=60), ForestSize(wide=760, left=190)
 ANSWERS = {
     "trust": "Nothing was found that speaks against trusting this number.",
     "with care": "Take this number with care.",
@@ -75,7 +75,7 @@ def first_states(found: Evaluation) -> str:
     values, (low, high) = found.values, found.interval
     order = np.argsort(values)[:: max(1, len(values) // FEW)][:FEW]
     dots = [Dot(f"{values[k]:.3g}", float(values[k]), float(low[k]), float(high[k])) for k in order]
-    return forest(dots, value_axis(dots), None, words="Values of first states with their intervals", layout=STATES)
+    return forest(dots, value_axis(dots), None, words="Values of first states with their intervals", size=STATES)
 
 
 def comparison_page(found: PolicyComparison, log: str) -> str:
@@ -113,4 +113,4 @@ def policies(question: PolicyQuestion) -> str:
         dot = Dot(name, found.value, found.low, found.high, hollow=word != "trust", note=note)
         dots.append(dot._replace(dashed=word == "not", strong=one is base))
     words = "Values of policies with their intervals"
-    return forest(dots, value_axis(dots), base.found.value, words=words, layout=POLICIES)
+    return forest(dots, value_axis(dots), base.found.value, words=words, size=POLICIES)

@@ -55,7 +55,7 @@ class Dot(NamedTuple):
     strong: bool = False
 
 
-class Axis(NamedTuple):
+class PlotAxis(NamedTuple):
     """The limits of an axis, logarithmic unless it is `linear`."""
 
     low: float
@@ -89,7 +89,7 @@ class Axis(NamedTuple):
         return [f * 10.0**p for p in powers if p % every == 0 for f in factors if low <= f * 10.0**p <= high]
 
 
-class Layout(NamedTuple):
+class ForestSize(NamedTuple):
     """The sizes of a forest plot in pixels: its width, that of the labels, the height of a row, the radius of a dot.
 
     A `bare` one has neither labels nor numbers, for use in a row of a table.
@@ -102,7 +102,7 @@ class Layout(NamedTuple):
     bare: bool = False
 
 
-FULL, BARE = Layout(), Layout(160, 4, 7, 2.5, bare=True)
+FULL, BARE = ForestSize(), ForestSize(160, 4, 7, 2.5, bare=True)
 
 
 class Series(NamedTuple):
@@ -115,7 +115,7 @@ class Series(NamedTuple):
     values: Sequence[float]
 
 
-def ratio_axis(dots: Sequence[Dot], bound: float = 1.0) -> Axis:
+def ratio_axis(dots: Sequence[Dot], bound: float = 1.0) -> PlotAxis:
     """Return limits about a bound, all estimates and their intervals, at most a decade beyond the estimates.
 
     So wide intervals of a few runs do not squeeze the estimates together. Limits are at most eight decades apart.
@@ -124,19 +124,24 @@ def ratio_axis(dots: Sequence[Dot], bound: float = 1.0) -> Axis:
     ends = [value for dot in dots for value in (dot.low, dot.high) if isfinite(value) and value > 0]
     low, high = min([*estimates, 0.8]), max([*estimates, 1.25])
     low, high = min([low, *(max(end, low / 10) for end in ends)]), max([high, *(min(end, high * 10) for end in ends)])
-    return Axis(min(max(low / 1.2, 1e-4), bound / 1.2), max(min(high * 1.2, 1e4), bound * 1.2))
+    return PlotAxis(min(max(low / 1.2, 1e-4), bound / 1.2), max(min(high * 1.2, 1e4), bound * 1.2))
 
 
-def value_axis(dots: Sequence[Dot]) -> Axis:
+def value_axis(dots: Sequence[Dot]) -> PlotAxis:
     """Return linear limits that hold all intervals."""
     ends = [value for dot in dots for value in (dot.estimate, dot.low, dot.high) if isfinite(value)] or [0.0]
     low, high = min(ends), max(ends)
     beside = 0.0 if high > low else abs(low) or 1.0
-    return Axis(low - beside, high + beside, linear=True)
+    return PlotAxis(low - beside, high + beside, linear=True)
 
 
 def forest(
-    dots: Sequence[Dot], axis: Axis, line: float | None = 1.0, title: str = "", words: str = "", layout: Layout = FULL
+    dots: Sequence[Dot],
+    axis: PlotAxis,
+    line: float | None = 1.0,
+    title: str = "",
+    words: str = "",
+    size: ForestSize = FULL,
 ) -> str:
     """Return a forest plot: a row for each dot, and a vertical line at a value.
 
@@ -148,24 +153,24 @@ def forest(
             rows[-1].append(dot)
         else:
             rows.append([dot])
-    left, right, head = layout.left, layout.wide - (4 if layout.bare else 10), 20 if title else 0
-    first = 6 if layout.bare else head + 14
-    high = layout.row * len(rows) + (6 if layout.bare else head + 30)
-    top, bottom = (0, high) if layout.bare else (head + 2, high - 24)
+    left, right, head = size.left, size.wide - (4 if size.bare else 10), 20 if title else 0
+    first = 6 if size.bare else head + 14
+    high = size.row * len(rows) + (6 if size.bare else head + 30)
+    top, bottom = (0, high) if size.bare else (head + 2, high - 24)
     parts = [f'<text x="0" y="14" class="head">{escape(title)}</text>'] if title else []
-    parts += [] if layout.bare else [tick(one, axis, left, right, top, bottom) for one in axis.ticks()]
+    parts += [] if size.bare else [tick(one, axis, left, right, top, bottom) for one in axis.ticks()]
     if line is not None:
         x = axis.place(line, left, right)
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" class="one"/>')
     for number, row in enumerate(rows):
-        y = first + layout.row * number
+        y = first + size.row * number
         strong = ' class="head"' if row[0].strong else ""
-        parts += [] if layout.bare else [f'<text x="0" y="{y + 4}"{strong}>{escape(row[0].label)}</text>']
-        parts += [mark(dot, y + (4 if dot.beside else 0), axis, left, right, layout.radius) for dot in row]
-    return framed("dots" if layout.bare else "forest", layout.wide, high, words, parts)
+        parts += [] if size.bare else [f'<text x="0" y="{y + 4}"{strong}>{escape(row[0].label)}</text>']
+        parts += [mark(dot, y + (4 if dot.beside else 0), axis, left, right, size.radius) for dot in row]
+    return framed("dots" if size.bare else "forest", size.wide, high, words, parts)
 
 
-def mark(dot: Dot, y: float, axis: Axis, left: float, right: float, radius: float) -> str:
+def mark(dot: Dot, y: float, axis: PlotAxis, left: float, right: float, radius: float) -> str:
     """Return an interval as a line and its estimate as a dot."""
     x, low, high = (axis.place(value, left, right) for value in (dot.estimate, dot.low, dot.high))
     numbers = f"{dot.estimate:.4g} [{dot.low:.4g}, {dot.high:.4g}]"
@@ -185,7 +190,7 @@ def arrow(x: float, y: float, inwards: int) -> str:
     return f'<polyline points="{points}" class="bar" fill="none"/>'
 
 
-def tick(value: float, axis: Axis, left: float, right: float, top: float, bottom: float) -> str:
+def tick(value: float, axis: PlotAxis, left: float, right: float, top: float, bottom: float) -> str:
     """Return a grid line with its number below."""
     x = axis.place(value, left, right)
     return (
@@ -207,8 +212,8 @@ def over_size(title: str, symbol: str, series: Sequence[Series]) -> str:
     """Return errors against size, both logarithmic, each line with its name at its end."""
     wide, high, left, right, top, bottom = 400, 300, 48, 290, 30, 262
     values = [value for one in series for value in one.values if isfinite(value) and value > 0]
-    across = Axis(min(min(one.sizes) for one in series) / 1.1, max(max(one.sizes) for one in series))
-    domain = Axis(min(values) / 1.3, max(values) * 1.3)
+    across = PlotAxis(min(min(one.sizes) for one in series) / 1.1, max(max(one.sizes) for one in series))
+    domain = PlotAxis(min(values) / 1.3, max(values) * 1.3)
 
     def y_of(value: float) -> float:
         return bottom + top - domain.place(value, top, bottom)

@@ -60,7 +60,7 @@ def ledger_row(verdict: ClaimVerdict) -> dict[str, Any]:
     return {
         "verdict": verdict,
         "class": SIGNS.get(verdict.verdict, "open"),
-        "picture": forest(dots, ratio_axis(dots, bound), bound, layout=BARE),
+        "picture": forest(dots, ratio_axis(dots, bound), bound, size=BARE),
         "comparisons": comparisons,
         "finding": verdict.finding if len(comparisons) <= MOST_LISTED else tallies(verdict.judgements, goals=False),
     }

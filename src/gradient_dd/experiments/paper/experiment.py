@@ -18,7 +18,7 @@ from gradient_dd.experiments.paper.readings import ERRATA, READINGS
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES
 from gradient_dd.experiments.verdicts import FULLY, ClaimVerdict, Comparison
 from gradient_dd.report.figure import BLACK, COLOURS, NAMES
-from gradient_dd.report.svg import Axis, Dot, Layout, Series, forest, over_size, ratio_axis
+from gradient_dd.report.svg import Dot, ForestSize, PlotAxis, Series, forest, over_size, ratio_axis
 
 SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
 TESTS = {  # by the kind of a claim's comparisons; all others have the one above
@@ -36,7 +36,7 @@ FORESTS = {  # TD and TDRC are rivals in each; on Baird TD diverges
     ),
     "Linear features, on-policy, last 100 episodes": ("walk-linear", "walk-linear-td"),
 }  # fmt: skip
-WIDE_LABELS = Layout(left=180)
+WIDE_LABELS = ForestSize(left=180)
 BAIRD_FOREST = "Baird, off-policy, {reading}: last 100 errors; TD diverges"
 
 
@@ -56,13 +56,13 @@ def forests(verdicts: Sequence[ClaimVerdict]) -> list[str]:
         if some:
             groups[BAIRD_FOREST.format(reading=start)] = [dot(one) for one in some]
     axis = ratio_axis([one for dots in groups.values() for one in dots])
-    return [ratios(title, dots, axis, Layout()) for title, dots in groups.items()]
+    return [ratios(title, dots, axis, ForestSize()) for title, dots in groups.items()]
 
 
-def ratios(title: str, dots: Sequence[Dot], axis: Axis, layout: Layout = WIDE_LABELS) -> str:
+def ratios(title: str, dots: Sequence[Dot], axis: PlotAxis, size: ForestSize = WIDE_LABELS) -> str:
     """Return a forest plot of ratios, with a line at 1."""
     words = f"{title}: ratios with intervals; the numbers are in the ledger"
-    return forest(dots, axis, title=title, words=words, layout=layout)
+    return forest(dots, axis, title=title, words=words, size=size)
 
 
 def key(one: Comparison) -> tuple[str, str]:
