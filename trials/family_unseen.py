@@ -22,13 +22,13 @@ from gradient_dd.experiments.family.contest import Contest, Entrant, hold_contes
 from gradient_dd.experiments.family.experiment import EXPERIMENT
 from gradient_dd.experiments.family.problems import PROBLEMS, Problem, grid_of
 from gradient_dd.experiments.family.ranks import mean_ranks
-from gradient_dd.experiments.tuning import tune_then_show
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Grid, task
 from gradient_dd.studies.intervals import ratio_interval
 from gradient_dd.studies.sweep import run_all
 from gradient_dd.tasks import random_mdp
 from tools.programs import parser_of, print_table
+from trials.auto_learner.trial import tune_then_show
 
 FIRST = 95_000_000  # of the seeds of tasks, which nothing else uses
 STEPS = 10_000

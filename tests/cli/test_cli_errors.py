@@ -45,7 +45,7 @@ def test_a_mistake_changes_nothing_and_gets_one_sentence(arguments, sentence, tm
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("words", ["reproduce", "reproduce family", "reproduce learner", "plot walk", "sweep"])
+@pytest.mark.parametrize("words", ["reproduce", "reproduce family", "plot walk", "sweep"])
 def test_a_folder_of_other_things_is_left_alone(words, tmp_path, command):
     (tmp_path / "letter.txt").write_text("dear")
     study = ["--task", "random_walk", "--learner", "td", "--episodes", "3"] if words == "sweep" else []

@@ -17,7 +17,7 @@ from gradient_dd.experiments.verdicts import SIGNS, ClaimVerdict
 from gradient_dd.learners import LEARNERS
 from gradient_dd.report.figure import BLACK, BLUE, RED
 from gradient_dd.report.page import setting_text
-from gradient_dd.report.small_svg import Dot, dots_in_a_row
+from gradient_dd.report.svg import BARE, Dot, forest, ratio_axis
 
 TRIALS = "tables/trials.csv"
 COLOURS = {"holds": RED, "fails": BLUE, "open": BLACK}
@@ -55,11 +55,12 @@ def ledger_row(verdict: ClaimVerdict) -> dict[str, Any]:
     comparisons = verdict.comparisons
     dots = [
         Dot(one.text.removesuffix(":"), one.estimate, one.low, one.high, COLOURS[one.outcome]) for one in comparisons
-    ]
+    ][:MOST_DOTS]
+    bound = comparisons[0].bound
     return {
         "verdict": verdict,
         "class": SIGNS.get(verdict.verdict, "open"),
-        "picture": dots_in_a_row(dots[:MOST_DOTS], comparisons[0].bound),
+        "picture": forest(dots, ratio_axis(dots, bound), bound, size=BARE),
         "comparisons": comparisons,
         "finding": verdict.finding if len(comparisons) <= MOST_LISTED else tallies(verdict.judgements, goals=False),
     }
