@@ -10,7 +10,7 @@ import gradient_dd as gdd
 from gradient_dd import tasks
 from gradient_dd.engine import auto_state, auto_step
 from gradient_dd.engine.auto_state import AGE, MULTIPLES, NEXT, RUNGS, STOP, AutoState, kernel_rows
-from gradient_dd.engine.stream import NO_INDICES
+from gradient_dd.engine.single import NO_INDICES
 from gradient_dd.engine.trajectories import Stream
 from gradient_dd.errors import BadRequestError, DivergedError
 from gradient_dd.files import open_saved, write_file

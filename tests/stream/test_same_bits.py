@@ -47,7 +47,7 @@ def repeated(rng):
     return rng.integers(P, size=(N, 4)), rng.normal(size=(N, 4))
 
 
-FORMS = (dense, one_hot, ordered, unordered)
+FORMS = (dense, one_hot, ordered, unordered, repeated)
 
 
 def single(rows, t):
@@ -79,7 +79,7 @@ def test_update_and_update_many(name, form):
         assert np.array_equal(many.eta, one.eta), values
 
 
-@pytest.mark.parametrize("form", [*FORMS, repeated])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", LANES)
 def test_a_lane_and_a_learner(name, form):
     rng = np.random.default_rng(1)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.stream import blank_memory
+from gradient_dd.engine.single import blank_memory
 
 # Multiples of the unit of step sizes: two rungs of TD, one of GTD2. What a feature needs for them is one cache line.
 MULTIPLES = np.array([1.5, 0.25, 0.4])

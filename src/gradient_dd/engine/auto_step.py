@@ -150,7 +150,7 @@ def plain_features(indices, values, row, next_indices, next_values, next_row, di
     The places of sparse rows are in order, each once, so that sums have the same bits as those of dense rows.
     """
     (j, end), (m, next_end) = row, next_row
-    if not indices.size:
+    if not indices.size and j < end:
         for i in range(z.size):
             z[i] = ahead[i] = values[natural(j + i)]
         if m < next_end:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.engine.stream import FeatureRows, plain
+from gradient_dd.engine.single import FeatureRows, plain
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import PLAIN_SIGNALS, Rule, Setting
 

@@ -35,7 +35,7 @@ from gradient_dd.engine.auto_state import (
 from gradient_dd.errors import DivergedError, boolean, number, show, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
-from gradient_dd.stream.transitions import flat_transitions, predicted, single_row, start_weights
+from gradient_dd.stream.transitions import flat_transitions, predicted, rows_of_step, start_weights
 
 AUTO_FILE = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 2)
 FEW_FEATURES = 250  # up to so many it keeps p² numbers, unless it is asked not to
@@ -135,8 +135,7 @@ class AutoLearner:
         reward = number("'reward'", "be a finite number", reward)
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
-        here = single_row("x", x, self.n_features)
-        there = here if discount == 0 else single_row("x_next", x_next, self.n_features)
+        here, there = rows_of_step(x, x_next, discount, self.n_features)
         deltas = np.empty(1)
         columns = np.array([reward]), np.array([discount]), np.array([rho])
         self._advance(here, there, columns, deltas)
@@ -150,7 +149,8 @@ class AutoLearner:
         """
         data = flat_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, self.n_features)
         deltas = np.empty(len(data.reward))
-        self._advance(data.x, data.x_next, (data.reward, data.discount, data.rho), deltas)
+        for where, piece in data.pieces():
+            self._advance(piece.x, piece.x_next, (piece.reward, piece.discount, piece.rho), deltas[where])
         return deltas
 
     def _advance(self, x: Any, x_next: Any, columns: tuple[Array, ...], deltas: Array) -> None:

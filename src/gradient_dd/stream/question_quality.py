@@ -6,7 +6,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.questions import MEASURED_EVERY, QUALITY, QuestionData, QuestionMemory
-from gradient_dd.engine.stream import FeatureRows
+from gradient_dd.engine.single import FeatureRows
 from gradient_dd.errors import one_of
 from gradient_dd.stream.question import AskedQuestions
 

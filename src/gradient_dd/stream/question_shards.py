@@ -10,7 +10,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.engine.questions import QuestionData, QuestionMemory
-from gradient_dd.engine.stream import FeatureRows
+from gradient_dd.engine.single import FeatureRows
 from gradient_dd.errors import GradientDDError, bad_request
 from gradient_dd.learners import Setting
 from gradient_dd.stream.question import AskedQuestions

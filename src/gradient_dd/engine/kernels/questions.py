@@ -20,7 +20,7 @@ from gradient_dd.engine.kernels.rules import IN_LANES, PLAIN, make_coefficients
 from gradient_dd.engine.kernels.stream_lanes import ETA, W, settle
 from gradient_dd.engine.kernels.trace_vector import make_numbers
 from gradient_dd.engine.questions import BOUNDS, MOVES, TRACE_SIGNALS
-from gradient_dd.engine.stream import FeatureRows
+from gradient_dd.engine.single import FeatureRows
 from gradient_dd.learners import Rule
 
 W_X, W_NEXT, W_Z, ETA_X, ETA_NEXT, ETA_Z, SHRINK = range(len(MOVES))
