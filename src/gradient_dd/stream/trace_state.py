@@ -27,8 +27,8 @@ class TraceState(NamedTuple):
         for trace in rule.traces:
             old = self.vectors[trace.name]
             x_trace = product(x, old) if "x_trace" in trace.arguments else 0.0
-            decay, gain, kept = trace_numbers(trace, signals, self.before, self.memory[trace.name], x_trace)
-            vectors[trace.name], memory[trace.name] = combined(decay, old, gain, x), kept
+            decay, gain, numbers = trace_numbers(trace, signals, self.before, self.memory[trace.name], x_trace)
+            vectors[trace.name], memory[trace.name] = combined(decay, old, gain, x), numbers
         return TraceState(vectors, memory, now if now.discount else START)
 
     def arrays(self, p: int) -> dict[str, Array]:
