@@ -13,14 +13,14 @@ run from left to right, as the interpreted step of `Learner` makes them, so both
 """
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, typed_as_any
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, typed_as_any
 from gradient_dd.engine.kernels.given_rows import ordered_row, row_is_sound
 from gradient_dd.engine.kernels.keep import describe_kernel, keep
 from gradient_dd.engine.kernels.rules import IN_A_ROW, PLAIN, make_coefficients
@@ -28,14 +28,10 @@ from gradient_dd.engine.kernels.stream_traces import (
     clear_along,
     dot,
     eta_along,
-    largest_change,
     largest_of,
     make_grow_traces,
     move_along,
-    move_by_change,
-    places_of_traces,
     remember,
-    set_change_aside,
     trace_row,
 )
 from gradient_dd.engine.reference import KNOWN_MOVES, PRODUCTS
@@ -47,6 +43,7 @@ from gradient_dd.engine.single import (
     EVERYWHERE,
     HALF,
     LIMIT,
+    OLD,
     SCALE_RANGE,
     FeatureRows,
     TraceArrays,
@@ -75,26 +72,34 @@ def fetch(typing: Any, array: Any, i: Any) -> Any:
     return types.void(array, i), emit
 
 
-def uses_change(rule: Rule) -> bool:
-    """Return whether a rule asks for w − w_prev."""
-    return "x_change" in rule.arguments or "w_change" in rule.moves
+@numba.njit(**INNER)
+def largest_change(memory):
+    """Return the largest change of w in the step before."""
+    most = 0.0
+    for i in range(np.uintp(len(memory))):
+        most = max(most, abs(memory[i, CHANGE]))
+    return most
 
 
-class RowPasses(NamedTuple):
-    """Compiled functions that go along a row of features."""
+@numba.njit(**INNER)
+def set_change_aside(memory):
+    """Begin a new change of w; the old one stays in OLD."""
+    for i in range(np.uintp(len(memory))):
+        memory[i, OLD] = memory[i, CHANGE]
+        memory[i, CHANGE] = 0.0
 
-    span: Any
-    products: Any
-    stays_within: Any
-    move: Any
-    clear_change: Any
-    list_places: Any
-    fetch_row: Any
+
+@numba.njit(**INNER)
+def move_by_change(memory, coefficient):
+    """Move w along its change in the step before."""
+    for i in range(np.uintp(len(memory)) if coefficient != 0.0 else NULL):
+        memory[i, W] += coefficient * memory[i, OLD]
+        memory[i, CHANGE] += coefficient * memory[i, OLD]
 
 
 @cache
-def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> RowPasses:
-    """Return the functions that go along a row of features."""
+def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, ...]:
+    """Return the functions that go along a row of features: `span`, `products`, `reach`, `move` and `fetch_row`."""
     dense = layout == "dense"
 
     @numba.njit(**INLINE)
@@ -170,158 +175,37 @@ def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> RowPasses:
         for j in range(begin, end):
             fetch(flat, np.uintp(rows.indices[j]) * parts)
 
-    return RowPasses(span, products, stays_within, move, clear_change, list_places, fetch_row)
+    return span, products, stays_within, move, clear_change, list_places, fetch_row
 
 
-class Moves(NamedTuple):
-    """The coefficients of a step, in the order of KNOWN_MOVES."""
-
-    w_x: float
-    w_next: float
-    w_z: float
-    w_change: float
-    eta_x: float
-    eta_next: float
-    eta_z: float
-    eta_eta: float
-
-
-def make_read(rule: Rule, layout: str) -> Any:
-    """Return `read(...)`, which makes x a part of the traces and calls the rule."""
+@cache
+def stream_kernel(rule: Rule, layout: str) -> Any:
+    """Return `steps`, compiled for a rule and a layout of rows."""
     coefficients: Any = make_coefficients(rule, IN_A_ROW, (*PLAIN, "z_eta", "b_eta", *PRODUCTS), KNOWN_MOVES)
-    has_traces, has_products = bool(rule.traces), bool(set(PRODUCTS) & set(rule.arguments))
+    has_eta, has_momentum, shrinks = rule.has_eta, "w_change" in rule.moves, "eta_eta" in rule.moves
+    has_change = has_momentum or "x_change" in rule.arguments
+    names = [trace.name for trace in rule.traces]
+    has_traces, has_products = bool(names), bool(set(PRODUCTS) & set(rule.arguments))
     asks_z, asks_b = "z_eta" in rule.arguments, "b_eta" in rule.arguments
-    z, b = places_of_traces(rule)
-    has_eta, dense = rule.has_eta, layout == "dense"
+    at_z, at_b = (names.index(name) if name in names else 0 for name in ("z", "b"))
     grow_traces: Any = make_grow_traces(rule)
-    passes = make_row_passes(layout, has_eta, uses_change(rule))
-    span, products = passes.span, passes.products
+    span, products, stays_within, move, clear_change, list_places, fetch_row = make_row_passes(
+        layout, has_eta, has_change
+    )
+    dense, ahead = layout == "dense", np.uintp(FAR_AHEAD[layout])
+
+    @numba.njit(**INLINE)
+    def forget_change(memory, counts, changed):
+        """Set w − w_prev to zero wherever the last step of the call before has moved w."""
+        everywhere = counts[CHANGED] == EVERYWHERE
+        for j in range(len(memory) if everywhere else counts[CHANGED]):
+            memory[np.uintp(j if everywhere else changed[j]), CHANGE] = 0.0
 
     @numba.njit(**INLINE)
     def row_of(rows, t):
         """Return a row as `dot` reads it."""
         begin, end = span(rows, t)
         return rows.indices, rows.values, begin, end, dense
-
-    @numba.njit(**INLINE)
-    def dots(traces, half, x, x_next, t, goes_on):
-        """Return x·x, x·x', x'·x', x·z and z·z."""
-        here, trace = row_of(x, t), trace_row(traces, half, z)
-        x_x, x_z, z_z = dot(here, here), dot(here, trace), dot(trace, trace)
-        if not goes_on:
-            return x_x, 0.0, 0.0, x_z, z_z
-        there = row_of(x_next, t)
-        return x_x, dot(here, there), dot(there, there), x_z, z_z
-
-    @numba.njit(**INLINE)
-    def read(memory, eta_scale, traces, half, all_entries, own, steps, x, x_next, t, transition):
-        """Return whether the new traces, in the other half, are finite; the TD error; and the moves.
-
-        steps       alpha and beta;  transition  reward, discount, and the ratios of the two halves
-        """
-        alpha, beta = steps
-        reward, discount, rho, rho_x = transition
-        goes_on, other = discount != 0.0, 1 - half
-        bootstrap = discount * products(memory, x_next, t, False)[0] if goes_on else 0.0
-        x_w, x_eta, x_change = products(memory, x, t, True)
-        delta = reward + bootstrap - x_w
-        x_eta = eta_scale * x_eta if has_eta else 0.0
-        fine, z_eta, b_eta = True, 0.0, 0.0
-        x_x = x_to_next = next_next = x_z = z_z = 0.0
-        if has_traces:
-            fine = grow_traces(traces, half, all_entries, own, row_of(x, t), alpha, rho)
-            z_eta = eta_scale * eta_along(memory, trace_row(traces, other, z)) if asks_z else 0.0
-            b_eta = eta_scale * eta_along(memory, trace_row(traces, other, b)) if asks_b else 0.0
-        if has_products:
-            x_x, x_to_next, next_next, x_z, z_z = dots(traces, other, x, x_next, t, goes_on)
-        plain = alpha, beta, rho, rho_x, discount, delta, x_eta, x_change
-        more = z_eta, b_eta, x_x, x_to_next, next_next, x_z, z_z
-        return fine, delta, Moves(*coefficients(own, *plain, *more))
-
-    return read
-
-
-def make_fits(rule: Rule, layout: str) -> Any:
-    """Return `fits(...)`, which says whether a step stays within its bounds."""
-    has_traces, has_momentum, shrinks = bool(rule.traces), "w_change" in rule.moves, "eta_eta" in rule.moves
-    stays_within = make_row_passes(layout, rule.has_eta, uses_change(rule)).stays_within
-    z, _ = places_of_traces(rule)
-
-    @numba.njit(**INLINE)
-    def fits(memory, eta_scale, traces, half, x, x_next, t, goes_on, moves):
-        """Return whether no weight moves by more than LIMIT, and η is neither forgotten nor beyond its scales."""
-        if not (stays_within(x, t, moves.w_x) and stays_within(x, t, moves.eta_x)):
-            return False
-        if goes_on and not (stays_within(x_next, t, moves.w_next) and stays_within(x_next, t, moves.eta_next)):
-            return False
-        if has_traces:
-            trace = trace_row(traces, half, z)
-            most = largest_of(trace[1], trace[2], trace[3])
-            if not (abs(moves.w_z) * most <= LIMIT and abs(moves.eta_z) * most <= LIMIT):
-                return False
-        if has_momentum and not abs(moves.w_change) * largest_change(memory) <= LIMIT:
-            return False
-        return not shrinks or SMALLEST_SCALE < abs(eta_scale * (1.0 + moves.eta_eta)) < LARGEST_SCALE
-
-    return fits
-
-
-def make_move(rule: Rule, layout: str) -> Any:
-    """Return `move_all(...)`, which moves the weights."""
-    has_eta, has_traces, has_momentum = rule.has_eta, bool(rule.traces), "w_change" in rule.moves
-    has_change = uses_change(rule)
-    passes = make_row_passes(layout, has_eta, has_change)
-    move, clear_change = passes.move, passes.clear_change
-    z, _ = places_of_traces(rule)
-
-    @numba.njit(**INLINE)
-    def forget_change(memory, counts, changed, traces, half, x, x_next, discount, t, first):
-        """Set w − w_prev to zero wherever the step before has moved w; `first` is the first step of the call."""
-        if t > first:
-            clear_change(memory, x, t - ONE)
-            if discount[t - ONE] != 0.0:
-                clear_change(memory, x_next, t - ONE)
-        else:
-            everywhere = counts[CHANGED] == EVERYWHERE
-            for j in range(len(memory) if everywhere else counts[CHANGED]):
-                memory[np.uintp(j if everywhere else changed[j]), CHANGE] = 0.0
-        if has_traces:
-            clear_along(memory, trace_row(traces, half, z))
-
-    @numba.njit(**INLINE)
-    def move_all(memory, eta_scale, traces, half, x, x_next, t, goes_on, moves):
-        """Move w, then η, along x, x', the trace in force, and the change of w in the step before."""
-        if moves.w_x != 0.0:
-            move(memory, W, x, t, moves.w_x)
-        if goes_on and moves.w_next != 0.0:
-            move(memory, W, x_next, t, moves.w_next)
-        if has_eta and moves.eta_x != 0.0:
-            move(memory, ETA, x, t, moves.eta_x / eta_scale)
-        if has_eta and goes_on and moves.eta_next != 0.0:
-            move(memory, ETA, x_next, t, moves.eta_next / eta_scale)
-        if has_traces:
-            trace = trace_row(traces, half, z)
-            move_along(memory, W, trace, moves.w_z)
-            if has_change:
-                move_along(memory, CHANGE, trace, moves.w_z)
-            if has_eta:
-                move_along(memory, ETA, trace, moves.eta_z / eta_scale)
-        if has_momentum:
-            move_by_change(memory, moves.w_change)
-
-    return forget_change, move_all
-
-
-@cache
-def stream_kernel(rule: Rule, layout: str) -> Any:
-    """Return `steps`, compiled for a rule and a layout of rows."""
-    read, fits = make_read(rule, layout), make_fits(rule, layout)
-    forget_change, move_all = make_move(rule, layout)
-    has_traces, has_momentum, shrinks = bool(rule.traces), "w_change" in rule.moves, "eta_eta" in rule.moves
-    has_change = uses_change(rule)
-    passes = make_row_passes(layout, rule.has_eta, has_change)
-    fetch_row, list_places = passes.fetch_row, passes.list_places
-    dense, ahead = layout == "dense", np.uintp(FAR_AHEAD[layout])
 
     def steps(state, constants, x, x_next, columns, begin):
         """Make a step for every row from `begin` on; return the first row not made, or how many rows there are.
@@ -342,38 +226,106 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
         x_next = FeatureRows(x_next[0], x_next[1], x_next[2], x_next[3], x_next[4])
         reward, discount, rho, pi, mu, factor, deltas = columns
         flat, parts = memory.reshape(memory.size), np.uintp(memory.shape[1])
-        n, varies, first = np.uintp(reward.size), factor.size > 1, np.uintp(begin)
-        eta_scale, half, all_entries = scale[0], counts[HALF], dense or counts[DENSE] > 0
+        n, varies = np.uintp(reward.size), factor.size > 1
+        first = np.uintp(begin)
+        alpha_0, zeta, eta_scale, half = start[0], start[1], scale[0], counts[HALF]
+        z_eta = b_eta = x_x = x_to_next = next_next = x_z = z_z = 0.0
         t = first
         while t < n:
             if ahead and t + ahead < n:
                 fetch_row(flat, parts, x, t + ahead)
                 fetch_row(flat, parts, x_next, t + ahead)
             goes_on = discount[t] != 0.0
-            alpha = start[0] * factor[t if varies else NULL]
-            transition = reward[t], discount[t], rho[t], 1.0 if only_next else rho[t]
-            fine, delta, moves = read(
-                memory, eta_scale, traces, half, all_entries, own, (alpha, start[1] * alpha), x, x_next, t, transition
+            alpha = alpha_0 * factor[t if varies else NULL]
+            bootstrap = discount[t] * products(memory, x_next, t, False)[0] if goes_on else 0.0
+            x_w, x_eta, x_change = products(memory, x, t, True)
+            delta = reward[t] + bootstrap - x_w
+            x_eta = eta_scale * x_eta if has_eta else 0.0
+            rho_x = 1.0 if only_next else rho[t]
+            if has_traces:
+                if not grow_traces(traces, half, dense or counts[DENSE] > 0, own, row_of(x, t), alpha, rho[t]):
+                    break
+                if asks_z:
+                    z_eta = eta_scale * eta_along(memory, trace_row(traces, 1 - half, at_z))
+                if asks_b:
+                    b_eta = eta_scale * eta_along(memory, trace_row(traces, 1 - half, at_b))
+            if has_products:
+                row, z = row_of(x, t), trace_row(traces, 1 - half, at_z)
+                x_x, x_z, z_z = dot(row, row), dot(row, z), dot(z, z)
+                x_to_next = dot(row, row_of(x_next, t)) if goes_on else 0.0
+                next_next = dot(row_of(x_next, t), row_of(x_next, t)) if goes_on else 0.0
+            w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z, eta_eta = coefficients(
+                own,
+                alpha,
+                zeta * alpha,
+                rho[t],
+                rho_x,
+                discount[t],
+                delta,
+                x_eta,
+                x_change,
+                z_eta,
+                b_eta,
+                x_x,
+                x_to_next,
+                next_next,
+                x_z,
+                z_z,
             )
-            if not (fine and fits(memory, eta_scale, traces, 1 - half, x, x_next, t, goes_on, moves)):
+            if not (stays_within(x, t, w_x) and stays_within(x, t, eta_x)):
+                break
+            if goes_on and not (stays_within(x_next, t, w_next) and stays_within(x_next, t, eta_next)):
+                break
+            if has_traces:
+                z = trace_row(traces, 1 - half, at_z)
+                most = largest_of(z[1], z[2], z[3])
+                if not (abs(w_z) * most <= LIMIT and abs(eta_z) * most <= LIMIT):
+                    break
+            if has_momentum and not abs(w_change) * largest_change(memory) <= LIMIT:
                 break
             if shrinks:
-                scale[0] = eta_scale = eta_scale * (1.0 + moves.eta_eta)
+                shrunk = eta_scale * (1.0 + eta_eta)
+                if not SMALLEST_SCALE < abs(shrunk) < LARGEST_SCALE:
+                    break
+                scale[0] = eta_scale = shrunk
             if has_momentum:
                 set_change_aside(memory)
             elif has_change:
-                forget_change(memory, counts, changed, traces, half, x, x_next, discount, t, first)
-            move_all(memory, eta_scale, traces, 1 - half, x, x_next, t, goes_on, moves)
+                if t == first:
+                    forget_change(memory, counts, changed)
+                else:
+                    clear_change(memory, x, t - ONE)
+                    if discount[t - ONE] != 0.0:
+                        clear_change(memory, x_next, t - ONE)
+                if has_traces:
+                    clear_along(memory, trace_row(traces, half, at_z))
+            if w_x != 0.0:
+                move(memory, W, x, t, w_x)
+            if goes_on and w_next != 0.0:
+                move(memory, W, x_next, t, w_next)
+            if has_eta and eta_x != 0.0:
+                move(memory, ETA, x, t, eta_x / eta_scale)
+            if has_eta and goes_on and eta_next != 0.0:
+                move(memory, ETA, x_next, t, eta_next / eta_scale)
             if has_traces:
+                z = trace_row(traces, 1 - half, at_z)
+                move_along(memory, W, z, w_z)
+                if has_change:
+                    move_along(memory, CHANGE, z, w_z)
+                if has_eta:
+                    move_along(memory, ETA, z, eta_z / eta_scale)
                 remember(traces.before, discount[t], rho[t], pi, mu, t)
                 half = 1 - half
+            if has_momentum:
+                move_by_change(memory, w_change)
             deltas[t] = delta
             t += ONE
         if t > first:
             counts[HALF], counts[DENSE] = half, counts[DENSE] | dense
             if has_change:
                 last, count = t - ONE, list_places(changed, 0, x, t - ONE)
-                count = list_places(changed, count, x_next, last) if discount[last] != 0.0 else count
+                if discount[last] != 0.0:
+                    count = list_places(changed, count, x_next, last)
                 counts[CHANGED] = EVERYWHERE if has_momentum else count
         return t
 

@@ -2,7 +2,7 @@
 
 A trace has two halves. A step makes the new trace in the spare one, and changes halves when it is certain to be made:
 so a step that is refused changes nothing. An entry below SMALLEST of the largest is dropped, unless rows are dense: it
-is below the rounding of the largest one. The change of w in the step before is another vector that a step may follow.
+is below the rounding of the largest one.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from gradient_dd.engine.kernels.compiler import INLINE, INNER
 from gradient_dd.engine.kernels.trace_vector import SMALLEST, make_numbers
-from gradient_dd.engine.single import CHANGE, ETA, OLD, W
+from gradient_dd.engine.single import CHANGE, ETA
 from gradient_dd.learners import Rule
 
 NULL, ONE = np.uintp(0), np.uintp(1)
@@ -120,43 +120,11 @@ def remember(before, discount, rho, pi, mu, t):
     before[3] = mu[t] if goes_on and mu.size else 0.0
 
 
-@numba.njit(**INNER)
-def largest_change(memory):
-    """Return the largest change of w in the step before."""
-    most = 0.0
-    for i in range(np.uintp(len(memory))):
-        most = max(most, abs(memory[i, CHANGE]))
-    return most
-
-
-@numba.njit(**INNER)
-def set_change_aside(memory):
-    """Begin a new change of w; the old one stays in OLD."""
-    for i in range(np.uintp(len(memory))):
-        memory[i, OLD] = memory[i, CHANGE]
-        memory[i, CHANGE] = 0.0
-
-
-@numba.njit(**INNER)
-def move_by_change(memory, coefficient):
-    """Move w along its change in the step before."""
-    for i in range(np.uintp(len(memory)) if coefficient != 0.0 else NULL):
-        memory[i, W] += coefficient * memory[i, OLD]
-        memory[i, CHANGE] += coefficient * memory[i, OLD]
-
-
-def places_of_traces(rule: Rule) -> tuple[int, int]:
-    """Return which of a rule's traces are z and b; 0 for one that it does not have."""
-    names = [trace.name for trace in rule.traces]
-    z, b = (names.index(name) if name in names else 0 for name in ("z", "b"))
-    return z, b
-
-
 def make_grow_traces(rule: Rule) -> Any:
     """Return `grow_traces(...)`, which makes the next x a part of every trace, in the spare half."""
     names = [trace.name for trace in rule.traces]
     has_z, has_b = "z" in names, "b" in names
-    z, b = places_of_traces(rule)
+    z, b = (names.index(name) if name in names else 0 for name in ("z", "b"))
     of_z: Any = make_numbers(rule, rule.traces[z]) if has_z else None
     of_b: Any = make_numbers(rule, rule.traces[b]) if has_b else None
     feeds_back = "x_trace" in rule.trace_arguments
