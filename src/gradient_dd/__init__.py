@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from gradient_dd.networks.network import Network
     from gradient_dd.stream import Learner, features
     from gradient_dd.stream.auto import AutoLearner
-    from gradient_dd.stream.lanes import StreamLanes
     from gradient_dd.stream.question import Question
     from gradient_dd.stream.questions import Questions
     from gradient_dd.studies.results import Results
@@ -50,7 +49,6 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Questions": "stream.questions",
     "Results": "studies.results",
     "Rule": "learners",
-    "StreamLanes": "stream.lanes",
     "Study": "studies.study",
     "compare": "evaluation",
     "evaluate": "evaluation",
@@ -81,7 +79,6 @@ __all__ = [
     "Questions",
     "Results",
     "Rule",
-    "StreamLanes",
     "Study",
     "compare",
     "evaluate",

@@ -1,4 +1,4 @@
-"""`engine/auto_step.py`, compiled: the same functions, with the same bits."""
+"""`engine/auto.py`, compiled: the same functions, with the same bits."""
 
 from types import FunctionType
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from gradient_dd.engine import auto_rungs, auto_state, auto_step
+from gradient_dd.engine import auto
 from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep
 from gradient_dd.engine.kernels.stream import fetch
 
@@ -20,21 +20,21 @@ OFTEN = (
 @numba.njit(**INLINE)
 def fetch_feature(memory, i):
     """Ask for the memory of a feature: its cache line."""
-    fetch(memory, i * auto_state.COLUMNS)
+    fetch(memory, i * auto.COLUMNS)
 
 
 @numba.njit(**INLINE)
-def natural(i):
+def unsigned(i):
     """Return a place as an unsigned number."""
     return np.uintp(i)
 
 
 def compiled() -> Any:
-    """Return `auto_step.run`, compiled with all functions that it calls; each is named before the ones that call it."""
-    names = vars(auto_rungs) | vars(auto_step) | {"fetch": fetch_feature, "natural": natural}
+    """Return `auto.steps`, compiled with all functions that it calls; each is named before the ones that call it."""
+    names = vars(auto) | {"fetch": fetch_feature, "unsigned": unsigned}
     for name in (*RARE, *OFTEN):
         names[name] = numba.njit(**(INNER if name in RARE else INLINE))(FunctionType(names[name].__code__, names, name))
-    return keep(FunctionType(auto_step.run.__code__, names, "run"), "auto_step", nogil=True, **COMPILE)
+    return keep(FunctionType(auto.steps.__code__, names, "steps"), "auto", nogil=True, **COMPILE)
 
 
-run = compiled()
+steps = compiled()
