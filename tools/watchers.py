@@ -1,0 +1,217 @@
+"""Which tests watch a line of the source: those that execute it, from a record of one run of all tests."""
+
+import ast
+import gzip
+import json
+import math
+import re
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+from tools.mutant_runs import WORK, Job, Workers
+from tools.mutations import ROOT, SOURCE, Mutant, all_changes, tree_of
+
+TESTS = ROOT / "tests"
+READ = "src", "tests", "tools/recorder.py", "pyproject.toml", "constraints.txt"  # what a record depends on
+PATIENCE, SECONDS = 5.0, 20.0  # a test hangs that takes so many times its own time and so many seconds more
+COMPILING = 10.0  # seconds that a kernel may take to compile
+QUICK = 0.02  # seconds; tests are ordered by the power of 4 of this that they take
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@cache
+def parents_of(path: Path) -> dict[ast.AST, ast.AST]:
+    """Return the parent of every node of a file."""
+    return {child: node for node in ast.walk(tree_of(path)) for child in ast.iter_child_nodes(node)}
+
+
+def chain(path: Path, node: ast.AST) -> list[ast.AST]:
+    """Return a node and all that it is part of, up to the statement at the top of the file."""
+    found, parents = [node], parents_of(path)
+    while not isinstance(parents.get(found[-1]), ast.Module | None):
+        found.append(parents[found[-1]])
+    return found
+
+
+def is_in_function(found: list[ast.AST]) -> bool:
+    """Return whether a chain passes through the body of a function, which runs when the function is called."""
+    return any(
+        isinstance(outer, FUNCTIONS) and inner in (outer.body if isinstance(outer.body, list) else [outer.body])
+        for inner, outer in pairwise(found)
+    )
+
+
+def own_lines(statement: ast.AST) -> set[int]:
+    """Return the lines of a statement without those of the statements inside it."""
+    inner = [child for child in ast.walk(statement) if isinstance(child, ast.stmt) and child is not statement]
+    lines = set(range(statement.lineno, (statement.end_lineno or 0) + 1))  # type: ignore[attr-defined]
+    return lines.difference(*(range(child.lineno, (child.end_lineno or 0) + 1) for child in inner))
+
+
+def lines_of_functions(statement: ast.AST) -> set[int]:
+    """Return the lines of the bodies of all functions in a statement."""
+    found: set[int] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.update(range(node.body[0].lineno, (node.end_lineno or 0) + 1))
+    return found
+
+
+def names_bound(statement: ast.AST) -> set[str]:
+    """Return the names that a statement at the top of a file defines."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    nodes = ast.walk(statement)
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+@cache
+def mentions(name: str) -> list[tuple[Path, ast.stmt]]:
+    """Return the statements at the top of source files that mention a name, other than imports."""
+    word, found = re.compile(rf"\b{re.escape(name)}\b"), []
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if word.search(text):
+            for statement in tree_of(path).body:
+                part = ast.get_source_segment(text, statement) or ""
+                if word.search(part) and not isinstance(statement, ast.Import | ast.ImportFrom):
+                    found.append((path, statement))
+    return found
+
+
+def readers(path: Path, top: ast.AST, name: str) -> Iterator[tuple[Path, set[int]]]:
+    """Yield the lines of functions that mention what a statement at the top of a file defines, or depend on it."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    done, wanted = {name}, [name]
+    while wanted:
+        for place, statement in mentions(one := wanted.pop()):
+            word = re.compile(rf"\b{re.escape(one)}\b")
+            lines = place.read_text(encoding="utf-8").splitlines()
+            inside = lines_of_functions(statement)
+            start, end = statement.lineno, statement.end_lineno or 0
+            hit = {line for line in range(start, end + 1) if word.search(lines[line - 1])}
+            if hit & inside:
+                yield place, hit & inside
+            if hit - inside:  # a constant made of it, a default argument, a base class, an entry of a registry
+                yield place, inside
+                wanted += names_bound(statement) - done
+                done |= names_bound(statement)
+
+
+class Record:
+    """What one run of all tests without a change has shown."""
+
+    def __init__(self, tests: dict[str, dict[str, Any]]) -> None:
+        self.tests = tests
+        self.masks = {
+            name: {file: int(mask, 16) for file, mask in test["lines"].items()} for name, test in tests.items()
+        }
+        self.place = {name: number for number, name in enumerate(tests)}
+        self.left_out = [name for name, test in tests.items() if test["failed"]]
+
+    def executing(self, path: Path, lines: set[int]) -> set[str]:
+        """Return the tests that execute one of some lines of a file."""
+        file, mask = path.relative_to(SOURCE).as_posix(), sum(1 << line for line in lines)
+        return {test for test, masks in self.masks.items() if masks.get(file, 0) & mask}
+
+    def watchers(self, mutant: Mutant) -> list[str]:
+        """Return the tests that may notice a mutant, those to run first at the beginning."""
+        path = SOURCE / mutant.file
+        node = next(islice(all_changes(path), mutant.number, None))[0]
+        found = chain(path, node)
+        statement = next(one for one in found if isinstance(one, ast.stmt))
+        if is_in_function(found):
+            tests = self.executing(path, own_lines(statement))
+        else:
+            tests = self.importing(path, found[-1]) or self.executing(path, own_lines(statement))
+        return sorted(tests.difference(self.left_out), key=lambda test: self.turn(test, mutant))
+
+    def importing(self, path: Path, top: ast.AST) -> set[str]:
+        """Return the tests of what a statement at the top of a file defines: those that execute lines which mention it,
+        and all of test files which do.
+        """
+        tests = self.executing(path, lines_of_functions(top)) if lines_of_functions(top) else set()
+        for name in names_bound(top):
+            for place, lines in readers(path, top, name):
+                tests |= self.executing(place, lines)
+            word = re.compile(rf"\b{re.escape(name)}\b")
+            files = {test.partition("::")[0] for test in self.tests}
+            named = {file for file in files if word.search((ROOT / file).read_text(encoding="utf-8"))}
+            tests |= {test for test in self.tests if test.partition("::")[0] in named}
+        return tests
+
+    def cost(self, test: str, mutant: Mutant) -> float:
+        """Return the seconds that a test may take: a change of the engine or of a rule compiles kernels anew."""
+        compiled = self.tests[test]["kernels"] if mutant.package in ("engine", "learners") else 0
+        return float(self.tests[test]["seconds"] + compiled * COMPILING)
+
+    def turn(self, test: str, mutant: Mutant) -> tuple[int, bool, int]:
+        """Return the key that tests of a mutant are ordered by: quick ones first, then those of its package."""
+        size = round(math.log(max(self.cost(test, mutant), QUICK) / QUICK, 4))
+        return size, not test.startswith(f"tests/{mutant.package}/"), self.place[test]
+
+    def limits(self, tests: list[str], mutant: Mutant) -> list[float]:
+        """Return the processor seconds after which each test of a mutant hangs."""
+        return [PATIENCE * self.tests[test]["seconds"] + SECONDS + self.cost(test, mutant) for test in tests]
+
+    def leave_out_failing(self, tests: list[str], workers: Workers) -> set[str]:
+        """Run some tests without a change and leave out those that fail; return them."""
+        known = [test for test in tests if test in self.tests]
+        nothing = Mutant("", 0, 0, "", "")
+        by_file: dict[str, list[str]] = {}
+        for test in known:
+            by_file.setdefault(test.partition("::")[0], []).append(test)
+        found: set[str] = set()
+        wanted = list(by_file.values())
+        while wanted:
+            jobs = [Job(some, limits=self.limits(some, nothing)) for some in wanted]
+            failed = {number: outcome.test for number, outcome in workers.outcomes(jobs) if outcome.caught}
+            found |= {test for test in failed.values() if test}
+            wanted = [[test for test in wanted[number] if test != bad] for number, bad in failed.items() if bad]
+            wanted = [some for some in wanted if some]
+        self.left_out += sorted(found)
+        return found
+
+
+def digest() -> str:
+    """Return a digest of all files that a record depends on."""
+    files = [
+        file for place in READ for file in ([ROOT / place] if (ROOT / place).is_file() else (ROOT / place).rglob("*"))
+    ]
+    files = sorted(file for file in files if file.is_file() and "__pycache__" not in file.parts)
+    contents = sha256()
+    for file in files:
+        contents.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
+    return contents.hexdigest()
+
+
+def recorded(workers: Workers) -> Record:
+    """Return the record of all tests on the source as it is, from the last time or made now."""
+    file = WORK / "record.json.gz"
+    WORK.mkdir(parents=True, exist_ok=True)
+    wanted = digest()
+    if file.exists():
+        kept = json.loads(gzip.decompress(file.read_bytes()))
+        if kept["digest"] == wanted:
+            return Record(kept["tests"])
+    print("All tests run once without a change.", flush=True)
+    tests: dict[str, dict[str, Any]] = {}
+    files = sorted(TESTS.rglob("test_*.py"), key=lambda path: -path.stat().st_size)
+    names = [path.relative_to(ROOT).as_posix() for path in files]
+    for number, outcome in workers.outcomes([Job([name]) for name in names]):
+        if outcome.record is None or outcome.caught:
+            raise SystemExit(f"{names[number]} cannot be recorded: {outcome}")
+        tests |= outcome.record
+    failed = [name for name, test in tests.items() if test["failed"]]
+    for name in failed:
+        tests[name]["failed"] = False
+    record = Record(tests)
+    for name in record.leave_out_failing(failed, workers):
+        tests[name]["failed"] = True
+        print(f"left out, as it fails without any change: {name}", flush=True)
+    file.write_bytes(gzip.compress(json.dumps({"digest": wanted, "tests": tests}).encode()))
+    return record
