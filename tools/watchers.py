@@ -5,7 +5,7 @@ import gzip
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 from itertools import islice, pairwise
@@ -16,7 +16,8 @@ from tools.mutant_runs import WORK, Job, Workers
 from tools.mutations import ROOT, SOURCE, Mutant, all_changes, tree_of
 
 TESTS = ROOT / "tests"
-READ = "src", "tests", "tools/recorder.py", "pyproject.toml", "constraints.txt"  # what a record depends on
+READ = "tools/recorder.py", "pyproject.toml", "constraints.txt"  # what a record depends on beside source and tests
+RECORDS = WORK / "records"
 PATIENCE, SECONDS = 5.0, 20.0  # a test hangs that takes so many times its own time and so many seconds more
 COMPILING = 10.0  # seconds that a kernel may take to compile
 QUICK = 0.02  # seconds; tests are ordered by the power of 4 of this that they take
@@ -177,41 +178,61 @@ class Record:
         return found
 
 
-def digest() -> str:
-    """Return a digest of all files that a record depends on."""
-    files = [
-        file for place in READ for file in ([ROOT / place] if (ROOT / place).is_file() else (ROOT / place).rglob("*"))
-    ]
-    files = sorted(file for file in files if file.is_file() and "__pycache__" not in file.parts)
+def digest(files: Iterable[Path]) -> str:
+    """Return a digest of the names and contents of files."""
     contents = sha256()
-    for file in files:
+    for file in sorted(files):
         contents.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
     return contents.hexdigest()
 
 
+class Kept:
+    """The records of test files from the last time, as long as the source and the test file are the same."""
+
+    def __init__(self) -> None:
+        helpers = (file for file in TESTS.rglob("*.py") if not file.name.startswith("test_"))
+        self.common = digest([*SOURCE.rglob("*.py"), *helpers, *(ROOT / name for name in READ)])
+
+    def place(self, name: str) -> Path:
+        """Return where the record of a test file is kept."""
+        return RECORDS / f"{name.replace('/', '-')}.json.gz"
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """Return the record of a test file, or None if it has to be made."""
+        if not self.place(name).exists():
+            return None
+        kept: dict[str, Any] = json.loads(gzip.decompress(self.place(name).read_bytes()))
+        return kept["tests"] if kept["of"] == self.common + digest([ROOT / name]) else None
+
+    def write(self, name: str, tests: dict[str, Any]) -> None:
+        """Keep the record of a test file."""
+        RECORDS.mkdir(parents=True, exist_ok=True)
+        kept = {"of": self.common + digest([ROOT / name]), "tests": tests}
+        self.place(name).write_bytes(gzip.compress(json.dumps(kept).encode(), 1))
+
+
 def recorded(workers: Workers) -> Record:
-    """Return the record of all tests on the source as it is, from the last time or made now."""
-    file = WORK / "record.json.gz"
-    WORK.mkdir(parents=True, exist_ok=True)
-    wanted = digest()
-    if file.exists():
-        kept = json.loads(gzip.decompress(file.read_bytes()))
-        if kept["digest"] == wanted:
-            return Record(kept["tests"])
-    print("All tests run once without a change.", flush=True)
-    tests: dict[str, dict[str, Any]] = {}
+    """Return the record of all tests on the source as it is; test files that changed run now."""
     files = sorted(TESTS.rglob("test_*.py"), key=lambda path: -path.stat().st_size)
-    names = [path.relative_to(ROOT).as_posix() for path in files]
-    for number, outcome in workers.outcomes([Job([name]) for name in names]):
-        if outcome.record is None or outcome.caught:
-            raise SystemExit(f"{names[number]} cannot be recorded: {outcome}")
-        tests |= outcome.record
-    failed = [name for name, test in tests.items() if test["failed"]]
-    for name in failed:
-        tests[name]["failed"] = False
-    record = Record(tests)
-    for name in record.leave_out_failing(failed, workers):
-        tests[name]["failed"] = True
-        print(f"left out, as it fails without any change: {name}", flush=True)
-    file.write_bytes(gzip.compress(json.dumps({"digest": wanted, "tests": tests}).encode()))
+    kept, names = Kept(), [path.relative_to(ROOT).as_posix() for path in files]
+    records = {name: kept.read(name) for name in names}
+    missing = [name for name in names if records[name] is None]
+    if missing:
+        print(f"{len(missing)} of {len(names)} test files run without a change, to see what they execute.", flush=True)
+    for number, outcome in workers.outcomes([Job([name]) for name in missing]):
+        name, tests = missing[number], outcome.record
+        if outcome.caught or tests is None:
+            raise SystemExit(f"{name} cannot be run: {outcome}")
+        kept.write(name, tests)
+        records[name] = tests
+    for name in missing:
+        tests = records[name] or {}
+        if failed := [test for test in tests if tests[test]["failed"]]:  # perhaps only because they were recorded
+            bad = Record(tests).leave_out_failing(failed, workers)
+            for test in failed:
+                tests[test]["failed"] = test in bad
+            kept.write(name, tests)
+    record = Record({test: facts for name in names for test, facts in (records[name] or {}).items()})
+    for test in record.left_out:
+        print(f"left out, as it fails without any change: {test}", flush=True)
     return record
