@@ -189,9 +189,10 @@ def digest(files: Iterable[Path]) -> str:
 class Kept:
     """The records of test files from the last time, as long as the source and the test file are the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: list[str]) -> None:
         helpers = (file for file in TESTS.rglob("*.py") if not file.name.startswith("test_"))
-        self.common = digest([*SOURCE.rglob("*.py"), *helpers, *(ROOT / name for name in READ)])
+        common = digest([*SOURCE.rglob("*.py"), *helpers, *(ROOT / name for name in READ)])
+        self.of = {name: common + digest([ROOT / name]) for name in names}
 
     def place(self, name: str) -> Path:
         """Return where the record of a test file is kept."""
@@ -202,19 +203,20 @@ class Kept:
         if not self.place(name).exists():
             return None
         kept: dict[str, Any] = json.loads(gzip.decompress(self.place(name).read_bytes()))
-        return kept["tests"] if kept["of"] == self.common + digest([ROOT / name]) else None
+        return kept["tests"] if kept["of"] == self.of[name] else None
 
     def write(self, name: str, tests: dict[str, Any]) -> None:
         """Keep the record of a test file."""
         RECORDS.mkdir(parents=True, exist_ok=True)
-        kept = {"of": self.common + digest([ROOT / name]), "tests": tests}
+        kept = {"of": self.of[name], "tests": tests}
         self.place(name).write_bytes(gzip.compress(json.dumps(kept).encode(), 1))
 
 
 def recorded(workers: Workers) -> Record:
     """Return the record of all tests on the source as it is; test files that changed run now."""
     files = sorted(TESTS.rglob("test_*.py"), key=lambda path: -path.stat().st_size)
-    kept, names = Kept(), [path.relative_to(ROOT).as_posix() for path in files]
+    names = [path.relative_to(ROOT).as_posix() for path in files]
+    kept = Kept(names)
     records = {name: kept.read(name) for name in names}
     missing = [name for name in names if records[name] is None]
     if missing:
