@@ -20,6 +20,7 @@ from contextlib import suppress
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
+from queue import Empty
 from traceback import print_exc
 from typing import Any, NamedTuple
 
@@ -29,7 +30,18 @@ from tools.mutations import ROOT
 WORK = ROOT / ".pytest_cache" / "mutants"
 KERNELS = WORK / "kernels"
 NOT_COPIED = ".git", ".venv", "site", "results", "results-quick", "*_cache", ".hypothesis", "__pycache__"
-WARM = "numpy", "scipy.linalg", "scipy.sparse", "numba", "pandas", "pyarrow", "gymnasium", "click", "hypothesis"
+WARM = (
+    "numpy",
+    "scipy.linalg",
+    "scipy.sparse",
+    "numba",
+    "pandas",
+    "pyarrow",
+    "gymnasium",
+    "click",
+    "hypothesis",
+    "pytest",
+)
 MEMORY = 16 * 2**30  # bytes of addresses that a child may take
 COLLECTING = 60.0  # processor seconds before the first test
 WAITING = 10.0  # a test that takes so many times its limit by the clock waits for ever
@@ -102,11 +114,14 @@ def run(job: Job, copy: Path) -> Outcome:
                 print_exc()
             finally:
                 os._exit(70)
-        status = ended(child, folder / "started")
-        with suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # what the tests have left behind, and they themselves if they wait
-        if status is None:
-            os.waitpid(child, 0)
+        status = None
+        try:
+            status = ended(child, folder / "started")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)  # what the tests have left behind, and they themselves if they wait
+            if status is None:
+                os.waitpid(child, 0)
         return outcome_of(status, folder)
 
 
@@ -139,6 +154,7 @@ def ended(child: int, started: Path) -> int | None:
 def tests_in_this_process(job: Job, copy: Path, folder: Path) -> int:
     """Run the tests of a job on a copy of the project; return the exit code."""
     os.setsid()  # what the tests start ends with them
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.dup2(os.open(folder / "output", os.O_CREAT | os.O_WRONLY), 1)
     os.dup2(1, 2)
     os.chdir(copy)
@@ -197,8 +213,7 @@ def work(jobs: Any, answers: Any) -> None:
     for name in WARM:
         with suppress(ImportError):
             import_module(name)
-    import pytest
-
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and end the child of the moment
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "project"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
@@ -215,7 +230,6 @@ def work(jobs: Any, answers: Any) -> None:
             target.write_text(job.text, encoding="utf-8")
             answers.put((number, run(job, copy)))
             target.write_bytes(whole)
-    del pytest
 
 
 class Workers:
@@ -244,4 +258,13 @@ class Workers:
         for one in enumerate(jobs):
             self.jobs.put(one)
         for _ in jobs:
-            yield self.answers.get()
+            yield self.answer()
+
+    def answer(self) -> tuple[int, Outcome]:
+        """Return the next answer of a worker."""
+        while True:
+            try:
+                return self.answers.get(timeout=5)
+            except Empty:
+                if not all(process.is_alive() for process in self.processes):
+                    raise SystemExit("A worker has ended before its jobs.") from None
