@@ -5,7 +5,8 @@ import gzip
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from itertools import islice, pairwise
@@ -53,12 +54,34 @@ def own_lines(statement: ast.AST) -> set[int]:
     return lines.difference(*(range(child.lineno, (child.end_lineno or 0) + 1) for child in inner))
 
 
-def lines_of_functions(statement: ast.AST) -> set[int]:
-    """Return the lines of the bodies of all functions in a statement."""
+@cache
+def lines_of_functions(path: Path) -> set[int]:
+    """Return the lines of the bodies of all functions in a file."""
     found: set[int] = set()
-    for node in ast.walk(statement):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found.update(range(node.body[0].lineno, (node.end_lineno or 0) + 1))
+    return found
+
+
+@cache
+def statements(path: Path) -> dict[int, ast.stmt]:
+    """Return for every line of a file the statement at the top of the file that it belongs to."""
+    return {
+        line: one
+        for one in tree_of(path).body
+        for line in range(one.lineno - len(getattr(one, "decorator_list", ())), (one.end_lineno or 0) + 1)
+    }
+
+
+@cache
+def mentions() -> dict[str, set[tuple[Path, int]]]:
+    """Return for every word of the source the lines that it stands in."""
+    found = defaultdict(set)
+    for path in sorted(SOURCE.rglob("*.py")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for word in re.findall(r"[^\W\d]\w*", line):
+                found[word].add((path, number))
     return found
 
 
@@ -70,37 +93,19 @@ def names_bound(statement: ast.AST) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
-@cache
-def mentions(name: str) -> list[tuple[Path, ast.stmt]]:
-    """Return the statements at the top of source files that mention a name, other than imports."""
-    word, found = re.compile(rf"\b{re.escape(name)}\b"), []
-    for path in sorted(SOURCE.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        if word.search(text):
-            for statement in tree_of(path).body:
-                part = ast.get_source_segment(text, statement) or ""
-                if word.search(part) and not isinstance(statement, ast.Import | ast.ImportFrom):
-                    found.append((path, statement))
-    return found
-
-
-def readers(path: Path, top: ast.AST, name: str) -> Iterator[tuple[Path, set[int]]]:
-    """Yield the lines of functions that mention what a statement at the top of a file defines, or depend on it."""
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    done, wanted = {name}, [name]
+def readers(names: set[str]) -> dict[Path, set[int]]:
+    """Return the lines of functions that mention a name, or another one that is defined with its help."""
+    found, done, wanted = defaultdict(set), set(names), list(names)
     while wanted:
-        for place, statement in mentions(one := wanted.pop()):
-            word = re.compile(rf"\b{re.escape(one)}\b")
-            lines = place.read_text(encoding="utf-8").splitlines()
-            inside = lines_of_functions(statement)
-            start, end = statement.lineno, statement.end_lineno or 0
-            hit = {line for line in range(start, end + 1) if word.search(lines[line - 1])}
-            if hit & inside:
-                yield place, hit & inside
-            if hit - inside:  # a constant made of it, a default argument, a base class, an entry of a registry
-                yield place, inside
-                wanted += names_bound(statement) - done
+        for path, line in mentions().get(wanted.pop(), ()):
+            inside, statement = lines_of_functions(path), statements(path).get(line)
+            if line in inside:
+                found[path].add(line)
+            elif statement and not isinstance(statement, ast.Import | ast.ImportFrom):
+                found[path] |= inside.intersection(range(statement.lineno, (statement.end_lineno or 0) + 1))
+                wanted += names_bound(statement) - done  # a constant made of it, a class with such an attribute
                 done |= names_bound(statement)
+    return found
 
 
 class Record:
@@ -128,32 +133,26 @@ class Record:
         if is_in_function(found):
             tests = self.executing(path, own_lines(statement))
         else:
-            tests = self.importing(path, found[-1]) or self.executing(path, own_lines(statement))
+            tests = self.reading(names_bound(found[-1])) or self.executing(path, own_lines(statement))
         return sorted(tests.difference(self.left_out), key=lambda test: self.turn(test, mutant))
 
-    def importing(self, path: Path, top: ast.AST) -> set[str]:
-        """Return the tests of what a statement at the top of a file defines: those that execute lines which mention it,
-        and all of test files which do.
-        """
-        tests = self.executing(path, lines_of_functions(top)) if lines_of_functions(top) else set()
-        for name in names_bound(top):
-            for place, lines in readers(path, top, name):
-                tests |= self.executing(place, lines)
-            word = re.compile(rf"\b{re.escape(name)}\b")
-            files = {test.partition("::")[0] for test in self.tests}
-            named = {file for file in files if word.search((ROOT / file).read_text(encoding="utf-8"))}
-            tests |= {test for test in self.tests if test.partition("::")[0] in named}
-        return tests
+    def reading(self, names: set[str]) -> set[str]:
+        """Return the tests that execute lines which mention a name, and all tests of test files which mention it."""
+        tests = set().union(*(self.executing(path, lines) for path, lines in readers(names).items()))
+        word = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+        files = {test.partition("::")[0] for test in self.tests}
+        named = {file for file in files if names and word.search((ROOT / file).read_text(encoding="utf-8"))}
+        return tests | {test for test in self.tests if test.partition("::")[0] in named}
 
     def cost(self, test: str, mutant: Mutant) -> float:
         """Return the seconds that a test may take: a change of the engine or of a rule compiles kernels anew."""
         compiled = self.tests[test]["kernels"] if mutant.package in ("engine", "learners") else 0
         return float(self.tests[test]["seconds"] + compiled * COMPILING)
 
-    def turn(self, test: str, mutant: Mutant) -> tuple[int, bool, int]:
-        """Return the key that tests of a mutant are ordered by: quick ones first, then those of its package."""
+    def turn(self, test: str, mutant: Mutant) -> tuple[int, bool, bool, int]:
+        """Return the key that tests of a mutant are ordered by: quick ones, with its file's name, of its package."""
         size = round(math.log(max(self.cost(test, mutant), QUICK) / QUICK, 4))
-        return size, not test.startswith(f"tests/{mutant.package}/"), self.place[test]
+        return size, Path(mutant.file).stem not in test, not test.startswith(f"tests/{mutant.package}/"), self.place[test]
 
     def limits(self, tests: list[str], mutant: Mutant) -> list[float]:
         """Return the processor seconds after which each test of a mutant hangs."""

@@ -96,6 +96,7 @@ def test_a_sample_has_as_many_mutants_from_each_package():
 def test_a_line_is_watched_by_the_tests_that_execute_it_and_a_constant_by_those_of_its_readers(tmp_path, monkeypatch):
     made = planted(tmp_path, monkeypatch)
     monkeypatch.setattr(watchers, "ROOT", tmp_path)
+    watchers.mentions.cache_clear()
     (tmp_path / "tests.py").write_text("")
 
     def facts(seconds, *lines):
