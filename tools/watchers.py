@@ -152,7 +152,8 @@ class Record:
     def turn(self, test: str, mutant: Mutant) -> tuple[int, bool, bool, int]:
         """Return the key that tests of a mutant are ordered by: quick ones, with its file's name, of its package."""
         size = round(math.log(max(self.cost(test, mutant), QUICK) / QUICK, 4))
-        return size, Path(mutant.file).stem not in test, not test.startswith(f"tests/{mutant.package}/"), self.place[test]
+        elsewhere = not test.startswith(f"tests/{mutant.package}/")
+        return size, Path(mutant.file).stem not in test, elsewhere, self.place[test]
 
     def limits(self, tests: list[str], mutant: Mutant) -> list[float]:
         """Return the processor seconds after which each test of a mutant hangs."""

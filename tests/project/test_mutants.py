@@ -162,7 +162,7 @@ def test_a_test_has_the_lines_of_the_fixtures_and_cached_values_that_it_uses(run
         ("caught", True, "test_a.py::test_cached"),
         ("hangs", True, "test_a.py::test_cached"),
         ("survives", False, ""),
-        ("unimportable", True, "test_a.py"),
+        ("unimportable", True, ""),
     ],
 )
 def test_a_mutant_is_caught_by_a_test_that_fails_or_hangs(runs, name, caught, test):
