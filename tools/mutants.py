@@ -78,7 +78,7 @@ def verified(chosen: list[Mutant], record: Record, workers: Workers) -> dict[Mut
             found[mutant] = outcome
             if not outcome.caught:
                 words = "survived" if outcome.ran else "not executed by any test"
-                print(f"{words}:  line {mutant.line} of {mutant.name}", flush=True)
+                print(f"{words}, line {mutant.line}: {mutant.name}", flush=True)
             if len(found) % EVERY == 0 and len(again) == len(chosen):
                 left = (time.monotonic() - begin) / len(found) * (len(chosen) - len(found))
                 caught = sum(one.caught for one in found.values())

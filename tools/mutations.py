@@ -24,18 +24,19 @@ OPERATORS: dict[type, type] = {
 
 
 class Mutant(NamedTuple):
-    """A change of one file: where, the number of the change in the file, and the text before and after."""
+    """A change of one file: its number in the file, the line and the text of the line, the code before and after."""
 
     file: str
-    line: int
     number: int
+    line: int
+    text: str
     before: str
     after: str
 
     @property
     def name(self) -> str:
         """A name that survives changes elsewhere in the file."""
-        return f"{self.file}: {self.before}  ->  {self.after}"
+        return f"{self.file} | {self.text} | {self.before} -> {self.after}"
 
     @property
     def package(self) -> str:
@@ -70,8 +71,10 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def is_left_alone(node: ast.AST) -> bool:
-    """Return whether nothing is changed inside a node: sentences of errors, types, and how things print."""
+    """Return whether nothing is changed inside a node: errors, assertions, types, and how things print."""
     match node:
+        case ast.keyword(arg="strict"):  # of `zip`: an assertion
+            return True
         case ast.Raise() | ast.Import() | ast.ImportFrom() | ast.JoinedStr() | ast.Assert():
             return True
         case ast.Expr(value=ast.Constant()):
@@ -109,10 +112,11 @@ def all_changes(path: Path) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 def mutants_of(path: Path) -> list[Mutant]:
     """Return every mutant of a file."""
-    name = path.relative_to(SOURCE).as_posix()
+    name, lines = path.relative_to(SOURCE).as_posix(), path.read_text(encoding="utf-8").splitlines()
+    found = ((number, node.lineno, node, changed) for number, (node, changed) in enumerate(all_changes(path)))  # type: ignore[attr-defined]
     return [
-        Mutant(name, node.lineno, number, ast.unparse(node), ast.unparse(changed))  # type: ignore[attr-defined]
-        for number, (node, changed) in enumerate(all_changes(path))
+        Mutant(name, number, line, lines[line - 1].strip(), ast.unparse(node), ast.unparse(changed))
+        for number, line, node, changed in found
     ]
 
 

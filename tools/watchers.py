@@ -162,7 +162,7 @@ class Record:
     def leave_out_failing(self, tests: list[str], workers: Workers) -> set[str]:
         """Run some tests without a change and leave out those that fail; return them."""
         known = [test for test in tests if test in self.tests]
-        nothing = Mutant("", 0, 0, "", "")
+        nothing = Mutant("", 0, 0, "", "", "")
         by_file: dict[str, list[str]] = {}
         for test in known:
             by_file.setdefault(test.partition("::")[0], []).append(test)

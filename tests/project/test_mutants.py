@@ -84,9 +84,18 @@ def test_a_mutant_changes_one_place_and_leaves_the_rest_of_the_text(tmp_path, mo
         compile(text, "a.py", "exec")
 
 
+def test_an_equivalent_mutant_is_known_by_its_line_and_no_entry_is_out_of_date():
+    known, paths = mutants.known_equivalents(), sorted(mutations.SOURCE.rglob("*.py"))
+    files = {name.partition(" | ")[0] for name in known}
+    made = {one.name for path in paths if path.relative_to(mutations.SOURCE).as_posix() in files
+            for one in mutations.mutants_of(path)}  # fmt: skip
+    assert known
+    assert known - made == set()
+
+
 def test_a_sample_has_as_many_mutants_from_each_package():
-    every = [mutations.Mutant(f"{package}/a.py", line, line, "", "") for package in "abc" for line in range(10)]
-    every += [mutations.Mutant("b/only.py", 1, 0, "", "")]
+    every = [mutations.Mutant(f"{package}/a.py", line, line, "", "", "") for package in "abc" for line in range(10)]
+    every += [mutations.Mutant("b/only.py", 0, 1, "", "", "")]
     chosen = mutants.sampled(every, 12, seed=1)
     assert Counter(mutant.package for mutant in chosen) == {"a": 4, "b": 4, "c": 4}
     assert chosen == mutants.sampled(every, 12, seed=1)
