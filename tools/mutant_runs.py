@@ -129,6 +129,19 @@ def run(job: Job, copy: Path) -> Outcome:
         return outcome_of(status, folder)
 
 
+def judge(job: Job, copy: Path) -> Outcome:
+    """Run the tests of a job; a test that fails must fail once more alone, or the others go on without it."""
+    outcome = run(job, copy)
+    while outcome.caught and outcome.test in job.tests:
+        place = job.tests.index(outcome.test)
+        limits = job.limits or []
+        if run(job._replace(tests=[outcome.test], limits=limits[place : place + 1]), copy).caught:
+            return outcome
+        job = job._replace(tests=job.tests[place + 1 :], limits=limits[place + 1 :])
+        outcome = run(job, copy)
+    return outcome
+
+
 def outcome_of(status: int | None, folder: Path) -> Outcome:
     """Return how a child ended, from its status and what it wrote."""
     test = (folder / "started").read_text(encoding="utf-8").partition("\n")[0]
@@ -233,7 +246,7 @@ def work(jobs: Any, answers: Any) -> None:
             for compiled in (target.parent / "__pycache__").glob(f"{target.stem}.*.pyc"):
                 compiled.unlink()
             target.write_text(job.text, encoding="utf-8")
-            answers.put((number, run(job, copy)))
+            answers.put((number, judge(job, copy)))
             target.write_bytes(whole)
 
 
