@@ -132,6 +132,8 @@ class Record:
         statement = next(one for one in found if isinstance(one, ast.stmt))
         if is_in_function(found):
             tests = self.executing(path, own_lines(statement))
+        elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):  # a default value
+            tests = self.executing(path, set(range(statement.body[0].lineno, (statement.end_lineno or 0) + 1)))
         else:
             tests = self.reading(names_bound(found[-1])) or self.executing(path, own_lines(statement))
         return sorted(tests.difference(self.left_out), key=lambda test: self.turn(test, mutant))

@@ -15,7 +15,7 @@ CODE = """LIMIT = 3
 TWICE = LIMIT * 2
 
 
-def inside(x, most=LIMIT):
+def inside(x, most=LIMIT, least=-9):
     # a comment stays
     return x + 1 if x < most else -x
 
@@ -117,6 +117,7 @@ def test_a_line_is_watched_by_the_tests_that_execute_it_and_a_constant_by_those_
     assert record.watchers(made["x + 1", "x - 1"]) == ["tests.py::quick", "tests.py::slow"]
     assert record.watchers(made["x > TWICE", "x >= TWICE"]) == ["tests.py::larger"]
     assert record.watchers(made["LIMIT * 2", "LIMIT / 2"]) == ["tests.py::larger"]
+    assert record.watchers(made["9", "10"]) == ["tests.py::quick", "tests.py::slow"]
     assert record.watchers(made["3", "4"]) == ["tests.py::quick", "tests.py::larger", "tests.py::slow"]
     record.left_out.append("tests.py::quick")
     assert record.watchers(made["x + 1", "x - 1"]) == ["tests.py::slow"]
