@@ -276,10 +276,11 @@ class Plugin:
         with self.recorder.scope(whole=True) as scope:
             outcome = yield
         scope.add(self.shared.get(str(item.path), scope))
-        for fixtures in item._fixtureinfo.name2fixturedefs.values():
-            for fixture in fixtures:
-                scope.add(self.shared.get(fixture, scope))
+        fixtures = [one for some in item._fixtureinfo.name2fixturedefs.values() for one in some]
+        for fixture in fixtures:
+            scope.add(self.shared.get(fixture, scope))
         test |= {"seconds": seconds() - begin, "kernels": len(scope.kernels), "lines": masks(scope.lines)}
+        test["shares"] = any(fixture.scope in ("class", "module") for fixture in fixtures)
         return outcome
 
     def pytest_runtest_logreport(self, report: Any) -> None:

@@ -117,6 +117,11 @@ class Record:
             name: {file: int(mask, 16) for file, mask in test["lines"].items()} for name, test in tests.items()
         }
         self.place = {name: number for number, name in enumerate(tests)}
+        self.slowest: dict[str, float] = {}  # test of each file among those that share fixtures: they stay together
+        for name, test in tests.items():
+            if test["shares"]:
+                file = name.partition("::")[0]
+                self.slowest[file] = max(self.slowest.get(file, 0.0), test["seconds"])
         self.left_out = [name for name, test in tests.items() if test["failed"]]
 
     def executing(self, path: Path, lines: set[int]) -> set[str]:
@@ -148,8 +153,10 @@ class Record:
 
     def cost(self, test: str, mutant: Mutant) -> float:
         """Return the seconds that a test may take: a change of the engine or of a rule compiles kernels anew."""
-        compiled = self.tests[test]["kernels"] if mutant.package in ("engine", "learners") else 0
-        return float(self.tests[test]["seconds"] + compiled * COMPILING)
+        facts = self.tests[test]
+        compiled = facts["kernels"] if mutant.package in ("engine", "learners") else 0
+        seconds = self.slowest[test.partition("::")[0]] if facts["shares"] else facts["seconds"]
+        return float(seconds + compiled * COMPILING)
 
     def turn(self, test: str, mutant: Mutant) -> tuple[int, bool, bool, int]:
         """Return the key that tests of a mutant are ordered by: quick ones, with its file's name, of its package."""

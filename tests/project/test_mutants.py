@@ -108,8 +108,9 @@ def test_a_line_is_watched_by_the_tests_that_execute_it_and_a_constant_by_those_
     watchers.mentions.cache_clear()
     (tmp_path / "tests.py").write_text("")
 
-    def facts(seconds, *lines):
-        return {"failed": False, "seconds": seconds, "kernels": 0, "lines": {"a.py": f"{sum(1 << n for n in lines):x}"}}
+    def facts(seconds, *lines, shares=False):
+        lines = {"a.py": f"{sum(1 << n for n in lines):x}"}
+        return {"failed": False, "seconds": seconds, "kernels": 0, "lines": lines, "shares": shares}
 
     record = watchers.Record(
         {"tests.py::slow": facts(9.0, 7), "tests.py::quick": facts(0.01, 7), "tests.py::larger": facts(1.0, 12)}
@@ -119,6 +120,9 @@ def test_a_line_is_watched_by_the_tests_that_execute_it_and_a_constant_by_those_
     assert record.watchers(made["LIMIT * 2", "LIMIT / 2"]) == ["tests.py::larger"]
     assert record.watchers(made["9", "10"]) == ["tests.py::quick", "tests.py::slow"]
     assert record.watchers(made["3", "4"]) == ["tests.py::quick", "tests.py::larger", "tests.py::slow"]
+    record.tests["tests.py::quick"]["shares"] = True
+    record.slowest["tests.py"] = 9.0  # of another test with the same fixture, which must not be run after it
+    assert record.watchers(made["x + 1", "x - 1"]) == ["tests.py::slow", "tests.py::quick"]
     record.left_out.append("tests.py::quick")
     assert record.watchers(made["x + 1", "x - 1"]) == ["tests.py::slow"]
 
