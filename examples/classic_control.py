@@ -1,4 +1,4 @@
-"""Mountain Car and CartPole: tile coding and several learners, held against Monte-Carlo returns.
+"""Mountain Car and CartPole: the default evaluation, and learners on tile coding, against Monte-Carlo returns.
 
 One policy acts, the values of another one are wanted. All learners learn from the same transitions. The truth is the
 mean return of the target policy from a few states, played many times.
@@ -34,6 +34,7 @@ def balance(certain):
     return policy
 
 
+PASSES = 5
 WORLDS = {
     # name: target, behaviour, discount, features
     "MountainCar-v0": (
@@ -84,6 +85,11 @@ def played(name, policy, discount, states, times, rng):
     return returns.mean(axis=1)
 
 
+def rmse(values, truth):
+    """Return the root mean square error of values."""
+    return np.sqrt(np.mean((values - truth) ** 2))
+
+
 def main(steps=100_000, states=30, times=100):
     """Print the error of every learner on both problems, and return the tables."""
     tables = {}
@@ -92,17 +98,24 @@ def main(steps=100_000, states=30, times=100):
         at = states_to_judge(gymnasium.make(name), behaviour, states, rng)
         truth = played(name, target, discount, at, times, rng)
         env = gymnasium.make_vec(name, 8)
-        found = gdd.evaluate(env, target=target, behaviour=behaviour, features=coder, discount=discount, steps=steps)
-        rows = coder.rows(at)
-        errors = {}
-        for one in found.candidates:  # the smallest held-out error first, so the best step size of each learner
-            values = (one.w[rows.indices] * rows.values).sum(axis=1)
-            errors.setdefault(one.name, (one.words, np.sqrt(np.mean((values - truth) ** 2))))
+        log = gdd.collect(env, behaviour, steps)
+        found = gdd.evaluate_log(log, target=target, discount=discount)
+        errors = {"initial weights": np.sqrt(np.mean(truth**2)), "least squares": rmse(found.predict(at), truth)}
+        seen, after = (
+            np.column_stack([log[f"{side}_{i}"] for i in range(at.shape[1])]) for side in ("obs", "next_obs")
+        )
+        rho = target(seen)[np.arange(len(seen)), log["action"]] / log["propensity"]
+        into = np.where(log["terminated"], 0.0, discount)
+        for learner in ("td", "tdrc", "gradient_dd", "gtd2"):
+            agent = gdd.Learner(learner, n_features=coder.n_features, alpha=0.2 / coder.bound)
+            for _ in range(PASSES):
+                agent.update_many(tuple(coder.rows(seen)), log["reward"], into, tuple(coder.rows(after)), rho)
+            errors[learner] = rmse(agent.predict(tuple(coder.rows(at))), truth)
         print(f"\n{name}: {steps:,} steps. True values have mean {truth.mean():.2f} and spread {truth.std():.2f}.")
-        print(f"chosen: {found.chosen}; to be trusted: {found.verdict.word}")
-        for words, error in errors.values():
-            print(f"  {words:50} error {error:8.3f}")
-        tables[name] = {"chosen": found.chosen, "spread": truth.std(), "mean": truth.mean(), "errors": errors}
+        print(f"least squares: {found.start_value:.4g}, {found.verdict.word}")
+        for words, error in errors.items():
+            print(f"  {words:20} error {error:8.3f}")
+        tables[name] = {"spread": truth.std(), "mean": truth.mean(), "errors": errors}
     return tables
 
 

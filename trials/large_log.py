@@ -61,7 +61,7 @@ def main(words: list[str] | None = None) -> None:
     seconds, reading = found.seconds["all"], found.seconds["reading"]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"{found.rows:,} transitions, 8 features, a file of {size:.0f} MB")
-    print(f"{seconds:.1f} s for one pass, {reading:.1f} s of them reading ({reading / seconds:.0%})")
+    print(f"{seconds:.1f} s in all, {reading:.1f} s of them reading ({reading / seconds:.0%})")
     print(f"{memory:.2f} GB of memory at most")
     print(f"value {found.start_value:.4f}, from {low:.4f} to {high:.4f}; truth {truth:.4f}; {inside} of 8 states in")
     print(f"chosen {found.chosen}; verdict: {found.verdict.word}")

@@ -5,7 +5,7 @@ python -m trials.log_coverage
 
 import numpy as np
 
-from gradient_dd.evaluation import evaluate_stream
+from gradient_dd.evaluation import evaluate_log
 from gradient_dd.tasks import random_walk
 from tests.evaluation.known_logs import log_of, realisable
 from tools.programs import parser_of
@@ -13,18 +13,17 @@ from tools.programs import parser_of
 
 def trial(logs: int, rows: int) -> dict[str, float]:
     """Return the share of intervals that hold the truth: of the mean first value, and of the value of every state."""
-    starts, states, trusted, chosen = [], [], [], []
+    starts, states, trusted = [], [], []
     for seed in range(logs):
         task = random_walk(10) if seed % 4 == 0 else realisable(seed)
-        found = evaluate_stream([log_of(task, rows, seed)], task.n_features, seed=seed)
+        found = evaluate_log(log_of(task, rows, seed), seed=seed)
         start = task.start[~task.terminal] @ task.true_values
         low, high = found.start_interval
         starts.append(low <= start <= high)
         low, high = found.predict_interval(task.features)
         states.append(float(np.mean((low <= task.true_values) & (task.true_values <= high))))
         trusted.append(found.verdict.word == "trust")
-        chosen.append(found.chosen.startswith("lstd"))
-    names = {"first value": starts, "value of a state": states, "trusted": trusted, "LSTD chosen": chosen}
+    names = {"first value": starts, "value of a state": states, "trusted": trusted}
     return {name: float(np.mean(one)) for name, one in names.items()}
 
 

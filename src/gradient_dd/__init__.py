@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gradient_dd import studies, tasks, testing
     from gradient_dd.engine import reference, schedules
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
-    from gradient_dd.evaluation import compare, evaluate, evaluate_log
+    from gradient_dd.evaluation import collect, compare, evaluate, evaluate_log
     from gradient_dd.learners import LEARNERS, Parameter, Rule
     from gradient_dd.networks.control import NetworkControl
     from gradient_dd.networks.learner import NetworkLearner
@@ -50,6 +50,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Results": "studies.results",
     "Rule": "learners",
     "Study": "studies.study",
+    "collect": "evaluation",
     "compare": "evaluation",
     "evaluate": "evaluation",
     "evaluate_log": "evaluation",
@@ -80,6 +81,7 @@ __all__ = [
     "Results",
     "Rule",
     "Study",
+    "collect",
     "compare",
     "evaluate",
     "evaluate_log",

@@ -1,4 +1,4 @@
-"""Attacks with files that learning goes on from: checkpoints of evaluations and saved learners of every kind.
+"""Attacks with files that work continues from: rounds of a collected log and saved learners of every kind.
 
 Damaged, made for another request, swapped for one another, or crafted to run code when they are read.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import gradient_dd as gdd
-from tests.adversary.environments import ACTIONS, STATES, Observed, Walk
+from tests.adversary.environments import STATES, Walk
 from tests.adversary.files import damaged, files_of, written
 from tests.adversary.odd import array
 from tests.adversary.rule import Attack, Case
@@ -36,77 +36,31 @@ HEADERS = (
 )
 EAGER = np.tile([0.2, 0.8], (STATES, 1))
 SHY = np.tile([0.7, 0.3], (STATES, 1))
-REQUEST: dict[str, Any] = {"target": EAGER, "behaviour": SHY, "discount": 0.9, "seed": 3, "learner": "lstd"}
-OTHER_REQUESTS: dict[str, dict[str, Any]] = {
-    "another target": {"target": SHY},
-    "another behaviour": {"behaviour": EAGER},
-    "another discount": {"discount": 0.5},
-    "another seed": {"seed": 4},
-    "another learner": {"learner": "td"},
-    "other features": {"features": gdd.features.OneHot([STATES + 1])},
-    "features of another kind": {"features": lambda observation: np.ones(3)},
-    "another confidence": {"confidence": 0.5},
-}
+REQUEST: dict[str, Any] = {"target": EAGER, "behaviour": SHY, "discount": 0.9, "seed": 3}
+SECOND = "round-000001.parquet"
 
 
-def going_on(checkpoint: Path | None, env: Any = None, **changes: Any) -> bytes:
-    """Return the weights of an evaluation of three rounds, which goes on from a checkpoint."""
-    words = REQUEST | {"steps": 90, "round_steps": 30, "checkpoint": checkpoint} | changes
-    return bytes(gdd.evaluate(Walk() if env is None else env, **words).w.tobytes())
+def going_on(folder: Path | None, **changes: Any) -> bytes:
+    """Return the weights of an evaluation from three rounds of a log, the rounds in a folder among them."""
+    words = REQUEST | {"steps": 90, "round_steps": 30, "out": folder} | changes
+    return bytes(gdd.evaluate(Walk(), **words).w.tobytes())
 
 
 @cache
-def true_weights() -> bytes:
-    """Return the weights of an evaluation that was never stopped."""
-    return going_on(None)
-
-
-@cache
-def checkpoint_of(name: str = "") -> bytes:
-    """Return the checkpoint that two rounds of a request leave; of the plain one, or of another one."""
+def second_round() -> bytes:
+    """Return the file of the second round of a log."""
     with TemporaryDirectory() as folder:
-        file = Path(folder) / "checkpoint"
-        going_on(file, steps=60, **OTHER_REQUESTS.get(name, {}))
-        return file.read_bytes()
+        going_on(Path(folder))
+        return (Path(folder) / SECOND).read_bytes()
 
 
-def is_true(weights: bytes) -> str:
-    """Return a complaint if weights are not those of an evaluation that was never stopped."""
-    return "" if weights == true_weights() else "gave other values than an evaluation that was never stopped"
-
-
-def attack_damaged_checkpoint(rng: Random, folder: Path) -> Case:
-    """A checkpoint with damage."""
-    words, content = damaged(rng, checkpoint_of())
-    file = written(folder, "checkpoint", content)
-    return Case(f"evaluate from a checkpoint, {words}", lambda: going_on(file), complaint=is_true)
-
-
-def attack_swapped_checkpoint(rng: Random, folder: Path) -> Case:
-    """A checkpoint of another request, of another environment, or another kind of file."""
-    kind = rng.choice([*OTHER_REQUESTS, "another environment", "a learner", "another kind of learner"])
-    env: Any = None
-    if kind in OTHER_REQUESTS:
-        content = checkpoint_of(kind)
-    elif kind == "another environment":
-        content, env = checkpoint_of(), Observed(True)
-    else:
-        content = saved_learner("Learner" if kind == "a learner" else "AutoLearner")
-    file = written(folder, "checkpoint", content)
-    changes: dict[str, Any] = {} if env is None else {"target": coin, "behaviour": coin, "features": lambda seen: seen}
-    refusal = lambda weights: "" if kind == "another environment" else is_true(weights)  # noqa: E731
-    call = lambda: going_on(file, env, **changes)  # noqa: E731
-    found = Case(f"evaluate from the checkpoint of {kind}", call, lambda: files_of(folder), refusal)
-    if env is not None:
-        truth = going_on(None, env, **changes)
-        wrong = "gave other values than an evaluation that was never stopped"
-        found = Case(found.words, call, found.state, lambda weights: "" if weights == truth else wrong)
-    return found
-
-
-def coin(observations: Any) -> Any:
-    """Return equal probabilities for a batch of observations."""
-    return np.full((len(observations), ACTIONS), 0.5)
+def attack_damaged_round(rng: Random, folder: Path) -> Case:
+    """A round with damage, or a file of another type in its place; a change of numbers alone cannot be seen."""
+    words, content = damaged(rng, rng.choice([second_round(), saved_learner("Learner")]))
+    log = folder / "log"
+    log.mkdir()
+    (log / SECOND).write_bytes(content)
+    return Case(f"evaluate from a log with a round, {words}", lambda: going_on(log))
 
 
 class Gadget:
@@ -132,7 +86,7 @@ def gadgets(canary: Path, rule: Path) -> list[bytes]:
         Gadget("numpy.testing._private.utils:runstring", f"open({str(canary)!r}, 'w')", {}),
         Gadget("numpy.f2py.crackfortran:myeval", f"open({str(canary)!r}, 'w')"),
         Gadget("gradient_dd.studies.files:load_rule", f"{rule}:R"),
-        Gadget("gradient_dd.evaluation.checkpoint:os.system", line),
+        Gadget("gradient_dd.evaluation.environment:os.system", line),
         Gadget("gradient_dd.errors:os.system", line),
         Gadget("numpy:os.system", line),
     ]
@@ -150,7 +104,7 @@ def attack_crafted_file(rng: Random, folder: Path) -> Case:
     rule.write_text(f"open({str(canary)!r}, 'w')\nR = 1\n")
     content = rng.choice(gadgets(canary, rule))
     if rng.random() < 0.5:
-        packed, whole = io.BytesIO(), rng.choice([checkpoint_of(), saved_learner("Learner")])
+        packed, whole = io.BytesIO(), saved_learner("Learner")
         odd = HEAD % b"'|O', 'fortran_order': False, 'shape': (), }" + content
         with zipfile.ZipFile(packed, "w") as archive:
             for name, inside in (members(whole) | {rng.choice(["w.npy", "header.npy", "x.npy"]): odd}).items():
@@ -158,7 +112,6 @@ def attack_crafted_file(rng: Random, folder: Path) -> Case:
         content = packed.getvalue()
     file = written(folder, "odd.npz", content)
     uses: dict[str, Callable[[], Any]] = {
-        "evaluate": lambda: going_on(file),
         "Learner.load": lambda: gdd.Learner.load(file),
         "AutoLearner.load": lambda: gdd.AutoLearner.load(file),
         "evaluate_log": lambda: gdd.evaluate_log(file, discount=0.9),
@@ -198,7 +151,7 @@ def saved_learner(kind: str) -> bytes:
 def attack_swapped_learner(rng: Random, folder: Path) -> Case:
     """A file of one kind where another kind is meant, damaged or with an odd number or array inside."""
     contents = {"Learner": saved_learner("Learner"), "AutoLearner": saved_learner("AutoLearner")}
-    contents |= {"evaluation": checkpoint_of()}
+    contents |= {"log": second_round()}
     kind, reader = rng.choice(list(contents)), rng.choice(["Learner", "AutoLearner"])
     content, words = contents[kind], "whole"
     inside = members(content)

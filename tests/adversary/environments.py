@@ -157,13 +157,13 @@ def attack_policies(rng: Random, folder: Path) -> Case:
 def attack_evaluate_arguments(rng: Random, folder: Path) -> Case:
     """A sound environment and odd arguments."""
     good = {"features": None, "learner": "lstd", "steps": STEPS, "discount": 0.9, "seed": 0, "round_steps": STEPS}
-    good |= {"checkpoint": None, "on_progress": None, "confidence": 0.95, "initial_w": 0.0}
+    good |= {"out": None, "on_progress": None, "confidence": 0.95}
     words = changed(rng, good)
     for name in ("steps", "round_steps"):  # a long evaluation is no mistake
         if isinstance(words[name], int | np.integer) and words[name] > STEPS:
             words[name] = STEPS
-    if isinstance(words["checkpoint"], str) and words["checkpoint"].startswith("/"):
-        words["checkpoint"] = str(folder / "checkpoint")
+    if words["out"] is not None:  # no folder is made where an odd path leads
+        words["out"] = folder / "log" if isinstance(words["out"], str) else words["out"]
     if rng.random() < 0.2:
         words["features"] = lambda observation: anything(rng, (2,))
     if rng.random() < 0.1:

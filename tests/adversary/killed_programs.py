@@ -66,9 +66,9 @@ def units_of(place: Path) -> Held:
 
 
 def evaluation(place: Path) -> None:
-    """Evaluate a policy in forty rounds, each of which leaves a checkpoint, and write its weights."""
+    """Evaluate a policy from forty rounds, each of which leaves a file, and write its weights."""
     place.mkdir(exist_ok=True)
-    words = REQUEST | {"steps": 4000, "round_steps": 100, "checkpoint": place / "checkpoint"}
+    words = REQUEST | {"steps": 4000, "round_steps": 100, "out": place / "log"}
     weights = evaluate(Walk(), **words).w
     part = place / "part"
     part.write_bytes(weights.tobytes())

@@ -8,7 +8,6 @@ from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.errors import BadRequestError
-from gradient_dd.evaluation.stream import Evaluator
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.learners.rule import ALPHA, LAM
 from gradient_dd.learners.trace import B, Trace, Z
@@ -90,7 +89,6 @@ def test_what_cannot_run_a_trace_says_so_by_name():
     for use, reader in (
         (lambda: Questions([Question("q", 1.0, 0.9)], 3, learner="pgtd2", lam=0.5), "The lane engine of streams"),
         (lambda: SampleMaps(tasks.random_walk(3), traced), "The theory"),
-        (lambda: Evaluator(3, learner="htd"), "The evaluation of logs"),
     ):
         with pytest.raises(BadRequestError, match=f"{reader} does not know the (move|signal) '.*' of the rule"):
             use()

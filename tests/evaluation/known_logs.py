@@ -8,7 +8,6 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import extra
-from gradient_dd.evaluation import Transitions, transitions_of
 from gradient_dd.tasks import Task, random_walk
 from gradient_dd.tasks.boyan_chain import boyan_chain
 from gradient_dd.tasks.collision import collision
@@ -16,14 +15,13 @@ from gradient_dd.tasks.from_tables import from_tables
 from gradient_dd.tasks.random_mdp import random_mdp
 
 
-def log_of(task: Task, n: int, seed: int, **changes: Any) -> Transitions:
-    """Return n transitions of a task, some columns changed."""
+def log_of(task: Task, n: int, seed: int, **changes: Any) -> dict[str, Any]:
+    """Return n transitions of a task as columns, some of them changed: x and x_next (n, p), the others (n,)."""
     row, next_row, reward, discount, rho, _ = task.transitions
     outcome = OutcomeSampler(task, seed=seed).take(n)
     X = task.row_features.toarray()
     columns = {"x": X[row[outcome]], "reward": reward[outcome], "discount": discount[outcome]}
-    columns |= {"x_next": X[next_row[outcome]], "rho": rho[outcome]}
-    return transitions_of(**columns | changes)
+    return columns | {"x_next": X[next_row[outcome]], "rho": rho[outcome]} | changes
 
 
 def realisable(seed: int, n_states: int = 8) -> Task:

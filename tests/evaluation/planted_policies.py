@@ -71,15 +71,21 @@ def narrow_behaviour(seed: int) -> Log:
     return log_of(seed, lambda time, mood: np.where(mood > 0, 0.0, 0.5), lambda time, mood, action, rng: action * 1.0)
 
 
+def narrow_states(seed: int) -> Log:
+    """The same with the sign of the mood as the state."""
+    made = narrow_behaviour(seed)
+    return made | {"place": (made["mood"] > 0).astype(int)}
+
+
 AUTO: dict[str, Any] = {
-    "learner": "auto",
-    "passes": None,
     "discount": 0.95,
     "columns": {"observation": ["time", "mood"]},
 }
+STATE = {**AUTO, "columns": {"observation": ["place"]}}
+LINEAR = {**AUTO, "target": target(0.9), "features": "standard"}
 MOOD = {**AUTO, "columns": {"observation": ["mood"]}, "features": "standard"}
 POLICIES: dict[str, tuple[Callable[[int], Log], str, dict[str, Any]]] = {
-    "rewards that are noise, with a policy": (noise, "interval_of_policy", {**AUTO, "target": target(0.6)}),
+    "rewards that are noise, with a policy": (noise, "interval", {**AUTO, "target": target(0.6)}),
     "values that features do not carry, with a policy": (
         late_rewards,
         "doubly_robust",
@@ -98,5 +104,7 @@ POLICIES: dict[str, tuple[Callable[[int], Log], str, dict[str, Any]]] = {
         "possible_values",
         {**AUTO, "columns": None, "features": "raw", "target": target(0.6)},
     ),
+    "actions never tried in some states": (narrow_states, "never_tried_cells", {**STATE, "target": target(0.5)}),
+    "features that give other values": (late_rewards, "other_features", LINEAR),
     "a behaviour that regression cannot follow": (odd_behaviour, "propensities", {**MOOD, "target": target(0.5)}),
 }

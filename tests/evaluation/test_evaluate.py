@@ -1,11 +1,12 @@
-"""`evaluate`: transitions are what happened, in every way of resetting, and stopping changes no bit."""
+"""`collect` and `evaluate`: transitions are what happened, in every way of resetting, and stopping changes no bit."""
 
 import gymnasium
 import numpy as np
+import pandas as pd
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from gradient_dd import BadRequestError, evaluate, evaluate_log, features, tasks
+from gradient_dd import BadRequestError, collect, evaluate, evaluate_log, features, tasks
 from gradient_dd.evaluation.collect import one_round, place_of
 from gradient_dd.stream.policies import drawn, policy_of, ratios
 
@@ -43,7 +44,7 @@ def coin(observations):
 
 def made_by(env, most):
     policy = policy_of("behaviour", coin, 2)
-    return one_round(place_of(env), policy, policy, 7, np.random.default_rng(0), most)
+    return one_round(place_of(env), policy, 7, np.random.default_rng(0), most)
 
 
 def wanted_rows(n):
@@ -95,7 +96,7 @@ def test_parts_of_an_observation_stay_together():
 
     basis = features.features_of_space(Parts.observation_space, "polynomial", degree=1)
     for env in (Parts(), SyncVectorEnv([Parts, Parts], autoreset_mode=AutoresetMode.SAME_STEP)):
-        found = evaluate(env, target=first, features=basis, steps=200, learner="td")
+        found = evaluate(env, target=first, features=basis, steps=200)
         assert found.rows == 200
 
 
@@ -120,7 +121,7 @@ def test_a_function_a_table_and_a_vector_environment_agree(lake):
     one = evaluate("FrozenLake-v1", target=RIGHT, discount=0.9, steps=3000, seed=2)
     other = evaluate("FrozenLake-v1", target=network, behaviour=RIGHT, discount=0.9, steps=3000, seed=2)
     assert np.allclose(one.w, other.w, atol=1e-4)
-    many = evaluate(gymnasium.make_vec("FrozenLake-v1", 4), target=RIGHT, discount=0.9, steps=3000, learner="lstd")
+    many = evaluate(gymnasium.make_vec("FrozenLake-v1", 4), target=RIGHT, discount=0.9, steps=3000)
     assert many.rows == 3000
 
 
@@ -128,36 +129,26 @@ class StopError(Exception):
     """Raised by a progress function."""
 
 
-def test_a_stopped_evaluation_goes_on_with_the_same_bits(tmp_path):
-    given = {"target": RIGHT, "behaviour": UNIFORM, "discount": 0.9, "steps": 2500, "round_steps": 1000, "seed": 3}
+def test_a_collection_that_was_stopped_continues_with_the_same_bits(tmp_path):
+    given = {"steps": 2500, "round_steps": 1000, "seed": 3}
     seen = []
-    whole = evaluate("FrozenLake-v1", **given, on_progress=lambda done, steps: seen.append((done, steps)))
+    whole = collect("FrozenLake-v1", UNIFORM, **given, on_progress=lambda done, steps: seen.append((done, steps)))
     assert seen[-1] == (2500, 2500)
 
     def stop(done, steps):
         raise StopError
 
-    kept = {"checkpoint": tmp_path / "half"}
     for _ in range(2):
         with pytest.raises(StopError):
-            evaluate("FrozenLake-v1", **given, **kept, on_progress=stop)
-    again = evaluate("FrozenLake-v1", **given, **kept)
-    assert np.array_equal(again.w, whole.w)
-    assert np.array_equal(again.spread.copies, whole.spread.copies)
-    longer = evaluate("FrozenLake-v1", **given | {"steps": 3500}, **kept)
-    assert np.array_equal(longer.w, evaluate("FrozenLake-v1", **given | {"steps": 3500}).w)
-    with pytest.raises(BadRequestError, match=r"'discount' must be 0\.9, as in the checkpoint"):
-        evaluate("FrozenLake-v1", **given | {"discount": 0.8}, **kept)
-
-
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"cos\nsystem\n(S'touch here'\ntR."])
-def test_another_file_is_no_checkpoint_and_runs_nothing(content, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").write_bytes(content)
-    with pytest.raises(BadRequestError, match="must be a checkpoint of an evaluation"):
-        evaluate("FrozenLake-v1", target=RIGHT, steps=10, checkpoint=tmp_path / "file")
-    assert not (tmp_path / "here").exists()
-    assert (tmp_path / "file").read_bytes() == content
+            collect("FrozenLake-v1", UNIFORM, **given, out=tmp_path / "log", on_progress=stop)
+    folder = collect("FrozenLake-v1", UNIFORM, **given, out=tmp_path / "log")
+    frame = pd.concat([pd.read_parquet(file) for file in sorted(folder.iterdir())])
+    assert all(np.array_equal(frame[name].to_numpy(), whole[name]) for name in whole)
+    asked = {"target": RIGHT, "behaviour": UNIFORM, "discount": 0.9}
+    one, two = (evaluate("FrozenLake-v1", **asked, **given, **more) for more in ({}, {"out": tmp_path / "log"}))
+    assert np.array_equal(one.w, two.w)
+    with pytest.raises(BadRequestError, match="'out' must be a folder"):
+        collect("FrozenLake-v1", UNIFORM, 10, out=tmp_path / "no" / "folder")
 
 
 @pytest.mark.parametrize(
@@ -165,16 +156,14 @@ def test_another_file_is_no_checkpoint_and_runs_nothing(content, tmp_path, monke
     [
         ({"target": np.ones((16, 4))}, "The probabilities that 'target' gives must be zero or more and sum to 1."),
         ({"target": np.ones((16, 3))}, "'target' must be a table (states, 4), or a function of observations."),
-        ({"target": UNIFORM[:3]}, "The table 'target' must have a row for every state."),
-        ({"target": lambda seen: seen.nothing}, "The policy 'target' must run on a batch of observations."),
-        ({"target": lambda seen: np.ones((2, 2))}, "What the policy 'target' gives must be of shape (1, 4)"),
-        ({"behaviour": np.tile([0, 0.5, 0.25, 0.25], (16, 1))}, "'behaviour' must take every action that 'target'"),
+        ({"target": UNIFORM[:3]}, "The table 'behaviour' must have a row for every state."),
+        ({"target": lambda seen: seen.nothing}, "The policy 'behaviour' must run on a batch of observations."),
+        ({"target": lambda seen: np.ones((2, 2))}, "What the policy 'behaviour' gives must be of shape (1, 4)"),
         ({"steps": 0}, "'steps' must be a whole number, 1 or more."),
         ({"discount": 2}, "'discount' must be in [0, 1]. Got 2."),
         ({"env": 3}, "'env' must be a Gymnasium environment, or the name of one. Got 3."),
         ({"env": "Nope-v0"}, "'env' must be the name of an environment that can be made. Got Environment `Nope`"),
         ({"features": lambda seen: 1 / 0}, "A feature map of your own must run on the observations. Got ZeroDivision"),
-        ({"checkpoint": "no/such/folder/file"}, "'checkpoint' must be a file in a folder that exists."),
         ({"on_progress": 3}, "'on_progress' must be a function of two numbers. Got 3."),
         ({"env": "Pendulum-v1"}, "The space of actions must be Discrete"),
         ({"features": 3}, "A feature map of your own must be a function"),
@@ -208,9 +197,9 @@ def test_one_policy_serves_an_environment_and_a_log():
         "terminated": np.arange(300) % 3 == 2,
         "behaviour_probability": np.full(300, 0.25),
     }
-    given = {"discount": 0.9, "features": features.OneHot(16), "learner": "lstd", "passes": 1}
+    given = {"discount": 0.9, "features": features.OneHot(16)}
     found = evaluate_log(log, target=target, **given)
     both = evaluate_log(log, target=lambda observations, actions: target(observations), **given)
     assert np.array_equal(found.w, both.w)
     assert not np.array_equal(found.w, evaluate_log(log, **given).w)
-    assert evaluate("FrozenLake-v1", target=target, steps=50, learner="lstd", passes=1).rows == 50
+    assert evaluate("FrozenLake-v1", target=target, steps=50).rows == 50

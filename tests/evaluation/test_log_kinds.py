@@ -13,7 +13,7 @@ import gradient_dd as gdd
 from gradient_dd import BadRequestError
 
 N = 400
-QUICK = {"discount": 0.9, "learner": "td", "alpha": 0.1, "passes": 1}
+QUICK = {"discount": 0.9}
 
 
 def honest():
@@ -266,10 +266,6 @@ def test_long_names_of_columns_are_shortened():
     sentence = refusal_of({"x" + "9" * 5000: REWARD, "y" * 5000: REWARD})
     assert "A log must have observations" in sentence
     assert len(sentence) < 800
-
-
-def test_a_thousand_million_passes_are_refused():
-    assert "'passes' must be a whole number from 1 to 10000. Got 1000000000." in refusal_of(HONEST, passes=10**9)
 
 
 def test_a_table_of_a_target_is_for_whole_numbers_of_states_and_good_rows():

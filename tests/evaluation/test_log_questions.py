@@ -40,11 +40,11 @@ def test_each_question_has_the_answer_of_an_evaluation_of_its_own(log):
         Question("goal, to the right", "reward", 0.8, target=right),
         Question("heat", "heat", 0.5),
     ]
-    found = evaluate_log(log, questions=asked, learner="lstd")
+    found = evaluate_log(log, questions=asked)
     alone = {
-        "goal": evaluate_log(log, discount=0.9, learner="lstd"),
-        "goal, to the right": evaluate_log(log, discount=0.8, target=right, learner="lstd"),
-        "heat": evaluate_log(log | {"reward": log["heat"]}, discount=0.5, learner="lstd"),
+        "goal": evaluate_log(log, discount=0.9),
+        "goal, to the right": evaluate_log(log | {"pi": np.where(log["action"] == 1, 0.8, 0.2)}, discount=0.8),
+        "heat": evaluate_log(log | {"reward": log["heat"]}, discount=0.5),
     }
     assert len(found) == 3
     for name, one in alone.items():
@@ -64,14 +64,14 @@ def test_a_question_that_ends_earlier_and_is_not_asked_everywhere(log):
         interest=lambda batch: (batch.observations < 3) & (batch.observations != 1),
     )
     states = features.OneHot(6)
-    found = evaluate_log(log, questions=[question], features=states, learner="lstd")["steps to 3"]
+    found = evaluate_log(log, questions=[question], features=states)["steps to 3"]
     state = log["state"]
     kept = np.flatnonzero((state[:-1] < 3) & (state[:-1] != 1))  # of the last row the next state is not known
     ends = state[kept + 1] == 3
     gap = np.append(np.diff(kept) > 1, False)
     own = {"state": state[kept], "next_state": state[kept + 1], "reward": np.ones(len(kept)), "terminated": ends}
     own |= {"truncated": gap & ~ends, "episode": np.cumsum(np.append(0, (gap | ends)[:-1]))}
-    alone = evaluate_log(own, discount=1.0, features=states, learner="lstd")
+    alone = evaluate_log(own, discount=1.0, features=states)
     assert found.rows == alone.rows == len(kept)
     assert np.array_equal(found.w, alone.w)
     assert found.start_interval == alone.start_interval
@@ -98,7 +98,7 @@ def test_the_command_prints_a_line_for_each_question(log, tmp_path):
     (tmp_path / "asked.py").write_text(
         "import gradient_dd as gdd\nALL = [gdd.Question('goal', 'reward', 0.9), gdd.Question('heat', 'heat', 0.5)]\n"
     )
-    words = ["evaluate", str(path), "--questions", f"{tmp_path / 'asked.py'}:ALL", "--learner", "lstd"]
+    words = ["evaluate", str(path), "--questions", f"{tmp_path / 'asked.py'}:ALL"]
     run = CliRunner().invoke(cli, words)
     assert run.exit_code == 0, run.output
     assert [line.split()[0] for line in run.stdout.splitlines()[-2:]] == ["goal", "heat"]

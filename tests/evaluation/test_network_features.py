@@ -5,9 +5,6 @@ import pytest
 
 import gradient_dd as gdd
 from gradient_dd.errors import BadRequestError
-from gradient_dd.evaluation.choice import Spread
-from gradient_dd.evaluation.moments import GroupSums
-from gradient_dd.evaluation.network_map import member_solutions, with_members
 from gradient_dd.networks import learnt
 from gradient_dd.stream.features import Layers, from_data
 
@@ -86,21 +83,6 @@ def test_the_map_is_the_last_layer_of_every_network_and_can_be_saved():
     assert [block.tolist() for block in made.blocks] == [[0, 1, 2, 3], [0, 4, 5, 6, 7]]
     with pytest.raises(BadRequestError, match="The layers of a member must fit each other"):
         Layers([1.0], [1.0], members)
-
-
-def test_what_members_disagree_on_widens_the_interval():
-    """Where every member finds the same weights nothing changes; where they differ, the copies spread by as much."""
-    layers = Layers([0.0], [1.0], [[(np.array([[1.0]]), np.zeros(1))], [(np.array([[2.0]]), np.zeros(1))]])
-    sums = GroupSums(3)
-    x = layers.rows(np.linspace(-1, 1, 50)[:, None]).values
-    sums.A[0], sums.C[0], sums.b[0] = x.T @ x, x.T @ x, x.T @ (1.0 + x[:, 1])
-    alone = member_solutions(sums, layers)
-    assert alone[0] == pytest.approx([1.0, 1.0, 0.0], abs=5e-3)  # the first member has the very feature
-    assert alone[1, 1] == 0.0
-    spread = Spread(np.zeros(3), np.zeros((4, 3)), np.zeros((4, 3)), np.zeros(3), 0.0, 0.95)
-    wider = with_members(spread, sums, layers)
-    assert wider.copies[:2] == pytest.approx(alone - alone.mean(axis=0))
-    assert (wider.copies[2:] == wider.copies[:2]).all()
 
 
 def test_text_is_refused():

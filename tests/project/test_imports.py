@@ -212,7 +212,7 @@ except ImportError as error:
 def test_the_plain_install_evaluates_a_csv_file(tmp_path):
     (tmp_path / "log.csv").write_text("obs,reward,done\n" + "0,1,0\n1,0,1\n" * 30)
     code = BLOCK + "from gradient_dd.cli import main; main()"
-    shown = output(code, "evaluate", str(tmp_path / "log.csv"), "--discount", "0.9", "--passes", "1")
+    shown = output(code, "evaluate", str(tmp_path / "log.csv"), "--discount", "0.9")
     assert "Value where episodes begin: 1," in shown
 
 

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
-from gradient_dd.engine.stream_lanes import LaneMemory, lane_rows
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.tasks import Task
+from trials.auto_learner.lane_memory import LaneMemory, lane_rows
 
 SEED = 7331  # of trajectories
 POINTS = 200  # of a run at which the error is taken

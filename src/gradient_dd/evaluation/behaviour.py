@@ -1,17 +1,20 @@
 """The probabilities of the actions taken, estimated where the log does not have them.
 
-Counts where a state has one feature that is 1; else multinomial logistic regression of the action on the features of
-the state, with a tiny ridge.
+Counts where a state is one cell of a table; else multinomial logistic regression of the action on the features of the
+state, with a tiny ridge. The estimate moves with the log, and every estimate that uses it moves along: `gradient`,
+`direction` and `pulls` turn how a value depends on log μ(a|s) of each row into the influence of each row.
 """
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import minimize
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.evaluation.action_rows import ActionRows, as_matrix
+from gradient_dd.evaluation.maps import FeatureMap
+from gradient_dd.evaluation.rows import Piece
 
 RIDGE = 1e-4  # of the regression, over the rows
 SWEEPS = 200  # of the regression
@@ -19,103 +22,112 @@ BINS = 10  # of the calibration
 SMALLEST = 1e-3  # a probability below this is taken for this: its ratio would be nothing but noise
 
 
-class Behaviour(NamedTuple):
-    """Estimated probabilities of the actions taken.
+class Behaviour:
+    """Estimated probabilities of the actions of the policy that made the log.
 
-    taken  (n,) the probabilities;  words  how they were estimated
-    gap    the mean difference between predicted and actual shares over bins of predictions;  worst  the largest one
+    words  how they were estimated;  gap  the mean difference between predicted and actual shares over bins of
+    predictions;  worst  the largest one
     """
 
-    taken: Array
-    words: str
-    gap: float
-    worst: float
-
-
-class BehaviourModel:
-    """Estimates what the policy that made the log does, from the log itself; again for weights of the rows."""
-
-    def __init__(self, rows: ActionRows, actions: int, p: int) -> None:
-        self.action, self.actions, self.n = rows.action[:, 0].astype(np.int64), actions, len(rows)
-        x = rows.x
-        self.counts = x.indices is not None and x.values.shape[1] == 1 and bool((x.values == 1).all())
-        self.state: Integers = x.indices[:, 0] if x.indices is not None and self.counts else np.zeros(0, np.int64)
-        if not self.counts:
-            X = as_matrix(x, p)
-            self.X: Any = X
-            scale = np.sqrt(np.asarray((X * X).mean(axis=0)).ravel()) if x.indices is None else np.ones(p)
+    def __init__(self, one: FeatureMap, pieces: Sequence[Piece], actions: int) -> None:
+        self.map, self.actions = one, actions
+        X, action = one.matrix(np.concatenate([piece.seen for piece in pieces])), taken(pieces)
+        self.n = len(action)
+        if one.table:
+            self.words = "the counts of each state"
+            self.counts = np.zeros((one.p, actions))
+            np.add.at(self.counts, (cells(X), action), 1.0)
+        else:
+            self.words = "logistic regression on the features"
+            scale = np.sqrt((X * X).mean(axis=0))
             self.scale = np.where(scale > 0, scale, 1.0)
-            self.theta = np.zeros((p + 1, actions))
-        self.p = p
+            self.theta = self._regress(X / self.scale, action)
+            self.curve = self._curvature(X / self.scale)
+        self.gap, self.worst = calibration(self._chances(X), action)
 
-    def fit(self) -> Array:
-        """Return the probabilities of all actions in every row, (n, actions)."""
-        if self.counts:
-            return self._counted(np.ones(self.n))
-        self.theta = self._regress(self.theta)
-        return self._chances(self.theta)
+    def __call__(self, piece: Piece) -> Array:
+        """Return the estimated probability of the action taken in each row, (n,), none below SMALLEST."""
+        chances = self._chances(self.map.matrix(piece.seen))
+        return np.maximum(chances[np.arange(len(piece)), taken([piece])], SMALLEST)
 
-    def _counted(self, each: Array) -> Array:
-        table = np.zeros((self.p, self.actions))
-        np.add.at(table, (self.state, self.action), each)
-        total = table.sum(axis=1, keepdims=True)
-        return np.asarray((table / np.where(total > 0, total, 1.0))[self.state])
+    def _chances(self, X: Any) -> Array:
+        if self.map.table:
+            total = self.counts.sum(axis=1, keepdims=True)
+            return np.asarray((self.counts / np.where(total > 0, total, 1.0))[cells(X)])
+        return softmax((X / self.scale) @ self.theta)
 
-    def of_samples(self, group: Integers, weights: Array) -> Iterator[Array]:
-        """Yield the probabilities of the actions taken, (n,), for each column of weights of the groups (groups, k).
+    def _regress(self, X: Array, action: Integers) -> Array:
+        hot, n = np.eye(self.actions)[action], len(action)
 
-        Counts are counted again. The regression takes one step of Newton's method from the first fit.
-        """
-        if self.counts:
-            for weight in weights.T:
-                yield self.of_taken(self._counted(weight[group]))
-            return
-        chances = self._chances(self.theta)
-        X = np.column_stack([np.asarray(self.X @ np.diag(1 / self.scale)), np.ones(self.n)])
-        away = np.eye(self.actions)[self.action] - chances
-        width = X.shape[1] * self.actions
-        scores = np.zeros((len(weights), width))
-        np.add.at(scores, group, (away[:, :, None] * X[:, None, :]).reshape(self.n, -1))
-        curve = RIDGE * self.n * np.eye(width)
+        def loss(flat: Array) -> tuple[float, Array]:
+            theta = flat.reshape(X.shape[1], self.actions)
+            chances = softmax(X @ theta)
+            size = float(
+                -np.log(np.maximum(chances[np.arange(n), action], 1e-300)).mean() + RIDGE * (theta**2).sum() / 2
+            )
+            return size, (X.T @ (chances - hot) / n + RIDGE * theta).ravel()
+
+        begin = np.zeros(X.shape[1] * self.actions)
+        found = minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": SWEEPS})
+        return np.asarray(found.x).reshape(X.shape[1], self.actions)
+
+    def _curvature(self, X: Array) -> Array:
+        """Return the second derivative of the loss of all rows, (p actions, p actions)."""
+        chances, p = softmax(X @ self.theta), X.shape[1]
+        found = RIDGE * self.n * np.eye(p * self.actions)
         for a in range(self.actions):
             for b in range(self.actions):
                 each = chances[:, a] * ((a == b) - chances[:, b])
-                rows, columns = (slice(c * X.shape[1], (c + 1) * X.shape[1]) for c in (a, b))
-                curve[rows, columns] += X.T @ (each[:, None] * X)
-        for step in np.linalg.solve(curve, scores.T @ (weights - 1)).T:
-            yield self.of_taken(self._chances(self.theta + step.reshape(self.actions, -1).T))
+                found[a * p : (a + 1) * p, b * p : (b + 1) * p] += X.T @ (each[:, None] * X)
+        return found
 
-    def _chances(self, theta: Array) -> Array:
-        scores = np.asarray(self.X @ (theta[:-1] / self.scale[:, None])) + theta[-1]
-        scores -= scores.max(axis=1, keepdims=True)
-        chances = np.exp(scores)
-        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+    def _scores(self, piece: Piece) -> tuple[Array, Array]:
+        """Return scaled features (n, p), and the slope of log μ(a|s) by the scores of all actions, (n, actions)."""
+        X = self.map.matrix(piece.seen) / self.scale
+        return X, np.eye(self.actions)[taken([piece])] - softmax(X @ self.theta)
 
-    def _regress(self, begin: Array) -> Array:
-        hot = np.eye(self.actions)[self.action]
+    def gradient(self, piece: Piece, slope: Array) -> Array:
+        """Return Σ slope ∂ log μ(a|s) / ∂θ over the rows of a piece, for slopes (n, signals)."""
+        if self.map.table:
+            found = np.zeros((*self.counts.shape, slope.shape[1]))
+            np.add.at(found, (cells(self.map.matrix(piece.seen)), taken([piece])), slope)
+            return found
+        X, scores = self._scores(piece)
+        return np.stack([(scores * one[:, None]).T @ X for one in slope.T], axis=-1)
 
-        def loss(flat: Array) -> tuple[float, Array]:
-            theta = flat.reshape(begin.shape)
-            chances = self._chances(theta)
-            taken = np.maximum(chances[np.arange(self.n), self.action], 1e-300)
-            away = (chances - hot) / self.n
-            slope = np.vstack([np.asarray(self.X.T @ away) / self.scale[:, None], away.sum(axis=0)])
-            size = float(-np.log(taken).mean() + RIDGE * (theta**2).sum() / 2)
-            return size, (slope + RIDGE * theta).ravel()
+    def direction(self, gradient: Array) -> Array:
+        """Return how much a row in each direction of θ moves the estimate."""
+        if self.map.table:
+            here, total = gradient.sum(axis=1), self.counts.sum(axis=1)
+            own = gradient / np.maximum(self.counts, 1.0)[:, :, None]
+            return np.asarray(own - (here / np.maximum(total, 1.0)[:, None])[:, None, :])
+        flat = gradient.reshape(-1, gradient.shape[-1])
+        return np.asarray(np.linalg.solve(self.curve, flat)).reshape(gradient.shape)
 
-        found = minimize(loss, begin.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": SWEEPS})
-        return np.asarray(found.x).reshape(begin.shape)
+    def pulls(self, piece: Piece, direction: Array) -> Array:
+        """Return how much each row of a piece moves the estimate through the propensities, (n, signals)."""
+        if self.map.table:
+            return np.asarray(direction[cells(self.map.matrix(piece.seen)), taken([piece])])
+        X, scores = self._scores(piece)
+        return np.stack([(scores * (X @ one.T)).sum(axis=1) for one in np.moveaxis(direction, -1, 0)], axis=1)
 
-    def of_taken(self, chances: Array) -> Array:
-        """Return the probabilities of the actions taken, (n,), none of them below SMALLEST."""
-        return np.maximum(chances[np.arange(self.n), self.action], SMALLEST)
 
-    def estimate(self) -> Behaviour:
-        """Return the estimate, and how well it is calibrated."""
-        chances = self.fit()
-        gap, worst = calibration(chances, self.action)
-        how = "the counts of each state" if self.counts else "logistic regression on the features"
-        return Behaviour(self.of_taken(chances), how, gap, worst)
+def taken(pieces: Sequence[Piece]) -> Integers:
+    """Return the numbers of the actions taken."""
+    return np.concatenate([piece.action[:, 0].astype(np.int64) for piece in pieces])
+
+
+def cells(X: Any) -> Integers:
+    """Return the cell of each row of a table; that of the constant for a state that is not known."""
+    assert sparse.issparse(X)
+    first, known = X.indices.reshape(-1, 2)[:, 0], X.data.reshape(-1, 2)[:, 0] > 0
+    return np.where(known, first, X.shape[1] - 1)
+
+
+def softmax(scores: Array) -> Array:
+    """Return probabilities (n, actions) of scores."""
+    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
 def calibration(chances: Array, action: Integers) -> tuple[float, float]:

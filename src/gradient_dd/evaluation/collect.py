@@ -1,8 +1,8 @@
 """Transitions of an environment, single or vector, round by round.
 
-A round begins with a reset from a seed of its own, so that it does not depend on the rounds before: a run that was
-stopped goes on with the same bits. Termination gives discount 0; truncation, and the end of a round, cut an episode,
-which goes on in the eyes of the learner. All three ways in which vector environments reset themselves are obeyed:
+A round begins with a reset from a seed of its own, so that it does not depend on the rounds before: a collection that
+was stopped continues with the same bits. Termination ends an episode; truncation, and the end of a round, cut it.
+All three ways in which vector environments reset themselves are obeyed:
 
     next step   the step after an end is the reset, and no transition
     same step   the last observation of the episode is in `info["final_obs"]`
@@ -20,7 +20,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.errors import GradientDDError, Unquoted, bad_request, extra
-from gradient_dd.stream.policies import Policy, drawn, ratios
+from gradient_dd.stream.policies import Policy, drawn
 
 NEXT_STEP, SAME_STEP, DISABLED = "NextStep", "SameStep", "Disabled"
 STEP = "(observation, reward, terminated, truncated, info)"
@@ -29,7 +29,7 @@ STEP = "(observation, reward, terminated, truncated, info)"
 class Steps(NamedTuple):
     """Transitions in the order of time, one environment after the other: observations as lists, numbers as arrays.
 
-    `behaviour` (n, actions) are the probabilities with which the actions were drawn.
+    `behaviour` (n,) is the probability with which the action was drawn.
     """
 
     observation: list[Any]
@@ -39,11 +39,10 @@ class Steps(NamedTuple):
     cut: Booleans
     action: Integers
     behaviour: Array
-    rho: Array
 
 
 class PlayedStep(NamedTuple):
-    """One transition: the observations, what the environment returned, the action and all probabilities for it."""
+    """One transition: the observations, what the environment returned, the action and its probability."""
 
     observation: Any
     next_observation: Any
@@ -51,7 +50,7 @@ class PlayedStep(NamedTuple):
     terminated: bool
     cut: bool
     action: int
-    behaviour: Array
+    behaviour: float
 
 
 class Place(NamedTuple):
@@ -88,7 +87,7 @@ def place_of(env: Any) -> Place:
     return found
 
 
-def one_round(place: Place, behaviour: Policy, target: Policy, seed: int, rng: np.random.Generator, most: int) -> Steps:
+def one_round(place: Place, behaviour: Policy, seed: int, rng: np.random.Generator, most: int) -> Steps:
     """Return the transitions of one round, at most `most` of them.
 
     A single environment ends a round with an episode, if that takes no longer than half of `most`.
@@ -97,11 +96,7 @@ def one_round(place: Place, behaviour: Policy, target: Policy, seed: int, rng: n
     while runner.count < most and not (runner.count >= most // 2 and runner.between_episodes):
         probabilities = behaviour(batch_of(runner.seen), place.copies)
         runner.step(drawn(probabilities, rng), probabilities)
-    made = joined_steps(runner.tracks, most)
-    if target is behaviour:
-        return made
-    wanted = target(batch_of(made.observation), len(made.observation))  # once for all: networks like batches
-    return made._replace(rho=ratios(wanted, made.behaviour, made.action))
+    return joined_steps(runner.tracks, most)
 
 
 def joined_steps(tracks: list[list[PlayedStep]], most: int) -> Steps:
@@ -112,7 +107,7 @@ def joined_steps(tracks: list[list[PlayedStep]], most: int) -> Steps:
         kept[-1] = kept[-1]._replace(cut=not kept[-1].terminated)
     here, there, reward, terminated, cut, action, among = zip(*kept, strict=True)
     numbers = np.array(reward), np.array(terminated), np.array(cut), np.array(action, np.int64), np.array(among)
-    return Steps(list(here), list(there), *numbers, np.ones(len(kept)))
+    return Steps(list(here), list(there), *numbers)
 
 
 class Round:
@@ -152,7 +147,8 @@ class Round:
             if not self.resets[i]:
                 there = final_observation(made[4], i) if self.place.mode == SAME_STEP and over[i] else after[i]
                 cut = truncated[i] and not terminated[i]
-                track.append(PlayedStep(self.seen[i], there, reward[i], terminated[i], cut, int(action[i]), among[i]))
+                chance = float(among[i, action[i]])
+                track.append(PlayedStep(self.seen[i], there, reward[i], terminated[i], cut, int(action[i]), chance))
                 self.count += 1
         self.seen = after
         if self.place.mode == DISABLED and over.any():

@@ -1,18 +1,35 @@
-"""What a comparison of policies gives back: a table, the best, those that cannot be told apart, and one sentence."""
+"""What a comparison of policies gives back: a table, the best, those not significantly different, and a decision.
+
+The influences of two policies are paired by episode, so the interval of a difference follows from them:
+
+    Δq = q − q'      Δd = d − d'      Δ = their blend, as for a value      ±  f · standard error of Σ (ψ − ψ')
+
+The interval is the union of the three. A policy is better where the interval of the blend is above 0.
+f makes the intervals of all differences to the baseline hold at once: the quantile of the largest |Σ ξ (ψ − ψ')| over
+its standard error, for random ξ (multiplier bootstrap). What other features make of the difference is within it too.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradient_dd.arrays import Array
+from gradient_dd.errors import extra
 from gradient_dd.evaluation.findings import Verdict
-from gradient_dd.evaluation.policy_gaps import Gap, gap_of
-from gradient_dd.evaluation.policy_values import PolicyValue
+from gradient_dd.evaluation.policy_value import PolicyValue, blend, error_of
+from gradient_dd.studies.intervals import Bounds, student_factor
 
 NUMBERS = ("value", "low", "high", "difference", "difference_low", "difference_high")
-NAMED = 5  # reasons and names that a sentence lists
+NAMED = 5  # names that a sentence lists
+DRAWS, MOST_UNITS = 2000, 400  # of the multiplier bootstrap; units that influences are summed to for it
+CLOSE = 0.01  # of the range of the values of all policies: smaller differences are not ranked
+MOST_TIMES = 20.0  # times the episodes of the log: more than that is no advice
 
 
 class Judged(NamedTuple):
@@ -22,33 +39,92 @@ class Judged(NamedTuple):
     verdict: Verdict
 
     @property
+    def name(self) -> str:
+        """The name of the policy."""
+        return self.found.name
+
+    @property
     def usable(self) -> bool:
         """Whether the value may be used."""
         return self.verdict.word != "not"
+
+
+class Gap(NamedTuple):
+    """How much more one policy is worth than another, with its interval.
+
+    sure    the interval of the most precise estimate, the blend, alone
+    reach   what chance adds to either side: less with more episodes;  hidden  what other features make of it
+    """
+
+    apart: float
+    low: float
+    high: float
+    sure: Bounds
+    reach: float
+    hidden: float
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyQuestion:
     """The policies by one signal and one discount; the first is the baseline, the policy that made the log.
 
-    factor  standard errors that a simultaneous interval reaches;  episodes  of the log
+    bounds  what values rewards allow;  episodes  of the log
     """
 
     reward: str
     discount: float | None
     judged: Sequence[Judged]
-    factor: float
+    bounds: Bounds
     episodes: int
+    confidence: float
+
+    @cached_property
+    def factor(self) -> float:
+        """How many standard errors a simultaneous interval of all differences to the baseline reaches."""
+        base, others = self.judged[0].found, [one.found for one in self.judged[1:] if one.usable]
+        single = student_factor(self.confidence, len(base.psi) - 1)
+        pulls = [summed(one.psi[:, 2] - base.psi[:, 2]) for one in others]
+        pulls = [one for one in pulls if error_of(one) > 0]
+        if len(pulls) < 2:
+            return single
+        P = np.column_stack([one / error_of(one) for one in pulls])
+        xi = np.random.default_rng(17).standard_normal((DRAWS, len(P)))
+        largest = np.abs(xi @ P).max(axis=1)
+        normal = student_factor(self.confidence, 1e6)
+        return max(single, float(np.quantile(largest, self.confidence)) * single / normal)
 
     def gap(self, first: Judged, second: Judged) -> Gap:
         """Return how much more the first policy is worth than the second."""
-        return gap_of(first.found, second.found, self.factor, self.width)
+        one, two = first.found, second.found
+        if one is two:
+            return Gap(0.0, 0.0, 0.0, Bounds(0.0, 0.0), 0.0, 0.0)
+        apart = one.value - two.value
+        shared = [key for key in one.by_map if key in two.by_map]
+        hidden = max((abs(apart - (one.by_map[key] - two.by_map[key])) for key in shared), default=0.0)
+        hidden += CLOSE * self.width
+        centres = [
+            float(np.clip(mine, *self.bounds) - np.clip(other, *self.bounds))
+            for mine, other in ((one.q.value, two.q.value), (one.d.value, two.d.value))
+        ]
+        psi = one.psi[:, :2] - two.psi[:, :2]
+        share, _ = blend(centres[0], centres[1], psi.T @ psi * len(psi) / max(1, len(psi) - 1))
+        each = np.column_stack([psi, psi @ (share, 1 - share)])
+        centres.append(share * centres[0] + (1 - share) * centres[1])
+        reach = [self.factor * error_of(column) for column in each.T]
+        bounds = [self._limited(c - r, c + r, apart, hidden, two) for c, r in zip(centres, reach, strict=True)]
+        low, high = min(one.low for one in bounds), max(one.high for one in bounds)
+        return Gap(apart, low, high, bounds[2], reach[2], hidden)
 
     @cached_property
     def width(self) -> float:
         """The range of the values of the baseline and of the policies that may be used."""
         values = [one.found.value for one in self.judged if one.usable or one is self.baseline]
         return max(values) - min(values)
+
+    def _limited(self, low: float, high: float, apart: float, hidden: float, two: PolicyValue) -> Bounds:
+        """Return an interval with what other features make of a difference, within what rewards allow."""
+        least, most = min(self.bounds.low - two.high, apart), max(self.bounds.high - two.low, apart)
+        return Bounds(max(min(low, apart - hidden), least), min(max(high, apart + hidden), most))
 
     @property
     def baseline(self) -> Judged:
@@ -63,22 +139,21 @@ class PolicyQuestion:
 
     @property
     def ties(self) -> list[Judged]:
-        """The usable policies that cannot be told apart from the best, the largest value first; the best is one."""
+        """The usable policies not significantly different from the best, the largest value first; the best is one."""
         best = self.best
-        if best is None:
-            return []
-        close = [one for one in self.judged if one.usable and (one is best or self.gap(best, one).low <= 0)]
-        return sorted(close, key=lambda one: -one.found.value)
+        return [] if best is None else sorted([best, *self.near(best)], key=lambda one: -one.found.value)
 
-    @property
+    def near(self, one: Judged) -> list[Judged]:
+        """Return the other usable policies that are not significantly different from one."""
+        others = [other for other in self.judged if other.usable and other is not one]
+        gaps = [(other, self.gap(one, other)) for other in others]
+        return [other for other, gap in gaps if gap.low <= 0 <= gap.high]
+
+    @cached_property
     def followed(self) -> Judged:
-        """The policy to follow: the largest value among those that are surely better than the baseline, or it."""
-        sure = [one for one in self.judged[1:] if one.usable and self.surely_better(one)]
+        """The policy to follow: the largest value among those significantly better than the baseline, or it."""
+        sure = [one for one in self.judged[1:] if one.usable and self.gap(one, self.baseline).sure.low > 0]
         return max(sure, key=lambda one: one.found.value) if sure else self.baseline
-
-    def surely_better(self, one: Judged) -> bool:
-        """Return whether a policy is surely worth more than the baseline."""
-        return self.gap(one, self.baseline).low > 0
 
     def records(self) -> list[dict[str, Any]]:
         """Return a record for each policy, the baseline first."""
@@ -86,69 +161,78 @@ class PolicyQuestion:
         for one in self.judged:
             gap = self.gap(one, self.baseline)
             numbers = (one.found.value, one.found.low, one.found.high, gap.apart, gap.low, gap.high)
-            record = {"name": one.found.name, **dict(zip(NUMBERS, numbers, strict=True)), "verdict": one.verdict.word}
-            more = {"effective_rows": one.found.rows, "why": one.verdict.reasons[:1]}
+            record = {"name": one.name, **dict(zip(NUMBERS, numbers, strict=True)), "verdict": one.verdict.word}
+            more = {"effective_rows": one.found.effective, "why": one.verdict.reasons[:1]}
             found.append({**record, **more, "reward": self.reward, "discount": self.discount})
         return found
 
     @property
     def sentence(self) -> str:
-        """What to do, in one sentence, and who looks better but cannot be trusted."""
-        refused = [one for one in self.judged if not one.usable and one.found.value > self.followed.found.value]
+        """What to do, and which policies look better but cannot be trusted."""
+        refused = [one for one in self.judged[1:] if not one.usable and one.found.value > self.followed.found.value]
         if not refused or not any(one.usable for one in self.judged[1:]):
             return self.decision
-        return f"{self.decision} {names_of(refused)} would be worth more by numbers that cannot be trusted."
+        return f"{self.decision} The larger value of {names_of(refused)} cannot be trusted."
 
     @property
     def decision(self) -> str:
         """What to do."""
-        best, base = self.best, self.baseline
-        others = [one for one in self.judged[1:] if one.usable]
-        if best is None or not others:
+        base, others = self.baseline, [one for one in self.judged[1:] if one.usable]
+        if not others:
             why = next((reason for one in self.judged[1:] for reason in one.verdict.reasons), "no policy was given.")
-            return f"Nothing here can be trusted, because: {why}"
-        ties, today = [one for one in self.ties if one is not best], repr(base.found.name)
-        if best is base:
-            rest = "" if not ties else f" {names_of(ties)} cannot be told apart from it{self.more(ties)}."
-            return f"Stay with {today}: no policy is worth more.{rest}"
-        deployed = self.followed
-        if deployed is base:
-            return f"Stay with {today}: {best.found.name!r} and {today} cannot be told apart{self.more([base])}."
-        gain, care = self.gap(deployed, base), "" if deployed.verdict.word == "trust" else " Take it with care."
-        worth = f"worth {deployed.found.value:.4g}, {gain.apart:.4g} more than {today}"
-        rest = f" {self.tied_words(best, ties)}{self.more(ties)}." if ties else ""
-        return f"Deploy {deployed.found.name!r}: it is {worth} (from {gain.low:.4g} to {gain.high:.4g}).{care}{rest}"
+            return f"Stay with {base.name!r}: the value of no other policy can be trusted, because: {why}"
+        followed = self.followed
+        if followed is base:
+            best = max(others, key=lambda one: one.found.value)
+            gap = self.gap(best, base)
+            if gap.high < 0:
+                return f"Stay with {base.name!r}: every other policy is significantly worse."
+            words = f"{best.name!r} is worth {signed(gap.apart)} (from {gap.low:.4g} to {gap.high:.4g})"
+            return f"Stay with {base.name!r}: no policy is significantly better. {words}.{self.more(best, base)}"
+        gain = self.gap(followed, base)
+        care = "" if followed.verdict.word == "trust" else f" Its value needs care: {followed.verdict.reasons[0]}"
+        words = f"it is worth {followed.found.value:.4g}, {signed(gain.apart)} than {base.name!r}"
+        near = [one for one in self.near(followed) if one is not base]
+        rest = f" Not significantly different from it: {names_of(near)}." if near else ""
+        low, high, unsure = gain.low, gain.high, ""
+        if low <= 0:
+            unsure = f" The returns alone do not show that yet (from {low:.4g} to {high:.4g})."
+            low, high = gain.sure
+        return f"Deploy {followed.name!r}: {words} (from {low:.4g} to {high:.4g}).{unsure}{rest}{care}"
 
-    def tied_words(self, best: Judged, ties: Sequence[Judged]) -> str:
-        """Return which policies cannot be told apart, and which of them may be no better than the baseline."""
-        several, today = [best, *ties], repr(self.baseline.found.name)
-        told, open_ones = f"{names_of(several)} cannot be told apart", [o for o in several if not self.surely_better(o)]
-        open_ones = [one for one in open_ones if one is not self.baseline]
-        if open_ones:
-            return f"{told}, and {names_of(open_ones)} may be no better than {today}"
-        return f"{told}, and all are better than {today}" if self.baseline not in ties else told
-
-    def more(self, ties: Sequence[Judged]) -> str:
-        """Return how many more episodes would tell the best from these, as the end of a sentence."""
-        best = self.best
-        if best is None:
+    def more(self, first: Judged, second: Judged) -> str:
+        """Return how many more episodes would show a difference of this size; nothing where that is no advice."""
+        gap = self.gap(first, second)
+        if gap.apart <= gap.hidden or gap.apart <= 0 or first.verdict.word != "trust":
             return ""
-        gaps = [self.gap(best, one) for one in ties]
-        if any(gap.least <= gap.fixed for gap in gaps):
-            return "; they are closer than this method can tell"
-        times = max((gap.reach / (gap.least - gap.fixed)) ** 2 for gap in gaps)
-        return f"; about {rounded(max(0.0, times - 1) * self.episodes):,} more episodes would tell"
+        times = (gap.reach / (gap.apart - gap.hidden)) ** 2
+        if not 1.1 < times <= MOST_TIMES:
+            return ""
+        more = rounded((times - 1) * self.episodes)
+        return f" A difference of this size would take about {more:,} more episodes to show."
+
+
+def signed(apart: float) -> str:
+    """Return a difference in words."""
+    return f"{abs(apart):.4g} {'more' if apart >= 0 else 'less'}"
+
+
+def summed(psi: Array) -> Array:
+    """Return influences summed over at most MOST_UNITS units."""
+    if len(psi) <= MOST_UNITS:
+        return psi
+    return np.bincount(np.arange(len(psi)) % MOST_UNITS, psi).astype(float)
 
 
 def rounded(count: float) -> int:
-    """Return a count with two digits that count."""
+    """Return a count with two significant digits."""
     digits = max(0, int(np.log10(max(1.0, count))) - 1)
     return int(np.ceil(count / 10**digits)) * 10**digits
 
 
 def names_of(several: Sequence[Judged]) -> str:
     """Return names as a list in a sentence."""
-    words = [repr(one.found.name) for one in several]
+    words = [repr(one.name) for one in several]
     if len(words) > NAMED:
         words = [*words[:NAMED], f"{len(words) - NAMED} others"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
@@ -158,8 +242,8 @@ def names_of(several: Sequence[Judged]) -> str:
 class PolicyComparison:
     """Policies on one log.
 
-    questions  one for each signal and discount, in the order in which they were asked for
-    stated     what was taken for what in the log;  seconds  how long all of it took
+    questions  one for each discount and signal, in the order in which they were asked for
+    stated     what each column is used for;  seconds  how long all of it took;  log  its name
     """
 
     questions: Sequence[PolicyQuestion]
@@ -167,6 +251,7 @@ class PolicyComparison:
     rows: int
     stated: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    log: str = "the log"
 
     @property
     def table(self) -> list[dict[str, Any]]:
@@ -186,17 +271,17 @@ class PolicyComparison:
     def best(self) -> str | None:
         """The name of the best policy by the first question; None where nothing can be trusted."""
         best = self.questions[0].best
-        return None if best is None else best.found.name
+        return None if best is None else best.name
 
     @property
     def ties(self) -> list[str]:
-        """The names of policies that cannot be told apart from the best by the first question, with the best."""
-        return [one.found.name for one in self.questions[0].ties]
+        """The names of policies not significantly different from the best by the first question, with the best."""
+        return [one.name for one in self.questions[0].ties]
 
     @property
     def deploy(self) -> str:
-        """The policy to follow by the first question: the largest value among those surely better than the baseline."""
-        return self.questions[0].followed.found.name
+        """The policy to follow by the first question: the largest value of those better than the baseline, or it."""
+        return self.questions[0].followed.name
 
     @property
     def sentence(self) -> str:
@@ -218,6 +303,28 @@ class PolicyComparison:
             "stated": list(self.stated),
             "seconds": dict(self.seconds),
         }
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write the page of the comparison, and return its path."""
+        page = Path(path)
+        page.write_text(import_module("gradient_dd.report.comparison_page").comparison_page(self, self.log), "utf-8")
+        return page
+
+    def plot(self) -> Any:
+        """Return a figure with the values of the policies by the first question and their intervals."""
+        with extra("plots"):
+            pyplot = import_module("matplotlib.pyplot")
+        records = sorted(self.questions[0].records(), key=lambda one: one["value"])
+        figure, axes = pyplot.subplots(figsize=(7, 1 + 0.3 * len(records)))
+        for place, one in enumerate(records):
+            colour = {"trust": "C0", "with care": "C1", "not": "0.6"}[one["verdict"]]
+            axes.plot([one["low"], one["high"]], [place, place], color=colour)
+            axes.plot(one["value"], place, "o", color=colour)
+        axes.set_yticks(range(len(records)), [one["name"] for one in records])
+        axes.axvline(self.questions[0].baseline.found.value, color="0.5", linestyle=":")
+        axes.set_xlabel("value")
+        figure.tight_layout()
+        return figure
 
 
 def asked_words(question: PolicyQuestion) -> str:

@@ -4,13 +4,14 @@ A finding is one small function, with what it is about, how grave it can be, and
 
 A function takes the evidence of its subject and yields (level, sentence), once, several times or not at all:
 
-    data     `Data` of data_findings.py: the stream, before anything is learnt
-    rows     `RowEvidence` of row_findings.py: the order and the kind of its rows
-    answer   `Answer` of answer_findings.py: the values that were learnt
-    log      `LogFacts` of log_findings.py: the columns and rows of a log
+    data     `DataFacts` of data_findings.py: columns, rows and episodes of the log
+    ratios   `RatioFacts` of data_findings.py: the ratios of a policy on the log
+    rows     `RowEvidence` of row_findings.py: the order and the type of its rows
+    policy   `PolicyEvidence` of policy_findings.py: the value of a policy
 
-Its docstring says what the finding means, and after "Remedy:" what to do. The tables of docs/choosing.md are made of
-them, and tests/evaluation/planted_failures.py has a log for each that the finding must notice.
+A sentence says what was found, why it matters, and what to do. The docstring says what the finding means, and after
+"Remedy:" what to do. The tables of docs/choosing.md are made of them, and tests/evaluation/planted_failures.py has a
+log for each that the finding must notice.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +35,7 @@ class Finding(NamedTuple):
 class Check(NamedTuple):
     """A registered finding.
 
-    subject  "data", "rows", "answer" or "log": which evidence `find` takes
+    subject  "data", "ratios", "rows" or "policy": which evidence `find` takes
     about    what it is about; two findings may be about the same thing
     gravest  the gravest of LEVELS that it can have
     meaning  what it means, in words;  remedy  what to do about it, or ""

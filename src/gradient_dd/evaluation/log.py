@@ -1,31 +1,67 @@
-"""evaluate_log: from a file or a frame to values, an interval and a verdict."""
+"""`gdd.evaluate_log`: the value of a policy from a log, an interval and a verdict, and values of states and actions.
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+It answers many questions too. A question is the case of one action: its cumulants, discounts and ratios stand in the
+place of the log's own, and its episodes begin again after each of its ends and each gap in which it is not asked.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, overload
 
 import numpy as np
 
+from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, whole_number
-from gradient_dd.evaluation.action_evaluation import evaluate_actions, evaluate_by_learner
-from gradient_dd.evaluation.action_log import TooWideError
-from gradient_dd.evaluation.findings import findings_of, verdict_of
-from gradient_dd.evaluation.log_findings import LogFacts
-from gradient_dd.evaluation.log_questions import Answers, evaluate_questions, refuse_options
-from gradient_dd.evaluation.network_map import network_map
-from gradient_dd.evaluation.result import Evaluation
-from gradient_dd.evaluation.stream import PASSES_THAT_END, Evaluator
-from gradient_dd.evaluation.support import ALONE
-from gradient_dd.evaluation.transitions import Transitions
-from gradient_dd.learners import Rule
+from gradient_dd.evaluation.by_learner import by_learner
+from gradient_dd.evaluation.compare import Answered, answered, checked_confidence
+from gradient_dd.evaluation.findings import Found, finding, findings_of, verdict_of
+from gradient_dd.evaluation.log_data import OWN, LogData, TargetPolicy
+from gradient_dd.evaluation.maps import too_wide
+from gradient_dd.evaluation.result import ALONE, Evaluation, as_observations
+from gradient_dd.evaluation.rows import EvaluationRows
+from gradient_dd.learners import Rule, find
 from gradient_dd.stream.log import LogReader
-from gradient_dd.stream.log.actions import find_actions
-from gradient_dd.stream.policies import all_probabilities, wants_actions
-from gradient_dd.stream.question import Question
+from gradient_dd.stream.log.columns import find_columns, missing
+from gradient_dd.stream.log.rows import LogRows
+from gradient_dd.stream.log.sources import open_log
+from gradient_dd.stream.question import ROLES, AskedQuestions, Batch, Question, batch_of
+from gradient_dd.stream.questions import checked_questions
+from gradient_dd.studies.intervals import Interval
 
 MOST_ASKED = 10_000  # distinct states whose values are given
+POINTS = 100  # first states of episodes whose values are reported
+TARGET, LOGGING = "target", "logging policy"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a log says to each question, by name: an `Evaluation`."""
+
+    answers: Mapping[str, Evaluation]
+    stated: tuple[str, ...]
+    seconds: Mapping[str, float]
+
+    def __getitem__(self, name: str) -> Evaluation:
+        return self.answers[name]
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One record for each question: its name, the value where it begins, the interval, the verdict, and rows."""
+        records = []
+        for name, found in self.answers.items():
+            low, high = found.start_interval
+            value = {"name": name, "value": found.start_value, "low": float(low), "high": float(high)}
+            records.append(value | {"verdict": found.verdict.word, "rows": found.rows})
+        return records
+
+    def facts(self) -> dict[str, Any]:
+        """Return all but the weights as plain data."""
+        each = {name: found.facts() for name, found in self.answers.items()}
+        return {"questions": self.table, "answers": each, "stated": list(self.stated), "seconds": dict(self.seconds)}
 
 
 @overload
@@ -45,8 +81,6 @@ def evaluate_log(
     features: Any = None,
     columns: Mapping[str, Any] | None = None,
     learner: str | Rule = "auto",
-    passes: int | None = None,
-    order: str = "log",
     skip_bad_rows: bool = False,
     at: Any = None,
     confidence: float = 0.95,
@@ -55,131 +89,123 @@ def evaluate_log(
     on_progress: Callable[[int], None] = lambda rows: None,
     **parameters: Any,
 ) -> Evaluation | Answers:
-    """Return the values of a policy, from transitions that another one made.
+    """Return the value of a policy, from transitions that another one made, with an interval and a verdict.
 
-    log        a .parquet, .csv, .npz or .npy file, a pandas frame, a dictionary of arrays, "minari:NAME" or a Minari
-               dataset. Files may be larger than memory
+    The number, the interval and the verdict are those of `compare`; values of states and actions come on top.
+
+    log        a .parquet, .csv, .npz or .npy file, a folder of Parquet files, a pandas frame, a dictionary of arrays,
+               "minari:NAME" or a Minari dataset. Files may be larger than memory
     discount   γ, unless the log has a column of discounts
-    target     the policy to evaluate, unless the log has ratios or its propensities: a function of observations, or of
-               (observations, actions), that returns the probability of each action taken, (n,), or of all actions,
-               (n, actions); or a table (states, actions) where the observation is the number of a state. Without any
-               of these the value is that of the policy that made the log
+    target     the policy to evaluate, as `compare` takes it; a function of (observations, actions) that returns the
+               probability of each action taken, (n,), is one too. Without it the policy is that of the log's own
+               ratios or propensities, and without these the one that made the log
     features   a feature map; a function of an observation; "table", a weight for each distinct state; "raw", the
-               observations as they are; "standard", scaled and with a constant; "tiles", "fourier", "radial" or
-               "polynomial" over the range of the first rows; "network", what an ensemble of networks learns from
-               the log. Columns of text are categories. Default: "raw" for several columns called x… or feature…,
-               "table" for text alone, else "standard"
+               observations as they are; "standard", scaled and with a constant; "quadratic"; "tiles", "fourier",
+               "radial" or "polynomial" over the range of the first rows; "network", what an ensemble of networks learns
+               from the log. Columns of text are categories. Default: "raw" for several columns called x… or feature…, a
+               table for whole numbers and text, else the map that best predicts the returns of the log
     columns    columns by their role, where names are not the usual ones: {"reward": "r", "observation": ["a", "b"]}
+    learner    "auto"; or "lstd", a name in LEARNERS or a Rule, whose weights are used instead. `parameters` are its own
+    skip_bad_rows  leave out rows with missing or impossible numbers
     at         observations whose values are wanted, or "all": every distinct state of the log; default the first ones
                of episodes
-    questions  several `Question`s to answer in one pass, instead of the value of a policy: `Answers` has an evaluation
-               of each. They say their own discount and target
+    confidence of the intervals
+    questions  several `Question`s to answer instead of the value of a policy: `Answers` has an evaluation of each. They
+               say their own discount and target
     on_columns, on_progress
-               are called with what each column was taken for, before anything is learnt, and with the rows read so far
+               are called with what each column is used for, before anything is solved, and with the rows read so far
 
-    The other arguments are those of `Evaluator`.
+    >>> import numpy as np
+    >>> state = np.arange(400) % 4
+    >>> log = {"obs": state, "reward": state == 3, "terminated": state == 3}
+    >>> round(evaluate_log(log, discount=0.9).start_value, 3)
+    0.729
     """
+    options: dict[str, Any] = {"features": features, "columns": columns, "skip_bad_rows": skip_bad_rows, "seed": seed}
+    options |= {"on_columns": on_columns, "on_progress": on_progress}
     if questions is not None:
-        refuse_options({"discount": discount, "target": target, "passes": passes, "order": order, "at": at})
-        options = {"features": features, "columns": columns, "learner": learner, "skip_bad_rows": skip_bad_rows}
-        options |= {"confidence": confidence, "seed": seed, "on_columns": on_columns, "on_progress": on_progress}
-        return evaluate_questions(log, questions, **options, **parameters)
+        refuse_options({"discount": discount, "target": target, "learner": learner, "at": at, **parameters})
+        return evaluate_questions(log, questions, confidence=confidence, **options)
     started = perf_counter()
-    by_network = isinstance(features, str) and features == "network"
-    named = learner if isinstance(learner, str) else ""
-    by_ratios = by_network or named == "lstd"
-    if target is not None and not by_ratios and takes_actions(log, target, columns, skip_bad_rows):
-        reading = {"discount": discount, "features": features, "columns": columns, "skip_bad_rows": skip_bad_rows}
-        reading |= {"on_columns": on_columns, "on_progress": on_progress}
-        given: dict[str, Any] = {"confidence": confidence, "seed": seed}
-        with suppress(TooWideError):  # with so many features the learners of linear time take the ratios
-            if named == "auto":
-                found, read = evaluate_actions(log, target, **reading, **given)
-            else:
-                given |= {"learner": learner, "passes": passes, "order": order, **parameters}
-                found, read = evaluate_by_learner(log, target, given, **reading)
-            return with_log(found, read.reader, columns, read.stated, asked_for(at, read.reader), started)
-    turns = 1 if passes is None else whole_number("'passes'", passes, at_most=PASSES_THAT_END)
-    reader = LogReader(log, columns, discount, target, skip_bad_rows)
-    mapping, words = network_map(reader, seed) if by_network else reader.feature_map(features)
-    evaluator = Evaluator(
-        mapping.n_features,
-        learner=learner,
-        features=mapping,
-        passes=passes,
-        order=order,
-        confidence=confidence,
-        seed=seed,
-        **parameters,
-    )
-    stated = reader.stated(words)
-    on_columns(stated)
-    for turn in range(turns):
-        if turn and evaluator.portfolio is None:
-            break  # the log is short: the evaluator has kept it, and replays it
-        begins = True
-        for x, x_next, rows in reader.batches(mapping):
-            batch = Transitions(x, x_next, rows.reward, rows.discount, rows.rho, rows.episode, rows.cut)
-            if turn:
-                evaluator.learn_again(batch, begins)
-            else:
-                evaluator.observe(batch)
-            begins = False
-            on_progress(reader.last.rows)
-    if evaluator.rows == 0:
-        raise bad_request(
-            f"{reader.source.name}", "have at least one transition", Unquoted(f"none in {reader.last.rows} rows")
-        )
-    return with_log(evaluator.result(), reader, columns, stated, asked_for(at, reader), started)
+    named = isinstance(learner, str) and learner in ("auto", "lstd")
+    if named and parameters:
+        raise bad_request("'learner'", f"be a learner where {sorted(parameters)[0]!r} is given", learner)
+    if not named:
+        find(learner).setting(**parameters)  # raises where one is wrong
+    confidence, options["seed"] = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
+    own = find_columns(open_log(log).names, columns)
+    ratios = own.rho or (own.target_probability and own.behaviour_probability)
+    asked = target if target is not None else OWN if ratios else None
+    targets = {LOGGING: None} if asked is None else {LOGGING: None, TARGET: asked}
+    data = LogData(log, targets, discount=discount, **options)
+    found = answered(data, confidence)[0]
+    words = "AutoLearner" if too_wide(found.judged[-1].found.design) else "LSTD-Q"
+    if not (isinstance(learner, str) and learner == "auto"):
+        value, more, words = by_learner(data, data.policies[-1], found.judged[-1].found, learner, parameters)
+        last = found.judged[-1]
+        found.judged[-1] = last._replace(found=value, verdict=verdict_of([*last.verdict.findings, *more]))
+    evaluation = evaluation_of(found, words)
+    seconds = {"reading": data.reader.seconds, "all": perf_counter() - started}
+    return replace(with_states(evaluation, data, at), seconds=seconds)
 
 
-def with_log(
-    result: Evaluation,
-    reader: LogReader,
-    columns: Mapping[str, Any] | None,
-    stated: list[str],
-    asked: Any,
-    started: float,
-) -> Evaluation:
-    """Return an evaluation with what reading the log has shown, and with the states that were asked for."""
-    assert result.features is not None
-    points = result.points if asked is None else result.features.rows(asked)
-    alone = 0 if asked is None else int((result.support.leverage(points) > ALONE).sum())
-    last, named = reader.last, "observation" in (columns or {})
-    seen = last.ends_inside, last.first_inside, last.dropped, last.used
-    facts = LogFacts(reader.columns, named, *seen, reader.discount, 0 if asked is None else len(asked), alone)
-    return replace(
-        result,
-        verdict=verdict_of([*result.verdict.findings, *findings_of("log", facts)]),
-        stated=(*stated, *reader.stated_after()),
-        seconds={"reading": reader.seconds, "all": perf_counter() - started},
-        at=asked,
-        points=points,
+def evaluation_of(found: Answered, words: str) -> Evaluation:
+    """Return the evaluation of the last policy of a log."""
+    data, one = found.data, found.judged[-1]
+    policy = data.policies[-1]
+    logging = difference = None
+    if len(found.judged) > 1:
+        base, gap = found.judged[0].found, found.question("").gap(one, found.judged[0])
+        logging, difference = Interval(base.value, base.low, base.high), Interval(gap.apart, gap.low, gap.high)
+    starts = [piece.part(piece.starts) for piece in data.rows.sample if len(piece.starts)][:1]
+    first = starts[0].part(np.sort(np.unique(starts[0].seen, axis=0, return_index=True)[1][:POINTS]))
+    here = np.ones((len(first), 1))
+    if not policy.by_ratio:
+        here = policy.choices(replace(first, number=-1), data.propensities(first)).here
+    return Evaluation(
+        found=one.found,
+        policy=policy,
+        support=found.supports[-1],
+        points=(one.found.map.matrix(first.seen), here),
+        confidence=found.confidence,
+        rows=data.rows.n,
+        dimensions=first.seen.shape[1],
+        chosen=words,
+        logging=logging,
+        difference=difference,
+        verdict=one.verdict,
+        stated=(*data.stated, *data.reader.stated_after(data.last)),
     )
 
 
-def takes_actions(log: Any, target: Any, columns: Mapping[str, Any] | None, skip_bad_rows: bool) -> bool:
-    """Return whether a target policy tells the probabilities of all actions of a log, or which action it takes.
-
-    A function that only knows the probabilities of the actions taken leaves the ratios.
-    """
-    if not callable(target) or not wants_actions(target):
-        return True
-    reader = LogReader(log, columns, 1.0, None, skip_bad_rows)
-    if reader.columns.action is None:
-        return False
-    actions = find_actions(reader.source, reader.columns.action)
-    try:
-        all_probabilities("target", target, reader.decoded(reader.first_rows()[:2]), actions.names)
-    except BadRequestError:
-        return False
-    return actions.named
-
-
-def asked_for(at: Any, reader: LogReader) -> Any:
-    """Return the observations whose values are wanted, one a row; None for the first ones of episodes."""
+def with_states(found: Evaluation, data: LogData, at: Any) -> Evaluation:
+    """Return an evaluation with the states that were asked for."""
     if at is None:
-        return None
+        return found
+    asked = asked_for(at, data)
+    X, U = found._asked(asked)
+    alone = int((found.support.leverage(U, X) > ALONE).sum())
+    verdict = verdict_of([*found.verdict.findings, *findings_of("states", (len(asked), alone))])
+    return replace(found, at=asked, points=(X, U), verdict=verdict)
+
+
+@finding("states", "states asked for", "with care")
+def unseen_states(counts: tuple[int, int]) -> Found:
+    """A state that you asked for has no data nearby: its interval is as wide as the rewards allow, and where nothing in
+    the data is like it there is no value. Remedy: data from there
+    """
+    asked, unseen = counts
+    if unseen:
+        yield (
+            "with care",
+            f"{unseen:,} of the {asked:,} states asked for have no data nearby: their intervals are as wide as the "
+            "rewards allow. Collect data from there.",
+        )
+
+
+def asked_for(at: Any, data: LogData) -> Any:
+    """Return the observations whose values are wanted, one a row."""
+    reader = data.reader
     if isinstance(at, str):
         if at != "all":
             raise bad_request("'at'", "be observations, one a row, or 'all'", at)
@@ -190,4 +216,120 @@ def asked_for(at: Any, reader: LogReader) -> Any:
         return reader.decoded(states)
     rows = np.asarray(at, dtype=object if reader.words else None)
     d = len(reader.columns.observation)
-    return rows.reshape(-1, 1) if rows.ndim < 2 and d == 1 else np.atleast_2d(rows)
+    return as_observations(rows.reshape(-1, 1) if rows.ndim < 2 and d == 1 else np.atleast_2d(rows))
+
+
+# Many questions ---------------------------------------------------------------------------------------------
+
+
+class QuestionLog(LogData):
+    """A log as one question sees it."""
+
+    def __init__(self, reader: LogReader, asked: AskedQuestions, k: int, features: Any, seed: int) -> None:
+        self.reader, self.asked, self.k, self.actions, self.behaviour = reader, asked, k, None, None
+        question = asked.questions[k]
+        width = reader.first_rows().shape[1]
+        self.rows = EvaluationRows(self._tables, width, 0, seed=seed)
+        self.last, self.named = reader.last, True
+        if not self.rows.n:
+            got = Unquoted(f"none in {reader.last.rows} rows")
+            raise bad_request(f"The log of question {question.name!r}", "have at least one transition of it", got)
+        with_ratios = question.target is not None
+        self.policies = [TargetPolicy(question.name, None, None, (), reader.decoded, own=with_ratios)]
+        self._describe(features, seed)
+
+    def _tables(self) -> Iterator[LogRows]:
+        """Yield the rows in which the question is asked, with its numbers."""
+        asked, group = self.asked, self.asked.group[self.k]
+        episode, last = -1, (-1, -1, True)  # row, episode of the log, and whether the question ended there
+        for rows in self.reader.tables():
+            batch = as_batch(self.reader, rows)
+            mu = np.where(np.isnan(rows.behaviour), 1.0, rows.behaviour)
+            seen = asked.interests(batch)[:, asked.view[group]]
+            discount = np.where(rows.discount == 0, 0.0, asked.discounts(batch)[:, group])
+            rho = asked.probabilities(batch, mu)[:, group] / mu
+            reward = asked.cumulants(batch)[:, asked.signal[self.k]]
+            made = replace(rows, reward=reward, discount=discount, rho=rho).part(seen)
+            if not len(made):
+                continue
+            ended = made.discount == 0
+            before = np.concatenate([[last[0]], made.row[:-1]]), np.concatenate([[last[1]], made.episode[:-1]])
+            begins = np.concatenate([[last[2]], ended[:-1]]) | (made.row != before[0] + 1) | (made.episode != before[1])
+            own: Integers = episode + np.cumsum(begins)
+            last = int(made.row[-1]), int(made.episode[-1]), bool(ended[-1])
+            episode = int(own[-1])
+            made.cut = (made.cut | np.append(begins[1:], False)) & ~ended
+            made.episode = own
+            yield made
+
+
+def evaluate_questions(
+    log: Any,
+    questions: Sequence[Question],
+    *,
+    features: Any = None,
+    columns: Mapping[str, Any] | None = None,
+    skip_bad_rows: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+    on_columns: Callable[[list[str]], None] = lambda stated: None,
+    on_progress: Callable[[int], None] = lambda rows: None,
+) -> Answers:
+    """Return the answers of a log; the arguments are those of `evaluate_log`, and questions say the rest."""
+    started = perf_counter()
+    confidence, seed = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
+    asked = AskedQuestions(checked_questions(questions))
+    reader = reader_for(log, asked, columns, skip_bad_rows)
+    found: dict[str, Evaluation] = {}
+    stated: tuple[str, ...] = ()
+    for k, question in enumerate(asked.questions):
+        data = QuestionLog(reader, asked, k, features, seed)
+        if not stated:
+            on_columns(data.stated)
+            stated = (*data.stated, *reader.stated_after(data.last))
+        found[question.name] = evaluation_of(answered(data, confidence)[0], "LSTD")
+        on_progress(data.rows.n * (k + 1))
+    return Answers(found, stated, {"reading": reader.seconds, "all": perf_counter() - started})
+
+
+def reader_for(log: Any, asked: AskedQuestions, columns: Any, skip_bad_rows: bool) -> LogReader:
+    """Return a reader that has all columns which the questions name, and actions where one has a target."""
+    names = open_log(log).names
+    found = find_columns(names, columns)
+    values = [getattr(one, role) for one in asked.questions for role in ROLES]
+    named = tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
+    for name in named:
+        if name not in names:
+            raise missing(f"The column {name!r} of a question", name, names)
+    wants = asked.needs_behaviour
+    if wants is not None and found.behaviour_probability is None:
+        what = f"With the target of question {wants.name!r}, a column of the role 'behaviour_probability'"
+        raise missing(what, "behaviour_probability", names)
+    actions = wants is not None and found.action is not None
+    return LogReader(log, columns, 1.0, None, skip_bad_rows, actions=actions, signals=named)
+
+
+def as_batch(reader: LogReader, rows: LogRows) -> Batch:
+    """Return rows of a log as questions read them; one column of observations is (n,), of whole numbers if all are."""
+    width = rows.observation.shape[1] - len(reader.carried)
+    columns = dict(zip(reader.carried, rows.observation[:, width:].T, strict=True))
+    actions: Integers | Array | None = None
+    if rows.action.shape[1]:
+        actions = rows.action[:, 0].astype(np.int64) if reader.actions and reader.actions.named else rows.action
+    seen, after = (plain(reader.observed(one)) for one in (rows.observation, rows.following))
+    return batch_of(len(rows), seen, actions, after, columns)
+
+
+def plain(observations: Array) -> Array:
+    """Return observations of one column as (n,), as whole numbers where they are."""
+    if observations.shape[1] > 1:
+        return observations
+    values = observations[:, 0]
+    return values.astype(np.int64) if np.array_equal(values, np.round(values)) else values
+
+
+def refuse_options(given: Mapping[str, Any]) -> None:
+    """Raise if an option of one question is given beside many."""
+    for name, value in given.items():
+        if value is not None and not (isinstance(value, str) and value == "auto"):
+            raise BadRequestError(f"{name!r} must be left out with 'questions'. Got {value!r}.")

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from gradient_dd.evaluation.findings import Found, finding
 from gradient_dd.evaluation.row_signs import RowSigns
 
-UNLIKELY, VERY_UNLIKELY = 1e-3, 1e-4  # chances
-LARGE = 0.1  # of the size of the values
+UNLIKELY = 0.002  # chance of such cumulative sums without a drift
+LARGE = 0.1  # of the mean size of rewards
 HEAVY, SOME, TIMES = 0.5, 0.25, 10.0  # shares of the squares in the largest rewards; times a usual reward that they are
 COPIED, SURE_COPIES = 0.02, 4.0
 LINKED = 4.0  # standard errors
@@ -15,29 +15,30 @@ GAIN, SURE_SHIFT = 0.05, 6.0
 
 
 class RowEvidence(NamedTuple):
-    """The signs that rows gave, and the size of the values."""
+    """The signs that rows gave, and the names of the columns of the observation."""
 
     signs: RowSigns
-    scale: float
+    names: tuple[str, ...]
 
 
-@finding("rows", "drift", "not")
+@finding("rows", "drift", "with care")
 def drift(rows: RowEvidence) -> Found:
-    """The value is another one in the second half of the log than in the first, or in one quarter than in another.
-    Remedy: the part of the log that is like today
+    """Rewards or next states, given state and action, change over the log: cumulative sums of their residuals go
+    farther than those of episodes in random order. Remedy: the part of the log that is like today
     """
     found = rows.signs.drift
     if found is None:
         return
-    large = abs(found.halves) > LARGE * rows.scale
-    apart = f"Between the halves of the log the value moves by {found.halves:+.3g}, between quarters by up to "
-    apart += f"{found.quarters:.3g}"
-    if found.chance < VERY_UNLIKELY and large:
-        yield "not", f"{apart}: rewards, transitions or ratios drift."
-    elif min(found.chance, found.chance_of_quarters) < VERY_UNLIKELY or (found.chance < UNLIKELY and large):
-        yield "with care", f"{apart}, more than chance allows: something drifts."
-    else:
-        yield "fine", f"{apart}, which may be chance."
+    if found.chance > UNLIKELY:
+        yield "fine", f"Rewards and next states do not drift over the log (p = {found.chance:.2g})."
+        return
+    what = "What is paid" if found.reward else "What follows"
+    yield (
+        "with care",
+        f"{what} after the same state and action changes at about {found.since:.0%} of the log "
+        f"(p = {found.chance:.2g}), so the value is a mean over times that differ. Evaluate the part that is "
+        "like today.",
+    )
 
 
 @finding("rows", "heavy tails", "not")
@@ -49,8 +50,9 @@ def heavy_tails(rows: RowEvidence) -> Found:
     if tail is not None and tail.share > SOME and tail.times > TIMES:
         yield (
             "not" if tail.share > HEAVY else "with care",
-            f"The largest 0.1% of the rewards hold {tail.share:.0%} of all squares, and are {tail.times:.3g} times as "
-            "large as usual ones: no interval knows what a larger one would do.",
+            f"The largest 0.1% of the rewards hold {tail.share:.0%} of all squared rewards and are {tail.times:.3g} "
+            "times as large as usual ones. Another log would have other large ones, which no interval allows for. "
+            "Collect more data, or cap the rewards if the question allows it.",
         )
 
 
@@ -61,17 +63,25 @@ def copied_episodes(rows: RowEvidence) -> Found:
     """
     twins = rows.signs.twins
     if twins is not None and twins.share > COPIED and twins.beyond > SURE_COPIES:
-        yield "with care", f"{twins.share:.0%} of the episodes are the same as another one in every row: copies."
+        yield (
+            "with care",
+            f"{twins.share:.0%} of the episodes equal another one in every row, more than chance allows. Copies count "
+            "twice, so the interval is too narrow: leave them out.",
+        )
 
 
 @finding("rows", "order", "with care")
 def order(rows: RowEvidence) -> Found:
-    """A state has nothing to do with the state before it: the rows may have been shuffled. Remedy: sort the rows by
-    time; if states are drawn anew in each step, nothing
+    """A state does not depend on the state before it: the rows may have been shuffled. Remedy: sort the rows by
+    time; if states are drawn independently in each step, nothing
     """
     linked = rows.signs.linked
     if linked is not None and linked < LINKED:
-        yield "with care", "Successive states have nothing to do with each other: the rows may be shuffled."
+        yield (
+            "with care",
+            "A state does not depend on the state before it. If the rows were shuffled, the values are wrong: sort the "
+            "rows by episode and time. If states are independent, ignore this.",
+        )
 
 
 @finding("rows", "missing rows", "with care")
@@ -81,7 +91,11 @@ def missing_rows(rows: RowEvidence) -> Found:
     """
     hole = rows.signs.hole
     if hole is not None and hole.sure > SURE_HOLE and hole.times > DEEP:
-        yield "with care", f"After every {hole.period} rows the state jumps: rows seem to be missing there."
+        yield (
+            "with care",
+            f"After every {hole.period} rows the state jumps farther than elsewhere: rows seem to be missing there, "
+            "and their rewards with them. Use all rows, or a log with next observations.",
+        )
 
 
 @finding("rows", "shifted rewards", "not")
@@ -94,5 +108,6 @@ def shifted_rewards(rows: RowEvidence) -> Found:
         where = "before" if shift.rows < 0 else "after"
         yield (
             "not",
-            f"The row {where} explains {shift.gain:.0%} more of the rewards than their own row: rewards are shifted.",
+            f"The row {where} explains {shift.gain:.0%} more of the variance of the rewards than their own row: "
+            "rewards are shifted, and credited to other states and actions. Put each reward into the row of its step.",
         )

@@ -1,19 +1,25 @@
 """Signs that the rows of a log are not what they should be: drift, heavy tails, copies, another order, holes, shifts.
 
 Every function takes arrays and returns numbers; `row_findings.py` says from where on they speak against trust.
+
+Drift: rewards and next states are regressed on state and action. The residuals of a log that does not drift have mean 0
+in every part of it, whatever policy acted. Their cumulative sums over blocks of episodes, along each feature, are
+compared with those of blocks in random order.
+
+Copies: what follows a state does not depend on what came before. So pairs of episodes that are the same up to their
+middle should continue alike as often as pairs that are not, but meet in the same state in the middle.
 """
 
 from math import gcd
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import sparse
 
 from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.evaluation.copies import Twins, twins_of
-from gradient_dd.evaluation.moments import lane_values
-from gradient_dd.evaluation.transitions import Transitions
-from gradient_dd.stream.features import Rows
+from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.maps import actions_of
+from gradient_dd.evaluation.rows import Piece, joined, mix
 
 MOST_ROWS = 50_000  # that are looked at
 SKETCH = 64  # numbers that stand for a state with more features
@@ -22,19 +28,29 @@ FEWEST_ROWS = 200
 LONGEST_PERIOD = 20  # rows after which one may be missing, again and again
 TOP = 0.001  # share of the rows that are the largest
 CLIP = 10.0
+DRIFT_BLOCKS, FEWEST_BLOCKS, DRAWS, FOLDS = 200, 20, 999, 10
+FEWEST_TWINS = 20  # episodes
+OF_A_LENGTH = 100.0  # times as likely a path may be among those of its own length
+UNLIKELY = 0.1  # a path that is likelier tells nothing where no episode with another past meets it
+UNIQUE = 0.9  # of the different episodes: with so many different states none comes back by chance
+
+
+class Twins(NamedTuple):
+    """Episodes that are the same in every row: their share, and how many pairs there are beyond chance."""
+
+    share: float
+    pairs: float
+    beyond: float
 
 
 class Drift(NamedTuple):
-    """How the value differs from one part of the log to another, and how likely that is by chance.
+    """How likely chance makes such cumulative sums, what moved most, and since which share of the log."""
 
-    halves   the difference between the second and the first half;  quarters  the largest between two quarters
-    chance   probability of such halves;  chance_of_quarters  of such quarters
-    """
-
-    halves: float
-    quarters: float
     chance: float
-    chance_of_quarters: float
+    reward: bool
+    feature: int
+    since: float
+    size: float
 
 
 class Tail(NamedTuple):
@@ -74,67 +90,98 @@ class RowSigns(NamedTuple):
     shift: Shift | None
 
 
-def row_signs(batch: Transitions, influence: Array | None, action: Array | None = None) -> RowSigns:
-    """Return the signs of whole episodes in their order.
-
-    influence  (n,) how much each row pulls the value, times n; None where that is not known
-    action     (n, k) features of the actions taken, where they are known
-    """
-    drift = None if influence is None else drift_of(influence)
-    tail, twins = tail_of(batch.reward), twins_of(batch)
-    part = batch.part(slice(MOST_ROWS))
-    if len(part) < FEWEST_ROWS:
+def row_signs(data: LogData, signal: int) -> RowSigns:
+    """Return the signs of the sample of a log, by one signal."""
+    whole = joined(data.rows.sample)
+    reward = whole.signals[:, signal]
+    actions = actions_of(data.actions, whole)
+    X = data.maps[0].matrix(whole.seen)
+    here, there = (
+        sketch(one) for one in (X, data.maps[0].matrix(np.where(whole.ended[:, None], whole.seen, whole.after)))
+    )
+    there = np.where(whole.ended[:, None], 0.0, there)
+    drift, tail, twins = drift_of(whole, here, there, actions, reward), tail_of(reward), twins_of(whole, reward)
+    part = slice(MOST_ROWS)
+    if len(whole) < FEWEST_ROWS:
         return RowSigns(drift, tail, twins, None, None, None)
-    here, there = sketch(part.x), sketch(part.x_next)
-    open_rows = ~part.ended
-    linked, hole = links_of(here, there, open_rows, part.episode)
-    more = np.empty((len(part), 0)) if action is None else action[:MOST_ROWS]
-    ahead = np.where(open_rows[:, None], there, 0.0)
-    described = np.column_stack([here, ahead, part.ended, more, np.ones(len(part))])
-    return RowSigns(drift, tail, twins, linked, hole, shift_of(described, part.reward))
+    piece, here, there = whole.part(part), here[part], there[part]
+    linked, hole = links_of(here, there, ~piece.ended, piece.episode)
+    described = np.column_stack([here, there, piece.ended, actions[part], np.ones(len(here))])
+    return RowSigns(drift, tail, twins, linked, hole, shift_of(described, reward[part]))
 
 
-def sketch(rows: Rows) -> Array:
+def sketch(X: Any) -> Array:
     """Return feature rows as dense ones; as random sums of them where there are many."""
-    if rows.indices is None and rows.values.shape[1] <= SKETCH:
-        return rows.values
-    p = rows.values.shape[1] if rows.indices is None else int(rows.indices.max(initial=0)) + 1
-    if p <= SKETCH:
-        return rows.dense(p)
-    return lane_values(rows, np.random.default_rng(11).standard_normal((max(p, 1), SKETCH)))
-
-
-def influences(batch: Transitions, w: Array, u: Array) -> Array:
-    """Return how much each row pulls the mean first value of weights w, times the rows, (n,): ρ δ x·u, and its start.
-
-    u solves Aᵀ u = mean first features, A being the mean of ρ x (x − γx')ᵀ.
-    """
-    both = np.column_stack([w, u])
-    value, pull = lane_values(batch.x, both).T
-    ahead = np.where(batch.ended, 0.0, lane_values(batch.x_next, both)[:, 0])
-    first = np.diff(batch.episode, prepend=batch.episode[:1] - 1) != 0
-    start = np.where(first, value - value[first].mean(), 0.0) * len(batch) / max(1, first.sum())
-    return np.asarray(pull * batch.rho * (batch.reward + batch.discount * ahead - value) + start)
+    if X.shape[1] <= SKETCH:
+        return np.asarray(X.toarray() if sparse.issparse(X) else X)
+    return np.asarray(X @ np.random.default_rng(11).standard_normal((X.shape[1], SKETCH)))
 
 
 # Drift ------------------------------------------------------------------------------------------------------
 
 
-def drift_of(influence: Array) -> Drift | None:
-    """Return how the mean influence changes over the log; blocks of rows tell what chance does."""
-    if len(influence) < 10 * BLOCKS:
+def drift_of(piece: Piece, here: Array, there: Array, actions: Array, reward: Array) -> Drift | None:
+    """Return how residuals of rewards and next states, given state and action, move over the log."""
+    block = blocks_of(piece)
+    blocks = int(block.max()) + 1
+    if blocks < FEWEST_BLOCKS:
         return None
-    blocks = np.array([part.mean() for part in np.array_split(influence, BLOCKS)])
-    if np.ptp(blocks) <= 1e-12 * max(1e-300, float(np.abs(influence).max())):
-        return Drift(0.0, 0.0, 1.0, 1.0)
-    halves, quarters = blocks.reshape(2, -1), blocks.reshape(4, -1)
-    means = quarters.mean(axis=1)
-    return Drift(
-        float(halves[1].mean() - halves[0].mean()),
-        float(np.ptp(means)),
-        float(stats.ttest_ind(*halves).pvalue),
-        float(stats.f_oneway(*quarters).pvalue),
+    wide = (actions[:, :, None] * here[:, None, :]).reshape(len(here), -1)
+    if wide.shape[1] > SKETCH:
+        wide = np.column_stack(
+            [wide @ np.random.default_rng(12).standard_normal((wide.shape[1], SKETCH)), here, actions]
+        )
+    open_rows = ~piece.ended[:, None]
+    outcomes = np.column_stack([reward, piece.ended, np.where(open_rows, there, 0.0)])
+    rest = left_open_by_block(wide, outcomes, block)
+    rest[:, rest.std(axis=0) <= 1e-6 * outcomes.std(axis=0)] = 0.0  # nothing is left open but rounding
+    scores = np.column_stack([wide * rest[:, :1], rest])
+    deal = sparse.csr_matrix((np.ones(len(block)), (block, np.arange(len(block)))), (blocks, len(block)))
+    sums = np.asarray(deal @ scores)
+    spread = sums.std(axis=0)
+    kept = spread > 1e-9 * max(float(spread.max()), 1e-300)
+    if not kept.any():
+        return Drift(1.0, False, 0, 0.0, 0.0)
+    sums = (sums - sums.mean(axis=0))[:, kept] / spread[kept]
+    rng = np.random.default_rng(13)
+    path = np.cumsum(sums, axis=0)
+    found = float((path**2).sum(axis=1).max())
+    beyond = sum(
+        float((np.cumsum(sums[rng.permutation(blocks)], axis=0) ** 2).sum(axis=1).max()) >= found for _ in range(DRAWS)
     )
+    at = int(np.argmax((path**2).sum(axis=1)))
+    worst = int(np.flatnonzero(kept)[np.argmax(np.abs(path[at]))])
+    of_reward = worst < wide.shape[1] or worst == wide.shape[1]
+    before, after = block <= at, block > at
+    moved = abs(float(rest[after, 0].mean() - rest[before, 0].mean())) if after.any() else 0.0
+    size = moved / max(float(np.abs(reward).mean()), 1e-300)
+    return Drift((1 + beyond) / (1 + DRAWS), of_reward, worst, (at + 1) / blocks, size)
+
+
+def blocks_of(piece: Piece) -> Integers:
+    """Return the block of each row in the order of time, (n,): whole episodes, or stretches of long ones."""
+    n = len(piece)
+    most = max(1, n // DRIFT_BLOCKS)
+    begins = np.diff(piece.episode, prepend=-1) != 0
+    place = np.arange(n) // most
+    if begins.sum() >= FEWEST_BLOCKS:
+        first = np.flatnonzero(begins)
+        place = np.repeat(place[first], np.diff([*first, n]))
+    return np.unique(place, return_inverse=True)[1]
+
+
+def left_open_by_block(X: Array, Y: Array, block: Integers) -> Array:
+    """Return what a linear function of X leaves of Y, (n, k), fitted without the group of blocks of each row."""
+    group = block % FOLDS
+    squares = np.stack([X[group == g].T @ X[group == g] for g in range(FOLDS)])
+    products = np.stack([X[group == g].T @ Y[group == g] for g in range(FOLDS)])
+    total, right = squares.sum(axis=0), products.sum(axis=0)
+    ridge = 1e-6 * max(float(np.trace(total)) / len(total), 1e-300) * np.eye(len(total))
+    rest = np.empty_like(Y)
+    for g in range(FOLDS):
+        part = group == g
+        rest[part] = Y[part] - X[part] @ np.linalg.solve(total - squares[g] + ridge, right - products[g])
+    return rest
 
 
 # Tails ------------------------------------------------------------------------------------------------------
@@ -243,3 +290,67 @@ def left_open(X: Array, y: Array) -> Array:
         w = np.linalg.solve(square, X[part].T @ y[part])
         errors[~part] = (y[~part] - X[~part] @ w) ** 2
     return errors
+
+
+# Copies -----------------------------------------------------------------------------------------------------
+
+
+def twins_of(batch: Piece, reward: Array) -> Twins | None:
+    """Return how many episodes are the same, beyond chance; None where chance is not known."""
+    first = np.flatnonzero(np.diff(batch.episode, prepend=batch.episode[:1] - 1))
+    length = np.diff([*first, len(batch)])
+    if len(first) < FEWEST_TWINS:
+        return None
+    state = bits_of(key_of(batch.seen))
+    step = np.arange(len(batch)) - np.repeat(first, length)
+    early = step < np.repeat(length // 2, length)
+    place = np.where(early, step, step - np.repeat(length // 2, length))
+    mixed = mix(state ^ mix(bits_of(reward)) ^ mix(place.astype(np.uint64)))
+    single = length == 1
+    before, after = (np.zeros(len(first), np.uint64) for _ in range(2))
+    episode = np.repeat(np.arange(len(first)), length)
+    np.add.at(before, episode[early], mixed[early])
+    np.add.at(after, episode[~early], mixed[~early])
+    middle = mix(state[first + length // 2] ^ mix((length - length // 2).astype(np.uint64)))
+    before = np.where(single, state[first], before)  # a single row: what it paid follows its state
+    past, whole = mix(before ^ mix(middle)), mix(mix(before ^ mix(middle)) ^ mix(after))
+    _, each, counts = np.unique(whole, return_inverse=True, return_counts=True)
+    unique = len(np.unique(middle)) >= UNIQUE * len(counts)
+    if single.mean() > 0.5 and (not unique or len(np.unique(before)) < UNIQUE * len(counts)):
+        return None
+    _, stratum = np.unique(middle, return_inverse=True)
+    met, known, alike, same = (pairs_in(stratum, kind) for kind in (middle, past, mix(middle ^ mix(after)), whole))
+    others = met - known
+    by_chance = np.zeros(len(first))  # log probability of what follows the middle, from the frequencies of steps
+    np.add.at(by_chance, episode[~early], np.log(step_shares(batch, state, reward))[~early])
+    likely = np.zeros(len(met)) if unique else np.exp(np.bincount(stratum, by_chance) / np.bincount(stratum))
+    rate = np.where(others > 0, (alike - same) / np.maximum(others, 1), OF_A_LENGTH * likely)
+    told = (others > 0) | (rate < UNLIKELY)
+    expected = float((known * rate)[told].sum())
+    beyond, share = float(same[told].sum()) - expected, float((counts[each] > 1).mean())
+    return Twins(share, beyond, float(beyond / np.sqrt(expected * counts[each].mean() + 1)))
+
+
+def step_shares(batch: Piece, state: Any, reward: Array) -> Array:
+    """Return how often a state is followed by what follows it in each row: the next state and the reward, (n,)."""
+    after = np.where(batch.ended, np.uint64(1), bits_of(key_of(batch.after)))
+    _, here, visits = np.unique(state, return_inverse=True, return_counts=True)
+    step = mix(state ^ mix(after ^ mix(bits_of(reward))))
+    _, both, times = np.unique(step, return_inverse=True, return_counts=True)
+    return np.asarray(times[both] / visits[here])
+
+
+def pairs_in(stratum: Integers, kind: Any) -> Array:
+    """Return how many pairs of one kind each stratum has; all of a kind are in one stratum."""
+    _, where, counts = np.unique(kind, return_index=True, return_counts=True)
+    return np.asarray(np.bincount(stratum[where], counts * (counts - 1) / 2, minlength=int(stratum.max()) + 1), float)
+
+
+def bits_of(values: Array) -> Any:
+    """Return numbers as whole numbers that are equal where the numbers are."""
+    return np.ascontiguousarray(values + 0.0).view(np.uint64)
+
+
+def key_of(observations: Array) -> Array:
+    """Return one number for each observation; equal ones have equal numbers."""
+    return np.asarray((observations * np.random.default_rng(7).standard_normal(observations.shape[1])).sum(axis=1))

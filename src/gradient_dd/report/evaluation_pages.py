@@ -9,7 +9,7 @@ from gradient_dd.evaluation.comparison import PolicyQuestion, asked_words
 from gradient_dd.report.page import render
 from gradient_dd.report.svg import Dot, ForestSize, forest, value_axis
 
-FEW = 20  # first states in a picture, and candidates in a table
+FEW = 20  # first states in a picture
 MOST = 60  # policies in a picture
 LONGEST = 26  # letters of the name of a policy
 STATES, POLICIES = ForestSize(wide=640, left=60), ForestSize(wide=760, left=190)
@@ -31,38 +31,34 @@ def evaluation_page(found: Evaluation, log: str) -> str:
         value=found.start_value,
         low=low,
         high=high,
-        confidence=found.spread.confidence,
+        confidence=found.confidence,
         answer=ANSWERS[found.verdict.word],
         decision=decision_of(found),
         findings=found.verdict.findings,
         picture=first_states(found),
         chosen=found.chosen,
-        candidates=[
-            {"words": one.words, "error": "diverged" if one.diverged else f"{one.error:.4g}"}
-            for one in found.candidates[:FEW]
-        ],
         estimates=estimates_of(found),
         stated=found.stated,
         rows=found.rows,
-        passes=found.passes,
     )
 
 
 def decision_of(found: Evaluation) -> str:
-    """Return how the target compares with the policy that made the log; empty where that is not known."""
+    """Return how the target compares with the logging policy; empty where that is not known."""
     gain, today = found.difference, found.logging
     if gain is None or today is None:
         return ""
     word = "surely better" if gain.low > 0 else "surely worse" if gain.high < 0 else "not surely better or worse"
     return (
-        f"The policy that made the log is worth {today.estimate:.4g}, from {today.low:.4g} to {today.high:.4g}. "
+        f"The logging policy is worth {today.estimate:.4g}, from {today.low:.4g} to {today.high:.4g}. "
         f"The new policy is {word}: {gain.estimate:+.4g}, from {gain.low:.4g} to {gain.high:.4g}."
     )
 
 
 def estimates_of(found: Evaluation) -> list[dict[str, object]]:
-    """Return what stands beside action values: the doubly robust estimate, the policy that made the log, the gain."""
-    by_name = {"doubly robust": found.robust, "policy that made the log": found.logging, "difference": found.difference}
+    """Return what the value was made of, and what stands beside it: both estimates, the logging policy, the gain."""
+    by_name = {"LSTD-Q": found.exact, "doubly robust": found.robust, "logging policy": found.logging}
+    by_name["difference"] = found.difference
     return [
         {"name": name, "value": one.estimate, "low": one.low, "high": one.high}
         for name, one in by_name.items()

@@ -100,6 +100,26 @@ def all_probabilities(name: str, target: Any, observations: Array, names: tuple[
     return checked(name, called(name, log_policy(target), observations, None), n, len(names))
 
 
+def classifier_policy(name: str, model: Any, actions: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """Return a classifier with `predict_proba` as a function of observations to probabilities of these actions.
+
+    Its `classes_` are matched to the actions by name; an action that it does not know has probability 0.
+    """
+    place = {str(one): k for k, one in enumerate(actions)}
+    classes = [str(one.item() if isinstance(one, np.generic) else one) for one in np.asarray(model.classes_)]
+    unknown_ones = [one for one in classes if one not in place]
+    if unknown_ones:
+        rule = f"have classes that are actions of the log: {', '.join(place)}"
+        raise bad_request(f"The classifier {name!r}", rule, unknown_ones[0])
+
+    def probabilities(observations: Any) -> Array:
+        found = np.zeros((len(observations), len(actions)))
+        found[:, [place[one] for one in classes]] = called(name, model.predict_proba, observations)
+        return found
+
+    return probabilities
+
+
 def taken_probabilities(target: LogPolicy, observations: Array, actions: Any, rows: Integers) -> Array:
     """Return the target policy's probabilities of the actions taken, (n,); `rows` are the numbers of the rows."""
     n = len(observations)

@@ -19,7 +19,7 @@ HEAD = ("policy", "value", "low", "high", "more", "low", "high", "verdict")
 )
 @click.option("--discount", "discounts", multiple=True, type=float, help="γ; may be given several times.")
 @click.option("--reward", "rewards", multiple=True, metavar="COLUMN", help="A signal; may be given several times.")
-@click.option("--features", help="As for evaluate; default 'quadratic'.")
+@click.option("--features", help="As for evaluate.")
 @click.option(
     "--column",
     "columns",
@@ -28,8 +28,8 @@ HEAD = ("policy", "value", "low", "high", "more", "low", "high", "verdict")
     help="Say which column is what; the roles are those of evaluate --help.",
 )
 @click.option("--skip-bad-rows", is_flag=True, help="Leave out rows with missing or impossible numbers.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap samples.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the groups of episodes.")
 @click.option("--report", type=click.Path(), help="Write a page in HTML as well.")
 @as_json
 def compare(
@@ -50,8 +50,9 @@ def compare(
     gradient-dd compare log.parquet --target pi_greedy_ --discount 0.9 --discount 0.99 --report page.html
 
     The policy that made the log, "today", is the baseline: every other one is compared with it. A policy is a function
-    of observations in a Python file, which returns the probabilities of all actions (n, actions), or the beginning of
-    the names of columns of the log that hold them.
+    of observations in a Python file, which returns the probabilities of all actions (n, actions), a classifier with
+    predict_proba, the name of a column with its probabilities of the actions taken, or the beginning of the names of
+    columns that hold the probabilities of all actions.
     """
     from gradient_dd.evaluation import compare as compare_policies
 

@@ -11,8 +11,7 @@ from gradient_dd.errors import bad_request, file_path
 
 if TYPE_CHECKING:
     from gradient_dd.evaluation import Evaluation
-    from gradient_dd.evaluation.choice import Candidate
-    from gradient_dd.evaluation.log_questions import Answers
+    from gradient_dd.evaluation.log import Answers
 
 WORDS = {
     "trust": "Trust it: nothing was found that speaks against it.",
@@ -20,7 +19,6 @@ WORDS = {
     "not": "Do not trust it.",
 }
 COLUMNS = ("value", "low", "high")  # of a state that was asked for
-SHOWN = 6  # of the candidates
 ROWS_BETWEEN = 1_000_000  # rows between two lines of progress
 
 
@@ -28,14 +26,14 @@ ROWS_BETWEEN = 1_000_000  # rows between two lines of progress
 @click.argument("log")
 @log_options
 @click.option("--questions", metavar="FILE:NAME", help="Answer these questions instead, all in one pass.")
-@click.option("--learner", default="auto", show_default=True, help="'auto', 'lstd' or a learner.")
+@click.option(
+    "--learner", default="auto", show_default=True, help="'auto', 'lstd' or a learner whose weights are used."
+)
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the learner.")
 @click.option("--at", multiple=True, metavar="NUMBER[,NUMBER...]", help="Print the value of this state as well.")
 @click.option("--values", is_flag=True, help="Print the values of all distinct states.")
-@click.option("--passes", type=int, help="How often the log is read; default once, a short log more often.")
-@click.option("--order", default="log", show_default=True, help="'log', or 'shuffled' within a pass.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap samples.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the groups of episodes.")
 @click.option("--report", type=click.Path(), help="Write a page in HTML as well.")
 @as_json
 def evaluate(
@@ -56,8 +54,9 @@ def evaluate(
     gradient-dd evaluate log.csv --discount 0.9 --column reward=r --column observation=pos,speed --features tiles
     gradient-dd evaluate log.csv --questions questions.py:ALL
 
-    LOG is a .parquet, .csv, .npz or .npy file, or minari:NAME. Columns are found by their usual names, and what each
-    was taken for is printed first. Where a name is not a usual one, give the column its role with --column ROLE=NAME.
+    LOG is a .parquet, .csv, .npz or .npy file, a folder of Parquet files, or minari:NAME. Columns are found by their
+    usual names, and the columns used are printed first. Where a name is not a usual one, give the column its role with
+    --column ROLE=NAME.
 
     \b
     observation, next        the state and the next state; several columns: observation=pos,speed
@@ -88,7 +87,6 @@ def evaluate(
 
     page = None if report is None else page_path(report)
     options["at"] = asked_states(at, values)
-    click.echo("What is not compiled yet is compiled first; that takes a while once …", err=True)
     options |= {"on_columns": on_columns, "on_progress": on_progress, **take_log_options(options)}
     if questions is not None:
         if report is not None:
@@ -102,7 +100,7 @@ def evaluate(
         from gradient_dd.report.evaluation_pages import evaluation_page
 
         page.write_text(evaluation_page(result, log), encoding="utf-8")
-    click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed, options["learner"]))
+    click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed))
 
 
 def answers_text(found: "Answers") -> str:
@@ -150,61 +148,40 @@ def number_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def shown_candidates(found: "Evaluation") -> list["Candidate"]:
-    """Return the best candidates, and the chosen one and the best LSTD wherever they stand."""
-    first, rest = found.candidates[:SHOWN], found.candidates[SHOWN:]
-    exact = [] if any(one.name == "lstd" for one in first) else [one for one in rest if one.name == "lstd"][:1]
-    chosen = [one for one in rest if one.words == found.chosen and one not in exact]
-    return [*first, *chosen, *exact]
-
-
-def evaluation_text(found: "Evaluation", printed: Sequence[str], learner: str = "auto") -> str:
-    """Return an evaluation as text: the value, the verdict and why, what was tried, and what is not `printed` yet."""
+def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
+    """Return an evaluation as text: the value, the verdict and why, both estimates, and what is not `printed` yet."""
     low, high = found.start_interval
     lines = [
         f"Value where episodes begin: {found.start_value:.4g}, from {low:.4g} to {high:.4g} "
-        f"({found.spread.confidence:.0%} interval).",
+        f"({found.confidence:.0%} interval).",
         WORDS[found.verdict.word],
         "",
         *asked_lines(found),
         *(f"  {one.level:10}{one.sentence}" for one in found.verdict.findings),
         "",
-        *(tried_lines(found, learner) if found.logging is None else policy_lines(found)),
+        *policy_lines(found),
         "",
         *(sentence for sentence in found.stated if sentence not in printed),
     ]
     return "\n".join(lines).rstrip()
 
 
-def tried_lines(found: "Evaluation", learner: str) -> list[str]:
-    """Return what was taken, and the best of what was tried; `learner` is what the user asked for."""
-    rows = (
-        (one.words, "diverged" if one.diverged else f"{one.error:.4g}", "taken" * (one.words == found.chosen))
-        for one in shown_candidates(found)
-    )
-    why = (
-        "by held-out error, LSTD first where it is nearly as good" if learner == "auto" else f"you asked for {learner}"
-    )
-    return [
-        f"Taken: {found.chosen}, of {len(found.candidates)} candidates ({why}).",
-        table(rows, ("candidate", "held-out error", "")),
-    ]
-
-
 def policy_lines(found: "Evaluation") -> list[str]:
-    """Return the target beside the policy that made the log."""
-    named = {"LSTD-Q": found.start_value, "doubly robust": found.robust, "policy that made the log": found.logging}
+    """Return both estimates of the policy, and the logging policy beside them."""
+    named = {"LSTD-Q": found.exact, "doubly robust": found.robust, "logging policy": found.logging}
     rows = [
-        (name, f"{one:.4g}", "", "")
-        if isinstance(one, float)
-        else (name, *(f"{part:.4g}" for part in (one.estimate, one.low, one.high)))
+        (name, *(f"{part:.4g}" for part in (one.estimate, one.low, one.high)))
         for name, one in named.items()
         if one is not None
     ]
     gain = found.difference
+    more = "" if gain is None else "more" if gain.estimate >= 0 else "less"
     words = (
         []
         if gain is None
-        else [f"The target is worth {gain.estimate:+.4g} more, from {gain.low:.4g} to {gain.high:.4g}."]
+        else [
+            f"The target is worth {abs(gain.estimate):.4g} {more} than the logging policy, "
+            f"from {gain.low:.4g} to {gain.high:.4g}."
+        ]
     )
     return [table(rows, ("estimate", *COLUMNS)), *words]

@@ -26,6 +26,7 @@ class LogReader:
     actions   whether rows have the actions taken and their probabilities, instead of ratios
     carried   further columns of numbers that go along with the observation, in its place before and after a step: a
               column "a" after the step is "next_a", if the log has next observations
+    ratios    whether rows have the ratios of the log's own columns, where actions are not asked for
     signals   further columns of numbers that belong to the step, such as other rewards; `carried` begins with them
     """
 
@@ -39,6 +40,7 @@ class LogReader:
         actions: bool = False,
         carried: tuple[str, ...] = (),
         signals: tuple[str, ...] = (),
+        ratios: bool = True,
     ) -> None:
         self.source = open_log(log)
         found = find_columns(self.source.names, columns)
@@ -46,6 +48,7 @@ class LogReader:
         more = {*self.carried, *(f"next_{name}" for name in carried)}
         self.columns = replace(found, unused=tuple(name for name in found.unused if name not in more))
         self.actions = self._find_actions() if actions else None
+        self.ratios = ratios
         self.discount = checked_discount(self.columns, discount)
         self.target = checked_target(self.columns, target, self.source.names)
         self.skip = boolean("'skip_bad_rows'", skip_bad_rows)
@@ -62,7 +65,7 @@ class LogReader:
         before = replace(
             self.columns, observation=(*self.columns.observation, *self.carried), next=(*self.columns.next, *after)
         )
-        return RowReader(before, self.discount, self.target, self.skip, self.actions, self.words)
+        return RowReader(before, self.discount, self.target, self.skip, self.actions, self.words, self.ratios)
 
     def _name_after(self, name: str) -> str:
         """Return the column that has after a step what `name` has before the step; a signal is not looked at there."""
@@ -153,13 +156,13 @@ class LogReader:
             ratios = ["Ratios: target over behaviour."]
         return [*columns.stated(), features, *ratios]
 
-    def stated_after(self) -> list[str]:
-        """Return what happened to rows that are not used, after a pass."""
-        found = []
-        if self.last.n_skipped:
-            where = ", ".join(f"{row:,} ({name})" for row, name in self.last.skipped)
-            found.append(f"{self.last.n_skipped:,} bad rows were skipped, the first in row {where}.")
-        if count := self.last.dropped.count:
+    def stated_after(self, done: RowReader | None = None) -> list[str]:
+        """Return what happened to rows that are not used, in a pass that is done; by default in the last one."""
+        found, last = [], done or self.last
+        if last.n_skipped:
+            where = ", ".join(f"{row:,} ({name})" for row, name in last.skipped)
+            found.append(f"{last.n_skipped:,} bad rows were skipped, the first in row {where}.")
+        if count := last.dropped.count:
             found.append(f"{count:,} rows were left out because their next observation is not known.")
         return found
 

@@ -104,6 +104,7 @@ class RowReader:
     skip: bool
     actions: Actions | None = None
     words: dict[str, dict[str, int]] = field(default_factory=dict)  # of each column of text, and their places
+    ratios: bool = True  # whether the columns of ratios are used, where actions are not asked for
     rows: int = 0  # read so far
     skipped: list[tuple[int, str]] = field(default_factory=list)  # the first bad rows, and what was bad
     n_skipped: int = 0
@@ -125,6 +126,8 @@ class RowReader:
         """The columns to read."""
         ratios = [self.columns.rho, self.columns.target_probability]
         unread = [self.columns.action] if self.target is None and self.actions is None else ratios
+        if not self.ratios:
+            unread = [*ratios, *([] if self.actions else [self.columns.action, self.columns.behaviour_probability])]
         needed = {*self.columns.observation, *self.columns.next, self.columns.reward}
         return [name for name in self.columns.used if name in needed or name not in unread]
 
@@ -144,7 +147,7 @@ class RowReader:
         observation = self._matrix(chunk, columns.observation, np.ones(n, bool))
         reward = self._column(chunk, columns.reward, FINITE)
         ended, cut, discount = self._ends(chunk, n)
-        rho = np.ones(n) if self.actions else self._ratios(chunk, observation)
+        rho = np.ones(n) if self.actions or not self.ratios else self._ratios(chunk, observation)
         action, behaviour = self._actions(chunk, n)
         following = observation
         if columns.next:  # where an episode ended, the next observation may be anything

@@ -4,6 +4,7 @@ A source names its columns and yields them in pieces, in order, as often as aske
 that is in memory. There is no Python for single rows, unless cells are text or objects.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from gradient_dd.stream.log.cells import MISSING, objects
 from gradient_dd.stream.log.columns import USUAL, listed
 
 CHUNK = 65_536  # rows of a piece
+PARQUET = (".parquet", ".pq")
 CSV_BYTES = 8 << 20  # of a block of a CSV file
 Chunk = dict[str, Any]
 
@@ -51,9 +53,31 @@ def open_log(log: Any) -> Source:
     if hasattr(log, "iterate_episodes") or (isinstance(log, str) and log.startswith("minari:")):
         return minari_source(log)
     file = file_path("A log", log)
+    if os.path.isdir(file):  # noqa: PTH112  (Path.is_dir raises for long names)
+        return folder_source(file)
     if file.suffix.lower() not in FILES:
-        raise bad_request("A log", "be a .parquet, .csv, .npz or .npy file, a data frame, or minari:NAME", str(log))
+        rule = "be a .parquet, .csv, .npz or .npy file, a folder of Parquet files, a data frame, or minari:NAME"
+        raise bad_request("A log", rule, str(log))
     return file_source(file, FILES[file.suffix.lower()])
+
+
+def folder_source(folder: Path) -> Source:
+    """Return the source of the Parquet files of a folder, one after the other in the order of their names."""
+    files = sorted(one for one in folder.iterdir() if one.suffix.lower() in PARQUET and not one.name.startswith("."))
+    if not files:
+        raise bad_request("A log", "be a file, or a folder of Parquet files", str(folder))
+    parts = [file_source(one, parquet_source) for one in files]
+    for part in parts[1:]:
+        if set(part.names) != set(parts[0].names):
+            apart = sorted({*part.names} ^ {*parts[0].names})
+            rule = f"have the columns of {parts[0].name}"
+            raise bad_request(f"The file {part.name}", rule, Unquoted(listed(tuple(apart))))
+
+    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
+        for part in parts:
+            yield from part.chunks(columns, names)
+
+    return Source(folder.name, parts[0].names, chunks)
 
 
 def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
@@ -268,8 +292,7 @@ def csv_source(file: Path) -> Source:
 
 
 FILES = {
-    ".parquet": parquet_source,
-    ".pq": parquet_source,
+    **dict.fromkeys(PARQUET, parquet_source),
     ".csv": csv_source,
     ".npz": npz_source,
     ".npy": npy_source,

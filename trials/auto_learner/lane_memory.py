@@ -1,4 +1,4 @@
-"""Many settings of one rule on one stream, compiled. `stream.StreamLanes` checks what a user gives."""
+"""Many settings of one rule on one stream, compiled: what the rivals of AutoLearner run on."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -82,7 +82,7 @@ class LaneMemory:
         weights  (blocks, count) factors on alpha; `block` (n,) says which of them are in force
         """
         from gradient_dd.engine.kernels.compiler import subnormals_flushed
-        from gradient_dd.engine.kernels.stream_lanes import lanes_kernel
+        from trials.auto_learner.lane_kernel import lanes_kernel
 
         n, per_lane = len(factor), columns[0].shape[1] > 1
         numbers = [self._filled(one) if per_lane else plain(one) for one in columns]

@@ -1,0 +1,323 @@
+"""Features of a log whose user names none: a table, or the best of five maps by held-out returns.
+
+Whole numbers, or at most 64 distinct observations, are a table unless there are fewer than ten rows for each. For
+anything else the returns of the policy that made the log are known: every candidate predicts them by LSTD-Q, solved
+without the group of episodes that it predicts. The widest map with 20 rows for each weight that is not worse than the
+best by more than two standard errors is taken; the next two show what the features may hide.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Integers
+from gradient_dd.errors import BadRequestError
+from gradient_dd.evaluation.design import (
+    BLOCKS,
+    SUM,
+    TABLE,
+    Design,
+    GroupMoments,
+    Taken,
+    by_group,
+    ridge_of,
+    solved,
+    sparse_rows,
+)
+from gradient_dd.evaluation.rows import EvaluationRows, Piece, joined
+from gradient_dd.stream.features import Categories, Columns, Features, Layers, Rows, Table
+from gradient_dd.stream.features.kind import matrix
+from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
+from gradient_dd.stream.log import LogReader
+from gradient_dd.stream.log.actions import Actions
+
+GIVEN = "given"  # the name of the map that the user asks for
+MOST_FEATURES = 3000  # of states and actions, for which dense equations are solved
+MOST_CELLS = 20_000  # the same of a table, whose equations are sparse
+FEW_STATES, ROWS_A_STATE = 64, 10
+TABLE_RIDGE, MAP_RIDGE, GIVEN_RIDGE = 1e-6, 1e-4, 1e-6
+CANDIDATES = {  # degree of the polynomial, and how many radial functions
+    "linear": (1, 0),
+    "quadratic": (2, 0),
+    "40 radial functions": (0, 40),
+    "120 radial functions": (0, 120),
+    "quadratic, with 60 radial functions": (2, 60),
+}
+ROWS_A_WEIGHT, NEAR = 20, 2.0  # of a wide map; standard errors by which it may be worse than the best
+RUNNERS_UP = 2
+CHOICE_ROWS = 60_000  # first rows from which the map is chosen
+KNOWN, FEW_KNOWN = 0.3, 0.1  # weight of a value in a return that still counts as known; share of rows that must have it
+TRIED, AMONG = 10, 4000  # rows drawn for each centre, among so many
+NETWORK_ROWS = 50_000  # first rows that networks learn from
+
+
+class StandardMap(Features):
+    """A constant, scaled columns or their products as asked, columns of 0s and 1s, and radial functions.
+
+    shift, scale  (d,) of the columns;  plain  (d,) which columns are 0s and 1s and stay as they are
+    degree        0, 1 or 2 of the polynomial in the scaled columns;  centres  (k, d') of radial functions
+    exp(−|z − centre|² / width) of the columns that are scaled
+    """
+
+    kind = "standard map"
+
+    def __init__(self, shift: Array, scale: Array, plain: Any, degree: int, centres: Array, width: float) -> None:
+        self.shift, self.scale, self.plain, self.degree = shift, scale, np.asarray(plain, bool), degree
+        self.centres, self.width = centres, width
+        d = int((~self.plain).sum())
+        products = d * (d + 1) // 2 if degree > 1 else 0
+        self.n_features = self.nonzeros = 1 + d * (degree > 0) + products + int(self.plain.sum()) + len(centres)
+        self.bound = np.inf
+
+    def rows(self, observations: Any) -> Rows:
+        """Return the features of n observations, dense."""
+        X = matrix(observations, len(self.shift))
+        Z = ((X - self.shift) / self.scale)[:, ~self.plain]
+        parts = [np.ones((len(X), 1))]
+        if self.degree > 0:
+            parts.append(Z)
+        if self.degree > 1:
+            first, second = np.triu_indices(Z.shape[1])
+            parts.append(Z[:, first] * Z[:, second])
+        parts.append(X[:, self.plain])
+        if len(self.centres):
+            distance = (Z**2).sum(axis=1)[:, None] - 2 * Z @ self.centres.T + (self.centres**2).sum(axis=1)
+            parts.append(np.exp(-np.maximum(distance, 0.0) / self.width))
+        return Rows(None, np.concatenate(parts, axis=1))
+
+
+class FeatureMap(NamedTuple):
+    """A map with the form that its features take with actions, and its ridge.
+
+    name  of a candidate, or "given";  words  a sentence about it
+    """
+
+    name: str
+    features: Features
+    table: bool
+    ridge: float
+    words: str
+
+    @property
+    def p(self) -> int:
+        """How many features a state has; the constant of a table is one of them."""
+        return self.features.n_features + self.table
+
+    def design(self, actions: Actions | None, rows: int) -> Design:
+        """Return the form of features of states and actions: shared features where there are too many for the rows."""
+        count = 1 if actions is None else actions.n_features
+        if self.table:
+            return Design(TABLE, self.p, count)
+        wide = actions is not None and actions.named and self.p * count > min(rows / 2, MOST_FEATURES)
+        return Design(SUM if wide and self.p + count <= MOST_FEATURES else BLOCKS, self.p, count)
+
+    def matrix(self, seen: Array) -> Any:
+        """Return the features of observations of a log, (n, p), sparse for a table."""
+        of_numbers = isinstance(self.features, Categories)
+        rows = self.features.of_numbers(seen) if of_numbers else self.features.rows(seen)  # type: ignore[attr-defined]
+        return self.of_rows(rows)
+
+    def of_rows(self, rows: Rows) -> Any:
+        """Return feature rows as a matrix (n, p), sparse for a table and for many features."""
+        many = rows.indices is not None and self.p > MOST_FEATURES
+        return sparse_rows(rows, self.p, self.table) if self.table or many else rows.dense(self.p)
+
+
+def too_wide(design: Design) -> bool:
+    """Return whether there are more features than equations are solved for."""
+    return design.q > (MOST_CELLS if design.form == TABLE else MOST_FEATURES)
+
+
+def given_map(reader: LogReader, features: Any, seed: int) -> FeatureMap:
+    """Return the map that the user asks for."""
+    if isinstance(features, str) and features == "network":
+        layers, words = network_map(reader, seed)
+        return FeatureMap(GIVEN, layers, False, MAP_RIDGE, words)
+    mapping, words = reader.feature_map(features)
+    first = reader.first_rows()[:100]
+    rows = mapping.of_numbers(first) if isinstance(mapping, Categories) else mapping.rows(first)
+    hot = rows.indices is not None and rows.values.shape[1] == 1 and bool(np.isin(rows.values, (0.0, 1.0)).all())
+    return FeatureMap(GIVEN, mapping, hot, TABLE_RIDGE if hot else GIVEN_RIDGE * mapping.n_features, words)
+
+
+def table_map(reader: LogReader, rows: EvaluationRows, sample: Array) -> FeatureMap | None:
+    """Return a table, where the observations of a log are states with numbers or names."""
+    seen = np.unique(sample, axis=0)
+    whole = bool((seen == np.round(seen)).all())
+    if not (whole or len(seen) <= FEW_STATES) or len(seen) * ROWS_A_STATE > len(sample):
+        return None
+    states = seen
+    for piece in rows.pieces():
+        states = np.unique(np.concatenate([states, piece.seen, piece.after[~piece.ended]]), axis=0)
+        if len(states) > MOST_STATES:
+            return None
+    inner: Features = Table(states)
+    if reader.words:
+        inner = Categories(texts_of(reader), inner, False)
+    words = f"Features: a table of {len(states):,} distinct states, because observations are "
+    why = "text." if len(reader.words) == sample.shape[1] else "whole numbers." if whole else "few."
+    return FeatureMap("table", inner, True, TABLE_RIDGE, words + why)
+
+
+def texts_of(reader: LogReader) -> list[list[str] | None]:
+    """Return the texts of each column of observations, None for a column of numbers."""
+    return [list(reader.words[name]) if name in reader.words else None for name in reader.columns.observation]
+
+
+def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:
+    """Return the maps of a log whose user named none, the one to take first."""
+    pieces = rows.sample
+    sample = np.concatenate([piece.seen for piece in pieces])
+    table = table_map(reader, rows, sample)
+    if table is not None:
+        return [table]
+    texts = texts_of(reader)
+    spread = spread_out(sample, texts) if reader.words else sample
+    plain = (
+        np.concatenate([[False] if one is None else np.ones(len(one), bool) for one in texts]) if reader.words else ()
+    )
+    mask = np.asarray(plain, bool) if reader.words else np.zeros(spread.shape[1], bool)
+    n_actions = 1 if actions is None else actions.n_features
+    found = []
+    for name, (degree, count) in CANDIDATES.items():
+        mapping = fitted_map(spread, mask, degree, count)
+        if name != "linear" and mapping.n_features * n_actions > min(rows.n / 2, MOST_FEATURES):
+            continue
+        features: Features = Categories(texts, mapping, True) if reader.words else mapping
+        words = f"Features: {name}, scaled by the first {len(sample):,} rows"
+        found.append(
+            FeatureMap(name, features, False, MAP_RIDGE, words + ("; text is one-hot." if reader.words else "."))
+        )
+    return found if len(found) == 1 else ordered(found, pieces, rows, actions)
+
+
+def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMap:
+    """Return a map scaled by a sample, its centres drawn from it: each is the farthest of some rows from all before."""
+    shift, scale = sample.mean(axis=0), sample.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    Z = ((sample - shift) / scale)[:, ~plain]
+    if not count or not Z.shape[1]:
+        return StandardMap(shift, scale, plain, degree, np.empty((0, Z.shape[1])), 1.0)
+    rng = np.random.default_rng([0, 7])
+    among = np.unique(Z[rng.choice(len(Z), min(len(Z), AMONG), replace=False)], axis=0)
+    chosen = [int(rng.integers(len(among)))]
+    distance = ((among - among[chosen[0]]) ** 2).sum(axis=1)
+    for _ in range(min(count, len(among)) - 1):
+        some = rng.choice(len(among), min(len(among), TRIED), replace=False)
+        chosen.append(int(some[np.argmax(distance[some])]))
+        distance = np.minimum(distance, ((among - among[chosen[-1]]) ** 2).sum(axis=1))
+    centres = among[chosen]
+    apart = ((centres[:, None] - centres[None]) ** 2).sum(axis=2) + 1e9 * np.eye(len(centres))
+    near = max(1, min(Z.shape[1], len(centres) - 1))
+    width = 2 * float(np.sort(apart, axis=1)[:, :near].mean())
+    return StandardMap(shift, scale, plain, degree, centres, width if 0 < width < 1e8 else 1.0)
+
+
+# The choice -------------------------------------------------------------------------------------------------
+
+
+def ordered(
+    found: list[FeatureMap], pieces: list[Piece], rows: EvaluationRows, actions: Actions | None
+) -> list[FeatureMap]:
+    """Return maps in the order in which they are taken: the choice, and those that predict returns next best."""
+    piece = joined(pieces).part(slice(CHOICE_ROWS))
+    bounds = rows.bounds(0)
+    returns, weight = returns_of(piece, state_values(found[-1 if len(found) > 3 else 0], piece))
+    known = weight <= KNOWN
+    if known.mean() < FEW_KNOWN:
+        known = np.ones(len(piece), bool)
+    scored = []
+    for one in found:
+        errors = held_out_errors(one, piece, rows, actions, returns, bounds)
+        by_episode = np.bincount(piece.episode[known] - piece.episode[0], errors[known]).astype(float)
+        scored.append((float(errors[known].mean()), one, by_episode))
+    scored.sort(key=lambda each: each[0])
+    best = scored[0]
+    n_actions = 1 if actions is None else actions.n_features
+
+    def near(each: tuple[float, FeatureMap, Array]) -> bool:
+        excess = each[2] - best[2]
+        enough = each[1].p * n_actions * ROWS_A_WEIGHT <= rows.n
+        return each is best or (enough and bool(excess.sum() <= NEAR * excess.std() * np.sqrt(len(excess))))
+
+    first = max(filter(near, scored), key=lambda each: each[1].p)[1]
+    rest = [one for _, one, _ in scored if one is not first and one.name != "linear"]
+    return [first, *rest[:RUNNERS_UP]]
+
+
+def state_values(one: FeatureMap, piece: Piece) -> Array:
+    """Return V(s') of each row for the policy that made the log, by LSTD with the features of states alone, (n,)."""
+    X, X2 = one.matrix(piece.seen), one.matrix(np.where(piece.ended[:, None], piece.seen, piece.after))
+    A = X.T @ (X - piece.discount[:, None] * X2)
+    A[np.diag_indices_from(A)] += one.ridge * np.maximum((X**2).sum(axis=0), 1e-300)
+    return np.asarray(X2 @ np.linalg.lstsq(A, X.T @ piece.signals[:, 0], rcond=1e-12)[0])
+
+
+def returns_of(piece: Piece, beyond: Array) -> tuple[Array, Array]:
+    """Return the discounted return from each row on, with `beyond` (n,) where an episode is cut, and its weight."""
+    follows = np.append((np.diff(piece.episode) == 0) & (np.diff(piece.step) == 1), False)
+    found, weight = np.empty(len(piece)), np.empty(len(piece))
+    ahead = share = 0.0
+    columns = zip(piece.signals[:, 0].tolist(), piece.discount.tolist(), follows.tolist(), beyond.tolist(), strict=True)
+    for i, (reward, discount, goes_on, value) in reversed(list(enumerate(columns))):
+        if not goes_on:
+            ahead, share = (0.0, 0.0) if discount == 0 else (value, 1.0)
+        ahead, share = reward + discount * ahead, discount * share
+        found[i], weight[i] = ahead, share
+    return found, weight
+
+
+def held_out_errors(
+    one: FeatureMap, piece: Piece, rows: EvaluationRows, actions: Actions | None, returns: Array, bounds: Any
+) -> Array:
+    """Return squared errors of the values of the policy that made the log, without the group of each row, (n,)."""
+    taken, design = taken_rows(one, piece, actions, rows.n)
+    follows = np.append((np.diff(piece.episode) == 0) & (np.diff(piece.step) == 1), False)
+    phi = taken.dense()
+    ahead = np.zeros_like(phi)
+    ahead[:-1][follows[:-1]] = phi[1:][follows[:-1]] * piece.discount[:-1][follows[:-1], None]
+    used = np.flatnonzero(follows | piece.ended)
+    part = Taken(
+        design, taken.X[used], actions_of(actions, piece)[used], None if taken.action is None else taken.action[used]
+    )
+    A, b = part.sums(phi[used] - ahead[used], piece.signals[used, :1], piece.group[used], rows.groups)
+    moments = GroupMoments(rows.groups, design.q, 1)
+    moments.add(A, b, (phi**2).sum(axis=0))
+    without = solved(moments, ridge_of(design, moments.squares, one.ridge)).without[:, :, 0]
+    values = by_group(phi, without[:, :, None], piece.group)[:, 0]
+    return np.asarray((returns - np.clip(values, *bounds)) ** 2)
+
+
+def actions_of(actions: Actions | None, piece: Piece) -> Array:
+    """Return the features of the actions taken, (n, features of an action); 1 where there is one action."""
+    return np.ones((len(piece), 1)) if actions is None else actions.features(piece.action)
+
+
+def taken_rows(one: FeatureMap, piece: Piece, actions: Actions | None, n: int, X: Any = None) -> tuple[Taken, Design]:
+    """Return φ of the actions taken in a piece, and its form; `actions` is None for the case of one action."""
+    design = one.design(actions, n)
+    numbers: Integers | None = np.zeros(len(piece), np.int64)
+    if actions is not None:
+        numbers = piece.action[:, 0].astype(np.int64) if actions.named else None
+    return Taken(design, one.matrix(piece.seen) if X is None else X, actions_of(actions, piece), numbers), design
+
+
+def network_map(reader: LogReader, seed: int) -> tuple[Layers, str]:
+    """Return the features that networks learn from the first rows of a log, and a sentence about them."""
+    from gradient_dd.networks.learnt import Learnable, learn_layers
+
+    scaled, _ = reader.feature_map("standard")
+    if isinstance(scaled, Categories):
+        raise BadRequestError("features='network' needs observations of numbers, and this log has text. Use 'table'.")
+    assert isinstance(scaled, Columns)
+    parts, rows = [], 0
+    for x, x_next, table in reader.batches(scaled):
+        parts.append((x.values[:, :-1], table.reward, table.discount, x_next.values[:, :-1], table.rho, table.episode))
+        rows += len(table.reward)
+        if rows >= NETWORK_ROWS:
+            break
+    data = Learnable(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    layers, choice = learn_layers(data, scaled.shift, scaled.scale, seed)
+    size = " and ".join(map(str, choice.hidden))
+    words = f"Features: {layers.n_features - 1} units of an ensemble that learnt from {rows:,} rows, and a constant; "
+    return layers, f"{words}{size} units in its layers and {choice.updates:,} updates were best on held-out episodes."

@@ -1,0 +1,193 @@
+"""One pipeline: `evaluate_log` and `compare` agree on every log, influences are those of leaving episodes out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gradient_dd as gdd
+from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.policy_value import blend, step_sums, walk
+from gradient_dd.evaluation.rows import HOLE, EvaluationRows, Piece, StepNumbers, dealt_groups, parts_of
+from gradient_dd.evaluation.value import values_of
+from gradient_dd.stream.features import OneHot
+
+
+def random_log(seed):
+    """Return a random log with what makes logs differ, the policy, and the options to read it with."""
+    rng = np.random.default_rng(seed)
+    n, states, actions = int(rng.integers(60, 400)), int(rng.integers(2, 6)), int(rng.integers(2, 4))
+    state, action = rng.integers(0, states, n + 1), rng.integers(0, actions, n)
+    log = {"obs": state[:-1], "action": action, "reward": rng.standard_normal(n) + action}
+    if rng.random() < 0.5:
+        log |= {"obs": state[:-1] + 0.1 * rng.standard_normal(n)}
+    if rng.random() < 0.7:
+        log["terminated"] = rng.random(n) < rng.choice([0.05, 0.3, 1.0])
+    if rng.random() < 0.3:
+        log["next_obs"] = state[1:]
+    if rng.random() < 0.5:
+        log["propensity"] = np.full(n, 1 / actions)
+    chances = rng.dirichlet(np.ones(actions))
+    gamma = float(rng.choice([0.0, 0.5, 0.9]))
+    return log, lambda seen: np.tile(chances, (len(seen), 1)), {"discount": gamma}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_one_policy_alone_has_the_number_the_interval_and_the_verdict_of_a_comparison(seed):
+    log, policy, options = random_log(seed)
+    one = gdd.evaluate_log(log, target=policy, **options)
+    other = gdd.compare(log, {"f": policy, "even": lambda seen: policy(seen)}, **options).table[1]
+    assert (one.start_value, *one.start_interval) == (other["value"], other["low"], other["high"])
+    assert one.verdict.word == other["verdict"]
+    assert one.difference.estimate == other["difference"]
+    low, high = one.support.bounds
+    assert low <= one.start_interval.low <= one.start_value <= one.start_interval.high <= high
+
+
+def test_a_log_of_single_decisions_needs_no_episodes():
+    """Every row is an episode of its own: the value is the mean over all rows, not over the first."""
+    rng = np.random.default_rng(0)
+    log = {"obs": rng.integers(0, 3, 600), "action": rng.integers(0, 2, 600), "propensity": np.full(600, 0.5)}
+    log["reward"] = log["action"] * (log["obs"] == 2) + 0.1 * rng.standard_normal(600)
+    found = gdd.compare(log, {"one": lambda seen: np.tile([0.0, 1.0], (len(seen), 1))}, discount=0.0)
+    assert found.table[1]["value"] == pytest.approx(1 / 3, abs=0.05)
+    assert found.questions[0].episodes == 600
+    several = log | {"episode": np.arange(600) // 3}
+    both = {"target": lambda seen: np.tile([0.0, 1.0], (len(seen), 1)), "discount": 0.0}
+    first = log["obs"][::3] == 2
+    assert gdd.evaluate_log(several, **both).start_value == pytest.approx(first.mean(), abs=0.05)
+
+
+def data_of(seed=0, episodes=60, **options):
+    """Return the data of a random log of a table with two actions, and a policy."""
+    rng = np.random.default_rng(seed)
+    n = episodes * 6
+    state, action = rng.integers(0, 4, n), rng.integers(0, 2, n)
+    log = {"obs": state, "action": action, "reward": state * action + rng.standard_normal(n)}
+    log |= {"terminated": np.arange(n) % 6 == 5, "propensity": np.full(n, 0.5), "episode": np.arange(n) // 6}
+    policy = lambda seen: np.tile([0.4, 0.6], (len(seen), 1))  # noqa: E731
+    return log, policy, LogData(log, {"today": None, "f": policy}, discount=0.9, **{"features": OneHot(4)} | options)
+
+
+def test_influences_are_those_of_leaving_an_episode_out():
+    """To first order: the value without an episode is the value minus the influence of the episode."""
+    log, policy, data = data_of()
+    found = values_of(data, data.policies, 0.95)[1][0]
+    for episode in (3, 40):
+        kept = log["episode"] != episode
+        part = LogData({k: v[kept] for k, v in log.items()}, {"f": policy}, discount=0.9, features=OneHot(4))
+        other = values_of(part, part.policies, 0.95)[0][0]
+        assert found.q.value - other.q.value == pytest.approx(found.psi[episode, 0], rel=0.15, abs=2e-3)
+    assert found.psi.shape == (60, 3)
+    assert abs(found.psi[:, 0].sum()) < 0.2 * np.abs(found.psi[:, 0]).sum()
+
+
+def test_the_logging_policy_is_worth_what_its_episodes_paid():
+    log, _, data = data_of(episodes=120)
+    base = values_of(data, data.policies, 0.95)[0][0]
+    paid = np.bincount(log["episode"], log["reward"] * 0.9 ** (np.arange(720) % 6)).mean()
+    assert base.value == base.d.value == pytest.approx(paid, abs=1e-9)
+
+
+def test_wrong_features_are_corrected_by_the_returns():
+    """One feature for all states cannot represent anything; the headline goes with the returns then."""
+    rng = np.random.default_rng(0)
+    n = 3000
+    first, action = np.arange(n) % 3 == 0, rng.integers(0, 2, n)
+    log = {"obs": rng.standard_normal(n), "action": action, "reward": np.where(first, 10.0 * action, 0.0)}
+    log |= {"terminated": np.arange(n) % 3 == 2, "propensity": np.full(n, 0.5)}
+    policy = lambda seen: np.tile([0.2, 0.8], (len(seen), 1))  # noqa: E731
+    found = gdd.evaluate_log(log, target=policy, discount=1.0, features=lambda seen: np.ones(1)).found
+    assert abs(found.value - 8.0) < 0.3
+    assert abs(found.q.value - 8.0) > abs(found.d.value - 8.0)
+
+
+def test_the_blend():
+    both = np.array([[1.0, 0.0], [0.0, 3.0]])
+    assert blend(1.0, 1.0, both) == (0.75, 0.0)
+    share, gap = blend(0.0, 10.0, both)
+    assert share == pytest.approx(3 / (4 + 100 - 16))
+    assert gap == 5.0
+    assert blend(2.0, 2.0, np.zeros((2, 2)))[0] == 1.0
+
+
+def piece_of(episode, discount, row=None):
+    """Return a piece with these episodes, numbered."""
+    n = len(episode)
+    none, zeros = np.zeros((n, 1)), np.zeros(n, np.int64)
+    given = {"seen": none, "after": none, "carried": none, "carried_after": none, "action": none, "signals": none}
+    given |= {"rho": np.ones(n), "behaviour": np.ones(n), "cut": zeros > 0, "group": zeros}
+    row = np.arange(n) if row is None else np.array(row)
+    return StepNumbers().numbered(Piece(**given, discount=np.array(discount), episode=np.array(episode), step=row))
+
+
+def test_products_along_episodes():
+    piece = piece_of([0, 0, 0, 4, 4], [0.9, 0.9, 0, 0.9, 0])
+    assert piece.episode.tolist() == [0, 0, 0, 1, 1]
+    assert piece.step.tolist() == [0, 1, 2, 0, 1]
+    seen = walk(piece, np.array([2.0, 0.5, 3.0, 0.5, 4.0]), 3)
+    assert seen.product == pytest.approx([2, 1, 3, 0.5, 2])
+    assert seen.discount == pytest.approx([1, 0.9, 0.81, 1, 0.9])
+    sums = step_sums(piece, np.array([2.0, 0.5, 3.0, 0.5, 4.0]), 3)
+    assert sums[0] == pytest.approx([2.5, 3, 5])  # the second episode has ended, and keeps its 2
+    assert sums[1] == pytest.approx([4.25, 5, 13])
+
+
+def test_steps_after_a_missing_row_are_not_followed():
+    piece = piece_of([0, 0, 0], [0.9, 0.9, 0], row=[0, 1, 3])
+    assert piece.step.tolist()[:2] == [0, 1]
+    assert piece.step[2] >= HOLE
+    assert step_sums(piece, np.array([2.0, 2.0, 5.0]), 3)[0] == pytest.approx([2, 4, 4])
+
+
+def test_pieces_do_not_cut_episodes_and_groups_do_not_depend_on_pieces():
+    piece = piece_of(np.repeat(np.arange(10), 3), np.tile([0.9, 0.9, 0.0], 10))
+    parts = list(parts_of(piece, 7))
+    assert [len(part) for part in parts] == [6] * 5
+    groups = dealt_groups(np.arange(100), 3)
+    assert all(sorted(groups[k : k + 20]) == list(range(20)) for k in range(0, 100, 20))
+    assert np.array_equal(groups[35:77], dealt_groups(np.arange(35, 77), 3))
+
+
+def test_few_episodes_are_cut_into_stretches():
+    log = {"obs": np.arange(900) % 7, "reward": np.ones(900)}
+    data = LogData(log, {"today": None}, discount=0.9)
+    assert data.rows.few
+    assert data.rows.units == 20
+    assert isinstance(data.rows, EvaluationRows)
+
+
+def test_a_folder_of_parquet_files_is_a_log(tmp_path):
+    import pandas as pd
+
+    log, policy, _ = data_of()
+    frame = pd.DataFrame(log)
+    for k in range(4):
+        frame[(frame["episode"] >= 15 * k) & (frame["episode"] < 15 * (k + 1))].to_parquet(tmp_path / f"{k}.parquet")
+    options = {"discount": 0.9, "features": OneHot(4)}
+    one, two = (gdd.evaluate_log(source, target=policy, **options) for source in (tmp_path, log))
+    assert np.array_equal(one.w, two.w)
+    assert one.start_interval == two.start_interval
+
+
+def test_many_actions_share_the_features_of_the_state():
+    rng = np.random.default_rng(0)
+    n, items = 800, 80
+    action = rng.integers(0, items, n)
+    log = {f"x{i}": rng.standard_normal(n) for i in range(6)} | {"action": action, "reward": action / items}
+    policy = lambda seen: np.tile(np.arange(items) / np.arange(items).sum(), (len(seen), 1))  # noqa: E731
+    found = gdd.evaluate_log(log, target=policy, discount=0.0)
+    assert found.found.design.form == "sum"
+    truth = (np.arange(items) / items * np.arange(items) / np.arange(items).sum()).sum()
+    assert found.start_interval.low <= truth <= found.start_interval.high
+
+
+def test_too_many_features_are_learnt_by_auto_learner():
+    rng = np.random.default_rng(0)
+    n = 2000
+    log = {"x": rng.random((n, 4)), "reward": np.ones(n), "terminated": np.arange(n) % 4 == 3}
+    found = gdd.evaluate_log(log, discount=0.5, features="tiles")
+    assert found.chosen == "AutoLearner"
+    assert found.start_value == pytest.approx(1.875, abs=0.3)
+    assert found.found.psi.shape == (8, 3)
