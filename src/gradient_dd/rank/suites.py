@@ -106,7 +106,7 @@ def classic_problem(name: str, title: str, task: str, steps: int, *several: dict
 
 def rooms(name: str, title: str, variance: str) -> Problem:
     """Return the eight questions about one stream through the rooms."""
-    return classic_problem(name, title, "rooms", 20_000, *({"question": k, "variance": variance} for k in range(8)))
+    return classic_problem(name, title, "rooms", 10_000, *({"question": k, "variance": variance} for k in range(8)))
 
 
 CLASSIC = (
@@ -116,7 +116,7 @@ CLASSIC = (
         for kind in ("tabular", "inverted", "dependent")
     ),
     classic_problem("boyan-4", "Boyan chain, p = 4", "boyan_chain", 10_000, {"n_features": 4}),
-    classic_problem("boyan-50", "Boyan chain, p = 50", "boyan_chain", 20_000, {"n_features": 50}),
+    classic_problem("boyan-50", "Boyan chain, p = 50", "boyan_chain", 10_000, {"n_features": 50}),
     classic_problem("baird-7", "Baird, N = 7", "baird", 10_000, {"n_states": 7}),
     classic_problem("walk-19", "19-state walk", "nineteen_state_walk", 5_000, {}),
     classic_problem("walk-20", "random walk, m = 20", "random_walk", 10_000, {"n_states": 20}),
