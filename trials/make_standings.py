@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.learners import LEARNERS, Rule
-from gradient_dd.rank import entry
-from gradient_dd.rank.entry import Entry, entry_key, make_entry
-from gradient_dd.rank.suites import FAMILIES, SUITES, Problem, draw_seeds, random_problems
+from gradient_dd.ranking import entry
+from gradient_dd.ranking.entry import Entry, entry_key, make_entry
+from gradient_dd.ranking.standings import FILE, write_standings
+from gradient_dd.ranking.suites import FAMILIES, SUITES, Problem, draw_seeds, random_problems
 from gradient_dd.studies.search import FULL, space_of
 from tools.programs import parser_of
 
@@ -82,9 +83,11 @@ def main(words: list[str] | None = None) -> None:
             one = done[rule.name, problem.name] = make_entry(rule, problem)
             file.write(as_line(rule.name, problem.name, one) + "\n")
             file.flush()
-            print(
-                f"{number}/{len(todo)} {rule.name} on {problem.name}, {process_time() - spent:.0f} core-s", flush=True
-            )
+            took = f"{process_time() - spent:.0f} s of processor time"
+            print(f"{number}/{len(todo)} {rule.name} on {problem.name}, {took}", flush=True)
+    if not (chosen.copy or chosen.double or chosen.learner or chosen.problem):
+        write_standings({(rule.name, one.name): done[rule.name, one.name] for rule in rules for one in problems})
+        print(f"{FILE}: {FILE.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

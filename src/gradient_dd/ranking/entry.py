@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradient_dd.fingerprint import fingerprint
 from gradient_dd.learners import Rule
-from gradient_dd.rank.suites import TEST, Problem
+from gradient_dd.ranking.suites import TEST, Problem
 from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.studies.search import FULL, QUICK, Budget, Found, Space, search, space_of
 from gradient_dd.studies.study import ENGINE_VERSION
