@@ -10,7 +10,6 @@ from gradient_dd.ranking.standing import Standing
 from gradient_dd.report.page import render
 
 CAPTIONS = {
-    "ranks": "A dot is the mean rank of a learner over all problems, the line its interval over problems and runs.",
     "heat": "Each cell is the error of a learner on a problem over the error of the best learner there.",
     "ratios": "A dot is the ratio of the mean errors on the same test runs with its 95 % interval; below 1 is better.",
     "profile": "The higher a line, the more problems on which the learner is close to the best.",
@@ -18,29 +17,11 @@ CAPTIONS = {
 }
 
 
-def columns(standing: Standing) -> list[str]:
-    """Return the heads of the table."""
-    rivals = [f"better, worse than {standing.rules[one].label}" for one in standing.rivals]
-    return ["", "learner", "mean rank [95 %]", "ratio to TD", "to best", *rivals, "settings diverged"]
-
-
-def cells(standing: Standing) -> list[tuple[str, list[str]]]:
-    """Return for each learner its name and the cells of its row."""
-    found = []
-    for row in standing.frame().to_dict("records"):
-        ours = [str(row["place"]), row["label"]]
-        ours += [f"{row['mean_rank']:.1f} [{row['rank_low']:.1f}, {row['rank_high']:.1f}]"]
-        ours += [f"{row['ratio_to_td']:.2f}" if "ratio_to_td" in row else "", f"{row['ratio_to_best']:.2f}"]
-        ours += [f"{row[f'better_than_{one}']}, {row[f'worse_than_{one}']}" for one in standing.rivals]
-        found.append((row["learner"], [*ours, f"{100 * row['diverged_settings']:.0f} %"]))
-    return found
-
-
 def table_html(standing: Standing) -> str:
     """Return the table in HTML, the row of the rule in bold."""
-    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in columns(standing))
+    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in standing.head)
     rows = []
-    for name, row in cells(standing):
+    for name, row in standing.rows.items():
         style = ' style="font-weight:bold"' if name == standing.own else ""
         rows.append(f"<tr{style}>{''.join(f'<td>{escape(one)}</td>' for one in row)}</tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

@@ -59,31 +59,6 @@ def label_of(standing: Standing, name: str) -> str:
     return ("▸ " if name == standing.own else "") + standing.rules[name].label
 
 
-def ranks(standing: Standing) -> Picture:
-    """Return the mean ranks with their intervals, the best learner first."""
-    found, most = standing.ranks, len(standing.rules)
-    wide, high = 620, 20 * most + 46
-
-    def across(value: float) -> float:
-        return LABEL + (wide - LABEL - 20) * (value - 1) / max(1, most - 1)
-
-    parts = [text(0, 14, "Mean rank over problems, 95 % interval", ' class="head"')]
-    for value in range(1, most + 1, 5):
-        x = across(value)
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="22" y2="{high - 18}" class="grid"/>')
-        parts.append(text(x, high - 4, str(value), ' text-anchor="middle"'))
-    for row, (name, one) in enumerate(found.items()):
-        y, own = 34 + 20 * row, name == standing.own
-        low, middle, end = map(across, one[:3])
-        title = escape(f"{standing.rules[name].label}: {one.mean:.1f} [{one.low:.1f}, {one.high:.1f}]")
-        parts.append(text(0, y + 4, label_of(standing, name), ' class="head"' if own else ""))
-        parts.append(
-            f'<g style="color:{RED if own else BLUE}"><title>{title}</title><line x1="{low:.1f}" x2="{end:.1f}" '
-            f'y1="{y}" y2="{y}" class="bar"/><circle cx="{middle:.1f}" cy="{y}" r="4" fill="currentColor"/></g>'
-        )
-    return Picture(framed("forest", wide, high, "Mean ranks of all learners with intervals", parts))
-
-
 def heat(standing: Standing) -> Picture:
     """Return learners × problems: the ratio of each error to the best one on that problem."""
     names = list(standing.ranks)
@@ -167,6 +142,4 @@ def step_sizes(standing: Standing) -> Picture:
     return Picture(framed("chart", across * panel, high, "Errors against step sizes, a panel for each problem", parts))
 
 
-PICTURES: dict[str, Callable[[Standing], Picture]] = {
-    one.__name__: one for one in (ranks, heat, ratios, profile, step_sizes)
-}
+PICTURES: dict[str, Callable[[Standing], Picture]] = {one.__name__: one for one in (heat, ratios, profile, step_sizes)}

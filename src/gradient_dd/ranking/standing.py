@@ -158,19 +158,36 @@ class Standing:
                 rows.append(row | {"rank": int(ranks[at, place]), "edges": " ".join(entry.edges)})
         return pd.DataFrame(rows)
 
-    def to_latex(self) -> str:
-        """Return the table for a paper."""
-        rivals = "".join(f" & vs. {self.rules[one].label}" for one in self.rivals)
-        lines = [r"\begin{tabular}{rl" + "r" * (3 + len(self.rivals)) + "}", r"\hline"]
-        lines += [rf" & learner & mean rank [95\,\%] & ratio to TD & to best{rivals} \\ \hline"]
+    @property
+    def head(self) -> list[str]:
+        """The heads of the table as it is printed."""
+        rivals = [f"better, worse than {self.rules[one].label}" for one in self.rivals]
+        return ["", "learner", "mean rank [95 %]", "ratio to TD", "to best", *rivals, "settings diverged"]
+
+    @cached_property
+    def rows(self) -> dict[str, list[str]]:
+        """The cells of the table as it is printed, by learner."""
+        found = {}
         for row in self.frame().to_dict("records"):
-            own, label = row["learner"] == self.own, str(row["label"]).replace("_", r"\_").replace("λ", r"$\lambda$")
-            cells = [str(row["place"]), rf"\textbf{{{label}}}" if own else label]
-            cells += [f"{row['mean_rank']:.1f} [{row['rank_low']:.1f}, {row['rank_high']:.1f}]"]
-            cells += [f"{row.get('ratio_to_td', float('nan')):.2f}", f"{row['ratio_to_best']:.2f}"]
-            cells += [f"{row[f'better_than_{one}']}/{row[f'worse_than_{one}']}" for one in self.rivals]
+            ranks = f"{row['mean_rank']:.1f} [{row['rank_low']:.1f}, {row['rank_high']:.1f}]"
+            ratios = [f"{row.get(name, np.nan):.2f}" for name in ("ratio_to_td", "ratio_to_best")]
+            counts = [f"{row[f'better_than_{one}']}, {row[f'worse_than_{one}']}" for one in self.rivals]
+            found[row["learner"]] = [str(row["place"]), row["label"], ranks, *ratios, *counts]
+            found[row["learner"]].append(f"{100 * row['diverged_settings']:.0f} %")
+        return found
+
+    def to_latex(self) -> str:
+        """Return the table for a paper, the row of the rule in bold."""
+        lines = [
+            r"\begin{tabular}{rl" + "r" * (len(self.head) - 2) + "}",
+            r"\hline",
+            " & ".join(self.head) + r" \\ \hline",
+        ]
+        for name, row in self.rows.items():
+            cells = [rf"\textbf{{{one}}}" for one in row] if name == self.own else row
             lines.append(" & ".join(cells) + r" \\")
-        return "\n".join([*lines, r"\hline", r"\end{tabular}"])
+        text = "\n".join([*lines, r"\hline", r"\end{tabular}"])
+        return text.replace(" %", r"\,\%").replace("_", r"\_").replace("λ", r"$\lambda$").replace("β", r"$\beta$")
 
     @property
     def setup(self) -> str:
@@ -211,7 +228,7 @@ class Standing:
             found.append("The interval of the mean rank covers more than half of all places: too little for a claim.")
         return found
 
-    def plot(self, which: str = "ranks") -> Any:
+    def plot(self, which: str = "heat") -> Any:
         """Return a picture, shown in notebooks; `.save(path)` writes its SVG. `which` is one of PICTURES."""
         from gradient_dd.ranking.pictures import PICTURES
 

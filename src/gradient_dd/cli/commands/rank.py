@@ -58,10 +58,8 @@ def rank(
     if as_json:
         click.echo(json_text({"sentence": found.sentence, "table": found.frame().to_dict("records")}))
         return
-    from gradient_dd.ranking.page import cells, columns
-
-    rows = [("▸" if name == found.own else "", *row) for name, row in cells(found)]
-    click.echo(printable(table(rows, ("", *columns(found)))))
+    rows = [("▸" if name == found.own else "", *row) for name, row in found.rows.items()]
+    click.echo(printable(table(rows, ("", *found.head))))
     click.echo(printable(found.sentence))
 
 
