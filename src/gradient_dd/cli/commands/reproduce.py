@@ -27,7 +27,7 @@ figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 
 
 @click.command()
-@click.argument("figures", nargs=-1, metavar="[paper | family | learner | networks | FIGURE ...]")
+@click.argument("figures", nargs=-1, metavar="[paper | learner | networks | FIGURE ...]")
 @click.option("--runs", type=int, help="Fewer runs than the experiment has, for a quick look; the paper's are 50.")
 @click.option("--episodes", type=int, help="Shorter runs; those counted in steps get ten for each episode.")
 @worker_count
@@ -40,9 +40,8 @@ def reproduce(figures: tuple[str, ...], out: str | None, as_json: bool, **how: A
     Leaves report.html, play.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a
     second call resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce learner` tries
     `AutoLearner` against tuned rivals instead, in results-learner: a trial, two figures and verdicts, in a few minutes.
-    `gradient-dd reproduce family` compares every learner on the problems of the field, in results-family, and says
-    where the DD term helps, in about twelve minutes. `gradient-dd reproduce networks` asks the same of networks, with
-    the verdicts on ten predictions, in results-networks, in five to ten minutes, and needs the extra `neural`.
+    `gradient-dd reproduce networks` asks where the DD term helps networks, with the verdicts on ten predictions, in
+    results-networks, in five to ten minutes, and needs the extra `neural`.
     """
     from gradient_dd.experiments import EXPERIMENTS, find_experiment
 
