@@ -1,6 +1,7 @@
 """The shipped standings, and rules that are ranked among them on a few problems."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -12,11 +13,13 @@ from gradient_dd.learners import LEARNERS, Parameter
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.ranking import standings
 from gradient_dd.ranking.entry import make_entry
-from gradient_dd.ranking.standings import FILE, read_standings, same, shipped, verify
+from gradient_dd.ranking.standing import ordinal
+from gradient_dd.ranking.standings import FILE, read_standings, same, shipped, shipped_learners, verify
 from gradient_dd.ranking.suites import SUITES, problems_of
 
 BY_NAME = {one.name: one for one in SUITES["all"]}
 FEW = tuple(BY_NAME[name] for name in ("walk-5-tabular", "on-policy-1", "unstable-1"))
+CLIPPED_FILE = f"{Path(__file__).parents[2] / 'examples' / 'clipped_td.py'}:CLIPPED_TD"
 CHECKED = [("td", "walk-5-tabular"), ("gradient_dd", "on-policy-1"), ("tdrc", "unstable-1"), ("abtd", "large-1")]
 TWIN = replace(LEARNERS["td"], name="td_again", label="TD again")
 
@@ -42,11 +45,13 @@ def few_problems(monkeypatch):
 def test_the_file_is_small_and_has_every_learner_on_every_problem():
     assert FILE.stat().st_size <= 400_000
     assert str(standings.VERSION) in FILE.name
-    assert set(read_standings()) == {(name, one.name) for name in LEARNERS for one in SUITES["all"]}
+    assert set(shipped_learners()) <= set(LEARNERS)
+    assert {"td", "tdrc", "gradient_dd"} <= set(shipped_learners())
+    assert set(read_standings()) == {(name, one.name) for name in shipped_learners() for one in SUITES["all"]}
 
 
 def test_the_shipped_entries_are_of_these_rules_problems_search_and_engine():
-    assert len(shipped(LEARNERS, problems_of("all"))) == len(LEARNERS) * len(SUITES["all"])
+    assert shipped(shipped_learners(), problems_of("all")) == read_standings()
 
 
 @pytest.mark.parametrize(("learner", "problem"), CHECKED)
@@ -78,8 +83,9 @@ def test_td_under_another_name_ties_with_td_bit_for_bit(few_problems):
 @pytest.mark.parametrize("rule", [WRONG, DIVERGING])
 def test_a_rule_that_goes_the_wrong_way_or_diverges_ranks_last(rule, few_problems):
     standing = gdd.rank(rule)
-    assert standing.place(rule.name) == len(LEARNERS) + 1
-    assert standing.sentence.startswith(f"{rule.label} ranks 26th of 26 on 3 problems")
+    count = len(shipped_learners()) + 1
+    assert standing.place(rule.name) == count
+    assert standing.sentence.startswith(f"{rule.label} ranks {ordinal(count)} of {count} on 3 problems")
 
 
 def test_the_number_of_workers_changes_nothing(few_problems):
@@ -112,7 +118,18 @@ def test_bad_requests_are_refused_before_anything_runs(words, message):
 def test_the_command_prints_the_standings_of_all_learners(few_problems):
     answer = CliRunner().invoke(cli, ["rank", "--against", "td"])
     assert answer.exit_code == 0
-    assert all(rule.label in answer.output for rule in LEARNERS.values())
+    assert all(LEARNERS[name].label in answer.output for name in shipped_learners())
+
+
+def test_a_rule_with_a_trace_and_a_parameter_is_ranked_from_its_file(few_problems, tmp_path):
+    words = ["rank", CLIPPED_FILE, "--quick", "--against", "td"]
+    assert "The parameter 'clip' of clipped_td has no values to try" in str(CliRunner().invoke(cli, words).exception)
+    page = tmp_path / "page.html"
+    answer = CliRunner().invoke(cli, [*words, "--grid", "clip=0.1,10", "--report", str(page)])
+    assert answer.exit_code == 0
+    assert "Values to try of clipped_td: alpha 0.0002441 … 1 (16 values), lam 0 0.5 0.9, clip 0.1 10" in answer.stderr
+    assert "First look, not for a claim: clipped TD ranks" in answer.stdout
+    assert "clipped TD" in page.read_text(encoding="utf-8")
 
 
 def test_the_command_refuses_a_grid_that_is_no_list():

@@ -59,11 +59,16 @@ def read_standings(path: Path = FILE) -> Entries:
     return found
 
 
+def shipped_learners() -> list[str]:
+    """Return the names of the learners that the shipped file has."""
+    return list(dict.fromkeys(name for name, _ in read_standings()))
+
+
 def shipped(learners: Iterable[str], problems: Sequence[Problem]) -> dict[tuple[str, str], Entry]:
     """Return the shipped entries of some learners; raise where a rule, a problem, the search or the engine differs."""
     known, found = read_standings(), {}
     for learner, problem in product(learners, problems):
-        one_of("A learner of the standings", learner, dict.fromkeys(name for name, _ in known))
+        one_of("A learner of the standings", learner, shipped_learners())
         entry = known.get((learner, problem.name))
         if entry is None or entry.key != key_of(learner, problem):
             raise BadRequestError(

@@ -52,7 +52,7 @@ class Problem:
         """How long a run is."""
         return Horizon(steps=self.steps, every=self.steps // POINTS)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The fingerprint of its length and of the tasks of the first tuning run and of the first test run."""
         return fingerprint(self.steps, [task.key for run in (0, TEST) for task in self.tasks(run)])
