@@ -14,10 +14,10 @@ from gradient_dd.ranking.suites import (
     SEEDS,
     SUITES,
     TEST,
+    RandomTask,
     acceptable,
     draw_seeds,
     problems_of,
-    random_task,
 )
 
 
@@ -29,7 +29,7 @@ def test_names_differ_and_lengths_divide():
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_seeds_of_a_family_meet_its_condition(name):
-    tasks = [random_task(FAMILIES[name], place, seed) for place, seed in enumerate(SEEDS[name])]
+    tasks = [RandomTask(FAMILIES[name], place, seed).build() for place, seed in enumerate(SEEDS[name])]
     assert len(tasks) == EACH
     assert all(acceptable(FAMILIES[name], task) for task in tasks)
     assert all(task.policies == ("on-policy" if name == "on-policy" else "off-policy") for task in tasks)

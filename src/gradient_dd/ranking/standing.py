@@ -7,6 +7,8 @@ learners keep their errors of the same runs. Learners with the same mean error s
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -230,20 +232,23 @@ class Standing:
 
     def plot(self, which: str = "heat") -> Any:
         """Return a picture, shown in notebooks; `.save(path)` writes its SVG. `which` is one of PICTURES."""
-        from gradient_dd.ranking.pictures import PICTURES
-
-        return PICTURES[one_of("'which'", which, PICTURES)](self)
+        pictures = import_module("gradient_dd.report.ranking_pictures").PICTURES
+        return pictures[one_of("'which'", which, pictures)](self)
 
     def report(self, path: Any) -> None:
         """Write a page, and beside it the tables as .csv and .tex and every picture as .svg."""
-        from gradient_dd.ranking.page import write_report
+        import_module("gradient_dd.report.ranking_page").write_report(self, path)
 
-        write_report(self, path)
+    def table_html(self) -> str:
+        """Return the table in HTML, the row of the rule in bold."""
+        head, rows = "".join(f'<th scope="col">{escape(one)}</th>' for one in self.head), []
+        for name, row in self.rows.items():
+            style = ' style="font-weight:bold"' if name == self.own else ""
+            rows.append(f"<tr{style}>{''.join(f'<td>{escape(one)}</td>' for one in row)}</tr>")
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
     def _repr_html_(self) -> str:
-        from gradient_dd.ranking.page import table_html
-
-        return f"<p>{self.sentence}</p>{table_html(self)}"
+        return f"<p>{escape(self.sentence)}</p>{self.table_html()}"
 
 
 def ranks_of(means: Array) -> Array:

@@ -12,11 +12,11 @@ are Dirichlet draws; the behaviour policy takes each action with probability `fl
 the seeds whose tasks meet its condition on E[ρ²] and on the eigenvalues of A; `acceptable` has the conditions.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,25 +27,67 @@ from gradient_dd.errors import BadRequestError, one_of
 from gradient_dd.fingerprint import fingerprint
 from gradient_dd.learners import Setting
 from gradient_dd.studies.intervals import EXPLODED
-from gradient_dd.tasks import Task, build, from_tables
+from gradient_dd.studies.study import TaskSpec, task
+from gradient_dd.tasks import Task, from_tables
 
 MEASURES = ("area", "last100")  # the mean error over the run, which settings are chosen by, and the final error
 POINTS = 50  # errors of a run
 TEST = 100_000  # the number of the first test run
 UNSEEN = 0.3  # size of the part of the values that the features cannot represent, relative to the other part
 
-Draw = Callable[[int], tuple[Task, ...]]
+
+class Family(NamedTuple):
+    """A family of random tasks: the Dirichlet parameter and floor of its policies, its sizes, its condition."""
+
+    title: str
+    sharpness: float
+    floor: float
+    sizes: tuple[tuple[int, int, int, int, float], ...]  # states, actions, branches, features, discount; in turn
+    ratios: tuple[float, float]  # bounds of E[ρ²]
+    stable: bool = True
+    on_policy: bool = False
+
+
+class RandomTask(NamedTuple):
+    """The task of a seed; `place` is its number in the family, which decides its size."""
+
+    family: Family
+    place: int
+    seed: int
+
+    def build(self) -> Task:
+        """Return the task."""
+        family, rng = self.family, np.random.default_rng(self.seed)
+        n, actions, branches, p, discount = family.sizes[self.place % len(family.sizes)]
+        P = np.zeros((n, actions, n))
+        for state, action in np.ndindex(n, actions):
+            P[state, action, rng.choice(n, branches, replace=False)] = rng.dirichlet(np.ones(branches))
+        behaviour, target = rng.dirichlet(np.full(actions, family.sharpness), size=(2, n))
+        behaviour = (1 - family.floor) * behaviour + family.floor / actions
+        target = behaviour if family.on_policy else target
+        X, w, rest = rng.standard_normal((n, p)), rng.standard_normal(p), rng.standard_normal(n)
+        values = X @ w / np.sqrt(p) + UNSEEN * rest
+        rewards = values - discount * np.einsum("sa,sat,t->s", target, P, values)
+        R = np.repeat(rewards[:, None], actions, axis=1)
+        return from_tables(P, R, discount, behaviour=behaviour, target=target, features=X, name="random")
+
+
+@lru_cache(maxsize=1024)
+def built(spec: TaskSpec | RandomTask) -> Task:
+    """Return a task, built once."""
+    return spec.build()
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem: its tasks by run, and how many steps a run has."""
+    """A problem: its tasks, how many steps a run has, or the name of the one drawn again for every run."""
 
     name: str
     title: str
     suite: str
     steps: int
-    tasks: Draw = field(repr=False)
+    specs: tuple[TaskSpec | RandomTask, ...] = ()
+    drawn: str = ""
 
     @property
     def horizon(self) -> Horizon:
@@ -62,14 +104,17 @@ class Problem:
         """The error of the initial weights, in the first test run."""
         return float(np.mean([task.rmsve(task.initial_weights) for task in self.tasks(TEST)]))
 
+    def tasks(self, run: int) -> tuple[Task, ...]:
+        """Return the tasks of a run."""
+        return (built(task(self.drawn, seed=run)),) if self.drawn else tuple(map(built, self.specs))
+
     def errors(self, settings: Sequence[Setting], runs: Sequence[int]) -> Array:
         """Return the errors by measure, (measures, settings, runs), each ten times the initial error at most."""
         found = np.empty((len(MEASURES), len(settings), len(runs)))
         for place, run in enumerate(runs):
-            tasks = self.tasks(run)
             parts = []
-            for task in tasks:
-                lanes = LaneRun(task, settings, self.horizon, run=run)
+            for one in self.tasks(run):
+                lanes = LaneRun(one, settings, self.horizon, run=run)
                 lanes.advance()
                 results = lanes.results()
                 parts.append([getattr(results, measure)[0] for measure in MEASURES])
@@ -77,67 +122,33 @@ class Problem:
         return np.minimum(found, EXPLODED * self.initial_error)
 
 
-@lru_cache(maxsize=1024)
-def drawn(name: str, run: int) -> tuple[Task, ...]:
-    """Return the task of a run whose task is drawn again for every run."""
-    return (build(name, seed=run),)
-
-
-@lru_cache
-def built(name: str, parameters: tuple[tuple[str, object], ...]) -> Task:
-    """Return a named task, built once."""
-    return build(name, **dict(parameters))
-
-
-def fixed(name: str, several: Sequence[dict[str, object]], run: int) -> tuple[Task, ...]:
-    """Return tasks that are the same in every run."""
-    return tuple(built(name, tuple(one.items())) for one in several)
-
-
-def seeded(family: "Family", place: int, seed: int, run: int) -> tuple[Task, ...]:
-    """Return a random task that is the same in every run."""
-    return (random_task(family, place, seed),)
-
-
-def classic_problem(name: str, title: str, task: str, steps: int, *several: dict[str, object]) -> Problem:
-    """Return a problem of the literature; without parameters, its task is drawn again for every run."""
-    return Problem(name, title, "classic", steps, partial(fixed, task, several) if several else partial(drawn, task))
+def classic(name: str, title: str, steps: int, task_name: str, **parameters: Any) -> Problem:
+    """Return a problem of the literature."""
+    return Problem(name, title, "classic", steps, (task(task_name, **parameters),))
 
 
 def rooms(name: str, title: str, variance: str) -> Problem:
     """Return the eight questions about one stream through the rooms."""
-    return classic_problem(name, title, "rooms", 10_000, *({"question": k, "variance": variance} for k in range(8)))
+    specs = tuple(task("rooms", question=k, variance=variance) for k in range(8))
+    return Problem(name, title, "classic", 10_000, specs)
 
 
 CLASSIC = (
-    classic_problem("collision", "Collision", "collision", 10_000),
+    Problem("collision", "Collision", "classic", 10_000, drawn="collision"),
     *(
-        classic_problem(f"walk-5-{kind}", f"five-state walk, {kind}", "five_state_walk", 3_000, {"features": kind})
+        classic(f"walk-5-{kind}", f"five-state walk, {kind}", 3_000, "five_state_walk", features=kind)
         for kind in ("tabular", "inverted", "dependent")
     ),
-    classic_problem("boyan-4", "Boyan chain, p = 4", "boyan_chain", 10_000, {"n_features": 4}),
-    classic_problem("boyan-50", "Boyan chain, p = 50", "boyan_chain", 10_000, {"n_features": 50}),
-    classic_problem("baird-7", "Baird, N = 7", "baird", 10_000, {"n_states": 7}),
-    classic_problem("walk-19", "19-state walk", "nineteen_state_walk", 5_000, {}),
-    classic_problem("walk-20", "random walk, m = 20", "random_walk", 10_000, {"n_states": 20}),
-    classic_problem("walk-40", "random walk, m = 40", "random_walk", 20_000, {"n_states": 40}),
-    classic_problem("dann", "random MDPs of Dann et al.", "dann_mdp", 4_000),
+    classic("boyan-4", "Boyan chain, p = 4", 10_000, "boyan_chain", n_features=4),
+    classic("boyan-50", "Boyan chain, p = 50", 10_000, "boyan_chain", n_features=50),
+    classic("baird-7", "Baird, N = 7", 10_000, "baird", n_states=7),
+    classic("walk-19", "19-state walk", 5_000, "nineteen_state_walk"),
+    classic("walk-20", "random walk, m = 20", 10_000, "random_walk", n_states=20),
+    classic("walk-40", "random walk, m = 40", 20_000, "random_walk", n_states=40),
+    Problem("dann", "random MDPs of Dann et al.", "classic", 4_000, drawn="dann_mdp"),
     rooms("rooms", "Rooms", "low"),
     rooms("rooms-high", "High-Variance Rooms", "high"),
 )
-
-
-class Family(NamedTuple):
-    """A family of random tasks: the Dirichlet parameter and floor of its policies, its sizes, its condition."""
-
-    title: str
-    sharpness: float
-    floor: float
-    sizes: tuple[tuple[int, int, int, int, float], ...]  # states, actions, branches, features, discount; in turn
-    ratios: tuple[float, float]  # bounds of E[ρ²]
-    stable: bool = True
-    on_policy: bool = False
-
 
 SMALL, LARGE = (6, 2, 2, 4, 0.9), (16, 3, 3, 8, 0.95)
 RANDOM_STEPS = 5_000
@@ -157,24 +168,6 @@ SEEDS = {  # the first ones that meet the conditions: `draw_seeds(family, 0)`
 }
 
 
-@lru_cache(maxsize=256)
-def random_task(family: Family, place: int, seed: int) -> Task:
-    """Return the task of a seed; `place` is its number in the family, which decides its size."""
-    n, actions, branches, p, discount = family.sizes[place % len(family.sizes)]
-    rng = np.random.default_rng(seed)
-    P = np.zeros((n, actions, n))
-    for state, action in np.ndindex(n, actions):
-        P[state, action, rng.choice(n, branches, replace=False)] = rng.dirichlet(np.ones(branches))
-    behaviour, target = rng.dirichlet(np.full(actions, family.sharpness), size=(2, n))
-    behaviour = (1 - family.floor) * behaviour + family.floor / actions
-    target = behaviour if family.on_policy else target
-    X, w, rest = rng.standard_normal((n, p)), rng.standard_normal(p), rng.standard_normal(n)
-    values = X @ w / np.sqrt(p) + UNSEEN * rest
-    rewards = values - discount * np.einsum("sa,sat,t->s", target, P, values)
-    R = np.repeat(rewards[:, None], actions, axis=1)
-    return from_tables(P, R, discount, behaviour=behaviour, target=target, features=X, name="random")
-
-
 def acceptable(family: Family, task: Task) -> bool:
     """Return whether a task meets the condition of its family."""
     weight = task.visits[:, None] * task.behaviour[task.states]
@@ -190,23 +183,27 @@ def draw_seeds(family: Family, first: int, how_many: int = EACH) -> Iterator[int
     for place in range(how_many):
         for seed in seeds:
             try:
-                task = random_task(family, place, seed)
+                accepted = acceptable(family, RandomTask(family, place, seed).build())
             except BadRequestError:  # some state cannot be reached
                 continue
-            if acceptable(family, task):
+            if accepted:
                 yield seed
                 break
 
 
 def random_problems(seeds: Mapping[str, Sequence[int]]) -> tuple[Problem, ...]:
     """Return the problems of given seeds by family."""
-    found = []
-    for name, chosen in seeds.items():
-        for place, seed in enumerate(chosen):
-            family, label = FAMILIES[name], f"{name}-{place + 1}"
-            tasks = partial(seeded, family, place, seed)
-            found.append(Problem(label, f"{family.title}, {place + 1}", "random", RANDOM_STEPS, tasks))
-    return tuple(found)
+    return tuple(
+        Problem(
+            f"{name}-{place + 1}",
+            f"{FAMILIES[name].title}, {place + 1}",
+            "random",
+            RANDOM_STEPS,
+            (RandomTask(FAMILIES[name], place, seed),),
+        )
+        for name, chosen in seeds.items()
+        for place, seed in enumerate(chosen)
+    )
 
 
 RANDOM = random_problems(SEEDS)

@@ -1,13 +1,12 @@
 """The page of a standing: where the rule stands, the table, the pictures, and what a paper needs."""
 
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from gradient_dd.errors import file_path
-from gradient_dd.ranking.pictures import PICTURES
 from gradient_dd.ranking.standing import Standing
 from gradient_dd.report.page import render
+from gradient_dd.report.ranking_pictures import PICTURES
 
 CAPTIONS = {
     "heat": "Each cell is the error of a learner on a problem over the error of the best learner there.",
@@ -17,16 +16,6 @@ CAPTIONS = {
 }
 
 
-def table_html(standing: Standing) -> str:
-    """Return the table in HTML, the row of the rule in bold."""
-    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in standing.head)
-    rows = []
-    for name, row in standing.rows.items():
-        style = ' style="font-weight:bold"' if name == standing.own else ""
-        rows.append(f"<tr{style}>{''.join(f'<td>{escape(one)}</td>' for one in row)}</tr>")
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
 def write_report(standing: Standing, path: Any) -> None:
     """Write the page, and beside it the tables and the pictures."""
     page: Path = file_path("The path of the page", path)
@@ -34,13 +23,13 @@ def write_report(standing: Standing, path: Any) -> None:
     content: dict[str, Any] = {
         "sentence": standing.sentence,
         "warnings": standing.warnings,
-        "table": table_html(standing),
+        "table": standing.table_html(),
         "pictures": [(name, one.svg, CAPTIONS[name]) for name, one in pictures.items()],
         "setup": standing.setup,
         "latex": standing.to_latex(),
         "title": standing.rules[standing.own].label if standing.own else "All learners",
     }
-    page.write_text(render("ranking", "page.html", {}, **content), encoding="utf-8")
+    page.write_text(render("report", "ranking.html", {}, **content), encoding="utf-8")
     standing.problem_frame().to_csv(page.with_suffix(".csv"), index=False)
     page.with_suffix(".tex").write_text(standing.to_latex() + "\n", encoding="utf-8")
     for name, one in pictures.items():
