@@ -85,7 +85,7 @@ def test_tables_have_a_row_for_each_learner():
     latex = standing.to_latex()
     assert latex.count(r"\\") == len(RULES) + 1
     assert r"\textbf{twin\_of\_TD}" in latex
-    assert "font-weight:bold" in standing._repr_html_()
+    assert "<td><b>twin_of_TD</b></td>" in standing._repr_html_()
 
 
 def test_the_setup_names_what_a_paper_must_say():

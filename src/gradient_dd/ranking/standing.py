@@ -36,13 +36,6 @@ class MeanRank(NamedTuple):
     first: float
 
 
-class Counts(NamedTuple):
-    """On how many problems a learner is significantly better and worse than a rival."""
-
-    better: int
-    worse: int
-
-
 @dataclass(frozen=True, eq=False)
 class Standing:
     """Learners ranked on problems.
@@ -91,10 +84,10 @@ class Standing:
         pair = [self.entries[name, problem.name].errors[0].astype(float) for name in (learner, rival)]
         return ratio_interval((pair[0], pair[1]), draws=RATIO_DRAWS)
 
-    def counts(self, learner: str, rival: str) -> Counts:
-        """Return on how many problems the interval of that ratio lies below 1, and above 1."""
+    def counts(self, learner: str, rival: str) -> tuple[int, int]:
+        """Return on how many problems a learner is significantly better than a rival, and on how many worse."""
         found = [self.ratio(learner, rival, one) for one in self.problems]
-        return Counts(sum(one.high < 1 for one in found), sum(one.low > 1 for one in found))
+        return sum(one.high < 1 for one in found), sum(one.low > 1 for one in found)
 
     def geometric_ratio(self, learner: str, rival: str | None) -> float:
         """Return the geometric mean over problems of the ratio to a rival; to the best learner where it is None."""
@@ -121,17 +114,14 @@ class Standing:
             f"(mean rank {one.mean:.1f}, 95 % interval {one.low:.1f} to {one.high:.1f})."
         )
         for rival in (one for one in self.rivals if one != name):
-            counts = self.counts(name, rival)
+            better, worse = self.counts(name, rival)
             text += (
-                f" It is significantly better than {self.rules[rival].label} on {counts.better} problems and worse on "
-                f"{counts.worse}."
+                f" It is significantly better than {self.rules[rival].label} on {better} problems and worse on {worse}."
             )
         return f"First look, not for a claim: {text}" if self.quick else text
 
     def frame(self) -> Any:
         """Return the table as a pandas DataFrame, the best learner first."""
-        import pandas as pd
-
         rows = []
         for name, one in self.ranks.items():
             row: dict[str, Any] = {"place": self.place(name), "learner": name, "label": self.rules[name].label}
@@ -142,12 +132,10 @@ class Standing:
                 better, worse = self.counts(name, rival)
                 row |= {f"better_than_{rival}": better, f"worse_than_{rival}": worse}
             rows.append(row | {"diverged_settings": self.diverged(name)})
-        return pd.DataFrame(rows)
+        return as_frame(rows)
 
     def problem_frame(self) -> Any:
-        """Return a row for each learner and problem: setting, errors, rank, ratio to the first rival."""
-        import pandas as pd
-
+        """Return a row for each learner and problem: setting, errors, rank."""
         ranks = ranks_of(self.errors().mean(axis=2).T)
         rows = []
         for at, problem in enumerate(self.problems):
@@ -158,7 +146,7 @@ class Standing:
                 for measure, errors in zip(MEASURES, entry.errors.astype(float), strict=True):
                     row |= {f"{measure}_mean": errors.mean(), f"{measure}_sem": errors.std(ddof=1) / self.runs**0.5}
                 rows.append(row | {"rank": int(ranks[at, place]), "edges": " ".join(entry.edges)})
-        return pd.DataFrame(rows)
+        return as_frame(rows)
 
     @property
     def head(self) -> list[str]:
@@ -241,14 +229,19 @@ class Standing:
 
     def table_html(self) -> str:
         """Return the table in HTML, the row of the rule in bold."""
-        head, rows = "".join(f'<th scope="col">{escape(one)}</th>' for one in self.head), []
-        for name, row in self.rows.items():
-            style = ' style="font-weight:bold"' if name == self.own else ""
-            rows.append(f"<tr{style}>{''.join(f'<td>{escape(one)}</td>' for one in row)}</tr>")
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        text = str(as_frame([*self.rows.values()], self.head).to_html(index=False, border=0))
+        if self.own is None:
+            return text
+        before, row, after = text.partition(f"<td>{escape(self.rules[self.own].label)}</td>")
+        return f"{before}{row.replace('<td>', '<td><b>').replace('</td>', '</b></td>')}{after}"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.sentence)}</p>{self.table_html()}"
+
+
+def as_frame(rows: list[Any], columns: list[str] | None = None) -> Any:
+    """Return rows as a pandas DataFrame, which is loaded only now."""
+    return import_module("pandas").DataFrame(rows, columns=columns)
 
 
 def ranks_of(means: Array) -> Array:
