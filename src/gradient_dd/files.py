@@ -13,7 +13,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, NamedTuple
-from zipfile import ZIP_STORED, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
@@ -38,16 +38,14 @@ class DamagedFileError(ValueError):
     """The file is not a .npz file of plain arrays, or not whole; the text says why."""
 
 
-def write_file(
-    path: Any, kind: FileKind, header: Mapping[str, Any], arrays: Mapping[str, Any], compression: int = ZIP_STORED
-) -> None:
+def write_file(path: Any, kind: FileKind, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Write a header of JSON values and arrays to a new file, then put that file in its place in one step."""
     target = file_path(f"The path of the {kind.name}", path)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     text = json.dumps({"kind": kind.name, "version": kind.version, **header})
     try:
         with part.open("w+b") as file:
-            with ZipFile(file, "w", compression) as archive:
+            with ZipFile(file, "w") as archive:
                 archive.comment = bytes(CHECKSUM)
                 for name, array in {"header": np.array(text), **arrays}.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

@@ -4,23 +4,23 @@ The file holds numbers and a JSON header, no code. Its version is part of its na
 writes it again.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
+from math import isnan
 from pathlib import Path
-from zipfile import ZIP_DEFLATED
+from typing import Any
 
 import numpy as np
 
 from gradient_dd.errors import BadRequestError, one_of
-from gradient_dd.files import FileKind, open_saved, write_file
 from gradient_dd.learners import LEARNERS
 from gradient_dd.ranking.entry import Entry, entry_key, make_entry
 from gradient_dd.ranking.suites import SUITES, Problem
 from gradient_dd.studies.search import space_of
 
 VERSION = 1
-KIND = FileKind("standings", "the standings that are shipped with gradient-dd", VERSION)
 FILE = Path(__file__).with_name(f"standings-{VERSION}.npz")
 ARRAYS = ("errors", "curve", "diverged", "coarse")
 
@@ -34,28 +34,30 @@ def write_standings(entries: Entries, path: Path = FILE) -> None:
     header = {
         "learners": learners,
         "problems": problems,
-        "parameters": {one: list(row[0].setting) for one, row in zip(learners, ordered, strict=True)},
         "keys": [[one.key for one in row] for row in ordered],
         "edges": [[list(one.edges) for one in row] for row in ordered],
     }
-    values = [[list(one.setting.values()) for one in row] for row in ordered]
-    widest = max(len(one) for row in values for one in row)
-    settings = np.array([[one + [np.nan] * (widest - len(one)) for one in row] for row in values])
-    arrays = {name: np.array([[getattr(one, name) for one in row] for row in ordered]) for name in ARRAYS}
-    write_file(path, KIND, header, arrays | {"settings": settings}, ZIP_DEFLATED)
+    names = list(dict.fromkeys(name for one in entries.values() for name in one.setting))
+    settings = np.array([[[one.setting.get(name, np.nan) for name in names] for one in row] for row in ordered])
+    arrays: dict[str, Any] = {
+        name: np.array([[getattr(one, name) for one in row] for row in ordered]) for name in ARRAYS
+    }
+    np.savez_compressed(path, header=json.dumps(header | {"parameters": names}), settings=settings, **arrays)
 
 
 @lru_cache(maxsize=1)
 def read_standings(path: Path = FILE) -> Entries:
     """Return all entries of the shipped file."""
-    with open_saved(path, KIND) as (header, arrays):
-        found = {}
-        for (i, learner), (j, problem) in product(enumerate(header["learners"]), enumerate(header["problems"])):
-            names = header["parameters"][learner]
-            setting = dict(zip(names, arrays["settings"][i, j].tolist(), strict=False))
-            errors, curve, diverged, coarse = (arrays[name][i, j] for name in ARRAYS)
-            key, edges = header["keys"][i][j], tuple(header["edges"][i][j])
-            found[learner, problem] = Entry(key, setting, errors, curve, int(diverged), int(coarse), edges)
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+    arrays["errors"] = np.ascontiguousarray(np.moveaxis(arrays["errors"], 0, -1)).view(np.float32)[..., 0]
+    header, found = json.loads(str(arrays["header"])), {}
+    for (i, learner), (j, problem) in product(enumerate(header["learners"]), enumerate(header["problems"])):
+        values = dict(zip(header["parameters"], arrays["settings"][i, j].tolist(), strict=True))
+        setting = {name: value for name, value in values.items() if not isnan(value)}
+        errors, curve, diverged, coarse = (arrays[name][i, j] for name in ARRAYS)
+        key, edges = header["keys"][i][j], tuple(header["edges"][i][j])
+        found[learner, problem] = Entry(key, setting, errors, curve, int(diverged), int(coarse), edges)
     return found
 
 
