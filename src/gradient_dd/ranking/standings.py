@@ -42,6 +42,7 @@ def write_standings(entries: Entries, path: Path = FILE) -> None:
     arrays: dict[str, Any] = {
         name: np.array([[getattr(one, name) for one in row] for row in ordered]) for name in ARRAYS
     }
+    arrays["errors"] = np.moveaxis(arrays["errors"][..., None].view(np.uint8), -1, 0)  # like bytes together: 16 % less
     np.savez_compressed(path, header=json.dumps(header | {"parameters": names}), settings=settings, **arrays)
 
 
