@@ -9,7 +9,7 @@ import pytest
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter
 from gradient_dd.learners.rule import ALPHA
-from gradient_dd.studies.search import FULL, QUICK, Axis, Budget, search, space_of
+from gradient_dd.studies.search import FULL, QUICK, Budget, SearchAxis, search, space_of
 from gradient_dd.tasks import collision
 
 CLIP = Parameter("clip", "bound of δ", default=1.0)
@@ -100,7 +100,7 @@ def test_every_registered_learner_declares_its_values_to_try(name):
 
 
 def test_given_values_stay_exact_and_bounds_are_reached():
-    axis = Axis(Parameter("lam", "λ", 0.0, high=1.0), (0.0, 0.3, 0.9))
+    axis = SearchAxis(Parameter("lam", "λ", 0.0, high=1.0), (0.0, 0.3, 0.9))
     assert [axis.value(axis.coordinate(value)) for value in axis.values] == [0.0, 0.3, 0.9]
     place = axis.coordinate(0.9)
     for _ in range(9):
@@ -112,7 +112,7 @@ def test_given_values_stay_exact_and_bounds_are_reached():
 
 
 def test_an_axis_with_zero_can_return_to_zero():
-    axis = Axis(Parameter("kappa", "κ", 1.0), (0.0, 1.0, 4.0))
+    axis = SearchAxis(Parameter("kappa", "κ", 1.0), (0.0, 1.0, 4.0))
     assert axis.value(axis.moved(axis.coordinate(0.0), -1.0)) == 0.0
     assert axis.value(axis.moved(axis.coordinate(4.0), 1.0)) > 4.0
 

@@ -11,7 +11,7 @@ from gradient_dd.fingerprint import fingerprint
 from gradient_dd.learners import Rule
 from gradient_dd.ranking.suites import TEST, Problem
 from gradient_dd.studies.intervals import EXPLODED
-from gradient_dd.studies.search import FULL, QUICK, Budget, Found, Space, search, space_of
+from gradient_dd.studies.search import FULL, QUICK, Budget, Found, SearchSpace, search, space_of
 from gradient_dd.studies.study import ENGINE_VERSION
 
 TEST_RUNS = {False: 40, True: 10}  # whether quick
@@ -45,7 +45,7 @@ def budget_of(quick: bool) -> Budget:
     return QUICK if quick else FULL
 
 
-def entry_key(rule: Rule, problem: Problem, space: Space, quick: bool) -> str:
+def entry_key(rule: Rule, problem: Problem, space: SearchSpace, quick: bool) -> str:
     """Return the fingerprint of an entry: of the rule, the problem, the search and the engine."""
     forms = [form.key for form in rule.forms]
     how = [space.facts(), asdict(budget_of(quick)), TEST_RUNS[quick]]
@@ -80,7 +80,7 @@ def step_size_curve(found: Found, runs: int, first: float) -> NDArray[np.float16
     return curve.astype(np.float16)
 
 
-def edges(found: Found, space: Space) -> list[str]:
+def edges(found: Found, space: SearchSpace) -> list[str]:
     """Return the parameters whose selected value is the smallest or largest tried, and could have gone farther."""
     at_edge = []
     for axis in space.axes:

@@ -21,7 +21,7 @@ CELL, LABEL, HEAD = 15, 150, 130
 GREY = "#999999"
 
 
-class Picture(NamedTuple):
+class StandingPicture(NamedTuple):
     """A picture as SVG."""
 
     svg: str
@@ -59,7 +59,7 @@ def label_of(standing: Standing, name: str) -> str:
     return ("▸ " if name == standing.own else "") + standing.rules[name].label
 
 
-def heat(standing: Standing) -> Picture:
+def heat(standing: Standing) -> StandingPicture:
     """Return learners × problems: the ratio of each error to the best one on that problem."""
     names = list(standing.ranks)
     means = dict(zip(standing.rules, standing.errors().mean(axis=2), strict=True))
@@ -80,10 +80,10 @@ def heat(standing: Standing) -> Picture:
             parts.append(f'<rect {place} style="fill:{colour};{edge}"><title>{title}</title></rect>')
     bounds = ", ".join(f"{one:g}" for one in BOUNDS)
     words = f"Heat map of errors over the best one, darker from {bounds} on"
-    return Picture(framed("chart", wide, high, words, parts))
+    return StandingPicture(framed("chart", wide, high, words, parts))
 
 
-def ratios(standing: Standing) -> Picture:
+def ratios(standing: Standing) -> StandingPicture:
     """Return a forest plot of the paired ratios against the first rival."""
     name = standing.own or next(iter(standing.ranks))
     rival = next((one for one in standing.rivals if one != name), standing.rivals[0])
@@ -93,10 +93,10 @@ def ratios(standing: Standing) -> Picture:
         colour = RED if high < 1 else BLUE if low > 1 else BLACK
         dots.append(Dot(problem.name, ratio, low, high, colour))
     title = f"{standing.rules[name].label} over {standing.rules[rival].label}"
-    return Picture(forest(title, dots, domain_of(dots)))
+    return StandingPicture(forest(title, dots, domain_of(dots)))
 
 
-def profile(standing: Standing) -> Picture:
+def profile(standing: Standing) -> StandingPicture:
     """Return for every learner the share of problems on which its error is at most τ times the best one."""
     means = standing.errors().mean(axis=2)
     over = means / means.min(axis=0)
@@ -119,10 +119,10 @@ def profile(standing: Standing) -> Picture:
         if name in named:
             at = 40 + 18 * list(named).index(name)
             parts.append(f'<g style="color:{colour}">{text(wide - 104, at, standing.rules[name].label)}</g>')
-    return Picture(framed("chart", wide, high, "Performance profiles of all learners", parts))
+    return StandingPicture(framed("chart", wide, high, "Performance profiles of all learners", parts))
 
 
-def step_sizes(standing: Standing) -> Picture:
+def step_sizes(standing: Standing) -> StandingPicture:
     """Return a small panel for each problem: the error against the step size, of the rule and of its rivals."""
     names = dict.fromkeys([standing.own or next(iter(standing.ranks)), *standing.rivals])
     across, panel, tall = 5, 150, 118
@@ -139,7 +139,11 @@ def step_sizes(standing: Standing) -> Picture:
             points = [(x + 136 * at / (len(OCTAVES) - 1), y + 86 - 70 * curve[at]) for at in there]
             parts.append(polyline(points, colour, 1.6, standing.rules[name].label))
     high = 34 + tall * -(-len(standing.problems) // across)
-    return Picture(framed("chart", across * panel, high, "Errors against step sizes, a panel for each problem", parts))
+    return StandingPicture(
+        framed("chart", across * panel, high, "Errors against step sizes, a panel for each problem", parts)
+    )
 
 
-PICTURES: dict[str, Callable[[Standing], Picture]] = {one.__name__: one for one in (heat, ratios, profile, step_sizes)}
+PICTURES: dict[str, Callable[[Standing], StandingPicture]] = {
+    one.__name__: one for one in (heat, ratios, profile, step_sizes)
+}

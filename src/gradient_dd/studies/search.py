@@ -67,7 +67,7 @@ QUICK = Budget(coarse=96, refined=96, runs=3, finals=((12, 10), (4, 20)))
 
 
 @dataclass(frozen=True)
-class Axis:
+class SearchAxis:
     """The values to try of a parameter, and a coordinate in which steps to neighbours are even.
 
     The coordinate of a parameter with an upper bound is −log₂(1 − value / high), else log₂ of the value. Where 0 is
@@ -137,11 +137,11 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Space:
+class SearchSpace:
     """What is searched: a rule, an axis for each of its parameters, and the placement of ρ."""
 
     rule: Rule
-    axes: tuple[Axis, ...]
+    axes: tuple[SearchAxis, ...]
     rho_mode: str = "R"
 
     def __str__(self) -> str:
@@ -176,7 +176,7 @@ class Space:
 
 def space_of(
     rule: Rule, grid: Mapping[str, Sequence[float]] | None = None, task: Any = None, budget: Budget = FULL
-) -> Space:
+) -> SearchSpace:
     """Return the space of a rule: the values in `grid`, else those its parameters declare (some depend on the task).
 
     A parameter without either is refused. The values of alpha are its range: it gets as many as the budget allows.
@@ -203,8 +203,8 @@ def space_of(
     low, high = chosen["alpha"][0], chosen["alpha"][-1]
     chosen["alpha"] = tuple(map(float, np.geomspace(low, high, budget.coarse // others))) if low < high else (low,)
     by_name = {one.name: one for one in rule.parameters}
-    axes = tuple(Axis(by_name[name], chosen[name]) for name in sorted(chosen, key=lambda name: name != "alpha"))
-    return Space(rule, axes, "T" if rule.has_rho_mode else "R")  # T is the placement of ρ that extends to traces
+    axes = tuple(SearchAxis(by_name[name], chosen[name]) for name in sorted(chosen, key=lambda name: name != "alpha"))
+    return SearchSpace(rule, axes, "T" if rule.has_rho_mode else "R")  # T is the placement of ρ that extends to traces
 
 
 class Tried(NamedTuple):
@@ -230,7 +230,7 @@ class Found(NamedTuple):
 class Candidates:
     """The points that were evaluated, with their settings and errors."""
 
-    def __init__(self, space: Space, evaluate: Evaluate, runs: range) -> None:
+    def __init__(self, space: SearchSpace, evaluate: Evaluate, runs: range) -> None:
         self.space, self.evaluate, self.runs = space, evaluate, runs
         self.tried: dict[Point, Tried] = {}
 
@@ -264,7 +264,7 @@ class Candidates:
         self.runs = range(runs)
 
 
-def search(space: Space, evaluate: Evaluate, budget: Budget = FULL) -> Found:
+def search(space: SearchSpace, evaluate: Evaluate, budget: Budget = FULL) -> Found:
     """Return the setting with the smallest mean error on the tuning runs, found by spending the budget."""
     found = Candidates(space, evaluate, range(budget.runs))
     left = budget.coarse + budget.refined - found.add(space.coarse(), "coarse")
