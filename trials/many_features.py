@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.evaluation import evaluate_stream, transitions_of
 from gradient_dd.evaluation.choice import AUTO
 from gradient_dd.experiments.learner.cases import torus
@@ -40,7 +40,7 @@ def answered(task: Task, rows: int, seed: int) -> Answered:
     X = task.row_features[: len(task.true_values)].copy()
     X.sort_indices()
     indices, values = (one.reshape(X.shape[0], -1) for one in (X.indices.astype(np.int64), X.data))
-    o = Stream(task, seed=seed).take(rows)
+    o = OutcomeSampler(task, seed=seed).take(rows)
     here, there = (Rows(indices[at[o]], values[at[o]]) for at in (row, next_row))
     found = evaluate_stream([transitions_of(here, reward[o], discount[o], there, rho[o])], task.n_features)
     errors = {one.words: task.rmsve(np.asarray(one.w, float)) for one in found.candidates}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.studies.intervals import ratio_interval, select
 from gradient_dd.tasks import Task, collision
 from tools.programs import parser_of, print_table
@@ -98,7 +98,7 @@ def gtd2_step(sample: Samples, w: Array, eta: Array, alpha: Array, beta: Array) 
 
 def columns(tasks: Sequence[Task], runs: Sequence[int], seed: int, steps: int) -> NDArray[np.int32]:
     """Return the outcomes of every run, (runs, steps)."""
-    return np.stack([Stream(task, seed, run).take(steps) for task, run in zip(tasks, runs, strict=True)])
+    return np.stack([OutcomeSampler(task, seed, run).take(steps) for task, run in zip(tasks, runs, strict=True)])
 
 
 def samples(tasks: Sequence[Task], features: Array, outcome: NDArray[np.int32]) -> Samples:

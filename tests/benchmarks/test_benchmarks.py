@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import jax, networks, questions, scaling, stream, traced
 from gradient_dd import Learner, bench, tasks
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from tools.programs import print_table
 
 
@@ -60,7 +60,7 @@ def test_the_bench_of_questions_prints_a_row_for_each_case(monkeypatch, capsys):
 @pytest.mark.parametrize("name", traced.NAMES)
 @pytest.mark.parametrize("task", traced.CASES, ids=str)
 def test_the_baselines_with_a_trace_do_the_same_work(task, name):
-    column = Stream(task).take(401)
+    column = OutcomeSampler(task).take(401)
     block = traced.fresh_block(task, name)
     traced.engine_call(block, column)()
     ours = block.lanes.w.reshape(-1, traced.LANES)[: task.n_features]

@@ -18,17 +18,17 @@ from gradient_dd import tasks
 from gradient_dd.cli.commands import cli
 from gradient_dd.engine import kernel_folder
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels import keep
+from gradient_dd.engine.kernels import rules
 from gradient_dd.engine.kernels.errors import make_take_errors
 from gradient_dd.engine.kernels.fused import fused_kernel
-from gradient_dd.engine.kernels.row_table import touches
-from gradient_dd.engine.kernels.wide import make_take_step, wide_kernel
+from gradient_dd.engine.kernels.rows import outcome_rows
+from gradient_dd.engine.kernels.traced import traced_kernel
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.learners import LEARNERS
 
 pytestmark = pytest.mark.xdist_group("kernels on disk")  # one folder serves half of this file
 
-SOURCE = Path(keep.__file__).parents[3]
+SOURCE = Path(rules.__file__).parents[3]
 KEY = "0123456789abcdef01234567"
 
 # For each factor: TD whose step is multiplied by it, on one short run. Prints what came from disk, and the results.
@@ -118,11 +118,11 @@ def test_the_same_step_in_another_module_is_another_kernel():
     """Kept code names the module of the step. It would be taken for damaged where there is no such module."""
     rule = LEARNERS["td"].plain
     elsewhere = FunctionType(rule.step.__code__, rule.step.__globals__, argdefs=rule.step.__defaults__)
-    assert keep.describe_rule(replace(rule, step=elsewhere)) == keep.describe_rule(rule)
+    assert rules.describe_rule(replace(rule, step=elsewhere)) == rules.describe_rule(rule)
     elsewhere.__module__ = "json"
-    assert keep.describe_rule(replace(rule, step=elsewhere)) not in (None, keep.describe_rule(rule))
+    assert rules.describe_rule(replace(rule, step=elsewhere)) not in (None, rules.describe_rule(rule))
     elsewhere.__module__ = "no such module"
-    assert keep.describe_rule(replace(rule, step=elsewhere)) is None
+    assert rules.describe_rule(replace(rule, step=elsewhere)) is None
 
 
 def test_a_changed_file_of_the_engine_is_never_answered_with_old_code(filled, tmp_path):
@@ -178,37 +178,35 @@ def rule_of(step):
 
 
 def test_the_key_changes_with_every_number_a_rule_reads(monkeypatch):
-    before = keep.describe_rule(rule_of(with_global))
+    before = rules.describe_rule(rule_of(with_global))
     monkeypatch.setattr(sys.modules[__name__], "SCALE", 2.0)
-    after = keep.describe_rule(rule_of(with_global))
+    after = rules.describe_rule(rule_of(with_global))
     assert None not in (before, after)
     assert before != after
-    assert keep.describe_rule(rule_of(lambda alpha, rho, delta: (alpha * rho * delta,))) != keep.describe_rule(
+    assert rules.describe_rule(rule_of(lambda alpha, rho, delta: (alpha * rho * delta,))) != rules.describe_rule(
         rule_of(lambda alpha, rho, delta: (alpha * rho * delta * 2,))
     )
 
 
 def test_a_rule_that_calls_functions_of_its_own_is_not_kept():
-    assert keep.describe_rule(rule_of(with_math)) is not None
-    assert keep.describe_rule(rule_of(with_helper)) is None
+    assert rules.describe_rule(rule_of(with_math)) is not None
+    assert rules.describe_rule(rule_of(with_helper)) is None
     inner = rule_of(lambda alpha, rho, delta: ((lambda value: helper(value))(alpha * rho * delta),))
-    assert keep.describe_rule(inner) is None
+    assert rules.describe_rule(inner) is None
 
 
 def test_no_two_compiled_functions_share_a_name():
     """Code from disk is linked by name, so functions made by one line of Python need names that differ."""
     walk, chain, dense = tasks.random_walk(3), tasks.boyan_chain(3), tasks.random_mdp(n_states=12, n_features=12)
-    made = [(LEARNERS[name], touches(task, "R")[1]) for name in ("td", "gtd2") for task in (walk, chain, dense)]
-    functions = [
-        kernel(rule, shape, k) for kernel in (fused_kernel, wide_kernel) for rule, shape in made for k in (1, 2)
-    ]
+    made = [(LEARNERS[name], outcome_rows(task, "R")[1]) for name in ("td", "gtd2") for task in (walk, chain, dense)]
+    functions = [fused_kernel(rule, shape, k) for rule, shape in made for k in (1, 2)]
+    functions += [traced_kernel(LEARNERS[name]) for name in ("td", "gtd2", "natural_gtd2")]
     functions += [make_take_errors(k) for k in (1, 2)]
-    functions += [make_take_step(*one) for one in made]
     assert len({function.py_func.__qualname__ for function in functions}) == len(functions)
 
 
 def test_every_learner_is_kept_under_a_key_of_its_own():
-    described = [keep.describe_kernel("fused", rule, 1) for rule in LEARNERS.values()]
+    described = [rules.describe_kernel("fused", rule, 1) for rule in LEARNERS.values()]
     assert None not in described
     assert len(set(described)) == len(LEARNERS)
 

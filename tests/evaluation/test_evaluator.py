@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradient_dd import BadRequestError, tasks
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.evaluation import Evaluator, evaluate_stream, transitions_of
 from gradient_dd.evaluation.episodes import Blocks
 from gradient_dd.evaluation.portfolio import Portfolio, TdShadows
@@ -15,7 +15,7 @@ from gradient_dd.stream.auto import AutoLearner
 def log_of(task, n, seed=0, **changes):
     """Return n transitions of a task."""
     row, next_row, reward, discount, rho, _ = task.transitions
-    o = Stream(task, seed=seed).take(n)
+    o = OutcomeSampler(task, seed=seed).take(n)
     X = task.row_features.toarray()
     columns = {"x": X[row[o]], "reward": reward[o], "discount": discount[o], "x_next": X[next_row[o]], "rho": rho[o]}
     return transitions_of(**columns | changes)

@@ -11,7 +11,7 @@ from gradient_dd import tasks
 from gradient_dd.engine import auto_state, auto_step
 from gradient_dd.engine.auto_state import AGE, MULTIPLES, NEXT, RUNGS, STOP, AutoState, kernel_rows
 from gradient_dd.engine.stream import NO_INDICES
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError, DivergedError
 from gradient_dd.files import open_saved, write_file
 from gradient_dd.stream.auto import AUTO_FILE, AutoLearner
@@ -29,7 +29,7 @@ def transitions(task, steps, run=0):
     """Return x, reward, discount, x_next and rho of the first steps of a stream, x and x_next dense."""
     X = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
-    o = Stream(task, 0, run).take(steps)
+    o = OutcomeSampler(task, 0, run).take(steps)
     return X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o]
 
 

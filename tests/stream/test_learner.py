@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradient_dd import tasks
 from gradient_dd.engine.schedules import Schedule, tapered
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError, DivergedError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.learner import Learner
@@ -137,7 +137,7 @@ def test_it_learns_off_policy_where_td_diverges():
 
     def error_after(name, **values):
         agent = Learner(name, task.n_features, initial_w=task.initial_weights, **values)
-        for o in Stream(task).take(20_000):
+        for o in OutcomeSampler(task).take(20_000):
             agent.update(task.features[row[o]], reward[o], discount[o], task.features[next_row[o]], rho[o])
         return task.rmsve(agent.w)
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from gradient_dd import LEARNERS, BadRequestError, DivergedError, Learner, features, tasks
 from gradient_dd.engine.schedules import Schedule, tapered
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from tests.rules import compiled_rules
 
 P, N = 7, 400
@@ -78,7 +78,7 @@ def test_batches_and_single_updates_can_be_mixed(learner):
 def test_it_follows_a_task_as_the_reference_engine_does():
     task = tasks.baird(7)
     row, next_row, reward, discount, rho, _ = task.transitions
-    o = Stream(task, seed=1).take(2000)
+    o = OutcomeSampler(task, seed=1).take(2000)
     agent = Learner("gradient_dd", task.n_features, alpha=0.01, initial_w=task.initial_weights)
     X = task.row_features
     agent.update_many(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])

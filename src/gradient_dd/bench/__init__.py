@@ -18,11 +18,10 @@ from gradient_dd import tasks
 from gradient_dd.bench.baselines import LEARNERS_IN_C, c_call, library, plain_call
 from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon, Segments
-from gradient_dd.engine.kernels.compiler import vector_bits
-from gradient_dd.engine.kernels.subnormals import subnormals_flushed
+from gradient_dd.engine.kernels.compiler import subnormals_flushed, vector_bits
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import Schedule, tapered
-from gradient_dd.engine.trajectories import Stream, ends_in
+from gradient_dd.engine.trajectories import OutcomeSampler, ends_in
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies.provenance import processor
 from gradient_dd.tasks import Task
@@ -56,7 +55,7 @@ def piece(
     task: Task, steps: int = STEPS, schedule: Schedule = TAPERED, sampling: str = "trajectory"
 ) -> tuple[np.ndarray, Segments]:
     """Return a piece of a trajectory and its segments."""
-    column = Stream(task, sampling=sampling).take(steps + 1)
+    column = OutcomeSampler(task, sampling=sampling).take(steps + 1)
     return column, horizon_of(task).cut(ends_in(column[:-1], task.transitions.ends), steps, 0, 0, schedule)
 
 
@@ -123,7 +122,7 @@ def measure_case(task: Task, top: float, name: str) -> Iterator[dict[str, Any]]:
 
 def sampling_row(task: Task) -> dict[str, Any]:
     """Return the time of one step of a trajectory, shared by all lanes."""
-    stream = Stream(task)
+    stream = OutcomeSampler(task)
     seconds = best_times({"": lambda: stream.take(STEPS)}, REPEATS)[""]
     return {"kind": "sampling", "learner": "", "task": str(task), "lanes": 0, "ns_per_step": seconds / STEPS * 1e9}
 

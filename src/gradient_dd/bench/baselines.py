@@ -14,7 +14,7 @@ import numpy as np
 from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Segments
 from gradient_dd.engine.kernels.compiler import aligned
-from gradient_dd.engine.kernels.lane_state import MOST_LANES
+from gradient_dd.engine.kernels.state import MOST_LANES
 from gradient_dd.tasks import Task
 
 LEARNERS_IN_C = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")

@@ -15,7 +15,7 @@ from typing import Any
 
 from gradient_dd.bench import best_times, horizon_of, on_one_core, piece
 from gradient_dd.bench.baselines import c_call, library
-from gradient_dd.engine.kernels.row_table import touches
+from gradient_dd.engine.kernels.rows import outcome_rows
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.studies import Study
@@ -70,7 +70,7 @@ def seconds_per_step(study: Study, task: Task) -> tuple[float, float | None]:
     settings, how = list(study.settings()), (horizon_of(task), study.schedule, study.sampling)
     unit = LaneRun(task, settings, *how)
     column, segments = piece(task, STEPS, study.schedule, study.sampling)
-    shape = touches(task, "R")[1]
+    shape = outcome_rows(task, "R")[1]
     in_c = []
     for rule in {setting.rule: None for setting in settings}:  # C has a kernel for each learner
         for block in LaneRun(task, [setting for setting in settings if setting.rule == rule], *how).blocks:

@@ -139,13 +139,6 @@ def take_log_options(flags: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def refuse_log_options(flags: dict[str, Any]) -> None:
-    """Raise if a flag that says how a log is read is given where there is no log."""
-    for name, flag in FLAGS.items():
-        if not (flags[name] is None or flags[name] is False or flags[name] == ()):
-            raise bad_request(f"{flag!r}", "be left out without a log", flags[name])
-
-
 def loaded(what: str, place: str) -> Any:
     """Return what a file of the user's own calls by a name."""
     from gradient_dd.studies.files import load_place

@@ -167,8 +167,8 @@ class QuestionMemory:
 
     def advance(self, x: FeatureRows, x_next: FeatureRows, data: QuestionData) -> None:
         """Make a step of every lane for each of n rows; a row of x_next is not used where all its discounts are 0."""
+        from gradient_dd.engine.kernels.compiler import subnormals_flushed
         from gradient_dd.engine.kernels.questions import questions_kernel
-        from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 
         self.keep_all = self.keep_all or x.dense  # as `Learner` does: a trace of dense rows stays dense
         kernel = questions_kernel(self.rule, self.shared, self.memory.dtype == np.float64)

@@ -81,8 +81,8 @@ class LaneMemory:
         factor   (n,) of the schedule
         weights  (blocks, count) factors on alpha; `block` (n,) says which of them are in force
         """
+        from gradient_dd.engine.kernels.compiler import subnormals_flushed
         from gradient_dd.engine.kernels.stream_lanes import lanes_kernel
-        from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 
         n, per_lane = len(factor), columns[0].shape[1] > 1
         numbers = [self._filled(one) if per_lane else plain(one) for one in columns]

@@ -23,8 +23,7 @@ from gradient_dd.experiments.verdicts import ClaimVerdict
 from gradient_dd.report.figure import Drawing, Figure
 from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results
-from gradient_dd.studies.sweep import run_all
-from gradient_dd.studies.units import Progress
+from gradient_dd.studies.sweep import Progress, run_all
 
 STORE, SCALE = "results.db", "scale.json"
 HELD = "verdict (held / open / refuted)"

@@ -26,7 +26,7 @@ from gradient_dd.experiments.verdicts import ClaimVerdict, as_data
 from gradient_dd.report.inline_svg import inline_svg
 from gradient_dd.report.page import render
 from gradient_dd.report.play.page import live_page
-from gradient_dd.studies.units import Progress
+from gradient_dd.studies.sweep import Progress
 
 PAGE, LIVE = "report.html", "play.html"
 LATER = "The answer in words comes with all runs: a first look leaves out the studies that take longest."

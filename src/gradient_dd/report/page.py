@@ -30,8 +30,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.report.figure import NAMES
 from gradient_dd.report.panels import bin_middles
 from gradient_dd.studies import intervals
-from gradient_dd.studies.frames import COMMON_PARAMETERS, MEASURES
-from gradient_dd.studies.results import tuned
+from gradient_dd.studies.results import COMMON_PARAMETERS, MEASURES, tuned
 
 SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ"}
 SHAPES = dict(zip(MARKERS, "●■▼▲◆♦✚✖◀▶", strict=True))  # the markers as letters, for legends

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.stream.question import Question
 from gradient_dd.tasks import Task
@@ -49,7 +49,7 @@ def questions_of(tasks: Sequence[Task]) -> list[Question]:
 
 def transitions_of(task: Task, steps: int, seed: int = 0, run: int = 0) -> dict[str, Any]:
     """Return the first steps of a trajectory as the arguments of `Questions.update_many`."""
-    outcomes = Stream(task, seed, run).take(steps)
+    outcomes = OutcomeSampler(task, seed, run).take(steps)
     outcome = task.outcomes
     state, action, after = outcome.state[outcomes], outcome.action[outcomes], outcome.next_state[outcomes]
     return {

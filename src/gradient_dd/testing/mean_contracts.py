@@ -24,11 +24,11 @@ def for_each_form(contract: Contract) -> Contract:
     """Return the contract for a learner, which is run on each of its forms; their notes become one."""
 
     @wraps(contract)
-    def run(rule: Rule) -> str | None:
+    def on_all_forms(rule: Rule) -> str | None:
         notes = [note for form in rule.forms if (note := contract(form))]
         return " ".join(dict.fromkeys(notes)) or None
 
-    return run
+    return on_all_forms
 
 
 def modes(rule: Rule) -> tuple[str, ...]:

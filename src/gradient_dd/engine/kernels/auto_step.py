@@ -7,8 +7,7 @@ import numba
 import numpy as np
 
 from gradient_dd.engine import auto_rungs, auto_state, auto_step
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER
-from gradient_dd.engine.kernels.keep import keep
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep
 from gradient_dd.engine.kernels.stream import fetch
 
 RARE = ("restart", "restart_far", "look_for_bursts")

@@ -11,14 +11,13 @@ from typing import Any
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, use_widest_vectors
-from gradient_dd.engine.kernels.keep import describe_kernel, keep
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep, use_widest_vectors
 from gradient_dd.engine.kernels.question_passes import join_rows, largest_of, move_row, sum_both, sum_row
 from gradient_dd.engine.kernels.question_quality import BLAME_WEIGHT, add_returns, is_measured
 from gradient_dd.engine.kernels.question_traces import decay_and_grow, make_trace_passes
-from gradient_dd.engine.kernels.rules import IN_LANES, PLAIN, make_coefficients
+from gradient_dd.engine.kernels.rules import IN_LANES, PLAIN, describe_kernel, make_coefficients
 from gradient_dd.engine.kernels.stream_lanes import ETA, W, settle
-from gradient_dd.engine.kernels.trace_vector import make_numbers
+from gradient_dd.engine.kernels.vectors import make_numbers
 from gradient_dd.engine.questions import BOUNDS, MOVES, TRACE_SIGNALS
 from gradient_dd.engine.stream import FeatureRows
 from gradient_dd.learners import Rule

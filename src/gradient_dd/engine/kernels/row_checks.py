@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler import COMPILE
-from gradient_dd.engine.kernels.keep import kept
+from gradient_dd.engine.kernels.compiler import COMPILE, kept
 from gradient_dd.engine.stream import IN_ORDER, OUTSIDE, UNORDERED
 
 SIZE_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # of a double, all but its sign

@@ -20,9 +20,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, typed_as_any
-from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.engine.kernels.rules import IN_A_ROW, make_coefficients
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, keep, typed_as_any
+from gradient_dd.engine.kernels.rules import IN_A_ROW, describe_kernel, make_coefficients
 from gradient_dd.engine.stream import FeatureRows
 from gradient_dd.learners import Rule
 

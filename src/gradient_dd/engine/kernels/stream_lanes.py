@@ -12,9 +12,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, use_widest_vectors
-from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.engine.kernels.rules import IN_LANES, make_coefficients
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep, use_widest_vectors
+from gradient_dd.engine.kernels.rules import IN_LANES, describe_kernel, make_coefficients
 from gradient_dd.engine.kernels.stream import LARGEST_SCALE, LIMIT, SMALLEST_SCALE, fetch
 from gradient_dd.engine.stream import FeatureRows
 from gradient_dd.learners import Rule

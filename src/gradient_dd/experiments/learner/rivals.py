@@ -15,7 +15,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.stream_lanes import LaneMemory, lane_rows
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.tasks import Task
@@ -58,7 +58,7 @@ class Road:
 
     def __init__(self, task: Task, steps: int, run: int) -> None:
         self.task, self.steps, self.run, self.every = task, steps, run, max(1, steps // POINTS)
-        self.outcomes = Stream(task, SEED, run).take(steps)
+        self.outcomes = OutcomeSampler(task, SEED, run).take(steps)
         rows, states = task.row_features.copy(), task.sparse_features.copy()
         rows.sort_indices()
         self.sparse = rows.shape[1] > LSTD_FEATURES

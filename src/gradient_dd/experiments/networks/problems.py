@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.networks.environments import MOUNTAIN_CAR, many_steps
 from gradient_dd.networks.lanes import LaneMeasure, Streams
 from gradient_dd.tasks import Task, baird, collision, random_walk
@@ -32,7 +32,7 @@ class NetworkProblem:
 def task_streams(task: Task, X: Array, steps: int, runs: range) -> Streams:
     """Return the same trajectories of a task that every engine sees, one for each run, with inputs X (states, d)."""
     outcome, column = task.outcomes, task.transitions
-    taken = np.stack([Stream(task, seed=SEED, run=run).take(steps) for run in runs])
+    taken = np.stack([OutcomeSampler(task, seed=SEED, run=run).take(steps) for run in runs])
     ends = task.terminal[outcome.next_state]
     there = np.where(ends, 0, task.row[outcome.next_state])
     return Streams(

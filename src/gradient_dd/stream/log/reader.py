@@ -1,4 +1,4 @@
-"""Reads a log of any form as transitions with features: for `evaluate_log`, and for the theory of a log."""
+"""Reads a log of any form as transitions with features, for `evaluate_log`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Touches: the weight rows each outcome of a task reads and writes, as the lane kernels want them.
+"""The weight rows that each outcome of a task reads and writes, as the lane kernels want them.
 
 An outcome lists the *union* of the non-zeros of x and x', x's first, with both values. So every row is read once and
 written once, as (w + w_x x) + w_next x', which is right whether x and x' overlap or not.
@@ -19,7 +19,7 @@ Rows = NDArray[np.uint64]
 WIDEST = 8  # rows of a step up to which the loop over lanes is written out
 
 
-class Touches(NamedTuple):
+class OutcomeRows(NamedTuple):
     """For each outcome `width` rows; those beyond the ones needed are spare rows past the p features, with value 0.
 
     Spare rows of the weights stay 0 as long as a lane is finite, because everything added to them is a product with 0.
@@ -77,7 +77,7 @@ class Step(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touches, Shape]:
+def outcome_rows(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[OutcomeRows, Shape]:
     """Return the table of a task and its shape; without `use_one_hot`, one-hot features count as any sparse ones."""
     columns, values = padded(task.row_features)
     row, next_row, reward, discount, rho, _ = task.transitions
@@ -89,8 +89,8 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
     spare = task.n_features + np.arange(width)
     rows = np.where(np.arange(width) < used[:, None], rows, spare).astype(np.uint64)
     entered = next_row if width <= WIDEST else np.full_like(next_row, -1)
-    with_x, with_next = products_ahead(rows, x, x_next, np.searchsorted(row, entered), k)
-    table = Touches(
+    with_x, with_next = tabled_products(rows, x, x_next, np.searchsorted(row, entered), k)
+    table = OutcomeRows(
         rows=rows.ravel(),
         x=x.ravel(),
         x_next=x_next.ravel(),
@@ -108,7 +108,7 @@ def touches(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[Touche
     return table, Shape(k, width, one_hot, known(table, table.narrow), known(table, ~table.narrow))
 
 
-def products_ahead(rows: Rows, x: Array, x_next: Array, coming: NDArray[np.int64], k: int) -> tuple[Array, Array]:
+def tabled_products(rows: Rows, x: Array, x_next: Array, coming: NDArray[np.int64], k: int) -> tuple[Array, Array]:
     """Return the products of x and x' of each outcome with the x of its `coming` one, summed as the kernels do it."""
     with_x, with_next = np.zeros((2, len(x)))
     coming = np.minimum(coming, len(x) - 1)  # nothing comes after a terminal, and nobody asks
@@ -124,7 +124,7 @@ def widened(array: Any, width: int) -> Any:
     return np.pad(array, ((0, 0), (0, max(0, width - array.shape[1]))))[:, :width]
 
 
-def known(table: Touches, chosen: NDArray[np.bool_]) -> Known | None:
+def known(table: OutcomeRows, chosen: NDArray[np.bool_]) -> Known | None:
     """Return the numbers that the chosen outcomes share; None if none is chosen."""
     if not chosen.any():
         return None

@@ -1,4 +1,6 @@
-"""The search for good settings of several learners at once, under one budget.
+"""Advice for a task: which learner, with which parameters, for so many episodes or steps and a schedule.
+
+The search tries settings of several learners at once, under one budget:
 
     scout    every coarse point, on the whole horizon where that is cheap, else on a sixteenth of it. A short run
              favours large step sizes: the best alpha of a long one is between a sixteenth of the best here and twice it
@@ -10,19 +12,33 @@ Beyond some alpha rare runs go wrong, too rare to be seen in every pilot. So the
 and smaller step sizes, and steps back from an alpha beside which the error is much larger, if that costs little.
 
 All points of a stage see the same runs, and no two stages share a run. The budget counts estimated seconds of one core,
-not the clock, so the same call gives the same advice on every machine.
+not the clock, so the same call gives the same advice on every machine. A horizon too long for the budget is cut, and
+the advice is for the shorter run.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from math import isfinite, log2
+from dataclasses import dataclass
+from math import isfinite, log2, nan
 from typing import NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.theory.advice.pilot import Pilot, Scores
-from gradient_dd.theory.advice.space import OCTAVE, Point
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.errors import bad_request, number, one_of
+from gradient_dd.learners import LEARNERS, Rule, Setting, find
+from gradient_dd.tasks import Task
+from gradient_dd.theory.arguments import checked
+from gradient_dd.theory.pilot import OCTAVE, Point, Scores, TaskPilot, expected_steps, part_of, spaces_of
 
+MEASURES = ("area", "last100")
+TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
+POINTS = 2000  # errors taken in a run that is counted in steps, about
+TYPICAL, CUT = 150, 0.2  # a horizon on which so many settings take this share of the budget in a run is long enough,
+TOO_LONG = 1.5  # and one so many times longer is cut to it
+NOT_TRIED = "not among the learners to try"
+DIVERGED = "diverged with every setting that was tried"
 BUDGET = 6.5  # core seconds
 SHORT = 16  # the part of the horizon that a scout runs where the whole is too long
 SHARES = {"scout": 0.2, "full": 0.2, "refine": 0.25, "judge": 0.25}  # of the budget, for a stage
@@ -109,7 +125,7 @@ class Stage(NamedTuple):
 class Search:
     """A search with a pilot and a measure. `rows` holds the best point of each learner found so far."""
 
-    def __init__(self, pilot: Pilot, measure: str, budget: float, on_progress: OnProgress) -> None:
+    def __init__(self, pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress) -> None:
         self.pilot, self.measure, self.budget, self.on_progress = pilot, measure, budget, on_progress
         self.rows, self.stages, self.stages_done = dict[str, Row](), 4, 0
 
@@ -202,3 +218,137 @@ def neighbours(point: Point, along_alpha: int, along_others: int) -> Iterator[Po
         for sign in (-1, 1):
             beside = point.moved(axis, sign * along_others)
             yield from (beside, beside.moved(0, -sign * along_alpha))
+
+
+# The advice
+
+
+class PredictedError(NamedTuple):
+    """An error predicted from pilot runs: their mean, its standard error, and how many runs there were."""
+
+    mean: float
+    doubt: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class TunedLearner:
+    """The best setting found for a learner, and its errors.
+
+    setting        the learner with its parameters
+    area, last100  predicted errors: over all points of a run, and at its end
+    refined        False where the scout showed an error so much larger than the best that no more was tried
+    curve          (runs, bins) errors along the pilot runs
+    """
+
+    setting: Setting
+    area: PredictedError
+    last100: PredictedError
+    refined: bool
+    curve: Array
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to take, and what it rests on.
+
+    best           the advice; None where everything diverged
+    candidates     the tuned learners with a finite error, the best first
+    left_out       why a learner is not among the candidates, by its name
+    measure        "area" or "last100", what was to be small
+    initial_error  the error of the initial weights: that of not learning
+    horizon        what the advice is for
+    pilot_horizon  what the pilot ran, and what the errors are for: a part of `horizon` where that is very long
+    """
+
+    best: TunedLearner | None
+    candidates: list[TunedLearner]
+    left_out: dict[str, str]
+    measure: str
+    initial_error: float
+    horizon: Horizon
+    pilot_horizon: Horizon
+
+    def error_of(self, one: TunedLearner) -> PredictedError:
+        """Return the predicted error in the measure of the advice."""
+        return one.area if self.measure == "area" else one.last100
+
+    @property
+    def beats_standing_still(self) -> bool:
+        """Whether the advice has a smaller predicted error than the initial weights."""
+        return self.best is not None and self.error_of(self.best).mean < self.initial_error
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the pilot ran a part of the horizon only."""
+        return self.pilot_horizon.points != self.horizon.points
+
+
+@checked
+def advise(
+    task: Task,
+    horizon: Horizon,
+    schedule: Schedule = constant,
+    *,
+    sampling: str = "trajectory",
+    measure: str = "area",
+    learners: Iterable[str | Rule] = TRIED,
+    budget: float = BUDGET,
+    on_progress: OnProgress = lambda progress: None,
+) -> Advice:
+    """Return advice for a task from pilot runs on it.
+
+    `on_progress` is called before every stage. `budget` is in estimated seconds of one core, compiling left out.
+    """
+    horizon.check(task)
+    check_schedule(schedule)
+    several = learners if isinstance(learners, Iterable) and not isinstance(learners, str) else [learners]
+    rules = list(dict.fromkeys(map(find, several)))
+    squares = np.asarray(task.sparse_features.multiply(task.sparse_features).sum(axis=1)).ravel()
+    mean_square, off_policy = float(task.visits @ squares), bool(np.ptp(task.transitions.rho) > 0)
+    spaces = spaces_of(rules, mean_square, expected_steps(task, horizon), off_policy)
+    pilot = TaskPilot(task, coarser(horizon), schedule, sampling, spaces)
+    return advise_with(pilot, measure, budget, on_progress, task.rmsve(task.initial_weights))
+
+
+def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress, initial_error: float) -> Advice:
+    """Return the advice of a pilot, on a part of its horizon where the whole is too long for the budget."""
+    one_of("'measure'", measure, MEASURES)
+    budget = number("'budget'", "be a positive number of seconds", budget, low=0.0, positive=True)
+    horizon, longer = pilot.horizon, pilot.core_seconds(TYPICAL) / (CUT * budget)
+    if longer > TOO_LONG:
+        pilot.horizon = part_of(horizon, longer)
+    least = pilot.core_seconds(TYPICAL)
+    if least > budget:  # one episode of some tasks has millions of steps
+        rule = f"take at most {budget:.0f} s of a core for {TYPICAL} settings and the shortest run"
+        raise bad_request(
+            "The pilot of the advice", rule, f"about {least:.0f} s", "Give a number of steps, not of episodes."
+        )
+    search = Search(pilot, measure, budget, on_progress)
+    best = search.best()
+    rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))
+    candidates = [candidate(pilot, row) for row in rows]
+    chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
+    left_out = {name: NOT_TRIED for name in LEARNERS if name not in pilot.spaces}
+    left_out |= {name: DIVERGED for name in pilot.spaces if name not in search.rows}
+    return Advice(chosen, candidates, left_out, measure, initial_error, horizon, pilot.horizon)
+
+
+def coarser(horizon: Horizon) -> Horizon:
+    """Return a horizon with an error every few steps instead of at each step; its last few steps may be lost."""
+    if horizon.steps is None or horizon.points <= POINTS:
+        return horizon
+    every = horizon.steps // POINTS
+    return Horizon(steps=horizon.steps // every * every, every=every)
+
+
+def candidate(pilot: TaskPilot, row: Row) -> TunedLearner:
+    """Return a row of the search with its setting."""
+    setting = pilot.spaces[row.point.learner].setting(row.point)
+    return TunedLearner(setting, estimate(row.area), estimate(row.last100), row.stage in ("refine", "judge"), row.curve)
+
+
+def estimate(errors: Array) -> PredictedError:
+    """Return the mean of errors over runs with its standard error, which is NaN where there is one run."""
+    runs = len(errors)
+    return PredictedError(float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else nan, runs)

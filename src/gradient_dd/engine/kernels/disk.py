@@ -1,9 +1,9 @@
-"""Kernels compiled once per machine: Numba's own way to store compiled code, under a key of all that it is made of.
+"""Kernels on disk: Numba's own form of compiled code, under a key of all that it is made of.
 
 `cache=True` would not do: Numba then compares one source file, and runs stale code when a function of another file
-changes. Here the key has the generated source, the bytecode of the rule and the numbers it reads, the contents of all
-files of the engine, the versions of Python, Numba, llvmlite and NumPy, the processor and its features, the width of
-vectors, and Numba's settings. A rule that calls functions of its own is compiled in every process.
+changes. Here the key has the bytecode of the rule and the numbers it reads, the contents of all files of the engine,
+the versions of Python, Numba, llvmlite and NumPy, the processor and its features, the width of vectors, and Numba's
+settings. A rule that calls functions of its own is compiled in every process.
 """
 
 import builtins
@@ -27,10 +27,7 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 
 from gradient_dd.engine import kernel_folder
-from gradient_dd.engine.kernels.compiler import WANTED_BITS
-from gradient_dd.engine.kernels.rules import JointRule
 from gradient_dd.fingerprint import digest
-from gradient_dd.learners import Rule
 from gradient_dd.learners import rule as rule_module
 
 ENGINE = Path(__file__).parent.parent
@@ -55,7 +52,7 @@ def environment() -> str:
     settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
     versions = platform.python_version(), numba.__version__, llvmlite.__version__, np.__version__
     processor = cpu_target.target_context.codegen().magic_tuple()
-    return digest(repr((ENGINE_CONTENTS, versions, processor, WANTED_BITS, sorted(settings.items()))))
+    return digest(repr((ENGINE_CONTENTS, versions, processor, sorted(settings.items()))))
 
 
 class NotKeepableError(Exception):
@@ -100,19 +97,6 @@ def describe_function(function: Callable[..., Any]) -> str:
     return f"{function.__module__} {describe_code(code)} {seen} {describe(function.__defaults__ or ())}"
 
 
-def describe_rule(rule: Rule) -> str | None:
-    """Return what a rule is, for a key; None if it depends on more than its own code and numbers."""
-    if isinstance(rule, JointRule):
-        described = [describe_rule(part) for part in rule.parts]
-        return None if None in described else repr(described)
-    try:
-        parameters = [(parameter.name, parameter.shared) for parameter in rule.parameters]
-        traces = [(trace.name, describe_function(trace.step), trace.memory) for trace in rule.traces]
-        return repr((describe_function(rule.step), rule.moves, rule.natural, parameters, *([traces] if traces else [])))
-    except (NotKeepableError, AttributeError, ValueError):  # not a plain function, or one with an empty cell
-        return None
-
-
 class KeptCode(NullCache):
     """Compiled code of one function on disk; Numba reads it before compiling, and writes it afterwards."""
 
@@ -140,38 +124,3 @@ class KeptCode(NullCache):
         """Keep compiled code, unless it refers to addresses of this process."""
         if not data.lifted and not data.library.has_dynamic_globals and kernel_folder.folder():
             kernel_folder.write(self.key(sig), numba.core.serialize.dumps(data._reduce()))
-
-
-def describe_kernel(kind: str, rule: Rule, *compiled_for: Any) -> str | None:
-    """Return all that makes the kernel of a rule another one; None if the rule is not keepable."""
-    described = describe_rule(rule)
-    return None if described is None else repr((kind, described, compiled_for))
-
-
-def named(made_of: str | None) -> Callable[[Any], Any]:
-    """Return a decorator that puts a digest of what a function is made of into its name.
-
-    Code that comes from disk is linked by name. Functions that are made in a loop of Python, such as kernels, would
-    otherwise share one.
-    """
-
-    def rename(function: Any) -> Any:
-        if made_of is not None:
-            function.__qualname__ = f"{function.__name__}_{digest(made_of)}"
-        return function
-
-    return rename
-
-
-def keep(function: Callable[..., Any], made_of: str | None, **options: Any) -> Any:
-    """Return a function that is compiled on its first call or taken from disk; if `made_of` is None it is not kept."""
-    options |= {"no_cfunc_wrapper": True}  # only Python calls it
-    dispatcher = numba.njit(**options)(named(made_of)(function))
-    if made_of is not None and ENGINE_CONTENTS is not None:
-        dispatcher._cache = KeptCode(made_of)
-    return dispatcher
-
-
-def kept(**options: Any) -> Callable[[Any], Any]:
-    """Return a decorator for a function of the engine that is compiled once per machine."""
-    return lambda function: keep(function, f"{function.__module__}.{function.__name__}", **options)
