@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.baselines import compiled, filled
+from benchmarks.engine import best_times, on_one_core, whole_call
 from benchmarks.jax import has_jax
 from gradient_dd import tasks
 from gradient_dd.arrays import Array
-from gradient_dd.bench import best_times, on_one_core, whole_call
-from gradient_dd.bench.baselines import compiled, filled
 from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun

@@ -43,7 +43,6 @@ PATIENCE = 10 * SECONDS  # of the wall, after which the tests are ended, and a m
 PROBE = "tests/project/test_mutants.py"  # runs before all mutants, to see that tests can run
 WARM = ("numpy", "scipy.linalg", "scipy.sparse", "numba", "pandas", "pyarrow", "gymnasium", "click")
 SLOW_SIGNS = ("subprocess", "(made", "kernels of", "BROWSER", "reproduction")  # a file of tests with these comes last
-OTHER_ROOMS = {"bench": "cli"}  # rooms whose tests stand in the folder of another one
 EVERYWHERE = "project"  # the folder of tests for files that stand in no room
 
 COMPARISONS: dict[type, type] = {
@@ -178,7 +177,7 @@ def watchers(file: str) -> list[Path]:
     imports = re.compile(rf"{re.escape(module)}\b|from {re.escape(parent)} import [^\n]*\b{name}\b")
     texts = texts_of_tests()
     direct = [test for test, text in texts.items() if imports.search(text)]
-    home = TESTS / (EVERYWHERE if room == "beside" else OTHER_ROOMS.get(room, room))
+    home = TESTS / (EVERYWHERE if room == "beside" else room)
     same_room = [test for test in texts if test.is_relative_to(home)]
     named = [test for test in same_room if test.stem.removeprefix("test_") in (path.stem, path.parent.name)]
     direct.sort(key=lambda test: not test.is_relative_to(home))  # those of its own room first; the sort is stable

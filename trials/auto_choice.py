@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
+from gradient_dd.errors import DivergedError
 from gradient_dd.evaluation import Transitions, evaluate_stream
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.stream.lanes import StreamLanes
+from gradient_dd.stream.learner import Learner
 from gradient_dd.tasks import Task, baird
 from tests.evaluation.known_logs import log_of, suite
 from tools.programs import parser_of
@@ -36,12 +37,15 @@ def grid_errors(task: Task, log: Transitions) -> Array:
     """Return the true error of every setting of the grid after one pass over a log."""
     found = []
     for name in GRID:
-        lanes = StreamLanes(grid_of(name), task.n_features)
-        lanes.update_many(log.x.values, log.reward, log.discount, log.x_next.values, log.rho)
-        with np.errstate(over="ignore", invalid="ignore"):
-            errors = np.array([task.rmsve(w) for w in lanes.w])
-        found.append(np.where(np.isfinite(errors) & (lanes.diverged == 0), errors, np.inf))
-    return np.concatenate(found)
+        for setting in grid_of(name):
+            agent = Learner(name, task.n_features, **setting.values)
+            try:
+                agent.update_many(log.x.values, log.reward, log.discount, log.x_next.values, log.rho)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    found.append(np.nan_to_num(task.rmsve(agent.w), nan=np.inf))
+            except DivergedError:
+                found.append(np.inf)
+    return np.array(found)
 
 
 def print_baird(rows: int) -> None:

@@ -15,10 +15,10 @@ import numpy as np
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.evaluation import evaluate_stream, transitions_of
 from gradient_dd.evaluation.choice import AUTO
-from gradient_dd.experiments.learner.cases import torus
 from gradient_dd.stream.features import Rows
 from gradient_dd.tasks import Task
 from tools.programs import parser_of
+from trials.auto_learner.cases import torus
 
 SHAPES = ((24, 4000, 0.95), (32, 5000, 0.9))
 LENGTHS, SEEDS = (15_000, 60_000), range(93_000_000, 93_000_005)

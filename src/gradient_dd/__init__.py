@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gradient_dd.ranking import rank
     from gradient_dd.stream import Learner, features
     from gradient_dd.stream.auto import AutoLearner
-    from gradient_dd.stream.lanes import StreamLanes
     from gradient_dd.stream.question import Question
     from gradient_dd.stream.questions import Questions
     from gradient_dd.studies.results import Results
@@ -51,7 +50,6 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Questions": "stream.questions",
     "Results": "studies.results",
     "Rule": "learners",
-    "StreamLanes": "stream.lanes",
     "Study": "studies.study",
     "compare": "evaluation",
     "evaluate": "evaluation",
@@ -83,7 +81,6 @@ __all__ = [
     "Questions",
     "Results",
     "Rule",
-    "StreamLanes",
     "Study",
     "compare",
     "evaluate",

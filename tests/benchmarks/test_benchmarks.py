@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks import jax, networks, questions, scaling, stream, traced
-from gradient_dd import Learner, bench, tasks
+from benchmarks import engine, jax, networks, questions, scaling, stream, traced
+from gradient_dd import Learner, tasks
 from gradient_dd.engine.trajectories import OutcomeSampler
 from tools.programs import print_table
 
@@ -83,7 +83,7 @@ def test_the_bench_of_traces_prints_a_row_for_each_case(monkeypatch, capsys):
 
 @pytest.mark.xdist_group("kernels of gradient_dd")
 def test_scaling_measures_an_update_by_the_number_of_features(monkeypatch):
-    for module in (bench, scaling):
+    for module in (engine, scaling):
         monkeypatch.setattr(module, "STEPS", 500)
     monkeypatch.setattr(scaling, "REPEATS", 1)
     (row,) = scaling.by_size((tasks.boyan_chain(5),), 0.1)

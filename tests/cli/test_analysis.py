@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from gradient_dd import tasks
 from gradient_dd.cli.commands import cli
-from gradient_dd.cli.tables import text_of
+from gradient_dd.cli.options import text_of
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.schedules import constant, tapered

@@ -218,7 +218,7 @@ def test_the_plain_install_evaluates_a_csv_file(tmp_path):
 
 def test_every_extra_that_a_sentence_names_is_declared():
     declared = DECLARED["optional-dependencies"]
-    assert sorted(EXTRAS) == sorted(set(declared) - {"all", "bench", "dev", "docs"})
+    assert sorted(EXTRAS) == sorted(set(declared) - {"all", "dev", "docs"})
     assert declared["all"] == [f"gradient-dd[{','.join(sorted(EXTRAS))}]"]
     assert sorted(name.partition(">")[0] for name in DECLARED["dependencies"]) == sorted(PLAIN)
 

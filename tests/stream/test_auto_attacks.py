@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradient_dd import tasks
-from gradient_dd.engine.auto_state import MULTIPLES
+from gradient_dd.engine.auto import MULTIPLES
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.learner import Learner

@@ -256,7 +256,7 @@ X = np.array([1.0, 0.0, 2.0])
         ({"x": sp.csr_matrix(np.ones((1, 3)))}, "'x' must be a vector, or a pair (indices, values). Got a SciPy"),
         ({"x": (np.zeros((2, 1), int), np.ones((2, 1)))}, "Sparse 'x' must have as many whole indices as values."),
         ({"x": ([0, 3], [1.0, 1.0])}, "The indices of 'x' must be from 0 to 2. Got array([0, 3])."),
-        ({"x": ([0, 0], [1.0, 1.0])}, "The indices of 'x' must differ. Got array([0, 0]). Add up"),
+        ({"x": ([0, 0], [1e308, 1e308])}, "The sums of equal indices of 'x' must be finite. Got inf."),
         ({"x": ([0, 1], [1.0])}, "Sparse 'x' must have as many whole indices as values."),
         ({"x": ([0.5], [1.0])}, "Sparse 'x' must have as many whole indices as values."),
         ({"x": ([0], [1.0], [2.0])}, "Sparse 'x' must be a pair (indices, values)."),

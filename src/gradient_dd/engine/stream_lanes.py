@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.engine.stream import INDEX, NO_INDICES, FeatureRows, plain
+from gradient_dd.engine.single import INDEX, NO_INDICES, FeatureRows, plain
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Setting
 
 STRIP = 8  # lanes are filled up to a multiple of this

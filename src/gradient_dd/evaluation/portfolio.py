@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.engine.stream import FeatureRows
+from gradient_dd.engine.single import FeatureRows
 from gradient_dd.engine.stream_lanes import LaneMemory, lane_rows
 from gradient_dd.evaluation.episodes import GROUPS
 from gradient_dd.evaluation.moments import lane_values

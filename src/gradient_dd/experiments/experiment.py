@@ -9,18 +9,17 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import gcd, inf
+from math import gcd
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
-
-import numpy as np
 
 from gradient_dd.errors import Unquoted, bad_request, whole_number
 from gradient_dd.experiments import EXPERIMENTS
 from gradient_dd.experiments.drawing import Picture
 from gradient_dd.experiments.verdicts import ClaimVerdict
 from gradient_dd.report.figure import Drawing, Figure
+from gradient_dd.report.own_study import check_complete
 from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.sweep import Progress, run_all
@@ -55,10 +54,6 @@ class Scale:
     def steps(self) -> int | None:
         """How many steps a run has that is counted in steps: ten for each episode."""
         return self.episodes and STEPS * self.episodes
-
-    def is_smaller(self, full: "Scale") -> bool:
-        """Return whether there are fewer runs or episodes than at the full scale."""
-        return (self.runs or inf) < (full.runs or inf) or (self.episodes or inf) < (full.episodes or inf)
 
     def of(self, study: Study, full: "Scale") -> Study:
         """Return a study at this scale.
@@ -126,14 +121,12 @@ class Experiment:
 
     def note(self, scale: Scale) -> str:
         """Return the warning that numbers of a smaller scale carry; empty at the full scale."""
-        if not scale.is_smaller(self.full):
-            return ""
         parts = [
             f"{getattr(scale, name):,} of {getattr(self.full, name):,} {name}"
             for name in ("runs", "episodes")
             if getattr(scale, name) and getattr(scale, name) < (getattr(self.full, name) or 0)
         ]
-        return f"First look: {', '.join(parts)}"
+        return f"First look: {', '.join(parts)}" if parts else ""
 
     def results_folder(self, scale: Scale) -> Path:
         """Return the folder that results go to unless another is named."""
@@ -191,7 +184,9 @@ class Job:
         """
         begin = perf_counter()
         if self.how is None:
-            found = [complete(Results(study, self.store)) for study in studies]
+            found = [Results(study, self.store) for study in studies]
+            for one in found:
+                check_complete(one, "gradient-dd reproduce")
         else:
             on_progress = Gathered(studies, self.how.get("on_progress", lambda state: None))
             found = run_all(studies, self.store, **{**self.how, "on_progress": on_progress})
@@ -216,18 +211,6 @@ class Job:
         write_text(file, write(made))
         self.on_stage(f"{what}: {perf_counter() - begin:.1f} s")
         return made
-
-
-def complete(results: Results) -> Results:
-    """Return results of which nothing is missing, or raise."""
-    study = results.study
-    for task in results.tasks:
-        missing = int(np.isnan(results.errors(task)[1]).sum())
-        if missing:
-            got = Unquoted(f"{missing:,} of {study.n_settings * study.runs:,} missing for {task}")
-            hint = "gradient-dd reproduce runs what is missing."
-            raise bad_request(f"The results of study {study.name!r} in {results.path}", "be complete", got, hint)
-    return results
 
 
 class Gathered:

@@ -23,9 +23,9 @@ from gradient_dd.experiments.experiment import (
     write_text,
 )
 from gradient_dd.experiments.verdicts import ClaimVerdict, as_data
-from gradient_dd.report.inline_svg import inline_svg
 from gradient_dd.report.page import render
 from gradient_dd.report.play.page import live_page
+from gradient_dd.report.svg import inline_svg
 from gradient_dd.studies.sweep import Progress
 
 PAGE, LIVE = "report.html", "play.html"

@@ -9,7 +9,7 @@ import numpy as np
 from gradient_dd.ranking.entry import OCTAVES
 from gradient_dd.ranking.standing import Standing
 from gradient_dd.report.figure import BLACK, BLUE, RED
-from gradient_dd.report.small_svg import Dot, domain_of, forest, framed
+from gradient_dd.report.svg import Dot, forest, framed, ratio_axis
 
 STYLE = (
     "text{font:12px sans-serif;fill:currentColor}.head{font-weight:bold}.grid{stroke:currentColor;opacity:.2}"
@@ -93,7 +93,8 @@ def ratios(standing: Standing) -> StandingPicture:
         colour = RED if high < 1 else BLUE if low > 1 else BLACK
         dots.append(Dot(problem.name, ratio, low, high, colour))
     title = f"{standing.rules[name].label} over {standing.rules[rival].label}"
-    return StandingPicture(forest(title, dots, domain_of(dots)))
+    words = f"{title}: ratios of errors with intervals, a row for each problem"
+    return StandingPicture(forest(dots, ratio_axis(dots), title=title, words=words))
 
 
 def profile(standing: Standing) -> StandingPicture:

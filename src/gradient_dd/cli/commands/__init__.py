@@ -7,7 +7,6 @@ import click
 
 from gradient_dd import __version__
 from gradient_dd.cli.commands.analyse import analyse
-from gradient_dd.cli.commands.bench import bench
 from gradient_dd.cli.commands.cache import cache
 from gradient_dd.cli.commands.compare import compare
 from gradient_dd.cli.commands.evaluate import evaluate
@@ -36,7 +35,6 @@ COMMANDS = (
     report,
     plot,
     play,
-    bench,
     cache,
 )
 

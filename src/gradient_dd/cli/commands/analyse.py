@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.tables import as_json, json_text, text_of
+from gradient_dd.cli.options import as_json, json_text, text_of
 
 
 @click.command()

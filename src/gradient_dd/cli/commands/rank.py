@@ -5,8 +5,7 @@ from typing import Any
 import click
 
 from gradient_dd.cli.commands.evaluate import page_path
-from gradient_dd.cli.options import worker_count
-from gradient_dd.cli.tables import as_json, json_text, printable, table
+from gradient_dd.cli.options import as_json, json_text, printable, table, worker_count
 from gradient_dd.errors import bad_request
 
 

@@ -13,36 +13,14 @@ import numba
 import numpy as np
 
 from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep, use_widest_vectors
+from gradient_dd.engine.kernels.question_lanes import ETA, W, settle
 from gradient_dd.engine.kernels.rules import IN_LANES, describe_kernel, make_coefficients
-from gradient_dd.engine.kernels.stream import LARGEST_SCALE, LIMIT, SMALLEST_SCALE, fetch
-from gradient_dd.engine.stream import FeatureRows
+from gradient_dd.engine.kernels.stream import LARGEST_SCALE, SMALLEST_SCALE, fetch
+from gradient_dd.engine.single import LIMIT, FeatureRows
 from gradient_dd.learners import Rule
 
 AHEAD = 6  # rows by which features are fetched ahead
 LINE = 8  # numbers of a cache line
-W, ETA = range(2)  # the parts of the memory
-
-
-@numba.njit(**INLINE)
-def settle(memory, lane, scale, shrink, bounds):
-    """Shrink η of a lane whose scale leaves its bounds, as `Learner` does; return whether it stays finite.
-
-    bounds  the smallest and the largest scale, and the largest number that η may hold
-    """
-    smallest, largest, limit = bounds
-    scale[lane] *= 1.0 + shrink
-    size = abs(scale[lane])
-    if not size < largest:
-        most = 0.0
-        for i in range(memory.shape[0]):
-            most = max(most, abs(memory[i, ETA, lane]))
-        if not size * most <= limit:
-            return False
-    if not smallest < size < largest:
-        for i in range(memory.shape[0]):
-            memory[i, ETA, lane] = memory[i, ETA, lane] * scale[lane] if shrink != -1.0 else 0.0
-        scale[lane] = 1.0
-    return True
 
 
 @cache
