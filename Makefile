@@ -54,7 +54,7 @@ test-all: lint types layers docs
 	GRADIENT_DD_ALL_RULES=1 $(BIN)/pytest -m "slow or not slow"
 
 mutants: setup
-	$(BIN)/python tools/mutants.py
+	$(BIN)/python -m tools.mutants
 
 bench: setup
 	$(BIN)/python -m benchmarks.engine
