@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gradient_dd.networks.control import NetworkControl
     from gradient_dd.networks.learner import NetworkLearner
     from gradient_dd.networks.network import Network
+    from gradient_dd.ranking import rank
     from gradient_dd.stream import Learner, features
     from gradient_dd.stream.auto import AutoLearner
     from gradient_dd.stream.question import Question
@@ -56,6 +57,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "evaluate_log": "evaluation",
     "exact": "tasks.exact",
     "features": "stream.features",
+    "rank": "ranking",
     "reference": "engine.reference",
     "run": "studies.sweep",
     "schedules": "engine.schedules",
@@ -87,6 +89,7 @@ __all__ = [
     "evaluate_log",
     "exact",
     "features",
+    "rank",
     "reference",
     "run",
     "schedules",

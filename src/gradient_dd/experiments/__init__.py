@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = {  # by the name that `gradient-dd reproduce` takes: the module that holds it as EXPERIMENT
     "paper": "gradient_dd.experiments.paper.experiment",
-    "family": "gradient_dd.experiments.family.experiment",
 }
 
 

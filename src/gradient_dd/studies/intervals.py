@@ -69,11 +69,14 @@ def select(errors: Array) -> int:
     Where every setting diverged in some run, the one that diverged least is returned, and among those the one that is
     best on its other runs: something must be shown, and its infinite mean says what it is.
     """
-    mean, _, diverged = estimate(errors)
-    if np.isfinite(mean).any():
-        return int(np.argmin(np.where(np.isfinite(mean), mean, np.inf)))  # a mean of runs not done yet is nan
+    return int(order(errors)[0])
+
+
+def order(errors: Array) -> NDArray[np.int64]:
+    """Return the places of all settings, the best first, as `select` compares them; errors: (settings, runs)."""
+    diverged = estimate(errors).diverged  # a run that is not done yet, nan, counts as one
     finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1) / np.maximum(1, errors.shape[1] - diverged)
-    return int(np.lexsort((finite, diverged))[0])
+    return np.lexsort((finite, diverged))
 
 
 def paired_bootstrap(left: Array, right: Array, seed: int = 0, draws: int = DRAWS, level: float = LEVEL) -> Interval:

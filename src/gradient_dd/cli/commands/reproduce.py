@@ -29,7 +29,7 @@ figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 
 
 @click.command()
-@click.argument("figures", nargs=-1, metavar="[paper | family | FIGURE ...]")
+@click.argument("figures", nargs=-1, metavar="[paper | FIGURE ...]")
 @click.option("--runs", type=int, help="Fewer runs than the experiment has, for a quick look; the paper's are 50.")
 @click.option("--episodes", type=int, help="Shorter runs; those counted in steps get ten for each episode.")
 @worker_count
@@ -40,8 +40,7 @@ def reproduce(figures: tuple[str, ...], out: str | None, as_json: bool, **how: A
     """Reproduce the paper at its own scale: every figure, or those named, and a verdict on every claim.
 
     Leaves report.html, play.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a
-    second call resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce family` compares every
-    learner on the problems of the field, in results-family, and says where the DD term helps, in about twelve minutes.
+    second call resumes. `gradient-dd list figures` names the figures.
     """
     from gradient_dd.experiments import EXPERIMENTS, find_experiment
 
