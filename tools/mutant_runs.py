@@ -21,6 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from queue import Empty
 from traceback import print_exc
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from tools import recorder
@@ -176,6 +177,7 @@ def tests_in_this_process(job: Job, copy: Path, folder: Path) -> int:
     os.dup2(os.open(folder / "output", os.O_CREAT | os.O_WRONLY), 1)
     os.dup2(1, 2)
     os.chdir(copy)
+    sys.modules["__main__"] = ModuleType("__main__")  # processes that a test spawns would run this program
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     kernels, searched = folder / "kernels", [str(copy / "src"), str(copy)]
     sys.path[:] = [*searched, *(place for place in sys.path if place not in ("", str(ROOT), str(ROOT / "src")))]
