@@ -195,11 +195,6 @@ def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenR
     return given_pairs(name, pair, p, used)
 
 
-def pair_rows(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> GivenRows:
-    """Return the rows of a pair (indices, values), (n, k) each, with indices in order."""
-    return given_pairs(name, x, p, used).in_order()
-
-
 def given_pairs(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> GivenRows:
     """Return the rows of a pair (indices, values), (n, k) each; equal indices of a row mean the sum of their values."""
     indices, values = pair_of(name, x)

@@ -182,14 +182,6 @@ def resample_counts(rng: np.random.Generator, units: int, draws: int) -> Integer
     return rng.multinomial(units, np.full(units, 1 / units), size=draws)
 
 
-def poisson_resamples(units: int, draws: int, seed: Any) -> Array:
-    """Return how often each unit counts in each resample, (units, draws), by Poisson draws of mean 1.
-
-    A stream can be resampled so while it passes: the number of units need not be known before.
-    """
-    return np.random.default_rng(seed).poisson(1.0, size=(units, draws)).astype(float)
-
-
 def student_factor(confidence: float, freedom: float) -> float:
     """Return how many standard errors a two-sided interval of Student's t reaches to each side."""
     return float(stdtrit(freedom, 0.5 + confidence / 2))
