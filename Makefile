@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help setup test test-all lint types layers pytest docs mutants reproduce adversary torture clean
+.PHONY: help setup test test-all lint types layers pytest docs mutants reproduce bench bench-paper adversary torture clean
 help:
 	@echo "make reproduce   check the paper (sets up .venv first)"
 	@echo "make test        lint, types, layers, docs and tests (sets up .venv first)"
@@ -14,6 +14,8 @@ help:
 	@echo "make mutants     plant errors in the source and count how many the tests catch"
 	@echo "make adversary   25,000 odd inputs with a fresh seed: our own error in one sentence, or success"
 	@echo "make torture     200 killed programs and 500 flipped bytes: nothing lost, no wrong number read"
+	@echo "make bench       the lane engine against hand-written C and a NumPy loop, on one core"
+	@echo "make bench-paper the studies of the paper against hand-written C, on one core"
 	@echo "make setup       only make .venv with the package and its development tools"
 	@echo "make clean       remove .venv and caches; results are kept"
 	@echo
@@ -52,7 +54,13 @@ test-all: lint types layers docs
 	GRADIENT_DD_ALL_RULES=1 $(BIN)/pytest -m "slow or not slow"
 
 mutants: setup
-	$(BIN)/python tools/mutants.py
+	$(BIN)/python -m tools.mutants
+
+bench: setup
+	$(BIN)/python -m benchmarks.engine
+
+bench-paper: setup
+	$(BIN)/python -m benchmarks.paper
 
 adversary: setup
 	$(BIN)/python -m tests.adversary

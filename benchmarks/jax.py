@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.bench import CASES, LANES, STEPS, alphas, best_times, fresh_block, on_one_core, piece, whole_call
-from gradient_dd.bench.baselines import LEARNERS_IN_C
+from benchmarks.baselines import LEARNERS_IN_C
+from benchmarks.engine import CASES, LANES, STEPS, alphas, best_times, fresh_block, on_one_core, piece, whole_call
 from gradient_dd.engine.kernels.errors import padded
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import Task

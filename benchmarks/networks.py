@@ -16,9 +16,9 @@ import numpy as np
 
 import gradient_dd as gdd
 from gradient_dd.learners import find
-from gradient_dd.networks import lanes as lanes_module
-from gradient_dd.networks.lanes import Lane, LaneMeasure, Streams, run_lanes
 from tools.programs import parser_of, print_table
+from trials.networks import lanes as lanes_module
+from trials.networks.lanes import Lane, LaneMeasure, Streams, run_lanes
 
 INPUTS, HIDDEN, BATCH, UPDATES, SINGLE, REPEATS = 4, (64, 64), 32, 500, 200, 3
 WIDTHS = (1, 16, 64)

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.baselines import compiled
+from benchmarks.engine import best_times, on_one_core
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.bench import best_times, on_one_core
-from gradient_dd.bench.baselines import compiled
 from gradient_dd.stream.question import Question
 from gradient_dd.stream.questions import Questions
 from tools.programs import parser_of, print_table

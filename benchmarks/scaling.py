@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd import tasks
-from gradient_dd.bench import (
+from benchmarks.engine import (
     CASES,
     LANES,
     REPEATS,
@@ -27,6 +26,7 @@ from gradient_dd.bench import (
     piece,
     whole_call,
 )
+from gradient_dd import tasks
 from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun, run_lanes

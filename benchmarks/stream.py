@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.baselines import compiled
+from benchmarks.engine import best_times, on_one_core
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.bench import best_times, on_one_core
-from gradient_dd.bench.baselines import compiled
 from gradient_dd.stream import Learner
 from tools.programs import parser_of, print_table
 

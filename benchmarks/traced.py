@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.baselines import compiled, filled
+from benchmarks.engine import best_times, on_one_core, whole_call
 from benchmarks.jax import has_jax
 from gradient_dd import tasks
 from gradient_dd.arrays import Array
-from gradient_dd.bench import best_times, on_one_core, whole_call
-from gradient_dd.bench.baselines import compiled, filled
 from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import constant
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import Task
 from tools.programs import parser_of, print_table
@@ -124,7 +124,7 @@ def jax_call(task: Task, name: str, column: Any) -> Callable[[], Any]:
 
 def nanoseconds(task: Task, name: str) -> dict[str, float]:
     """Return the time of an update of one lane: ours, and that of C, NumPy and JAX where they are there."""
-    column = Stream(task).take(STEPS + 1)
+    column = OutcomeSampler(task).take(STEPS + 1)
     calls = {"ours": engine_call(fresh_block(task, name), column)}
     if (in_c := c_call(task, name, column)) is not None:
         calls["C"] = in_c[0]

@@ -10,6 +10,7 @@ Check it, and sweep it next to the others:
 
 python -c "from examples.my_rule import TDC_DD; from gradient_dd.testing import check_learner; check_learner(TDC_DD)"
 gradient-dd sweep --rule examples/my_rule.py:TDC_DD --learner tdc --task random_walk --alpha 0.01..1:7 --episodes 500
+gradient-dd rank examples/my_rule.py:TDC_DD
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
@@ -32,7 +33,7 @@ TDC_DD = Rule(
     step=step,
     expected=expected,
     moves=("w_x", "w_next", "eta_x"),
-    parameters=(ALPHA, ZETA, Parameter("kappa", "weight of the change of the values", default=1.0)),
+    parameters=(ALPHA, ZETA, Parameter("kappa", "weight of the change of the values", default=1.0, grid=(1.0, 8.0))),
     reference="An example.",
     module=__name__,
     stable_off_policy=True,

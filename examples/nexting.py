@@ -8,6 +8,7 @@ python examples/nexting.py            needs: pip install "gymnasium[mujoco]"
 """
 
 import argparse
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,17 @@ AHEAD = 800  # steps after which what is left of a return does not count
 LAM, STEP = 0.9, 0.1
 COMMANDS = 6
 SETTLING, LAP = 1_000, 300  # steps until the body has found its posture; steps in which its gait gets strong and weak
+HEAD = {"name": "Question", "rupee": "RUPEE", "effective_rows": "Effective rows", "explained": "Explained"}
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Nexting</title>
+<body style="font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: auto; padding: 1rem">
+<h1>Nexting</h1><p>{about}</p>
+<h2>Predicted and realised returns</h2>
+<p>The thin line is the return that followed each step, the thick line the prediction before it.</p>
+{pictures}
+<h2>The questions</h2>
+<p>RUPEE estimates the root of the projected Bellman error.</p>
+<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></body></html>
+"""
 
 
 def body():
@@ -127,20 +139,40 @@ def main(steps=STEPS, window=WINDOW, page=None):
 
 def report(horde, asked, explained, truth, predicted, shares):
     """Return the page: three questions over the last steps, and the summary of all."""
-    from gradient_dd.report.questions_page import Curve, questions_page
-
     order = np.argsort(-explained)
     chosen = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
-    curves = [
-        Curve(f"The {word}: {asked[k].name}, {explained[k]:.0%} explained", predicted[-SHOWN:, k], truth[-SHOWN:, k])
+    pictures = [
+        picture(f"The {word}: {asked[k].name}, {explained[k]:.0%} explained", predicted[-SHOWN:, k], truth[-SHOWN:, k])
         for word, k in chosen.items()
     ]
     last = max(shares)
-    sentences = [
-        f"{len(asked)} questions about {BODY}, {horde.n_features:,} features, {horde.updates:,} steps.",
-        f"In the last steps up to {last:,}, {shares[last]:.0%} of them explain more than half of the variance.",
-    ]
-    return questions_page("Nexting", sentences, curves, horde.summary())
+    rows = [[shown(record[name]) for name in HEAD] for record in horde.summary()]
+    return PAGE.format(
+        about=f"{len(asked)} questions about {BODY}, {horde.n_features:,} features, {horde.updates:,} steps. In the "
+        f"last steps up to {last:,}, {shares[last]:.0%} of them explain more than half of the variance.",
+        pictures="\n".join(pictures),
+        head="".join(f"<th>{word}</th>" for word in HEAD.values()),
+        rows="\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows),
+    )
+
+
+def shown(value):
+    """Return a cell of the table."""
+    return escape(value) if isinstance(value, str) else "–" if value is None else f"{value:,.4g}"
+
+
+def picture(label, predicted, realised):
+    """Return predictions (steps,) over realised returns (steps,) as SVG."""
+    low, high = min(predicted.min(), realised.min()), max(predicted.max(), realised.max())
+
+    def line(values, width):
+        across, down = np.linspace(60, 710, len(values)), 166 - 140 * (values - low) / (high - low or 1.0)
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, down, strict=True))
+        return f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="{width}"/>'
+
+    marks = "".join(f'<text x="0" y="{y}">{value:.3g}</text>' for y, value in ((30, high), (170, low)))
+    lines = line(realised, 1) + line(predicted, 2.6)
+    return f'<h3>{escape(label)}</h3><svg viewBox="0 0 720 190" width="720" font-size="13">{marks}{lines}</svg>'
 
 
 if __name__ == "__main__":

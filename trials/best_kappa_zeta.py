@@ -5,6 +5,16 @@
 
 Prints for the end of a run and for all episodes the best setting of Gradient-DD and of gtd2_to_td, and its error over
 that of TD, whose α is chosen on the same grid; u = ακ‖x‖² of the first step. Beside it stands κ = ζ = 1.
+
+The error of a run has two parts: the start that is not yet forgotten, and the noise. In time counted as n α the mean
+of e = (η, w − w*) follows e' = F e, and its covariance P' = F P + P Fᵀ + α Q, with
+
+    F = [ −ζ C     −ζ A ]     Q = [ ζ² E[ρ² δ² x xᵀ]   0 ]      at w*
+        [ A_effᵀ     0  ]         [ 0                  0 ]
+
+A_eff is A for GTD2, and Aᵀ becomes Aᵀ + c (C − Aᵀ) for `gtd2_to_td`; Gradient-DD has `averaged_flow` at κα. TD has
+w alone, F = −A and Q without ζ². It is first order: products of successive steps, noise that the size of η or w makes,
+and limits on α are not in it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,12 +23,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import Schedule, constant
-from gradient_dd.errors import BadRequestError
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request
 from gradient_dd.experiments.paper.studies import BOYAN, WALK
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task, boyan_chain, random_walk
-from gradient_dd.theory.small_steps import PredictedErrors, SmallSteps
+from gradient_dd.theory.effective import averaged_flow
 from tools.programs import parser_of, print_table
 
 ALPHAS = tuple(2.0**i for i in range(-7, 3))
@@ -26,6 +37,71 @@ MOST = 0.7  # of α‖x‖² where η is quick, and of TD: about where the mean 
 MOST_U = 2.0  # of u, beyond which the mean diverges on a table
 ZETAS = tuple(4.0**i for i in range(-5, 1))
 OWN = {"gradient_dd": ("kappa", tuple(4.0**i for i in range(-1, 5))), "gtd2_to_td": ("c", (0.25, 0.5, 0.75, 1.0))}
+KNOWN = ("td", "gtd2", "gtd2_to_td", "gradient_dd")
+PIECES = 16  # of a run, in each of which α stands still; they grow with the run
+
+
+class PredictedErrors(NamedTuple):
+    """Root of the mean squared error at the end of a run, and its mean over all episodes; inf where it diverges."""
+
+    end: float
+    area: float
+
+
+class SmallSteps:
+    """A task, a schedule and a number of episodes, for which the errors of settings are predicted."""
+
+    def __init__(self, task: Task, schedule: Schedule, episodes: int) -> None:
+        row, next_row, reward, discount, rho, _ = task.transitions
+        rest, X = task.fixed_point, task.row_features.toarray()
+        outcomes = task.outcomes
+        likely = task.visits[row] * task.behaviour[outcomes.state, outcomes.action] * outcomes.probability
+        delta = reward + discount * (X[next_row] @ rest) - X[row] @ rest
+        self.A, _, self.C = task.moments
+        self.noise = (X[row].T * (likely * (rho * delta) ** 2)) @ X[row]
+        self.weighing = task.features.T @ (task.visits[:, None] * task.features)
+        self.start, self.averaged = task.initial_weights - rest, averaged_flow(task)
+        ends = np.unique(np.round(np.geomspace(1, episodes, PIECES)).astype(int))
+        self.pieces = np.diff(ends, prepend=0)
+        self.factors = schedule.factors(ends - (self.pieces - 1) // 2)
+        self.length = float(task.expected_length)
+
+    def flow(self, setting: Setting, alpha: float) -> Array:
+        """Return F of a setting whose step size is now α."""
+        values, p = setting.values, len(self.A)
+        if setting.rule.name == "td":
+            return -self.A
+        moved = self.A.T + values.get("c", 0.0) * (self.C - self.A.T)
+        if setting.rule.name == "gradient_dd":
+            moved = self.averaged(alpha * values["kappa"]).T
+        zeta = values["zeta"]
+        return np.block([[-zeta * self.C, -zeta * self.A], [moved, np.zeros((p, p))]])
+
+    def errors(self, setting: Setting) -> PredictedErrors:
+        """Return what is predicted of a setting."""
+        if setting.rule.name not in KNOWN:
+            raise bad_request("The learner", f"be one of {', '.join(KNOWN)}", Unquoted(setting.rule.name))
+        p, alone = len(self.A), setting.rule.name == "td"
+        size = p if alone else 2 * p
+        mean, covariance, noise = np.zeros(size, complex), np.zeros((size, size), complex), np.zeros((size, size))
+        mean[-p:], noise[:p, :p] = self.start, self.noise * (1.0 if alone else setting.values["zeta"] ** 2)
+        found = []
+        for episodes, factor in zip(self.pieces, self.factors, strict=True):
+            alpha = factor * setting.values["alpha"]
+            rates, modes = np.linalg.eig(self.flow(setting, alpha))
+            if rates.real.max() >= 0:
+                return PredictedErrors(np.inf, np.inf)
+            inverse, passed = np.linalg.inv(modes), alpha * episodes * self.length
+            sums = rates[:, None] + rates.conj()
+            kept = np.exp(sums * passed)
+            mean = modes @ (np.exp(rates * passed) * (inverse @ mean))
+            added = alpha * (inverse @ noise @ inverse.conj().T) * (kept - 1) / sums
+            covariance = modes @ (kept * (inverse @ covariance @ inverse.conj().T) + added) @ modes.conj().T
+            w, spread = mean[-p:].real, covariance[-p:, -p:].real
+            found.append(np.sqrt(w @ self.weighing @ w + np.trace(self.weighing @ spread)))
+        return PredictedErrors(float(found[-1]), float(np.average(found, weights=self.pieces)))
+
+
 MEASURES = PredictedErrors._fields
 
 

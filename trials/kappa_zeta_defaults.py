@@ -21,12 +21,12 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
-from gradient_dd.experiments.tuning import tune_then_show
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.studies import grid
 from gradient_dd.studies.intervals import percentile_interval, select
 from gradient_dd.tasks import Task, random_mdp
 from tools.programs import parser_of, print_table
+from trials.auto_learner.trial import tune_then_show
 
 STEPS, TUNED, SHOWN = 10_000, 6, 10
 DESIGN, UNSEEN = 61_000_000, 62_000_000  # the first of the seeds

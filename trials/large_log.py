@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import extra
 from gradient_dd.evaluation import evaluate_log
 from tests.evaluation.known_logs import realisable
@@ -30,7 +30,7 @@ def write(file: Path, rows: int) -> None:
         import pyarrow.parquet as pq
 
     row, _, reward, discount, rho, _ = TASK.transitions
-    stream, X, writer = Stream(TASK, seed=0), TASK.row_features.toarray(), None
+    stream, X, writer = OutcomeSampler(TASK, seed=0), TASK.row_features.toarray(), None
     for begin in range(0, rows, PART):
         outcome = stream.take(min(PART, rows - begin))
         x = X[row[outcome]].astype(np.float32)

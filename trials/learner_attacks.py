@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.experiments.learner import cases
-from gradient_dd.experiments.learner.rivals import Road
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.tasks import Task, boyan_chain, from_tables, random_mdp
 from tools.programs import parser_of
+from trials.auto_learner import cases
+from trials.auto_learner.rivals import Road
 
 FIRST, TASKS, RUNS, STEPS = 76_000_000, 10, 5, 20_000
 

@@ -13,7 +13,9 @@ import numpy as np
 from scipy.stats import binom
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.experiments.learner.cases import (
+from gradient_dd.tasks import Task, from_tables
+from tools.programs import parser_of, print_table
+from trials.auto_learner.cases import (
     LONG,
     LONGEST,
     SHORT,
@@ -24,8 +26,6 @@ from gradient_dd.experiments.learner.cases import (
     mixed,
     td_is_stable,
 )
-from gradient_dd.tasks import Task, from_tables
-from tools.programs import parser_of, print_table
 
 
 def grid(*sizes: int) -> Integers:

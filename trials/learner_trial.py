@@ -1,23 +1,32 @@
 """The whole trial of AutoLearner against tuned rivals, as docs/auto-learner.md fixes it.
 
-    python -m trials.learner_trial [--quick] [--done] [--workers N] [--out learner_trial]
+    python -m trials.learner_trial [--reduced] [--steps N] [--done] [--workers N] [--out learner_trial]
 
 Whoever wrote its kinds of tasks had not seen the learner, and whoever designed the learner had not seen them before a
 first trial on other seeds, after which directions got shares of their own. 60 small tasks (6 of each of 10 kinds, of
 20,000, 2,000 and 50,000 steps in turn), 12 greedy targets, 3 large ones and one of 300,000 steps. 2 runs to tune, 3
-to show. It goes on where it was stopped; --quick runs other tasks, shorter.
+to show. It goes on where it was stopped. --reduced runs 18 tasks of nine other kinds, 20,000 steps each.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gradient_dd.experiments.learner import cases, trial
 from tools.programs import parser_of
 from trials import learner_tasks, untuned_rivals
+from trials.auto_learner import cases, trial
 
-FIRST = 95_000_000  # its seeds
+FIRST, REDUCED = 95_000_000, 61_000_000  # the first seeds of the two trials
 EACH, GREEDY = 6, 12
+GOALS = {  # of the ratio to the best tuned rival: whether rivals may average, learner, number, bound
+    "nothing tuned": (False, trial.AUTO[0], "geometric_mean", 0.95),
+    "nothing tuned, rivals averaged": (True, trial.AUTO[0], "geometric_mean", 1.12),
+    "nothing tuned, 95th percentile": (False, trial.AUTO[0], "percentile_95", 1.7),
+    "alpha tuned": (False, trial.AUTO[2], "geometric_mean", 0.88),
+    "alpha tuned, rivals averaged": (True, trial.AUTO[2], "geometric_mean", 1.03),
+}
+WORST_END = 3.0  # of the first error: no run may end above it
 
 
 def whole() -> list[cases.Case]:
@@ -53,16 +62,30 @@ def facts_of(rows: list[trial.Row]) -> dict[str, Any]:
     }
 
 
+def goal_lines(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield a line for each goal: the number, its bound, and whether it was reached."""
+    for name, (averaged, learner, key, bound) in GOALS.items():
+        value = facts["rivals averaged" if averaged else "rivals as they are"]["all tasks"][learner][key]
+        yield goal_line(name, value, bound)
+    yield goal_line("worst end of a run over its first error", facts["ends"]["worst"], WORST_END)
+
+
+def goal_line(name: str, value: float, bound: float) -> str:
+    """Return whether a number is below a bound, in words."""
+    return f"  {name:40} {value:6.3f}, goal {bound:.2f}: {'reached' if value < bound else 'not reached'}"
+
+
 def main(words: list[str] | None = None) -> None:
     """Run the trial and print what came out."""
     parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=Path("learner_trial"))
-    parser.add_argument("--quick", action="store_true", help="nine other tasks of 1,000 steps")
+    parser.add_argument("--reduced", action="store_true", help="18 tasks of nine other kinds")
+    parser.add_argument("--steps", type=int, help="steps of every task, in place of its own number")
     parser.add_argument("--done", action="store_true", help="run nothing; show the tasks that are done")
     parser.add_argument("--workers", type=int, default=1)
     chosen = parser.parse_args(words)
-    some = [*cases.small_cases(1, 46_000_000, steps=1000)] if chosen.quick else whole()
-    rules, file = trial.TrialRules(steps=1000 if chosen.quick else None), chosen.out.with_suffix(".rows")
+    some = [*cases.small_cases(2, REDUCED)] if chosen.reduced else whole()
+    rules, file = trial.TrialRules(steps=chosen.steps), chosen.out.with_suffix(".rows")
 
     def keep(row: trial.Row) -> None:
         trial.keep_row(file, row)
@@ -77,6 +100,7 @@ def main(words: list[str] | None = None) -> None:
     for title in ("rivals as they are", "rivals averaged"):
         print(f"\n=== Ratio to the best of the tuned rivals, {title}")
         print("\n".join(trial.lines(facts[title])))
+    print("\nGoals", *goal_lines(facts), sep="\n")
     for title in list(facts)[2:]:
         print(title, json.dumps(facts[title]))
 

@@ -12,10 +12,10 @@ All follow TD's ρ δ x. Autostep and TIDBD begin at 0.1 over the mean of ‖x�
 import numba
 import numpy as np
 
-from gradient_dd.experiments.learner.cases import aimed_at_the_fixed_point, ring
-from gradient_dd.experiments.learner.rivals import Road, auto_run
-from gradient_dd.experiments.learner.trial import AVERAGED
 from tools.programs import parser_of
+from trials.auto_learner.cases import aimed_at_the_fixed_point, ring
+from trials.auto_learner.rivals import Road, auto_run
+from trials.auto_learner.trial import AVERAGED
 
 RULES = ("Adam", "Autostep", "TIDBD")
 ADAM_STEP, FIRST, SECOND, META, TAU = 0.001, 0.9, 0.999, 0.01, 1e4

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from gradient_dd.networks.control import NetworkControl
     from gradient_dd.networks.learner import NetworkLearner
     from gradient_dd.networks.network import Network
+    from gradient_dd.ranking import rank
     from gradient_dd.stream import Learner, features
     from gradient_dd.stream.auto import AutoLearner
-    from gradient_dd.stream.lanes import StreamLanes
     from gradient_dd.stream.question import Question
     from gradient_dd.stream.questions import Questions
     from gradient_dd.studies.results import Results
@@ -50,7 +50,6 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Questions": "stream.questions",
     "Results": "studies.results",
     "Rule": "learners",
-    "StreamLanes": "stream.lanes",
     "Study": "studies.study",
     "collect": "evaluation",
     "compare": "evaluation",
@@ -58,6 +57,7 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "evaluate_log": "evaluation",
     "exact": "tasks.exact",
     "features": "stream.features",
+    "rank": "ranking",
     "reference": "engine.reference",
     "run": "studies.sweep",
     "schedules": "engine.schedules",
@@ -82,7 +82,6 @@ __all__ = [
     "Questions",
     "Results",
     "Rule",
-    "StreamLanes",
     "Study",
     "collect",
     "compare",
@@ -90,6 +89,7 @@ __all__ = [
     "evaluate_log",
     "exact",
     "features",
+    "rank",
     "reference",
     "run",
     "schedules",

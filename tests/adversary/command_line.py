@@ -124,7 +124,6 @@ def other_words(rng: Random, folder: Path) -> list[str]:
             ["reproduce", "no-such-figure", "--episodes", rng.choice(COUNTS)],
             ["report", "walk", "--out", place],
             ["plot", rng.choice(["walk", *TEXTS]), "--out", rng.choice([place, str(folder / "none")])],
-            ["bench", "--task", rng.choice([text for text in TEXTS if text != "random_walk"])],
             ["sweep", rng.choice([place, *TEXTS])],
             [rng.choice(TEXTS), *rng.sample(TEXTS, k=rng.randrange(3))],
             [],

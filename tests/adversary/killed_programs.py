@@ -97,8 +97,7 @@ def tables_of(place: Path) -> Held:
 PROGRAMS = {
     "sweep": Program(sweep, units_of, 1.0),
     "evaluation": Program(evaluation, weights_of, 1.0),
-    "reproduce family": Program(experiment("family"), tables_of, 1 / 3),
-    "reproduce learner": Program(experiment("learner"), tables_of, 1 / 3),
+    "reproduce a figure": Program(experiment("walk-constant"), tables_of, 1 / 3),
 }
 
 

@@ -313,22 +313,19 @@ def attack_log_file(rng: Random, folder: Path) -> Case:
 
 
 def attack_log_command(rng: Random, folder: Path) -> Case:
-    """`gradient-dd evaluate` or `analyse --log` with an odd file or odd words."""
+    """`gradient-dd evaluate` with an odd file or odd words."""
     words, file = odd_file(rng, folder)
-    if rng.random() < 0.3:
-        call = ["analyse", "--log", str(file), "--steps", "10", "--learner", "td"]
-    else:
-        call = ["evaluate", str(file), "--discount", rng.choice(["0.9", "0.9", "2", "nan", "a"])]
-        flags = {
-            "--column": ["reward=x0", "reward", "=x", "observation=", "observation=x0,none", *TEXTS],
-            "--set": ["alpha=1", "alpha", "x=1"],
-            "--features": ["tiles", "fourier", "none", f"{file}:f", ":"],
-            "--target": [f"{file}:f", "none.py:f", ":", ""],
-            "--report": [str(folder), str(folder / "page.html"), "/dev/null/x", ""],
-            "--confidence": ["0", "1", "nan", "0.5"],
-        }
-        for flag in rng.sample(list(flags), k=rng.randrange(3)):
-            call += [flag, rng.choice(flags[flag]).replace("\0", "0")]
+    call = ["evaluate", str(file), "--discount", rng.choice(["0.9", "0.9", "2", "nan", "a"])]
+    flags = {
+        "--column": ["reward=x0", "reward", "=x", "observation=", "observation=x0,none", *TEXTS],
+        "--set": ["alpha=1", "alpha", "x=1"],
+        "--features": ["tiles", "fourier", "none", f"{file}:f", ":"],
+        "--target": [f"{file}:f", "none.py:f", ":", ""],
+        "--report": [str(folder), str(folder / "page.html"), "/dev/null/x", ""],
+        "--confidence": ["0", "1", "nan", "0.5"],
+    }
+    for flag in rng.sample(list(flags), k=rng.randrange(3)):
+        call += [flag, rng.choice(flags[flag]).replace("\0", "0")]
     text = " ".join(show(word.replace(str(folder), "FOLDER")) for word in call)
     return Case(f"gradient-dd {text} of {words}", lambda: run_command(call))
 

@@ -29,7 +29,7 @@ WEIGHTS = {  # 2 for those not named
     **dict.fromkeys(("log_forms", "log_file"), 8),
     **dict.fromkeys(("update", "from_tables", "log_columns"), 6),
     **dict.fromkeys(("theory", "update_many", "predict", "learner", "random_tables", "task", "study"), 4),
-    **dict.fromkeys(("environment_answers", "log_arguments", "minari", "stream_lanes", "crafted_file"), 4),
+    **dict.fromkeys(("environment_answers", "log_arguments", "minari", "crafted_file"), 4),
     **dict.fromkeys(("command_line", "toml", "schedule"), 3),
     **dict.fromkeys(("lanes", "damaged_store", "edited_store", "store_that_is_none", "rule_file"), 1),
     **dict.fromkeys(("advice", "kernel_folder"), 0.3),

@@ -1,4 +1,4 @@
-"""Attacks on what learns from a stream: Learner, StreamLanes, AutoLearner and feature maps."""
+"""Attacks on what learns from a stream: Learner, AutoLearner and feature maps."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -72,31 +72,6 @@ def attack_learner(rng: Random, folder: Path) -> Case:
         return agent.w
 
     return Case(f"Learner({described(words)})", call, complaint=not_finite)
-
-
-def attack_stream_lanes(rng: Random, folder: Path) -> Case:
-    """Odd lanes, or odd transitions for sound ones; all lanes stay as they were if the batch is refused."""
-    settings = [LEARNERS["td"].setting(alpha=alpha) for alpha in (0.1, rng.choice([0.5, 1e300]))]
-    made = changed(rng, {"settings": settings, "n_features": 3, "initial_w": 0.0, "precision": "float64"})
-    if rng.random() < 0.7:
-        made = {"settings": settings, "n_features": 3}
-    shapes = {"x": (4, 3), "x_next": (4, 3), "reward": (4,), "discount": (4,), "rho": (4,)}
-    words = changed(rng, {name: np.ones(shape) for name, shape in shapes.items()}, shapes)
-    if rng.random() < 0.2:
-        words |= {name: (anything(rng, (4, 2)), array(rng, (4, 2))) for name in ("x", "x_next")}
-    if rng.random() < 0.2:
-        words |= {"reward": array(rng, (4, 2)), "discount": array(rng, (4, 2))}
-    seen: list[gdd.StreamLanes] = []
-
-    def call() -> Any:
-        lanes = gdd.StreamLanes(**made)
-        seen.append(lanes)
-        lanes.update_many(**words)
-        return lanes.w[lanes.diverged == 0]
-
-    untouched = lambda: not seen or (seen[0].updates == 0 and not seen[0].diverged.any())  # noqa: E731
-    text = f"StreamLanes({described(made)}).update_many({described(words)})"
-    return Case(text, call, untouched, not_finite)
 
 
 def attack_auto_learner(rng: Random, folder: Path) -> Case:

@@ -1,7 +1,7 @@
 """`python -m tests.adversary.torture`: programs killed at random moments, and files with a flipped byte.
 
     flip   a results file and a saved learner give the true numbers, or our error
-    kill   a sweep, an evaluation, `reproduce family` and `reproduce learner`: what was committed is kept, whole, and
+    kill   a sweep, an evaluation and `reproduce walk-constant`: what was committed is kept, whole, and
            the finished work has the same numbers as work that was never killed
     dask   a sweep on a Dask cluster whose only worker is killed goes on with another one, and has the same numbers
 
@@ -30,7 +30,7 @@ from tests.adversary.checkpoints import saved_learner
 from tests.adversary.killed_programs import PROGRAMS, Program, worker_killed
 from tests.adversary.stores import READERS, scratch, whole_store
 
-KILLS = {"sweep": 120, "evaluation": 50, "reproduce family": 20, "reproduce learner": 10}  # 200 in all
+KILLS = {"sweep": 130, "evaluation": 50, "reproduce a figure": 20}  # 200 in all
 
 SECONDS = 30  # that reading a damaged file may take
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks import jax, networks, questions, scaling, stream, traced
-from gradient_dd import Learner, bench, tasks
-from gradient_dd.engine.trajectories import Stream
+from benchmarks import engine, jax, networks, questions, scaling, stream, traced
+from gradient_dd import Learner, tasks
+from gradient_dd.engine.trajectories import OutcomeSampler
 from tools.programs import print_table
 
 
@@ -60,7 +60,7 @@ def test_the_bench_of_questions_prints_a_row_for_each_case(monkeypatch, capsys):
 @pytest.mark.parametrize("name", traced.NAMES)
 @pytest.mark.parametrize("task", traced.CASES, ids=str)
 def test_the_baselines_with_a_trace_do_the_same_work(task, name):
-    column = Stream(task).take(401)
+    column = OutcomeSampler(task).take(401)
     block = traced.fresh_block(task, name)
     traced.engine_call(block, column)()
     ours = block.lanes.w.reshape(-1, traced.LANES)[: task.n_features]
@@ -83,7 +83,7 @@ def test_the_bench_of_traces_prints_a_row_for_each_case(monkeypatch, capsys):
 
 @pytest.mark.xdist_group("kernels of gradient_dd")
 def test_scaling_measures_an_update_by_the_number_of_features(monkeypatch):
-    for module in (bench, scaling):
+    for module in (engine, scaling):
         monkeypatch.setattr(module, "STEPS", 500)
     monkeypatch.setattr(scaling, "REPEATS", 1)
     (row,) = scaling.by_size((tasks.boyan_chain(5),), 0.1)

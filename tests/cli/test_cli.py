@@ -14,7 +14,7 @@ import pytest
 from gradient_dd import __version__, tasks
 from gradient_dd.cli.commands import COMMANDS
 from gradient_dd.cli.listing import block, condition, describe_learner, describe_task
-from gradient_dd.cli.tables import finite, json_text, printable, table, text_of
+from gradient_dd.cli.options import finite, json_text, printable, table, text_of
 from gradient_dd.engine import kernel_folder
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import load_rule
@@ -136,7 +136,6 @@ MISTAKES = [
     (["show", "baird", "name=3"], "Error: Unknown parameter of baird: 'name'."),
     (["show", "td", "alpha=3"], "Error: A learner must be shown by its name alone. Got 'alpha=3'."),
     (["reproduce", "wak"], "Error: Unknown figure 'wak'. Did you mean 'walk'?"),
-    (["bench", "--task", "wlak"], "Error: Unknown task of the benchmark 'wlak'."),
     (["list", "things"], "'things' is not one of"),
     (["lisst"], "No such command 'lisst'"),
 ]

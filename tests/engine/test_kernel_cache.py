@@ -18,17 +18,17 @@ from gradient_dd import tasks
 from gradient_dd.cli.commands import cli
 from gradient_dd.engine import kernel_folder
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels import keep
+from gradient_dd.engine.kernels import rules
 from gradient_dd.engine.kernels.errors import make_take_errors
 from gradient_dd.engine.kernels.fused import fused_kernel
-from gradient_dd.engine.kernels.row_table import touches
-from gradient_dd.engine.kernels.wide import make_take_step, wide_kernel
+from gradient_dd.engine.kernels.rows import outcome_rows
+from gradient_dd.engine.kernels.traced import traced_kernel
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.learners import LEARNERS
 
 pytestmark = pytest.mark.xdist_group("kernels on disk")  # one folder serves half of this file
 
-SOURCE = Path(keep.__file__).parents[3]
+SOURCE = Path(rules.__file__).parents[3]
 KEY = "0123456789abcdef01234567"
 
 # For each factor: TD whose step is multiplied by it, on one short run. Prints what came from disk, and the results.
@@ -76,18 +76,18 @@ def run(folder, *factors, **how):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A folder that four processes filled at the same time, and what they printed."""
+    """A folder that a process filled, and what it printed."""
     folder = tmp_path_factory.mktemp("kept") / "kernels"
-    shown = [finish(process)[0] for process in [start(folder, 1.0) for _ in range(4)]]
-    return folder, shown
+    return folder, run(folder, 1.0)[0]
 
 
 # Right --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_processes_that_start_together_agree_and_leave_whole_entries(filled):
-    folder, shown = filled
+def test_processes_that_start_together_agree_and_leave_whole_entries(tmp_path):
+    folder = tmp_path / "kernels"
+    shown = [finish(process)[0] for process in [start(folder, 1.0) for _ in range(4)]]
     assert len({rest for one in shown for _, rest in one.values()}) == 1
     assert not list(folder.glob("*.unfinished"))
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -100,7 +100,7 @@ def test_a_later_process_compiles_nothing_and_gets_the_same_bits(filled):
     folder, shown = filled
     before = {path: path.stat().st_ino for path in folder.iterdir()}
     again, _ = run(folder, 1.0)
-    assert again[1.0] == (True, shown[0][1.0][1])
+    assert again[1.0] == (True, shown[1.0][1])
     assert {path: path.stat().st_ino for path in folder.iterdir()} == before
 
 
@@ -109,7 +109,7 @@ def test_rules_that_differ_in_one_number_are_two_kernels(filled, tmp_path):
     folder = shutil.copytree(filled[0], tmp_path / "kernels")
     folder.chmod(0o700)
     mixed, _ = run(folder, 2.0, 1.0)
-    assert mixed[1.0] == (True, filled[1][0][1.0][1])
+    assert mixed[1.0] == (True, filled[1][1.0][1])
     assert not mixed[2.0][0]
     assert mixed[2.0][1] != mixed[1.0][1]
 
@@ -118,11 +118,11 @@ def test_the_same_step_in_another_module_is_another_kernel():
     """Kept code names the module of the step. It would be taken for damaged where there is no such module."""
     rule = LEARNERS["td"].plain
     elsewhere = FunctionType(rule.step.__code__, rule.step.__globals__, argdefs=rule.step.__defaults__)
-    assert keep.describe_rule(replace(rule, step=elsewhere)) == keep.describe_rule(rule)
+    assert rules.describe_rule(replace(rule, step=elsewhere)) == rules.describe_rule(rule)
     elsewhere.__module__ = "json"
-    assert keep.describe_rule(replace(rule, step=elsewhere)) not in (None, keep.describe_rule(rule))
+    assert rules.describe_rule(replace(rule, step=elsewhere)) not in (None, rules.describe_rule(rule))
     elsewhere.__module__ = "no such module"
-    assert keep.describe_rule(replace(rule, step=elsewhere)) is None
+    assert rules.describe_rule(replace(rule, step=elsewhere)) is None
 
 
 def test_a_changed_file_of_the_engine_is_never_answered_with_old_code(filled, tmp_path):
@@ -134,7 +134,7 @@ def test_a_changed_file_of_the_engine_is_never_answered_with_old_code(filled, tm
     horizon.write_text(text.replace("\nDIVERGED = 1e100", "\nDIVERGED = 1e-3"))
     changed, _ = run(filled[0], 1.0, source=copy)
     assert not changed[1.0][0]
-    assert filled[1][0][1.0][1].endswith("[[0]]")
+    assert filled[1][1.0][1].endswith("[[0]]")
     assert not changed[1.0][1].endswith("[[0]]")
 
 
@@ -147,7 +147,7 @@ def test_a_damaged_entry_is_compiled_anew_and_reported_once(filled, tmp_path):
         text[len(text) // 2] ^= 1
         path.write_bytes(text)
     shown, errors = run(folder, 1.0, warnings="always")
-    assert shown[1.0] == (False, filled[1][0][1.0][1])
+    assert shown[1.0] == (False, filled[1][1.0][1])
     assert errors.count("KernelFolderWarning: The kernel") == 1
     assert run(folder, 1.0)[0][1.0][0]  # and is whole again
 
@@ -178,37 +178,35 @@ def rule_of(step):
 
 
 def test_the_key_changes_with_every_number_a_rule_reads(monkeypatch):
-    before = keep.describe_rule(rule_of(with_global))
+    before = rules.describe_rule(rule_of(with_global))
     monkeypatch.setattr(sys.modules[__name__], "SCALE", 2.0)
-    after = keep.describe_rule(rule_of(with_global))
+    after = rules.describe_rule(rule_of(with_global))
     assert None not in (before, after)
     assert before != after
-    assert keep.describe_rule(rule_of(lambda alpha, rho, delta: (alpha * rho * delta,))) != keep.describe_rule(
+    assert rules.describe_rule(rule_of(lambda alpha, rho, delta: (alpha * rho * delta,))) != rules.describe_rule(
         rule_of(lambda alpha, rho, delta: (alpha * rho * delta * 2,))
     )
 
 
 def test_a_rule_that_calls_functions_of_its_own_is_not_kept():
-    assert keep.describe_rule(rule_of(with_math)) is not None
-    assert keep.describe_rule(rule_of(with_helper)) is None
+    assert rules.describe_rule(rule_of(with_math)) is not None
+    assert rules.describe_rule(rule_of(with_helper)) is None
     inner = rule_of(lambda alpha, rho, delta: ((lambda value: helper(value))(alpha * rho * delta),))
-    assert keep.describe_rule(inner) is None
+    assert rules.describe_rule(inner) is None
 
 
 def test_no_two_compiled_functions_share_a_name():
     """Code from disk is linked by name, so functions made by one line of Python need names that differ."""
     walk, chain, dense = tasks.random_walk(3), tasks.boyan_chain(3), tasks.random_mdp(n_states=12, n_features=12)
-    made = [(LEARNERS[name], touches(task, "R")[1]) for name in ("td", "gtd2") for task in (walk, chain, dense)]
-    functions = [
-        kernel(rule, shape, k) for kernel in (fused_kernel, wide_kernel) for rule, shape in made for k in (1, 2)
-    ]
+    made = [(LEARNERS[name], outcome_rows(task, "R")[1]) for name in ("td", "gtd2") for task in (walk, chain, dense)]
+    functions = [fused_kernel(rule, shape, k) for rule, shape in made for k in (1, 2)]
+    functions += [traced_kernel(LEARNERS[name]) for name in ("td", "gtd2", "natural_gtd2")]
     functions += [make_take_errors(k) for k in (1, 2)]
-    functions += [make_take_step(*one) for one in made]
     assert len({function.py_func.__qualname__ for function in functions}) == len(functions)
 
 
 def test_every_learner_is_kept_under_a_key_of_its_own():
-    described = [keep.describe_kernel("fused", rule, 1) for rule in LEARNERS.values()]
+    described = [rules.describe_kernel("fused", rule, 1) for rule in LEARNERS.values()]
     assert None not in described
     assert len(set(described)) == len(LEARNERS)
 

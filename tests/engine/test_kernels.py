@@ -14,7 +14,7 @@ from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernels.compiler import barrier, disjoint, wanted_bits
-from gradient_dd.engine.kernels.row_table import Known, touches
+from gradient_dd.engine.kernels.rows import Known, outcome_rows
 from gradient_dd.engine.kernels.step_source import OutcomeKind, move_source
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import Schedule
@@ -32,7 +32,7 @@ GOLDEN = {
 
 def source_on(name, task):
     """Return the source of a learner's step for the outcomes of a task that do not end an episode."""
-    shape = touches(task, "R")[1]
+    shape = outcome_rows(task, "R")[1]
     return move_source(OutcomeKind(LEARNERS[name], shape.k, shape.width, shape.one_hot, shape.wide))
 
 
@@ -148,7 +148,7 @@ def test_a_natural_rule_uses_the_metric_of_x_where_x_next_is_x():
     P[1, 0] = 0.2, 0.7, 0.1
     P[2, 0, 2] = 1
     task = tasks.from_tables(P, 1.0 - np.eye(3)[:, None, :], 0.9, behaviour=np.ones((3, 1)), start=0)
-    assert touches(task, "R")[1].one_hot
+    assert outcome_rows(task, "R")[1].one_hot
     ours = LEARNERS["gradient_dd"].plain
     parameters = (*ours.parameters, LEARNERS["natural_gtd2"].parameters[-1])
     natural = replace(ours, name="natural_gdd", natural=True, parameters=parameters)

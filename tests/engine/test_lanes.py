@@ -13,7 +13,7 @@ from gradient_dd.engine import reference
 from gradient_dd.engine.blocks import Block, LaneTask
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernels.errors import measure
-from gradient_dd.engine.kernels.row_table import touches
+from gradient_dd.engine.kernels.rows import outcome_rows
 from gradient_dd.engine.lanes import LaneRun, run_lanes
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError
@@ -135,7 +135,7 @@ def test_one_hot_kernel_is_the_sparse_kernel_bit_for_bit(name):
     for one in (task, stay):
         weights = []
         for use_one_hot in (True, False):
-            table, shape = touches(one, "R", use_one_hot)
+            table, shape = outcome_rows(one, "R", use_one_hot)
             assert shape.one_hot is use_one_hot
             read = LaneTask(table, shape, measure(one), one.initial_weights, EPISODES.bins, one.action_probabilities)
             block = Block(grid(name, 20), 24, read)

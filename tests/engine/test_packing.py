@@ -9,8 +9,7 @@ from gradient_dd import tasks
 from gradient_dd.engine import blocks
 from gradient_dd.engine.blocks import PER_LANE
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.lane_state import MOST_LANES, Layout, new_lanes
-from gradient_dd.engine.kernels.trace_vector import new_traced_lanes
+from gradient_dd.engine.kernels.state import MOST_LANES, new_lanes
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.learners import LEARNERS
@@ -52,7 +51,7 @@ def assert_same(left, right):
 def test_leaving_diverged_lanes_behind_changes_no_result(name, task, horizon):
     settings = wild_and_calm(name)
     left_behind, sizes = results_of(task, settings, horizon)
-    with patch.object(blocks, "lanes_to_keep", lambda diverged, count: None):
+    with patch.object(blocks, "saves_a_strip", lambda diverged, count: False):
         whole, one_size = results_of(task, settings, horizon)
     assert_same(left_behind, whole)
     assert one_size == {40}
@@ -67,7 +66,7 @@ def test_a_block_with_as_many_lanes_as_the_fields_have_places_is_no_exception(co
     settings, horizon = wild_and_calm("tdrc", count), Horizon(episodes=200)
     left_behind, sizes = results_of(WALK, settings, horizon)
     assert min(sizes) < count, "lanes were left behind"
-    with patch.object(blocks, "lanes_to_keep", lambda diverged, count: None):
+    with patch.object(blocks, "saves_a_strip", lambda diverged, count: False):
         assert_same(left_behind, results_of(WALK, settings, horizon)[0])
 
 
@@ -77,21 +76,19 @@ def test_a_block_in_which_all_have_diverged_computes_nothing_more():
     horizon = Horizon(episodes=2000)
     fast, sizes = results_of(WALK, settings, horizon)
     assert 0 in sizes
-    with patch.object(blocks, "lanes_to_keep", lambda diverged, count: None):
+    with patch.object(blocks, "saves_a_strip", lambda diverged, count: False):
         assert_same(fast, results_of(WALK, settings, horizon)[0])
 
 
 def test_every_array_with_a_column_for_each_lane_is_packed():
     """An array that is left as wide as the whole block is read and written beyond the ends of the others."""
     for rule in (form for one in LEARNERS.values() for form in (one.plain, one.traced)):
-        few, many = (lanes_of(rule, width) for width in (8, 16))
-        grow = {name for name, array in few.items() if array.size != many[name].size}
-        assert grow <= {*PER_LANE, "fields"}, rule.name
+        for few, many in zip(lanes_of(rule, 8), lanes_of(rule, 16), strict=True):
+            grow = {name for name in few._fields if getattr(few, name).size != getattr(many, name).size}
+            assert grow <= set(PER_LANE), rule.name
 
 
 def lanes_of(rule, width):
-    """Return the arrays of fresh lanes of a rule, as its kernel wants them, by name."""
-    settings, layout = [rule.setting(alpha=0.1)], Layout(lanes=width, stride=width, spare=3)
-    if rule.is_plain:
-        return new_lanes(settings, layout, STAR.initial_weights, diagonal=False)._asdict()
-    return new_traced_lanes(settings, layout, STAR.initial_weights, STAR.action_probabilities)._asdict()
+    """Return fresh lanes of a rule for the traced kernel and for the fused one."""
+    settings, task = [rule.setting(alpha=0.1)], (STAR.initial_weights, STAR.action_probabilities)
+    return [new_lanes(settings, width, 3, *task, fused) for fused in (False, True)]

@@ -21,7 +21,7 @@ def test_td_by_hand():
     trace = reference.run(walk, "td", episodes=4, alpha=0.5, seed=3)
     ends = [abs(error) for error in trace.errors]
     w, possible = 0.5, []
-    rewards = walk.transitions.reward[reference.Stream(walk, 3).take(4)]
+    rewards = walk.transitions.reward[reference.OutcomeSampler(walk, 3).take(4)]
     for reward in rewards:
         w += 0.5 * (reward - w)
         possible.append(abs(w - 0.5))
@@ -48,7 +48,7 @@ def test_every_learner_learns_the_walk(name, sampling):
 def test_errors_after_episodes_are_errors_after_their_last_steps():
     by_episode = reference.run(WALK, "td", episodes=20, alpha=0.1)
     by_step = reference.run(WALK, "td", steps=by_episode.steps, alpha=0.1)
-    ends = WALK.transitions.ends[reference.Stream(WALK).take(by_episode.steps)]
+    ends = WALK.transitions.ends[reference.OutcomeSampler(WALK).take(by_episode.steps)]
     assert np.array_equal(by_step.errors[ends], by_episode.errors)
 
 

@@ -12,7 +12,8 @@ from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.learners.rule import ALPHA, LAM
 from gradient_dd.learners.trace import B, Trace, Z
 from gradient_dd.stream import Learner
-from gradient_dd.stream.lanes import StreamLanes
+from gradient_dd.stream.question import Question
+from gradient_dd.stream.questions import Questions
 from gradient_dd.theory import SampleMaps
 
 COLLISION, ROOM = tasks.collision(2), tasks.rooms(0)
@@ -86,7 +87,7 @@ def test_independent_draws_are_refused(use):
 def test_what_cannot_run_a_trace_says_so_by_name():
     traced = LEARNERS["td"].setting(lam=0.5)
     for use, reader in (
-        (lambda: StreamLanes([LEARNERS["pgtd2"].setting(lam=0.5)], 3), "The lane engine of streams"),
+        (lambda: Questions([Question("q", 1.0, 0.9)], 3, learner="pgtd2", lam=0.5), "The lane engine of streams"),
         (lambda: SampleMaps(tasks.random_walk(3), traced), "The theory"),
     ):
         with pytest.raises(BadRequestError, match=f"{reader} does not know the (move|signal) '.*' of the rule"):

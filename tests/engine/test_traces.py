@@ -10,7 +10,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun, run_lanes
 from gradient_dd.engine.mean_step import mean_traces, outcome_weights, samples
 from gradient_dd.engine.reference import Weights
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.trace_state import SMALLEST
@@ -38,7 +38,7 @@ def by_hand(task, setting, steps=400):
     weights, X = Weights(setting, task.initial_weights), task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
     pi, mu = task.action_probabilities
-    for o in Stream(task).take(steps):
+    for o in OutcomeSampler(task).take(steps):
         if task.active[o]:
             weights.advance(setting, 1.0, X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o], pi[o], mu[o])
     return weights
@@ -111,7 +111,7 @@ def test_true_online_td_is_the_online_lambda_return_algorithm():
     walk, alpha, lam = tasks.random_walk(5, features="linear"), 0.3, 0.7
     X = walk.row_features.toarray()
     row, next_row, reward, discount, *_ = walk.transitions
-    column = Stream(walk, seed=3).take(60)
+    column = OutcomeSampler(walk, seed=3).take(60)
     end = 1 + int(np.argmax(walk.transitions.ends[column]))
     assert end > 4
     setting = LEARNERS["true_online_td"].setting(alpha=alpha, lam=lam)
@@ -181,7 +181,7 @@ def test_the_mean_trace_is_what_a_long_run_sees(name):
     row, next_row, _, discount, rho, _ = task.transitions
     pi, mu = task.action_probabilities
     sums, counts = np.zeros_like(means), np.zeros(len(weights))
-    for o in Stream(task, seed=5).take(20_000):
+    for o in OutcomeSampler(task, seed=5).take(20_000):
         state.advance(setting, 0.0, X[row[o]], 0.0, discount[o], X[next_row[o]], rho[o], pi[o], mu[o])
         sums[o] += state.traces["z"]
         counts[o] += 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from gradient_dd import tasks
-from gradient_dd.engine.trajectories import Stream, alias_tables
+from gradient_dd.engine.trajectories import OutcomeSampler, alias_tables
 from gradient_dd.errors import BadRequestError
 from gradient_dd.tasks import TASKS
 
@@ -32,7 +32,7 @@ def surprise(task, column):
 @pytest.mark.parametrize("sampling", ["trajectory", "iid"])
 @pytest.mark.parametrize("task", ALL, ids=str)
 def test_sampled_frequencies_agree_with_the_table(task, sampling):
-    column = Stream(task, seed=7, sampling=sampling).take(STEPS)
+    column = OutcomeSampler(task, seed=7, sampling=sampling).take(STEPS)
     assert surprise(task, column) > 1e-4
     seen = task.transitions.row[column[task.active[column]]]  # of a question, steps from states of interest alone
     share = np.bincount(seen, minlength=task.n_states) / len(seen)
@@ -44,14 +44,14 @@ def test_a_wrong_table_is_noticed():
     """The same test refuses a walk that goes right with probability 0.51 instead of 0.5."""
     task = tasks.random_walk(20)
     crooked = replace(task, behaviour=np.tile([0.49, 0.51], (22, 1)), target=np.tile([0.49, 0.51], (22, 1)))
-    assert surprise(task, Stream(crooked, seed=7).take(STEPS)) < 1e-8
+    assert surprise(task, OutcomeSampler(crooked, seed=7).take(STEPS)) < 1e-8
 
 
 def test_a_wrong_start_is_noticed():
     """Episodes begin where the start distribution says."""
     task = tasks.random_mdp(episodic=True, n_states=3, seed=8)
     biased = replace(task, start=np.array([0.2, 0.5, 0.3, 0.0]))
-    column = Stream(biased, seed=0).take(STEPS)
+    column = OutcomeSampler(biased, seed=0).take(STEPS)
     first = 1 + np.flatnonzero(biased.transitions.ends[column[:-1]])
     share = np.bincount(biased.transitions.row[column[first]], minlength=3) / len(first)
     spread = 5 / np.sqrt(len(first))
@@ -62,7 +62,7 @@ def test_a_wrong_start_is_noticed():
 @pytest.mark.parametrize("task", ALL, ids=str)
 def test_a_trajectory_is_connected(task):
     """Each step leaves the state the one before entered, unless an episode ended."""
-    row, next_row, *_, ends = (array[Stream(task, seed=1).take(5000)] for array in task.transitions)
+    row, next_row, *_, ends = (array[OutcomeSampler(task, seed=1).take(5000)] for array in task.transitions)
     assert np.array_equal(row[1:][~ends[:-1]], next_row[:-1][~ends[:-1]])
     assert np.array_equal(ends, next_row == task.n_states)
 
@@ -70,8 +70,8 @@ def test_a_trajectory_is_connected(task):
 @given(cuts=st.lists(st.integers(0, 400), max_size=8), sampling=st.sampled_from(["trajectory", "iid"]))
 def test_the_cutting_does_not_matter(cuts, sampling):
     task = tasks.random_mdp(episodic=True, seed=2)
-    whole = Stream(task, 3, 5, sampling).take(sum(cuts))
-    stream = Stream(task, 3, 5, sampling)
+    whole = OutcomeSampler(task, 3, 5, sampling).take(sum(cuts))
+    stream = OutcomeSampler(task, 3, 5, sampling)
     pieces = [stream.take(cut) for cut in cuts]
     assert np.array_equal(np.concatenate([*pieces, np.empty(0, np.int32)]), whole)
 
@@ -79,14 +79,14 @@ def test_the_cutting_does_not_matter(cuts, sampling):
 def test_seed_run_and_dynamics_each_make_another_column():
     walk = tasks.random_walk(20)
     columns = {
-        Stream(task, seed, run).take(200).tobytes()
+        OutcomeSampler(task, seed, run).take(200).tobytes()
         for task in (walk, tasks.random_walk(20, start=3))
         for seed in (0, 1)
         for run in (0, 1)
     }
     assert len(columns) == 8
     linear = tasks.random_walk(20, features="linear")
-    assert np.array_equal(Stream(walk).take(200), Stream(linear).take(200))
+    assert np.array_equal(OutcomeSampler(walk).take(200), OutcomeSampler(linear).take(200))
 
 
 def test_an_outcome_the_behaviour_never_takes_is_never_drawn():
@@ -95,8 +95,8 @@ def test_an_outcome_the_behaviour_never_takes_is_never_drawn():
     P[0, :, 1] = P[1, 0, 0] = P[1, 1, 2] = P[2, :, 2] = 1
     behaviour = np.array([[1, 0], [0.5, 0.5], [1, 0]])
     task = tasks.from_tables(P, 0.0, 1.0, behaviour, start=0)
-    actions = task.outcomes.action[Stream(task).take(1000)]
-    states = task.outcomes.state[Stream(task).take(1000)]
+    actions = task.outcomes.action[OutcomeSampler(task).take(1000)]
+    states = task.outcomes.state[OutcomeSampler(task).take(1000)]
     assert not np.any((states == 0) & (actions == 1))
 
 
@@ -126,11 +126,11 @@ def test_an_outcome_that_is_possible_can_be_drawn(probability):
 )
 def test_a_bad_request_gets_one_sentence(arguments, sentence):
     with pytest.raises(BadRequestError) as caught:
-        Stream(tasks.random_walk(3), **arguments)
+        OutcomeSampler(tasks.random_walk(3), **arguments)
     assert str(caught.value) == sentence
 
 
 def test_an_iid_run_and_a_trajectory_share_no_random_numbers():
     """A task of one state and two outcomes: the same words would give the same column."""
     walk = tasks.random_walk(1)
-    assert not np.array_equal(Stream(walk).take(100), Stream(walk, sampling="iid").take(100))
+    assert not np.array_equal(OutcomeSampler(walk).take(100), OutcomeSampler(walk, sampling="iid").take(100))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import extra
 from gradient_dd.tasks import Task, random_walk
 from gradient_dd.tasks.boyan_chain import boyan_chain
@@ -18,7 +18,7 @@ from gradient_dd.tasks.random_mdp import random_mdp
 def log_of(task: Task, n: int, seed: int, **changes: Any) -> dict[str, Any]:
     """Return n transitions of a task as columns, some of them changed: x and x_next (n, p), the others (n,)."""
     row, next_row, reward, discount, rho, _ = task.transitions
-    outcome = Stream(task, seed=seed).take(n)
+    outcome = OutcomeSampler(task, seed=seed).take(n)
     X = task.row_features.toarray()
     columns = {"x": X[row[outcome]], "reward": reward[outcome], "discount": discount[outcome]}
     return columns | {"x_next": X[next_row[outcome]], "rho": rho[outcome]} | changes

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import gradient_dd as gdd
 from gradient_dd import BadRequestError
 from gradient_dd.cli.commands import cli
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.stream.log.columns import find_columns
 from gradient_dd.stream.log.rows import RowReader
 from gradient_dd.stream.log.sources import open_log
@@ -22,7 +22,7 @@ TASK = gdd.tasks.random_walk(5)
 def frame_of(n=600, seed=0):
     """Return a log of the walk: one-hot observations, next ones, reward, ends, ratios, episodes."""
     row, next_row, reward, discount, rho, _ = TASK.transitions
-    o = Stream(TASK, seed=seed).take(n)
+    o = OutcomeSampler(TASK, seed=seed).take(n)
     X, ends = TASK.row_features.toarray(), discount[o] == 0
     columns = {f"x{i}": X[row[o], i] for i in range(5)} | {f"next_x{i}": X[next_row[o], i] for i in range(5)}
     columns |= {"reward": reward[o], "terminated": ends, "rho": rho[o]}

@@ -8,7 +8,6 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.stream.log.cells import kind_of_name
 
 LOG = {"x": np.eye(4), "reward": np.ones(4), "terminated": [False, True, False, True]}
-SETTING = gdd.LEARNERS["td"].setting(alpha=0.1)
 
 
 @pytest.mark.parametrize(
@@ -17,8 +16,7 @@ SETTING = gdd.LEARNERS["td"].setting(alpha=0.1)
         (lambda: gdd.evaluate_log(LOG, discount=0.9, learner=np.ones(3)), "Unknown learner array"),
         (lambda: gdd.evaluate_log(LOG, discount=0.9, features=np.ones(3)), "'features' must be a feature map"),
         (lambda: gdd.evaluate_log(LOG, discount=0.9, columns={"episode": np.array(2.0)}), "The column for 'episode'"),
-        (lambda: gdd.StreamLanes(3, 2), "'settings' must be one Setting or more"),
-        (lambda: gdd.StreamLanes([SETTING], 2).update_many(np.eye(2), [[1], [2, 3]], 0.9, np.eye(2)), "'reward' must"),
+        (lambda: gdd.Learner("td", 2).update_many(np.eye(2), [[1], [2, 3]], 0.9, np.eye(2)), "'reward' must"),
         (lambda: gdd.Learner("td", 2).predict(([0], [[[1], [2, 3]]])), "The values of 'x' must be"),
         (lambda: gdd.AutoLearner(2**62), "An AutoLearner of 4611686018427387904 features must take at most"),
         (

@@ -85,7 +85,7 @@ def test_a_stopped_run_leaves_the_first_look(tmp_path, monkeypatch):
     stages = []
     reproduce(EXPERIMENT, (), tmp_path, Scale(), stages.append, on_progress=count)
     assert "First look" not in page.read_text("utf-8") + "".join(stages)
-    ran = sum(state.cells[0] - state.kept for state in seen.values())
+    ran = sum(state.cells[0] - state.stored for state in seen.values())
     assert ran == 4 * STUDY.n_settings + 2 * 8, "fresh runs of the first look are runs of the study"
 
 

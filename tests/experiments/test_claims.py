@@ -26,8 +26,7 @@ from gradient_dd.experiments.verdicts import (
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.intervals import Interval
-from gradient_dd.studies.records import Work
-from gradient_dd.studies.store import Store
+from gradient_dd.studies.store import Store, Work
 from tests.experiments.made_up_worlds import FRESH, MadeUp, first, right, world_evidence, wrong
 
 SAMPLED = [claim for claim in CLAIMS if claim.studies and claim.name != "same-cost"]  # its numbers are times

@@ -12,7 +12,7 @@ from gradient_dd.engine import reference
 from gradient_dd.engine.lanes import Horizon, run_lanes
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.schedules import tapered
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.experiments.paper.exact_statements import bootstrapped_boyan, check_statements
 from gradient_dd.experiments.paper.figures import FIGURES
 from gradient_dd.experiments.paper.readings import ERRATA
@@ -20,7 +20,7 @@ from gradient_dd.experiments.paper.studies import BAIRD_ZETAS, BOYAN_ALPHAS, STU
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.learner import Learner
 from gradient_dd.testing import expected_move
-from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, kkt, mu_of_kappa, prox_run
+from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, penalised_step
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/errata.md"
@@ -100,18 +100,29 @@ def test_erratum_3_the_combined_vectors_have_2p_components(n):
     assert rho.shape == g.shape == (G @ rho).shape == (H @ rho).shape == (2 * p,) != (2 * n,)
 
 
+def mu_of_kappa(task, v, kappa):
+    """Return μ(κ) = ‖w(κ) − v‖²_C: the squared radius of the trust region that a penalty κ amounts to at v."""
+    step = penalised_step(task, v, kappa) - v
+    return step @ task.moments.C @ step
+
+
 def test_erratum_4_the_multiplier_is_kappa_and_changes_with_every_step():
     """With μ in the place of κ the first condition fails; and one κ is another μ at each w_n."""
     task = tasks.random_mdp(seed=0)
     v = np.random.default_rng(0).standard_normal(task.n_features)
     mu = 0.5 * mu_of_kappa(task, v, 0.0)
     w, kappa = constrained_step(task, v, mu), kappa_of_mu(task, v, mu)
-    assert max(kkt(task, v, w, mu, kappa)) < 1e-12
-    assert kkt(task, v, w, mu, kappa=mu).stationarity > 0.01
-    radii = [mu_of_kappa(task, w, 1.0) for w in prox_run(task, 1.0, 5)]
+    A, b, C = task.moments
+    assert kappa > 0
+    assert (w - v) @ C @ (w - v) == pytest.approx(mu, abs=1e-12)
+    assert np.linalg.norm(exact.j_gdd_gradient(w, v, kappa, A, b, C)) < 1e-12  # the first condition
+    assert np.linalg.norm(exact.j_gdd_gradient(w, v, mu, A, b, C)) > 0.01
+    path = [task.initial_weights]
+    for _ in range(5):
+        path.append(penalised_step(task, path[-1], 1.0))
+    radii = [mu_of_kappa(task, one, 1.0) for one in path]
     assert all(later < 0.9 * earlier for earlier, later in pairwise(radii))
     # Nor does the algorithm solve the problem: its mean step from w_n = v, η at rest, is a plain gradient step.
-    A, b, C = task.moments
     made, _ = expected_move(LEARNERS["gradient_dd"], task, v, np.linalg.solve(C, b - A @ v), v, alpha=0.1)
     step = constrained_step(task, v, made @ C @ made) - v
     assert np.linalg.norm(step - made) > 0.1 * np.linalg.norm(made)
@@ -317,7 +328,7 @@ def test_erratum_20_the_gain_is_in_the_trajectories_that_a1_excludes():
     row, next_row, *_, ends = task.transitions
     follows, best = {}, {}
     for sampling in ("trajectory", "iid"):
-        outcomes = Stream(task, sampling=sampling).take(5000)
+        outcomes = OutcomeSampler(task, sampling=sampling).take(5000)
         inside = ~ends[outcomes[:-1]]
         follows[sampling] = np.mean(next_row[outcomes[:-1]][inside] == row[outcomes[1:]][inside])
         for name in ("gtd2", "gradient_dd"):

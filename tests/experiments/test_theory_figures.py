@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 
-from gradient_dd import LEARNERS, BadRequestError, tasks
+from gradient_dd import LEARNERS, tasks
 from gradient_dd.experiments.drawing import draw_drawing
 from gradient_dd.experiments.paper.drawings import baird, maps, rates
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
-from gradient_dd.theory import expected_run, rate
+from gradient_dd.theory import expected_run, largest_stable_alpha, rate
 from gradient_dd.theory.dynamics import MeanOperator
-from gradient_dd.theory.effective import averaged_matrix, diverging_mdps, flow_rate
-from gradient_dd.theory.mean_square import largest_safe_alpha
-from gradient_dd.theory.rate_planes import RatePlane, SquarePlane, flow_edge
-from gradient_dd.theory.stability import largest_stable_alpha, steady_state_bias
+from gradient_dd.theory.effective import averaged_flow, diverging_mdps, flow_edge, flow_rate
+from gradient_dd.theory.stability import RatePlane
+from trials.theory_tables import steady_state_bias
 
 GRADIENT_DD = LEARNERS["gradient_dd"]
 
@@ -68,11 +67,9 @@ def test_a_plane_has_the_rates_of_single_calls(task, parameter, sampling):
 def test_the_edges_of_a_plane_are_the_limits_of_stability(sampling):
     task, alphas = tasks.random_walk(4), np.geomspace(0.01, 10, 20)
     for kappa in (0.5, 4.0):
-        plane, square = RatePlane(task, "kappa", sampling), SquarePlane(task, "kappa", sampling)
+        plane = RatePlane(task, "kappa", sampling)
         edge = plane.edge(alphas, plane.rates(alphas, kappa), kappa)
         assert edge == pytest.approx(largest_stable_alpha(task, "gradient_dd", sampling, kappa=kappa), rel=2e-3)
-        safe = largest_safe_alpha(task, "gradient_dd", sampling, kappa=kappa)
-        assert square.edge(alphas[0], alphas[-1], kappa) == pytest.approx(safe, rel=0.04)
 
 
 def test_an_edge_may_lie_outside_the_step_sizes():
@@ -84,17 +81,10 @@ def test_an_edge_may_lie_outside_the_step_sizes():
 def test_the_edge_of_the_flow_is_where_its_rate_changes_sign():
     (task,) = diverging_mdps(1)
     edge = flow_edge(task)
-    below, above = (flow_rate(task, averaged_matrix(task, share * edge)) for share in (0.99, 1.01))
+    below, above = (flow_rate(task, averaged_flow(task)(share * edge)) for share in (0.99, 1.01))
     assert below > 0 > above
     walk = tasks.random_walk(3)
     assert flow_edge(walk) == 1.0, "stable as far as it is looked at"
-
-
-def test_bad_planes_are_one_sentence():
-    with pytest.raises(BadRequestError, match="'parameter' must be 'kappa' or 'zeta'"):
-        RatePlane(tasks.random_walk(3), "alpha")
-    with pytest.raises(BadRequestError, match="must have at most 400 unknowns"):
-        RatePlane(tasks.random_walk(20), "kappa")
 
 
 def test_colours_reach_the_edge_and_hide_nothing():

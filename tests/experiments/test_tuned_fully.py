@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradient_dd.engine import reference
-from gradient_dd.experiments.paper import full_grids
+from gradient_dd.experiments.paper import studies
 from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.tasks import boyan_chain, random_walk
 
@@ -16,7 +16,7 @@ def test_tuned_fully_every_learner_has_as_many_settings_over_all_it_has(study):
     found = {}
     for setting in STUDIES[study].settings():
         found.setdefault((setting.rule.name, setting.rho_mode), []).append(setting)
-    assert {len(settings) for settings in found.values()} == {full_grids.SETTINGS}
+    assert {len(settings) for settings in found.values()} == {studies.SETTINGS}
     for (name, _), settings in found.items():
         several = {parameter for parameter in settings[0].values if len({s.values[parameter] for s in settings}) > 1}
         wanted = set(settings[0].values) - {"lam"}

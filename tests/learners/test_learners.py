@@ -201,3 +201,15 @@ def test_a_rule_says_what_it_is(rule):
     assert rule.summary.endswith((".", "]"))
     assert rule.reference.endswith(".")
     assert len(rule.file.read_text().splitlines()) <= 60
+
+
+def test_parameters_have_the_defaults_and_ranges_of_the_documentation():
+    """A parameter has one default and one range, whichever rules share it; results without a setting rely on them."""
+    found = {(one.name, one.default, one.legal, one.shared) for rule in LEARNERS.values() for one in rule.parameters}
+    anything, unit = "a number that is zero or more", "in [0, 1]"
+    assert found == {
+        ("alpha", 0.1, "a positive number", False), ("zeta", 1.0, anything, False), ("lam", 0.0, unit, False),
+        ("kappa", 1.0, anything, False), ("reg", 1.0, anything, False), ("ridge", 1.0, "a positive number", True),
+        ("c", 0.5, unit, False), ("decay", 0.5, unit, False), ("bootstrap", 0.0, unit, False),
+        ("psi_zero", 1.0, anything, False), ("psi_max", 2.0, anything, False), ("momentum", 0.5, unit, False),
+    }  # fmt: skip

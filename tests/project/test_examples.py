@@ -4,18 +4,24 @@ import importlib.util
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from gradient_dd import Question, Questions
 from gradient_dd.errors import MissingExtraError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def main_of(name):
+def module_of(name):
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.main
+    return module
+
+
+def main_of(name):
+    return module_of(name).main
 
 
 @pytest.mark.parametrize(("name", "episodes"), [("mixed_policies", 1_000), ("recommender", 4_000)])
@@ -51,6 +57,17 @@ def test_nexting_on_a_body(tmp_path):
     assert "Predicted and realised returns" in page.read_text()
 
 
+def test_the_page_of_nexting_has_every_question_and_picture():
+    asked = [Question("<soon>", 1.0, 0.5), Question("late", 1.0, 0.9)]
+    horde = Questions(asked, n_features=1, learner="td")
+    returns = np.arange(10.0).reshape(5, 2)
+    page = module_of("nexting").report(horde, asked, np.array([0.9, 0.1]), returns, returns + 1, {5: 0.5})
+    assert page.count("<polyline") == 6
+    assert "The best: &lt;soon&gt;, 90% explained" in page
+    assert "<soon>" not in page
+    assert page.count("<td>late</td>") == 1
+
+
 def test_a_body_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MissingExtraError, match="The body HalfCheetah-v5 needs mujoco, which is not installed"):
@@ -59,7 +76,7 @@ def test_a_body_that_is_missing_is_named(monkeypatch):
 
 def test_every_example_is_run_somewhere():
     here = Path(__file__).read_text()
-    elsewhere = {"my_rule", "new_banner"}
+    elsewhere = {"clipped_td", "my_rule", "new_banner"}
     assert {file.stem for file in EXAMPLES.glob("*.py")} - elsewhere <= {
         name for name in (file.stem for file in EXAMPLES.glob("*.py")) if f'"{name}"' in here
     }

@@ -6,7 +6,8 @@ import pytest
 
 from gradient_dd import tasks
 from gradient_dd.learners import LEARNERS
-from gradient_dd.theory import largest_stable_alpha, rate, steady_state_bias
+from gradient_dd.theory import largest_stable_alpha, rate
+from trials.theory_tables import steady_state_bias
 
 TEXT = (Path(__file__).parents[2] / "docs/theory.md").read_text(encoding="utf-8")
 BUILDERS = {"walk, m": tasks.random_walk, "Boyan, p": tasks.boyan_chain, "Baird, N": tasks.baird}

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from gradient_dd.errors import BadRequestError
 from gradient_dd.report.canvas import shorten, styled
-from gradient_dd.report.inline_svg import DEEPEST, SVG, inline_svg
+from gradient_dd.report.svg import DEEPEST, SVG, inline_svg
 
 HEAD = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
 

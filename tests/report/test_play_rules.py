@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gradient_dd import reference, tasks
-from gradient_dd.engine.trajectories import SAMPLINGS, Stream
+from gradient_dd.engine.trajectories import SAMPLINGS, OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import ALPHA, Rule
@@ -85,7 +85,7 @@ def test_trajectories_are_those_of_the_engine(tmp_path):
         "  Array.from(trajectory(prepare(data[name]), seed, run, sampling, 300)));",
     ]
     for (name, seed, run, kind), column in zip(cases, run_javascript("\n".join(script), tmp_path), strict=True):
-        assert Stream(TASKS[name], seed, run, kind).take(300).tolist() == column
+        assert OutcomeSampler(TASKS[name], seed, run, kind).take(300).tolist() == column
 
 
 # The translation -----------------------------------------------------------------------------------------------------

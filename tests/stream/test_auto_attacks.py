@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gradient_dd import tasks
-from gradient_dd.engine.auto_state import MULTIPLES
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.auto import MULTIPLES
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.learner import Learner
 
@@ -15,7 +15,7 @@ from gradient_dd.stream.learner import Learner
 def transitions(task, steps, run=0):
     X = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
-    o = Stream(task, 5, run).take(steps)
+    o = OutcomeSampler(task, 5, run).take(steps)
     return [X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o]]
 
 

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 
 import gradient_dd as gdd
 from gradient_dd import tasks
-from gradient_dd.engine import auto_state, auto_step
-from gradient_dd.engine.auto_state import AGE, MULTIPLES, NEXT, RUNGS, STOP, AutoState, kernel_rows
-from gradient_dd.engine.stream import NO_INDICES
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine import auto
+from gradient_dd.engine.auto import AT, MULTIPLES, RUNGS, AutoState, kernel_rows
+from gradient_dd.engine.single import NO_INDICES
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError, DivergedError
 from gradient_dd.files import open_saved, write_file
 from gradient_dd.stream.auto import AUTO_FILE, AutoLearner
@@ -29,7 +29,7 @@ def transitions(task, steps, run=0):
     """Return x, reward, discount, x_next and rho of the first steps of a stream, x and x_next dense."""
     X = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
-    o = Stream(task, 0, run).take(steps)
+    o = OutcomeSampler(task, 0, run).take(steps)
     return X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o]
 
 
@@ -47,11 +47,11 @@ def textbook_rungs(task, x, reward, discount, x_next, rho, alpha):
     for t in range(len(reward)):
         yield (a - first) @ x[t], (a - first) @ x_next[t]
         norms += max(1.0, rho[t]) * x[t] @ x[t]
-        steps = MULTIPLES * (alpha or auto_state.UNIT * (t + 1) / norms)
+        steps = MULTIPLES * (alpha or auto.UNIT * (t + 1) / norms)
         delta = rho[t] * (reward[t] + discount[t] * w @ x_next[t] - w @ x[t])
         change = (steps * delta)[:, None] * x[t]
         change[2] = steps[2] * rho[t] * (eta @ x[t]) * (x[t] - discount[t] * x_next[t])
-        eta = eta + auto_state.ZETA * steps[2] * (delta[2] - eta @ x[t]) * x[t]
+        eta = eta + auto.ZETA * steps[2] * (delta[2] - eta @ x[t]) * x[t]
         w = w + change
         a += 2 / (t + 2) * (w - a)
     yield a - first, None
@@ -108,8 +108,8 @@ def test_the_compiled_and_the_plain_form_give_the_same_bits(name, quadratic):
     plain = AutoLearner(p, quadratic=quadratic, initial_w=task.initial_weights)
     deltas, done, numbers = np.empty(1100), 0, plain._state.numbers
     while done < 1100:
-        done += auto_step.run(tuple(plain._state), 0.0, *rows, (reward, discount, rho), deltas, done)
-        if numbers[AGE] >= numbers[STOP]:
+        done += auto.steps(tuple(plain._state), 0.0, *rows, (reward, discount, rho), deltas, done)
+        if numbers[AT.age] >= numbers[AT.stop]:
             plain._look()
     assert np.array_equal(wanted, deltas)
     assert all(np.array_equal(a, b) for a, b in zip(plain._state, agent._state, strict=True))
@@ -143,7 +143,7 @@ def test_readings_come_rarely():
     ages = set()
     for t in range(3000):
         agent.update(x[t], 1.0, 0.9, x[t + 1])
-        ages.add(agent._state.numbers[NEXT])
+        ages.add(agent._state.numbers[AT.next])
     ages = sorted(ages)
     assert ages[:4] == [21, 41, 61, 81]
     assert all(b == a + max(20, int(a / 20)) for a, b in pairwise(ages))

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError, show
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.learner import Learner
+from gradient_dd.stream.trace_state import traces_of
 
 GOOD = {"x": np.array([1.0, 0.0, 2.0]), "reward": 1.0, "discount": 0.9, "x_next": np.array([0.5, 1.0, 0.0])}
 
@@ -15,8 +16,8 @@ def everything(agent):
     """Return all that an update may change, as bytes and counts."""
     metric = None if agent._metric is None else (agent._metric.inverse.tobytes(), agent._metric.count)
     arrays = agent.w.tobytes(), agent.eta.tobytes(), agent._change.tobytes()
-    traces = [array.tobytes() for array in agent._traces.arrays(agent.n_features).values()]
-    return *arrays, agent._scale, metric, traces, agent.updates, agent.episodes
+    traces = [array.tobytes() for array in traces_of(agent._memory).arrays(agent.n_features).values()]
+    return *arrays, agent._memory.scale[0], metric, traces, agent.updates, agent.episodes
 
 
 @pytest.mark.parametrize("name", [name for name, rule in LEARNERS.items() if rule.is_plain or name == "htd_dd"])

@@ -133,7 +133,7 @@ def test_many_lanes_share_few_traces():
     horizons = (0.5, 0.9)
     asked = [Question(f"{k} {g}", float(k), g) for k in range(40) for g in horizons]
     horde = Questions(asked, n_features=STATES + 1, learner="td", alpha=0.05, lam=0.9)
-    memory = horde._shards[0]._lanes.memory
+    memory = horde._memory
     assert memory.shared
     assert memory.traces.shape == (1, STATES + 1, len(horizons))
     given = walk()
@@ -256,7 +256,6 @@ def test_a_bad_batch_gets_one_sentence_and_changes_nothing(asked, change, senten
         (lambda: Questions([ASKED[0], ASKED[0]], n_features=2), "The names of questions must differ. Got 'on-policy'"),
         (lambda: Questions(ASKED), "'n_features' must be a whole number, 1 or more. Got None."),
         (lambda: Questions(ASKED, 2, precision="half"), "'precision' must be 'float64' or 'float32'. Got 'half'."),
-        (lambda: Questions(ASKED, 2, client=7), "'client' must be a Dask client, e.g. distributed.Client(). Got 7."),
         (lambda: Questions(ASKED[:1], 2).summary(by="name"), "'by' must be 'rupee' or"),
     ],
 )

@@ -1,21 +1,15 @@
 """Every registered learner gives the same bits in every way of feeding it the same rows.
 
-`update`, plain and compiled, against `update_many`, and both against a lane of `StreamLanes`; with traces, momentum and
-ratios in either place; dense rows, one-hot rows, and sparse rows whose indices are in order, in no order, or repeated.
+`update`, plain and compiled, against `update_many`; with traces, momentum and ratios in either place; dense rows,
+one-hot rows, and sparse rows whose indices are in order, in no order, or repeated.
 """
 
 import numpy as np
 import pytest
 
 from gradient_dd import LEARNERS, Learner
-from gradient_dd.stream.lanes import StreamLanes
 
 P, N = 9, 130  # so that the last updates are compiled
-LANES = (
-    "td",
-    "tdrc",
-    "gradient_dd",
-)  # each is a kernel to compile, which takes seconds; rules differ in the step alone
 
 
 def numbers(rng):
@@ -47,7 +41,7 @@ def repeated(rng):
     return rng.integers(P, size=(N, 4)), rng.normal(size=(N, 4))
 
 
-FORMS = (dense, one_hot, ordered, unordered)
+FORMS = (dense, one_hot, ordered, unordered, repeated)
 
 
 def single(rows, t):
@@ -77,22 +71,6 @@ def test_update_and_update_many(name, form):
         assert np.array_equal(many.update_many(x, x_next=x_next, **columns), deltas), values
         assert np.array_equal(many.w, one.w), values
         assert np.array_equal(many.eta, one.eta), values
-
-
-@pytest.mark.parametrize("form", [*FORMS, repeated])
-@pytest.mark.parametrize("name", LANES)
-def test_a_lane_and_a_learner(name, form):
-    rng = np.random.default_rng(1)
-    x, x_next, columns = form(rng), form(rng), numbers(rng)
-    given = {key: columns[key] for key in ("reward", "discount", "rho")}
-    settings = [LEARNERS[name].setting(alpha=alpha) for alpha in (0.01, 0.05)]
-    lanes = StreamLanes(settings, P, initial_w=0.3)
-    lanes.update_many(x, x_next=x_next, **given)
-    for lane, setting in enumerate(settings):
-        agent = Learner(name, P, initial_w=0.3, **setting.values)
-        agent.update_many(x, x_next=x_next, **given)
-        assert np.array_equal(lanes.w[lane], agent.w)
-        assert np.array_equal(lanes.eta[lane], agent.eta)
 
 
 def test_what_is_not_promised():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradient_dd import BadRequestError, Questions, reference, tasks
-from gradient_dd.stream.task_questions import question_of, questions_of, transitions_of
+from gradient_dd.stream.question import question_of, questions_of, transitions_of
 
 STEPS, ALPHA, LAM = 1_500, 0.05, 0.6
 

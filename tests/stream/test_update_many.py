@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from gradient_dd import LEARNERS, BadRequestError, DivergedError, Learner, features, tasks
 from gradient_dd.engine.schedules import Schedule, tapered
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.single import NO_INDICES, PIECE, FeatureRows
+from gradient_dd.engine.trajectories import OutcomeSampler
 from tests.rules import compiled_rules
 
 P, N = 7, 400
@@ -78,7 +79,7 @@ def test_batches_and_single_updates_can_be_mixed(learner):
 def test_it_follows_a_task_as_the_reference_engine_does():
     task = tasks.baird(7)
     row, next_row, reward, discount, rho, _ = task.transitions
-    o = Stream(task, seed=1).take(2000)
+    o = OutcomeSampler(task, seed=1).take(2000)
     agent = Learner("gradient_dd", task.n_features, alpha=0.01, initial_w=task.initial_weights)
     X = task.row_features
     agent.update_many(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o])
@@ -160,11 +161,55 @@ def test_a_bad_batch_gets_one_sentence_and_changes_nothing(change, sentence):
     assert not agent.w.any()
 
 
-def test_equal_indices_of_a_row_are_added_up():
-    left, right = (Learner("gtd2", P) for _ in range(2))
-    left.update_many((np.array([[2, 2]]), np.array([[1.0, 2.0]])), 1.0, 0.0, None)
-    right.update_many((np.array([[2]]), np.array([[3.0]])), 1.0, 0.0, None)
-    assert np.array_equal(left.eta, right.eta)
+@pytest.mark.parametrize("plain_updates", [0, 10**9])
+def test_equal_indices_of_a_row_are_added_up(plain_updates, monkeypatch):
+    monkeypatch.setattr("gradient_dd.stream.learner.PLAIN_UPDATES", plain_updates)
+    indices, values = np.array([5, 2, 2]), np.array([4.0, 1.0, 2.0])
+    many, once, single = (Learner("gtd2", P) for _ in range(3))
+    many.update_many((indices[None], values[None]), 1.0, 0.0, None)
+    once.update((np.array([2, 5]), np.array([3.0, 4.0])), 1.0, 0.0, None)
+    single.update((indices, values), 1.0, 0.0, None)
+    assert once.eta[2] == 3 / 4 * once.eta[5] != 0
+    for agent in (many, single):
+        assert np.array_equal(agent.eta, once.eta)
+        agent._w[:] = np.arange(P)
+        assert agent.predict((indices, values)) == 3.0 * 2 + 4.0 * 5
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5, 8, 13, 16, 33])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_rows_are_sorted_as_numpy_sorts_them(width, kind):
+    """Rows of any length, in blocks that are full or not, with many equal indices or none."""
+    rng = np.random.default_rng(width)
+    for n, p in ((1, 4), (31, 2 * width), (70, 10**6)):
+        indices, values = rng.integers(p, size=(n, width)).astype(kind), rng.normal(size=(n, width))
+        indices[:5] = np.sort(indices[:5], axis=1)
+        rows = FeatureRows(NO_INDICES, width, indices.ravel(), values.ravel(), np.inf).in_order()
+        order = np.argsort(indices, axis=1, kind="stable")
+        assert np.array_equal(rows.indices.reshape(n, width), np.take_along_axis(indices, order, axis=1))
+        for t in range(n):
+            wanted = dict.fromkeys(sorted(indices[t].tolist()), 0.0)
+            for i, value in zip(indices[t].tolist(), values[t].tolist(), strict=True):
+                wanted[i] += value
+            where, sums = rows.row(t)
+            assert dict(zip(where.tolist(), sums.tolist(), strict=True)) == wanted
+
+
+def test_a_large_batch_in_no_order_has_the_bits_of_a_sorted_one():
+    """More rows than are sorted at a time, so that w − w_prev goes from one piece to the next."""
+    n, k, p = 2 * PIECE + 100, 4, 50
+    rng = np.random.default_rng(5)
+    indices, next_indices = (np.argsort(rng.random((n, p)), axis=1)[:, :k] for _ in range(2))
+    values, next_values = rng.normal(size=(2, n, k))
+    order, next_order = np.argsort(indices, axis=1), np.argsort(next_indices, axis=1)
+    in_order = [
+        tuple(np.take_along_axis(one, by, axis=1) for one in pair)
+        for pair, by in (((indices, values), order), ((next_indices, next_values), next_order))
+    ]
+    left, right = (Learner("gradient_dd", p, alpha=0.01) for _ in range(2))
+    deltas = left.update_many(in_order[0], 1.0, 0.9, in_order[1])
+    assert np.array_equal(right.update_many((indices, values), 1.0, 0.9, (next_indices, next_values)), deltas)
+    assert np.array_equal(left.w, right.w)
 
 
 def test_an_empty_batch_changes_nothing():
@@ -185,8 +230,8 @@ def test_a_compiled_single_update_has_the_bits_of_a_plain_one(learner, form, mon
         agents[count] = agent = Learner(learner, P, alpha=0.02, schedule=tapered(5))
         agent.deltas = one_by_one(agent, *rows)
     quick, plain = agents.values()
-    assert plain._quick is None
-    assert quick._quick is not None
+    assert not plain._memory.kernels
+    assert quick._memory.kernels
     assert np.array_equal(quick.deltas, plain.deltas)
     assert np.array_equal(quick.w, plain.w)
     assert np.array_equal(quick.eta, plain.eta)
@@ -202,7 +247,7 @@ def test_what_a_compiled_update_does_not_take_goes_the_plain_way(monkeypatch):
     assert np.array_equal(agent.eta, again.eta)
     for bad, sentence in (
         (np.array([1.0, np.nan, 0.0]), "'x' must be finite"),
-        ((np.array([0, 0]), np.ones(2)), "The indices of 'x' must differ"),
+        ((np.array([0, 0]), np.full(2, 1e308)), "The sums of equal indices of 'x' must be finite"),
         ((np.array([3]), np.ones(1)), "The indices of 'x' must be from 0 to 2"),
         (np.ones(2), "The shape of 'x' must be"),
     ):

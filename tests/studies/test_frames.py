@@ -10,8 +10,7 @@ from gradient_dd.learners import Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.report.page import study_data
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.frames import run_frame, summary_frame, write_frame
-from gradient_dd.studies.results import Results
+from gradient_dd.studies.results import Results, run_frame, summary_frame, write_frame
 from gradient_dd.studies.store import Store
 from gradient_dd.studies.sweep import run
 from gradient_dd.tasks import random_walk

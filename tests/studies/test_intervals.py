@@ -167,11 +167,7 @@ def test_the_variance_of_a_ratio_is_that_of_the_delta_method():
     assert variance == pytest.approx(gaps.var(ddof=1) / 9)
 
 
-def test_resamples_of_a_stream_have_weights_of_mean_one():
-    weights = intervals.poisson_resamples(1000, 4, seed=[3, 1])
-    assert weights.shape == (1000, 4)
-    assert np.array_equal(weights, np.random.default_rng([3, 1]).poisson(1.0, size=(1000, 4)))
-    assert weights.dtype == float
+def test_a_resample_has_as_many_units():
     counts = intervals.resample_counts(np.random.default_rng(0), 7, 5)
     assert counts.shape == (5, 7)
     assert (counts.sum(axis=1) == 7).all()

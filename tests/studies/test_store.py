@@ -9,11 +9,9 @@ import pytest
 
 from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.frames import run_frame, summary_frame
-from gradient_dd.studies.records import NUMBERS, Work, as_ranges, checksum
-from gradient_dd.studies.results import Results
+from gradient_dd.studies.results import Results, run_frame, summary_frame
 from gradient_dd.studies.sqlite_file import APPLICATION, StoreError
-from gradient_dd.studies.store import Store
+from gradient_dd.studies.store import NUMBERS, Store, Work, as_ranges, checksum
 
 STUDY = Study("s", (task("random_walk", n_states=3),), (grid("td", alpha=(0.1, 0.2, 0.3)),), episodes=8, runs=2)
 
@@ -83,16 +81,14 @@ def test_an_empty_store_has_an_empty_table(tmp_path):
 
 def test_a_unit_is_committed_whole_or_not_at_all(tmp_path, monkeypatch):
     """A unit whose transaction fails after it was written leaves nothing of itself."""
-    original = Store._write_unit
 
-    def failing(self, *row):
-        original(self, *row)
+    def failing(self, task_key):
         raise ZeroDivisionError
 
     with Store(tmp_path / "a.db", write=True) as store:
         fill(store, runs=[0])
         before = store.rows("SELECT * FROM unit")
-        monkeypatch.setattr(Store, "_write_unit", failing)
+        monkeypatch.setattr(Store, "count_units", failing)
         with pytest.raises(ZeroDivisionError):
             fill(store, runs=[1])
         monkeypatch.undo()
@@ -146,7 +142,7 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path):
     db.execute("PRAGMA user_version = 99")
     db.close()
     assert (
-        "must be a results file of version 4. Got version 99. A newer gradient-dd wrote it: please update."
+        "must be a results file of version 5. Got version 99. A newer gradient-dd wrote it: please update."
         in refusal(newer)
     )
     assert "must be a results file. Got no such file." in refusal(tmp_path / "none.db", write=False)

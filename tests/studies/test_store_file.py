@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.frames import run_frame
-from gradient_dd.studies.results import Results
-from gradient_dd.studies.sqlite_file import Lock, StoreError, is_still_there
+from gradient_dd.studies.results import Results, run_frame
+from gradient_dd.studies.sqlite_file import Lock, StoreError, is_same
 from gradient_dd.studies.status import verify
 from gradient_dd.studies.store import Store
 from gradient_dd.studies.sweep import run
@@ -137,11 +136,11 @@ def test_a_lock_that_its_holder_removes_is_not_taken(tmp_path):
     """Whoever opened the file before it was removed holds a lock on nothing, notices, and takes a new one."""
     first = Lock(tmp_path / "a.db")
     handle = os.open(first.place, os.O_RDWR)
-    assert is_still_there(first.place, handle)
+    assert is_same(first.place, os.fstat(handle))
     first.release()
-    assert not is_still_there(first.place, handle)
+    assert not is_same(first.place, os.fstat(handle))
     second = Lock(tmp_path / "a.db")
-    assert not is_still_there(second.place, handle)
+    assert not is_same(second.place, os.fstat(handle))
     os.close(handle)
     second.release()
     assert files(tmp_path) == []

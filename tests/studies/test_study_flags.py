@@ -1,7 +1,5 @@
 """Flags and study files: flags replace what a file says and it is said; what cannot be combined is refused."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +10,9 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.studies import load_rule
+from tests.command import call
 
 ROOT = Path(__file__).parents[2]
-COMMAND = str(Path(sys.executable).parent / "gradient-dd")
 NOTHING = dict.fromkeys(CONDITIONS) | dict.fromkeys(GRID_FLAGS) | {"tasks": (), "learners": ()}
 NOTHING |= {"others": ()}
 FILE = """
@@ -95,8 +93,7 @@ def test_a_rule_that_the_file_does_not_name_is_refused(file):
 
 
 def test_the_command_uses_the_flag_and_says_so(file, tmp_path):
-    call = [COMMAND, "sweep", file, "--runs", "7", "--dry-run"]
-    result = subprocess.run(call, capture_output=True, text=True, check=True)
+    result = call("sweep", file, "--runs", "7", "--dry-run")
     assert "Note: --runs 7 is used instead of 5 in study.toml." in result.stderr
     assert "300 episodes, 7 runs" in result.stderr
 

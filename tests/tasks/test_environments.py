@@ -41,7 +41,7 @@ def test_steps_have_the_table_s_frequencies_under_the_behaviour_policy(name):
     task, outcome = env.task, env.task.outcomes
     counts = np.zeros((len(task.start), len(task.start)))
     state, _ = env.reset(seed=0)
-    for _ in range(10_000):
+    for _ in range(4_000):
         action = env.sample_action()
         entered, reward, terminated, truncated, info = env.step(action)
         match = (outcome.state == state) & (outcome.action == action) & (outcome.next_state == entered)

@@ -9,7 +9,7 @@ from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun, run_lanes
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import TASKS
@@ -93,7 +93,7 @@ def test_values_are_discounted_steps_to_the_goal():
 def test_questions_share_the_stream_and_high_variance_is_another():
     first, second, high = tasks.rooms(0), tasks.rooms(5), tasks.rooms(0, "high")
     assert first.key != second.key
-    assert np.array_equal(Stream(first).take(500), Stream(second).take(500))
+    assert np.array_equal(OutcomeSampler(first).take(500), OutcomeSampler(second).take(500))
     assert first.digest != high.digest
     assert high.rho.max() == pytest.approx(100)
 
@@ -118,7 +118,7 @@ def test_steps_without_interest_are_skipped_by_both_engines(name):
 
 def test_a_skipped_step_changes_nothing():
     task = tasks.rooms(4)  # asked in the room farthest from the start
-    column = Stream(task).take(2000)
+    column = OutcomeSampler(task).take(2000)
     first = int(np.argmax(task.active[column]))
     assert first > 10
     before = reference.run(task, "gradient_dd", steps=first, alpha=0.1)

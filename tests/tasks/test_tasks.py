@@ -1,6 +1,7 @@
 """The tasks: what the paper says of them, what follows from their tables, and what is refused."""
 
 from dataclasses import replace
+from inspect import signature
 
 import gymnasium
 import numpy as np
@@ -272,3 +273,50 @@ def test_errors_may_be_measured_against_a_goal():
     assert aimed.key != task.key
     with pytest.raises(BadRequestError, match=r"the shape of 'goal' must be \(8,\)\. Got \(3,\)\."):
         replace(task, goal=np.zeros(3))
+
+
+def test_tasks_without_arguments_are_these():
+    """Their names stand in stores and in the documentation."""
+    assert [str(make()) for make in TASKS.values()] == [
+        "random_walk(n_states=20)",
+        "boyan_chain(n_features=20)",
+        "baird(n_states=7)",
+        "random_mdp(n_states=8, n_actions=3, n_features=4, discount=0.9, seed=0)",
+        "collision(seed=0)",
+        "rooms(question=0)",
+        "five_state_walk(features=tabular)",
+        "nineteen_state_walk()",
+        "dann_mdp(n_states=30, n_actions=10, n_features=15, seed=0)",
+    ]
+
+
+def numbers_of_tasks():
+    """Yield (task, argument, the largest illegal number below the legal ones) for the whole numbers that tasks take."""
+    smallest = {"n_states": 0, "n_actions": 0, "n_features": 0, "seed": -1, "start_seed": -1, "question": -1}
+    own = {("boyan_chain", "n_features"): 1, ("baird", "n_states"): 2, ("dann_mdp", "n_states"): 1}
+    for name, make in TASKS.items():
+        for argument in set(signature(make).parameters) & set(smallest):
+            yield name, argument, own.get((name, argument), smallest[argument])
+
+
+@pytest.mark.parametrize(("name", "argument", "most"), sorted(numbers_of_tasks()))
+def test_the_smallest_number_that_a_task_takes(name, argument, most):
+    with pytest.raises(BadRequestError, match=f"'{argument}'"):
+        TASKS[name](**{argument: most})
+    if (name, argument) != ("random_walk", "n_features"):  # which tabular features do not have
+        assert TASKS[name](**{argument: most + 1}).n_states > 0
+
+
+def test_a_random_task_has_a_discount_from_0_to_1():
+    for discount in (-0.01, 1.01):
+        with pytest.raises(BadRequestError, match=r"'discount' must be in \[0, 1\]"):
+            tasks.random_mdp(discount=discount)
+    assert tasks.random_mdp(discount=1.0, episodic=True).discount.max() == 1.0
+    assert not tasks.random_mdp(discount=0.0).discount.any()
+
+
+def test_the_dependent_features_of_the_five_state_walk_share_out_one_unit():
+    """States in a row share features: the first has one, the middle all three, the last another one."""
+    features = tasks.five_state_walk("dependent").features[:5]
+    assert [tuple(np.flatnonzero(row)) for row in features] == [(0,), (0, 1), (0, 1, 2), (1, 2), (2,)]
+    assert np.allclose(features, (features > 0) / np.sqrt((features > 0).sum(1, keepdims=True)))

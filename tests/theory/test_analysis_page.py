@@ -5,28 +5,26 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from gradient_dd import tasks
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.learners import LEARNERS
 from gradient_dd.theory import analysis
-from gradient_dd.theory.advice.advise import NOT_TRIED, Advice, PredictedError, TunedLearner
-from gradient_dd.theory.advice.from_log import LogDoubt
-from gradient_dd.theory.advice.search import SearchProgress
-from gradient_dd.theory.analysis import Analysis, AnalysisRequest, length, td_sentence
-from gradient_dd.theory.analysis_page import (
-    GROWTH_HEAD,
+from gradient_dd.theory.advice import NOT_TRIED, Advice, PredictedError, SearchProgress, TunedLearner
+from gradient_dd.theory.analysis import (
     HEAD,
+    Analysis,
     advice_lines,
-    assumption_lines,
     curve_lines,
-    doubt_lines,
-    growth_lines,
+    eigenvalues_of_A,
+    length,
     limit,
     notes,
     page_lines,
+    td_sentence,
 )
-from gradient_dd.theory.limits import Growth, Limits
+from gradient_dd.theory.mean_square import Limits
 from gradient_dd.theory.recursion import Assumption
 
 CURVE = np.array([[1.0, 0.5, 0.25, 0.125], [3.0, 1.5, 0.75, 0.375]])
@@ -37,7 +35,8 @@ GTD2 = replace(TD, setting=LEARNERS["gtd2"].setting(alpha=0.2, zeta=0.5, rho_mod
 RUN = Horizon(steps=40, every=10)
 ADVICE = Advice(TD, [TD, GTD2], {"gtd": "diverged"}, "area", 0.6, RUN, RUN)
 FOUND = Analysis(
-    "a walk", "iid", "constant", ADVICE, [Limits(1.0, 0.5, 0.1), Limits(None, 0.0, None)], None, "stable",
+    "a walk", "iid", "constant", ADVICE, [Limits(1.0, 0.5, 0.1), Limits(None, 0.0, None)],
+    np.array([0.2 - 1j, 0.2 + 1j]),
     [Assumption("A1", "i.i.d.", False, "along a trajectory", "so what"), Assumption("A4", "κ", True, "κ = 1", "")],
 )  # fmt: skip
 
@@ -64,7 +63,7 @@ def test_the_whole_page():
         "?: not computed, for it would take too long, or the rule is not linear. The pilot does not need it.",
         "gtd: diverged.",
         "",
-        "TD is stable.",
+        "TD is stable in the mean for small step sizes (Re λ(A) ≥ 0.2).",
         "",
         "The theorem's assumptions, for Gradient-DD with alpha 0.1 and kappa 1:",
         "(A1) fails: i.i.d.. Here along a trajectory.",
@@ -83,7 +82,9 @@ def test_advice_says_what_speaks_against_it():
         "What comes nearest is td with alpha 0.1.",
     ]
     longer = replace(FOUND, advice=replace(ADVICE, horizon=Horizon(episodes=4000)))
-    assert advice_lines(longer)[-1].startswith("The pilot ran 40 steps. For 4,000 episodes alpha and the predicted")
+    assert advice_lines(longer)[-1].startswith(
+        "The pilot ran 40 steps instead of 4,000 episodes, and all errors are for"
+    )
     none = replace(FOUND, advice=replace(ADVICE, best=None))
     assert advice_lines(none)[0].startswith("Every setting that was tried diverged, so there is no advice.")
 
@@ -100,25 +101,6 @@ def test_signs_are_explained_where_they_stand():
     assert [limit(value) for value in (None, 0.0, inf, 0.12345)] == ["?", "never", "any", "0.123"]
 
 
-def test_growth_stands_beside_the_exact_limits():
-    table, steps, _ = growth_lines(FOUND, [Growth(-1e-3, -2e-3, -5e-4, "shrinks", 0.3), None])
-    assert table == (
-        [
-            ("td", "0.1", "-1.00e-03 [-2.00e-03, -5.00e-04]", "shrinks", "0.3", "1", "0.5"),
-            ("gtd2", "0.2", "not measured: not linear in w and η", "", "?", "?", "never"),
-        ],
-        GROWTH_HEAD,
-    )
-    assert "on 20,000 transitions" in steps
-    shown = replace(FOUND, growth=[Growth(-1e-3, -2e-3, -5e-4, "shrinks", 0.3), None])
-    assert GROWTH_HEAD in [line[1] for line in page_lines(shown) if not isinstance(line, str)]
-    assert shown.facts()["candidates"][0]["shadow"] == {
-        "growth": -1e-3, "low": -2e-3, "high": -5e-4, "says": "shrinks", "no growth up to": 0.3, "steps": 20_000,
-    }  # fmt: skip
-    assert shown.facts()["candidates"][1]["shadow"] is None
-    assert "shadow" not in FOUND.facts()["candidates"][0]
-
-
 def test_curves_have_forty_columns_and_four_numbers():
     many = {"unit": "steps", "at": list(range(1, 401)), "mean": [2.0 ** (-i / 50) for i in range(400)]}
     (line,) = curve_lines(many)
@@ -131,26 +113,13 @@ def test_curves_have_forty_columns_and_four_numbers():
         assert curve_lines(many | {"mean": [wrong] * 400}) == []
 
 
-def test_doubt_of_a_log():
-    lines = doubt_lines(LogDoubt((0.1, 0.3), 0.98, 0.5, 0.05))
-    assert lines[0].startswith(
-        "On bootstrap samples of the log the pilot ends with an error of 0.1 to 0.3 (5 % to 95 %)"
-    )
-    assert "in 98% of them. In 50% of them" in lines[0]
-    assert lines[1] == "The solution of A w = b on the same half of the log has an error of 0.05."
-    assert doubt_lines(None) == []
-    assert assumption_lines([])[0].startswith("The theorem's assumptions")
-    assert replace(FOUND, of_log=True).facts()["doubt"] is None
-    assert "assumptions" not in replace(FOUND, of_log=True).facts()
-
-
 def test_facts_are_plain_data():
     facts = FOUND.facts()
     assert facts["advice"] == {
         "learner": "td", "alpha": 0.1, "predicted error": 0.5, "doubt": 0.01, "runs": 2,
         "area": {"mean": 0.5, "doubt": 0.01, "runs": 2},
         "last100": {"mean": 0.25, "doubt": pytest.approx(nan, nan_ok=True), "runs": 2},
-        "beats standing still": True, "extrapolated from": None,
+        "beats standing still": True, "pilot horizon": None,
     }  # fmt: skip
     assert facts["curve"] == {
         "unit": "steps", "at": [10, 20, 30, 40], "mean": [2.0, 1.0, 0.5, 0.25],
@@ -158,54 +127,77 @@ def test_facts_are_plain_data():
     }  # fmt: skip
     assert facts["candidates"][1]["rho_mode"] == "T"
     assert facts["assumptions"][1]["holds"]
+    assert facts["eigenvalues of A"] == [[0.2, -1.0], [0.2, 1.0]]
+    assert replace(FOUND, eigenvalues=None).facts()["eigenvalues of A"] is None
     episodes = replace(FOUND, advice=replace(ADVICE, pilot_horizon=Horizon(episodes=4)))
     assert episodes.facts()["curve"]["unit"] == "episodes"
     assert episodes.facts()["curve"]["at"] == [1, 2, 3, 4]
     long = replace(FOUND, advice=replace(ADVICE, measure="last100", horizon=Horizon(steps=1)))
     assert long.facts()["advice"]["predicted error"] == 0.25
-    assert long.facts()["advice"]["extrapolated from"] == "40 steps"
+    assert long.facts()["advice"]["pilot horizon"] == "40 steps"
     assert (length(Horizon(steps=1)), length(Horizon(steps=20_000))) == ("1 step", "20,000 steps")
 
 
-def test_what_a_request_asks_for():
-    told = []
-    request = AnalysisRequest(on_progress=lambda *given: told.append(given))
-    assert [rule.name for rule in request.tried] == ["td", "tdc", "tdrc", "gtd2", "gradient_dd"]
-    mine = AnalysisRequest(learners=("gtd",), rules=(LEARNERS["htd"],))
-    assert [rule.name for rule in mine.tried] == ["gtd", "htd"]
-    assert request.horizon(tasks.random_walk(3)) == Horizon(episodes=10_000)
-    assert request.horizon(tasks.baird(3)) == Horizon(steps=100_000)
-    assert AnalysisRequest(steps=7).horizon(tasks.random_walk(3)) == Horizon(steps=7)
-    request.report(SearchProgress("judge", 0.1, 0.5))
-    request.report(SearchProgress("judge", 0.09, 0.5))
-    assert told == [("judge, about 0.1 s of a core", 0.5), ("judge", 0.5)]
+@pytest.fixture
+def asked(monkeypatch):
+    """Return what `advise` is asked for; it reports progress twice and runs nothing."""
+    calls = []
 
+    def advise(*given, on_progress, **how):
+        calls.append((given, how))
+        on_progress(SearchProgress("judge", 0.1, 0.5))
+        on_progress(SearchProgress("judge", 0.09, 0.5))
+        return ADVICE
 
-def test_a_task_is_analysed_with_what_was_asked(monkeypatch):
-    asked, told = [], []
-    monkeypatch.setattr(analysis, "advise", lambda *given, **how: (asked.append((given, how)), ADVICE)[1])
+    monkeypatch.setattr(analysis, "advise", advise)
     monkeypatch.setattr(analysis, "exact_limits", lambda *given: Limits(None, None, None))
     monkeypatch.setattr(analysis, "cpu_count", lambda: 2)
-    walk = tasks.random_walk(3)
-    found = analysis.analyse_task(
-        walk, AnalysisRequest(learners=("td",), on_progress=lambda *given: told.append(given))
-    )
+    return calls
+
+
+def test_a_task_is_analysed_with_what_was_asked(asked):
+    told, walk = [], tasks.random_walk(3)
+    found = analysis.analyse_task(walk, learners=("td",), on_progress=lambda *given: told.append(given))
     (task, horizon, _), how = asked[0]
     assert (task, horizon) == (walk, Horizon(episodes=10_000))
-    assert (how["sampling"], how["measure"], how["learners"]) == ("trajectory", "area", [LEARNERS["td"]])
+    assert how == {"sampling": "trajectory", "measure": "area", "learners": ["td"]}
     assert told == [
         ("a pilot on random_walk(n_states=3): at most about 7 s", 0.0),
+        ("judge, about 0.1 s of a core", 0.5),
+        ("judge", 0.5),
         ("exact limits, where they are quick", 1.0),
     ]
-    assert found.growth is None
+    assert found.eigenvalues.real.min() > 0
     assert [one.name for one in found.assumptions] == ["A0", "A1", "A2", "A3", "A4"]
-    assert analysis.analyse_task(tasks.random_walk(12), AnalysisRequest()).assumptions is None
+    assert analysis.analyse_task(tasks.random_walk(12)).assumptions is None
+
+
+def test_how_long_a_run_is_and_what_is_tried(asked):
+    walk = tasks.random_walk(3)
+    analysis.analyse_task(tasks.baird(3))
+    analysis.analyse_task(walk, steps=7, learners=("gtd",), rules=(LEARNERS["htd"],))
+    assert [horizon for (_, horizon, _), _ in asked] == [Horizon(steps=100_000), Horizon(steps=7)]
+    assert asked[0][1]["learners"] == ["td", "tdc", "tdrc", "gtd2", "gradient_dd"]
+    assert asked[1][1]["learners"] == ["gtd", LEARNERS["htd"]]
 
 
 def test_the_eigenvalues_of_a_judge_td():
-    assert td_sentence(tasks.random_walk(3)).startswith("stable in the mean for small step sizes (Re λ(A) ≥ 0.")
-    assert td_sentence(tasks.baird(7)).startswith("not stable in the mean at any step size (Re λ(A) ≥ -")
-    assert td_sentence(tasks.random_walk(501)).startswith("not judged: A is too large")
-    assert not td_sentence(tasks.random_walk(500)).startswith("not judged")
-    still = replace(tasks.random_walk(2), feature_rows=tasks.random_walk(2).feature_rows * 1e-9)
-    assert td_sentence(still).startswith("decided by the row space: A is singular")
+    walk = tasks.random_walk(3)
+    modes = eigenvalues_of_A(walk)
+    assert modes == pytest.approx(sorted(np.linalg.eigvals(walk.moments.A)))
+    assert td_sentence(modes).startswith("stable in the mean for small step sizes (Re λ(A) ≥ 0.")
+    assert td_sentence(1e-12 * modes).startswith("stable")  # the scale of the features decides nothing
+    assert td_sentence(eigenvalues_of_A(tasks.baird(7))).startswith(
+        "not stable in the mean at any step size (Re λ(A) ≥ -"
+    )
+    assert eigenvalues_of_A(tasks.random_walk(501)) is None
+    assert eigenvalues_of_A(tasks.random_walk(500)) is not None
+    assert td_sentence(None).startswith("not judged: A is too large")
+    assert td_sentence(np.array([0.0, 1.0])).startswith("not decided by the eigenvalues of A: one of them is zero")
+
+
+def test_features_that_repeat_each_other_do_not_hide_that_td_is_stable():
+    """In the row space of X a doubled feature has no eigenvalue of its own."""
+    walk = tasks.random_walk(3)
+    doubled = replace(walk, feature_rows=sp.hstack([walk.feature_rows] * 2, "csr"), initial_weights=np.zeros(6))
+    assert eigenvalues_of_A(doubled) == pytest.approx(2 * eigenvalues_of_A(walk))

@@ -9,14 +9,12 @@ from gradient_dd import tasks
 from gradient_dd.engine.horizon import Horizon, LaneResults
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.schedules import tapered
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
-from gradient_dd.theory.advice.advise import advise_with
-from gradient_dd.theory.advice.pilot import SEED, Scores, TaskPilot
-from gradient_dd.theory.advice.search import SHORT, Search, neighbours
-from gradient_dd.theory.advice.space import OCTAVE, SPECIAL_CASES, Point, spaces_of
+from gradient_dd.theory.advice import SHORT, Search, advise_with, neighbours
+from gradient_dd.theory.pilot import OCTAVE, SEED, SPECIAL_CASES, Point, Scores, TaskPilot, spaces_of
 
 
 def spaces(*names, steps=1000.0, off_policy=False):
@@ -37,7 +35,7 @@ def test_a_special_case_makes_the_same_steps_to_the_bit(learner):
         assert settings[0].rule.name == learner
         assert settings[1].rule.name == SPECIAL_CASES[learner][0]
         both = [Weights(setting, task.initial_weights) for setting in settings]
-        for o in Stream(task).take(300):
+        for o in OutcomeSampler(task).take(300):
             for weights, setting in zip(both, settings, strict=True):
                 weights.advance(setting, 0.5, rows[row[o]], reward[o], discount[o], rows[next_row[o]], rho[o])
         assert np.array_equal(both[0].w, both[1].w)
@@ -112,9 +110,6 @@ class KnownErrors:
 
     def core_seconds(self, settings, runs=1, share=1.0):
         return runs * (10 + settings) * self.horizon.steps / share * self.seconds
-
-    def scheduled_length(self, horizon):
-        return float(horizon.steps)
 
     def search(self, budget=5.0):
         self.progress = []

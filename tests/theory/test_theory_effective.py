@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from gradient_dd import LEARNERS, BadRequestError, tasks
-from gradient_dd.theory import (
-    averaged_matrix,
-    diverging_mdps,
-    effective_matrix,
-    flow_rate,
-    interpolation,
-    rate,
-)
+from gradient_dd.theory import diverging_mdps, interpolation, rate
+from gradient_dd.theory.effective import averaged_flow, effective_matrix, flow_rate
 from trials.sampled_rates import measured_rate, rate_row, slowest_mode
 
 GRADIENT_DD = LEARNERS["gradient_dd"]
@@ -49,12 +43,12 @@ def test_a_table_without_self_loops_has_its_bootstrapped_half_scaled(kappa_alpha
     bootstrapped = (x_next.T * (likely * rho * discount)) @ x
     expected = task.moments.C - (1 - kappa_alpha) * bootstrapped
     assert np.allclose(effective_matrix(task, 0.2, kappa_alpha / 0.2).T, expected, rtol=0, atol=1e-15)
-    assert np.allclose(averaged_matrix(task, kappa_alpha).T, expected, rtol=0, atol=1e-15)
+    assert np.allclose(averaged_flow(task)(kappa_alpha).T, expected, rtol=0, atol=1e-15)
 
 
 def test_both_matrices_agree_to_leading_order():
     task = tasks.random_mdp(episodic=True)
-    gaps = [np.abs(averaged_matrix(task, k) - effective_matrix(task, k, 1.0)).max() for k in (1e-3, 5e-4)]
+    gaps = [np.abs(averaged_flow(task)(k) - effective_matrix(task, k, 1.0)).max() for k in (1e-3, 5e-4)]
     assert gaps[0] / gaps[1] == pytest.approx(4, rel=0.01)
 
 
@@ -63,16 +57,17 @@ def test_both_matrices_agree_to_leading_order():
 def test_the_exact_rate_is_that_of_the_averaged_flow_as_alpha_vanishes(kappa_alpha, episodic):
     task, alpha = tasks.random_mdp(n_states=5, n_features=3, seed=1, episodic=episodic), 1e-6
     exact = rates_of(task, alpha, [kappa_alpha / alpha])[0] / alpha
-    flow = flow_rate(task, averaged_matrix(task, kappa_alpha))
+    flow = flow_rate(task, averaged_flow(task)(kappa_alpha))
     assert exact == pytest.approx(flow, rel=1e-3)
     assert abs(flow / flow_rate(task, task.moments.A) - 1) > 0.01
 
 
 def test_gradient_dd_goes_from_gtd2_to_td():
     found = interpolation(tasks.random_walk(20), np.linspace(0, 1, 12))
-    assert found.td_likeness[0] == 0
     assert (np.diff(found.effective) > 0).all()
-    assert np.abs(found.td_likeness - found.kappa_alpha).max() < 0.03
+    likeness = (found.effective - found.gtd2) / (found.td - found.gtd2)
+    assert likeness[0] == 0
+    assert np.abs(likeness - found.kappa_alpha).max() < 0.03
     assert found.td > 50 * found.gtd2
 
 
@@ -123,7 +118,7 @@ def test_a_run_along_the_slowest_mode_loses_it_alone():
 def test_bad_requests_are_one_sentence():
     task = tasks.random_walk(5)
     with pytest.raises(BadRequestError, match="'kappa_alpha' must be so small that the changes of w settle"):
-        averaged_matrix(tasks.random_mdp(), 10.0)
+        averaged_flow(tasks.random_mdp())(10.0)
     with pytest.raises(BadRequestError, match="'alpha' must be a positive number"):
         effective_matrix(task, 0.0, 1.0)
     with pytest.raises(BadRequestError, match="'runs' must be"):

@@ -9,9 +9,9 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
 from gradient_dd.engine.schedules import constant
 from gradient_dd.errors import BadRequestError
-from gradient_dd.theory import averaged_matrix, diverging_mdps, interpolation, rate
-from gradient_dd.theory.rate_planes import flow_edge
-from gradient_dd.theory.small_steps import SmallSteps
+from gradient_dd.theory import diverging_mdps, flow_edge, interpolation, rate
+from gradient_dd.theory.effective import averaged_flow
+from trials.best_kappa_zeta import SmallSteps
 
 ALPHA, ZETA = 0.3, 0.5
 
@@ -99,7 +99,7 @@ def test_overlap_takes_back_most_of_the_gain_on_the_boyan_chain():
     found = interpolation(task, [0.0, 0.9])
     gone = [rate(task, LEARNERS["gtd2_to_td"].setting(alpha=1e-5, c=c)) * 1e5 for c in (0.1, 0.9)]
     assert found.gtd2 < found.effective[1] < gone[0] * 1.5 < gone[1]
-    bare = averaged_matrix(tasks.random_walk(10), 0.9)
+    bare = averaged_flow(tasks.random_walk(10))(0.9)
     walk = tasks.random_walk(10).moments
     assert np.allclose(bare.T, walk.A.T + 0.9 * (walk.C - walk.A.T), rtol=0, atol=1e-12)
 

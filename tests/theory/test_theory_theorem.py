@@ -15,7 +15,8 @@ from gradient_dd import LEARNERS, tasks
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import tapered
-from gradient_dd.theory import check_assumptions, flow_rate
+from gradient_dd.theory import check_assumptions
+from gradient_dd.theory.effective import flow_rate
 
 KAPPAS, ALPHA, N0 = (0.0, 1.0, 4.0), 0.005, 40_000
 SETTINGS = [LEARNERS["gradient_dd"].setting(alpha=ALPHA, kappa=kappa) for kappa in KAPPAS]

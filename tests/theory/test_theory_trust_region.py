@@ -1,30 +1,25 @@
-"""The trust region, exactly: against a general optimiser, against its own conditions, and as a learner."""
+"""The trust region, exactly: against a general optimiser, and against its own conditions."""
 
 import numpy as np
 import pytest
-import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from gradient_dd import exact, tasks
 from gradient_dd.errors import BadRequestError
-from gradient_dd.experiments.paper.exact_statements import bootstrapped_boyan
-from gradient_dd.theory.trust_region import (
-    constrained_step,
-    contraction_factors,
-    generalised_eigenvalues,
-    kappa_of_mu,
-    kkt,
-    mu_of_kappa,
-    penalised_step,
-    prox_run,
-)
+from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, penalised_step
 
 KAPPAS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0)
 SOLVED = [tasks.random_walk(5), tasks.boyan_chain(4), tasks.baird(7), tasks.random_mdp(seed=3)]
 seeds = st.integers(0, 10**6)
 solved = pytest.mark.parametrize("task", SOLVED, ids=str)
+
+
+def mu_of_kappa(task, v, kappa):
+    """Return μ(κ) = ‖w(κ) − v‖²_C: the squared radius of the trust region that a penalty κ amounts to at v."""
+    step = penalised_step(task, v, kappa) - v
+    return step @ task.moments.C @ step
 
 
 def random_problem(seed):
@@ -91,7 +86,7 @@ def test_a_region_that_reaches_the_optimum_has_multiplier_zero(task):
     v = start(task)
     reach = mu_of_kappa(task, v, 0.0)
     far = 1.01 * reach
-    assert kappa_of_mu(task, v, far) == kappa_of_mu(task, v, reach) == 0
+    assert kappa_of_mu(task, v, far) == kappa_of_mu(task, v, (1 + 1e-9) * reach) == 0
     assert kappa_of_mu(task, v, 0.99 * reach) > 0
     assert task.rmsve(constrained_step(task, v, far)) == pytest.approx(task.rmsve(task.fixed_point), abs=1e-9)
     assert kappa_of_mu(task, task.fixed_point, 1e-3) == 0  # from the optimum no step is needed
@@ -105,19 +100,12 @@ def test_the_optimum_meets_the_kkt_conditions(task, part):
     mu = part * mu_of_kappa(task, v, 0.0)
     w, kappa = constrained_step(task, v, mu), kappa_of_mu(task, v, mu)
     assert (kappa > 0) == (part < 1)
-    scale = np.linalg.norm(exact.mspbe_gradient(v, *task.moments))
-    assert max(kkt(task, v, w, mu, kappa)) < 1e-9 * max(1, scale, mu)
-
-
-def test_each_kkt_condition_can_fail():
-    task = tasks.random_mdp(seed=3)
-    v = start(task)
-    mu = mu_of_kappa(task, v, 1.0)
-    w = penalised_step(task, v, 1.0)
-    assert kkt(task, v, w, mu, 1.1).stationarity > 1e-3
-    assert kkt(task, v, w, mu / 2, 1.0).feasibility == pytest.approx(mu / 2)
-    assert kkt(task, v, w, mu, -1.0).multiplier == 1
-    assert kkt(task, v, w, 2 * mu, 1.0).slackness == pytest.approx(mu)
+    excess = (w - v) @ task.moments.C @ (w - v) - mu
+    small = 1e-9 * max(1, np.linalg.norm(exact.mspbe_gradient(v, *task.moments)), mu)
+    assert np.linalg.norm(exact.j_gdd_gradient(w, v, kappa, *task.moments)) < small  # stationary
+    assert excess < small  # feasible
+    assert kappa >= 0
+    assert abs(kappa * excess) < small  # slack where κ is not 0
 
 
 def test_where_the_values_do_not_see_the_weights_they_stay():
@@ -128,64 +116,15 @@ def test_where_the_values_do_not_see_the_weights_they_stay():
         assert hidden @ (penalised_step(task, v, kappa) - v) == pytest.approx(0, abs=1e-10)
 
 
-def test_a_singular_A_is_solved_nearest_to_v():
-    """Boyan with its terminal bootstrapped: A 1 = 0, so J has a line of minima; w(0) is the nearest of them to v."""
-    task = tasks.boyan_chain(5)
-    problem = bootstrapped_boyan(5), task.moments.b, task.moments.C
-    v, ones = start(task), np.ones(5)
-    w = penalised_step(problem, v, 0.0)
-    assert np.abs(exact.mspbe_gradient(w, *problem)).max() < 1e-9
-    assert ones @ task.moments.C @ (w - v) == pytest.approx(0, abs=1e-9)  # no further along the line than v
-    assert contraction_factors(problem, 0.3)[-1] == 1
-
-
-@pytest.mark.parametrize("task", [task for task in SOLVED if task.name != "baird"], ids=str)  # SciPy needs a regular C
-def test_the_eigenvalues_are_those_of_the_pencil(task):
-    A, _, C = task.moments
-    pencil = scipy.linalg.eigh(A.T @ np.linalg.inv(C) @ A, C, eigvals_only=True)
-    assert generalised_eigenvalues(task) == pytest.approx(pencil[::-1], rel=1e-8)
-
-
-@solved
-def test_a_proximal_run_contracts_by_its_factors(task):
-    """Every mode of w − w* shrinks by its own κ/(κ + λ) in each step, the slowest is what is left."""
-    kappa, steps = 0.3, 60
-    path = prox_run(task, kappa, steps)
-    assert path.shape == (steps + 1, task.n_features)
-    values, vectors = np.linalg.eigh(task.moments.C)
-    root = (vectors * np.sqrt(values.clip(0))) @ vectors.T
-    size = np.linalg.norm((path - task.fixed_point) @ root, axis=1)  # ‖w_n − w*‖_C
-    factors = contraction_factors(task, kappa)
-    assert (size[1:] <= factors[-1] * size[:-1] + 1e-12).all()
-    if size[-1] > 1e-9:  # else rounding is all that is left
-        assert size[-1] / size[-2] == pytest.approx(factors[-1], rel=1e-3)
-
-
-def test_a_proximal_run_is_stable_where_gradient_dd_is_not():
-    """κ = 1000 on Baird: Gradient-DD's step diverges at α = 0.1, the proximal step comes nearer at every κ."""
-    task = tasks.baird(7)
-    for kappa in (1e-3, 1.0, 1e3):
-        errors = [task.rmsve(w) for w in prox_run(task, kappa, 200)]
-        assert errors[-1] < errors[0]
-    A, _, C = task.moments
-    identity = np.eye(8)
-    damped = identity - 0.1 * A.T @ exact.inverse(C) @ A - 100 * C
-    companion = np.block([[damped, 100 * C], [identity, np.zeros_like(C)]])
-    assert np.abs(np.linalg.eigvals(companion)).max() > 100
-
-
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: prox_run(tasks.random_walk(3), 1.0, -1), "'steps' must be a whole number, 0 or more. Got -1."),
         (
             lambda: penalised_step(tasks.random_walk(3), np.zeros(3), -1),
             "'kappa' must be a number that is zero or more",
         ),
         (lambda: kappa_of_mu(tasks.random_walk(3), np.zeros(3), 0), "'mu' must be a positive number. Got 0."),
-        (lambda: mu_of_kappa(tasks.random_walk(3), np.zeros(2), 1), r"The shape of 'v' must be \(3,\). Got \(2,\)."),
-        (lambda: contraction_factors((np.eye(2), [1], np.eye(2)), 1), "The shapes of A, b and C must be"),
-        (lambda: contraction_factors((np.eye(2), [1, 1], np.diag([1, 0])), 1), "A must vanish wherever C does"),
+        (lambda: kappa_of_mu(tasks.random_walk(3), np.zeros(2), 1), r"The shape of 'v' must be \(3,\). Got \(2,\)."),
     ],
 )
 def test_mistakes_are_told(call, sentence):

@@ -17,7 +17,7 @@ from gradient_dd.engine import blocks
 from gradient_dd.errors import one_line
 from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
-from gradient_dd.studies.units import Progress as SweepProgress
+from gradient_dd.studies.sweep import Progress as SweepProgress
 
 EVERY = 10.0  # seconds between two plain lines
 FRESH = "-fresh"  # how the studies that run selected settings on fresh runs are named

@@ -1,10 +1,13 @@
-"""Options that several commands share: where results are, and how a log is read.
+"""What commands share: options that say where results are and how a log is read, and the two forms of output.
 
-`--out` always names the place of the results: a file, or a folder with one.
+`--out` always names the place of the results: a file, or a folder with one. A command prints text in columns, or JSON.
 """
 
+import json
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,10 @@ from gradient_dd.errors import Unquoted, bad_request, unknown
 
 FILE = "results.db"
 RUNS = 10  # of a sweep that does not say how many
-OURS = (FILE, "report.html", "figures", "trial.rows")  # one of these is in every folder that a command has written to
+OURS = (FILE, "report.html", "figures")  # one of these is in every folder that a command has written to
 FOLDERS = ("results", "results-quick")  # where `reproduce` leaves its results by default
 
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 worker_count = click.option("--workers", type=int, help="Threads; default one a core.")
 dask_address = click.option("--dask", metavar="ADDRESS", help="A Dask cluster, e.g. tcp://host:8786, or 'local'.")
 
@@ -139,13 +143,6 @@ def take_log_options(flags: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def refuse_log_options(flags: dict[str, Any]) -> None:
-    """Raise if a flag that says how a log is read is given where there is no log."""
-    for name, flag in FLAGS.items():
-        if not (flags[name] is None or flags[name] is False or flags[name] == ()):
-            raise bad_request(f"{flag!r}", "be left out without a log", flags[name])
-
-
 def loaded(what: str, place: str) -> Any:
     """Return what a file of the user's own calls by a name."""
     from gradient_dd.studies.files import load_place
@@ -165,3 +162,39 @@ def columns_by_role(texts: tuple[str, ...]) -> dict[str, list[str]]:
             raise bad_request("'--column'", "be written ROLE=NAME or ROLE=NAME,NAME, once for each role", text)
         found[role] = names.split(",")
     return found
+
+
+def table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...]) -> str:
+    """Return rows in aligned columns under a head."""
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    text = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return "\n".join(text)
+
+
+def text_of(lines: Iterable[str | tuple[Iterable[tuple[str, ...]], tuple[str, ...]]]) -> str:
+    """Return lines as one text; a line that is not a string is the rows and the head of a table."""
+    return "\n".join(line if isinstance(line, str) else table(*line) for line in lines)
+
+
+def printable(text: str) -> str:
+    """Return a text with its invisible characters written out: escapes, backspaces, marks of direction."""
+    return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def json_text(value: Any) -> str:
+    """Return data as JSON; a number that JSON does not have, such as infinity, becomes null.
+
+    Letters are written as they are where the output can show all of them, else as JSON's own escapes.
+    """
+    plain = (getattr(sys.stdout, "encoding", None) or "").lower() not in ("utf-8", "utf8")
+    return json.dumps(finite(value), ensure_ascii=plain, indent=2)
+
+
+def finite(value: Any) -> Any:
+    """Return the same data with None in place of every number that is infinite or undefined."""
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

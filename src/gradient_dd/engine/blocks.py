@@ -17,23 +17,18 @@ from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Segments
-from gradient_dd.engine.kernels.compiler import aligned
+from gradient_dd.engine.kernels.compiler import aligned, subnormals_flushed
 from gradient_dd.engine.kernels.errors import Errors, Measure, no_errors
 from gradient_dd.engine.kernels.fused import fused_kernel
-from gradient_dd.engine.kernels.lane_state import MOST_LANES, Lanes, Layout, new_lanes, padded_lanes
-from gradient_dd.engine.kernels.row_table import WIDEST, Shape, Touches
+from gradient_dd.engine.kernels.rows import WIDEST, OutcomeRows, Shape
 from gradient_dd.engine.kernels.rules import MEMBER, Parts, has_steady_shrink, joint_rule
-from gradient_dd.engine.kernels.subnormals import subnormals_flushed
-from gradient_dd.engine.kernels.trace_vector import new_traced_lanes
+from gradient_dd.engine.kernels.state import MOST_LANES, Lanes, new_lanes, padded_lanes
 from gradient_dd.engine.kernels.traced import traced_kernel
-from gradient_dd.engine.kernels.wide import wide_kernel
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting
 
 FEW = 16  # lanes of a rule up to which they join those of others
-MOST_WIDE_LANES = 512  # the most lanes of a block of the wide kernel
-MOST_TRACED_LANES = 128  # the most lanes of a block of the traced kernel
-PER_LANE = ("w", "eta", "start", "change")  # arrays with a column for each lane, beside its fields; some have no change
+PER_LANE = ("w", "eta", "start", "change")  # arrays with a column for each lane, beside its fields
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
 COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock that the thread compiling it holds
 COMPILING_GUARD = Lock()  # held while COMPILING is read or changed
@@ -45,15 +40,8 @@ Group = tuple[list[int], list[Setting]]  # places among all settings, and what r
 
 
 def is_fused(rule: Rule, shape: Shape) -> bool:
-    """Return whether the fused kernel runs a rule; the wide one and the traced one take the others."""
+    """Return whether the fused kernel runs a rule; the traced one takes the others."""
     return rule.is_plain and shape.width <= WIDEST and (shape.one_hot or not rule.natural)
-
-
-def most_lanes(rule: Rule, shape: Shape, count: int) -> int:
-    """Return how many of `count` settings with one rule a block may have."""
-    if rule.natural and not is_fused(rule, shape):
-        return count  # one M⁻¹ for all lanes
-    return MOST_LANES if is_fused(rule, shape) else MOST_WIDE_LANES if rule.is_plain else MOST_TRACED_LANES
 
 
 def can_join(rule: Rule) -> bool:
@@ -101,7 +89,7 @@ def join(settings: Sequence[Setting], groups: list[list[int]], parts: Parts) -> 
 class LaneTask(NamedTuple):
     """A task as kernels read it, for one placement of ρ: tables, error, first weights (p,), bins of the curve, π, μ."""
 
-    table: Touches
+    table: OutcomeRows
     shape: Shape
     error: Measure
     initial_w: Array
@@ -120,13 +108,7 @@ class Block:
         rule, shape = settings[0].rule, task.shape
         self.settings, self.table, self.is_fused = settings, task.table, is_fused(rule, shape)
         self.error = task.error._replace(rows=task.error.rows.ravel(), values=task.error.values.ravel())
-        self.stride = MOST_LANES if self.is_fused else lanes
-        layout = Layout(lanes, self.stride, spare=shape.width)
-        self.lanes: Any = (
-            new_lanes(settings, layout, task.initial_w, diagonal=self.is_fused)
-            if rule.is_plain
-            else new_traced_lanes(settings, layout, task.initial_w, task.probabilities)
-        )
+        self.lanes = new_lanes(settings, lanes, shape.width, task.initial_w, task.probabilities, self.is_fused)
         self.errors = no_errors(lanes, task.bins)
         self.small: Packed | None = None
         self.seconds = 0.0
@@ -136,12 +118,9 @@ class Block:
     def _compile(self, rule: Rule, shape: Shape, terms: int) -> None:
         """Set the kernel, compiled; `terms` is how many non-zeros a row of the error has."""
         with COMPILING_GUARD:
-            compiling = COMPILING.setdefault((rule, shape, terms) if rule.is_plain else rule, Lock())
+            compiling = COMPILING.setdefault((rule, shape, terms) if self.is_fused else rule, Lock())
         with compiling:  # one thread compiles, others that need it wait
-            if rule.is_plain:
-                self.kernel = (fused_kernel if self.is_fused else wide_kernel)(rule, shape, terms)
-            else:
-                self.kernel = traced_kernel(rule)
+            self.kernel = fused_kernel(rule, shape, terms) if self.is_fused else traced_kernel(rule)
             try:
                 self.advance(np.zeros(1, np.int32), NOTHING)
             except Exception as error:  # Numba has many kinds
@@ -159,16 +138,16 @@ class Block:
         if self.small is not None:
             behind = np.setdiff1d(np.arange(len(self.settings)), self.small.places)
             add_infinite_errors(self.errors, behind, segments)
-        if lanes_to_keep(errors.diverged, len(self.settings if self.small is None else self.small.places)) is not None:
+        if saves_a_strip(errors.diverged, len(self.settings if self.small is None else self.small.places)):
             self.unpacked()
             places = np.flatnonzero(self.errors.diverged[: len(self.settings)] == 0)
-            self.small = packed(self.lanes, self.errors, self.stride, self.is_fused, places)
+            self.small = packed(self.lanes, self.errors, places)
         self.seconds += perf_counter() - begin
 
     def unpacked(self) -> "Block":
         """Return the block itself, with all lanes in `lanes` and `errors`."""
         if self.small is not None:
-            unpack(self.small, self.lanes, self.errors, self.stride)
+            unpack(self.small, self.lanes, self.errors)
             self.small = None
         return self
 
@@ -177,7 +156,7 @@ class Block:
         self.unpacked()
         block, count = len(self.errors.now), len(self.settings)
         w, eta = (array.reshape(-1, block)[:p, :count].T.copy() for array in (self.lanes.w, self.lanes.eta))
-        scale = self.lanes.fields.reshape(-1, self.stride)[-1, :count]
+        scale = self.lanes.fields.reshape(-1, MOST_LANES)[-1, :count]
         return w, eta * scale[:, None]
 
 
@@ -185,32 +164,23 @@ class Block:
 
 
 class Packed(NamedTuple):
-    """The lanes of a block that go on, in arrays of their own.
-
-    `places` are theirs in the whole block. Rows of the fields are `stride` apart.
-    """
+    """The lanes of a block that go on, in arrays of their own; `places` are theirs in the whole block."""
 
     places: NDArray[np.int64]
-    stride: int
     lanes: Lanes
     errors: Errors
 
 
-def lanes_to_keep(diverged: NDArray[np.int64], count: int) -> NDArray[np.int64] | None:
-    """Return the places of the lanes that go on; None where leaving the others behind saves no strip.
+def saves_a_strip(diverged: NDArray[np.int64], count: int) -> bool:
+    """Return whether a block without its diverged lanes has fewer strips.
 
     `diverged` is that of `Errors`, of which the first `count` lanes have a setting.
     """
-    size = len(diverged) // 2
-    places = np.flatnonzero(diverged[:count] == 0)
-    return places if padded_lanes(len(places)) < size else None
+    return padded_lanes(int(np.sum(diverged[:count] == 0))) < len(diverged) // 2
 
 
-def packed(lanes: Lanes, errors: Errors, stride: int, is_fixed: bool, places: NDArray[np.int64]) -> Packed:
-    """Return copies of the lanes at some places, filled up to whole strips with copies of the last of them.
-
-    `stride` is how far the rows of the fields are apart. It stays if it `is_fixed`; else it is the number of lanes.
-    """
+def packed(lanes: Lanes, errors: Errors, places: NDArray[np.int64]) -> Packed:
+    """Return copies of the lanes at some places, filled up to whole strips with copies of the last of them."""
     size, block = len(errors.now), padded_lanes(len(places))
     columns = np.concatenate([places, np.repeat(places[-1:], block - len(places))])
 
@@ -220,24 +190,21 @@ def packed(lanes: Lanes, errors: Errors, stride: int, is_fixed: bool, places: ND
         copy.reshape(len(rows), room)[:, :block] = rows[:, columns]
         return copy
 
-    room = stride if is_fixed else block
-    small = lanes._replace(
-        **{name: chosen(getattr(lanes, name)) for name in PER_LANE if name in lanes._fields},
-        fields=chosen(lanes.fields, stride, room),
-    )
+    copies: dict[str, Any] = {name: chosen(getattr(lanes, name)) for name in PER_LANE}
+    small = lanes._replace(**copies, fields=chosen(lanes.fields, MOST_LANES, MOST_LANES))
     sums = {name: chosen(getattr(errors, name)) for name in ("now", "total", "last", "curve")}
-    return Packed(places, room, small, Errors(**sums, diverged=errors.diverged.reshape(2, -1)[:, columns].ravel()))
+    return Packed(places, small, Errors(**sums, diverged=errors.diverged.reshape(2, -1)[:, columns].ravel()))
 
 
-def unpack(small: Packed, lanes: Lanes, errors: Errors, stride: int) -> None:
+def unpack(small: Packed, lanes: Lanes, errors: Errors) -> None:
     """Copy the lanes that went on back to their places in the whole block."""
     places, size, block = small.places, len(errors.now), len(small.errors.now)
-    pairs = [(getattr(small.lanes, name), getattr(lanes, name)) for name in PER_LANE if name in lanes._fields]
+    pairs = [(getattr(small.lanes, name), getattr(lanes, name)) for name in PER_LANE]
     for source, target in [*pairs, *zip(small.errors, errors, strict=True)]:
         rows = target.reshape(-1, size)
         rows[:, places] = source.reshape(len(rows), block)[:, : len(places)]
-    fields = lanes.fields.reshape(-1, stride)
-    fields[:, places] = small.lanes.fields.reshape(len(fields), small.stride)[:, : len(places)]
+    fields, source = (array.reshape(-1, MOST_LANES) for array in (lanes.fields, small.lanes.fields))
+    fields[:, places] = source[:, : len(places)]
 
 
 def add_infinite_errors(errors: Errors, places: NDArray[np.int64], segments: Segments) -> None:

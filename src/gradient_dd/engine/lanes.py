@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array, check_memory
-from gradient_dd.engine.blocks import Block, LaneTask, is_fused, join_few, most_lanes
+from gradient_dd.engine.blocks import Block, LaneTask, is_fused, join_few
 from gradient_dd.engine.horizon import Horizon, LaneResults
 from gradient_dd.engine.kernels.errors import measure
-from gradient_dd.engine.kernels.lane_state import MOST_LANES, padded_lanes
-from gradient_dd.engine.kernels.row_table import touches
+from gradient_dd.engine.kernels.rows import outcome_rows
 from gradient_dd.engine.kernels.rules import JointRule
+from gradient_dd.engine.kernels.state import MOST_LANES, padded_lanes
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, check_sampling
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.trajectories import Stream, ends_in
+from gradient_dd.engine.trajectories import OutcomeSampler, ends_in
 from gradient_dd.errors import Unquoted, bad_request, show, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
@@ -51,8 +51,8 @@ class LaneRun:
         self.task, self.horizon, self.schedule = task, horizon, check_schedule(schedule)
         self.settings = check_settings(settings)
         self.sampling, self._ends = sampling, task.transitions.ends
-        self._stream = Stream(task, seed, run, sampling)
-        self._ahead = self._stream.take(1)  # outcomes drawn and not made: that of the coming step, or more
+        self._sampler = OutcomeSampler(task, seed, run, sampling)
+        self._ahead = self._sampler.take(1)  # outcomes drawn and not made: that of the coming step, or more
         self.steps = self.episodes = 0
         self.places, self.blocks = self._make_blocks(check)
 
@@ -66,7 +66,7 @@ class LaneRun:
         error, first_w, pi_mu = measure(self.task), self.task.initial_weights, self.task.action_probabilities
         modes = {setting.rho_mode for setting in self.settings}
         bins = self.horizon.bins
-        as_read = {mode: LaneTask(*touches(self.task, mode), error, first_w, bins, pi_mu) for mode in modes}
+        as_read = {mode: LaneTask(*outcome_rows(self.task, mode), error, first_w, bins, pi_mu) for mode in modes}
         for rule in {setting.rule: None for setting in self.settings}:
             rule.check_known("The lane engine", KNOWN_SIGNALS, KNOWN_MOVES)
             check_sampling(rule, self.sampling)
@@ -76,8 +76,7 @@ class LaneRun:
         places, blocks = [], []
         for group, settings in in_groups:
             task = as_read[self.settings[group[0]].rho_mode]
-            count = -(-len(group) // most_lanes(settings[0].rule, task.shape, len(group)))
-            parts = np.array_split(np.arange(len(group)), count)
+            parts = np.array_split(np.arange(len(group)), -(-len(group) // MOST_LANES))
             for part in parts:
                 check()
                 places.append([group[i] for i in part])
@@ -115,9 +114,9 @@ class LaneRun:
 
     def _draw(self, length: int) -> NDArray[np.int32]:
         """Return the outcomes of the next `length` steps, and those up to the first one after them that is seen."""
-        column = np.concatenate([self._ahead, self._stream.take(max(0, length + 1 - len(self._ahead)))])
+        column = np.concatenate([self._ahead, self._sampler.take(max(0, length + 1 - len(self._ahead)))])
         while not self.task.active[column[length:]].any():
-            column = np.concatenate([column, self._stream.take(CHUNK // 1024)])
+            column = np.concatenate([column, self._sampler.take(CHUNK // 1024)])
         return column
 
     def results(self) -> LaneResults:

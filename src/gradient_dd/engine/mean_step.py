@@ -5,8 +5,8 @@ Along a trajectory in its steady state, with o' the outcome before o, the mean o
     E[z | o] = Σ_o' P(o' | o) decay(o', o) E[z | o'] + E[gain | o] x(o),    P(o' | o) = p(o') / d(s)  if o' enters s,
 
 p being how often an outcome happens. What is missing to 1 is the share of episodes that start in s, where all that is
-`before` is 0. This is a linear system with one unknown vector for each outcome. The numbers that a trace keeps, such as
-F of the emphatic learners, follow from a system of the same kind, because they are affine in their old values.
+`before` is 0. This is a linear system with one unknown vector for each outcome. The numbers in the memory of
+a trace, such as F of the emphatic learners, follow from a system of the same kind: they are affine in their old values.
 
 Updates that are linear in z have their mean at this z. Those that are not (PGTD2), and traces that depend on
 themselves (true-online TD), are refused.
@@ -123,8 +123,8 @@ def mean_trace(task: Task, setting: Setting, trace: Trace, weight: Array, pairs:
     count = len(weight)
 
     def numbers(before: Before, now: int, memory: float) -> Array:
-        kept = (memory,) * len(trace.memory)
-        decay, gain, new = trace_numbers(trace, setting.signals(1.0, rho[now]), before, kept, 0.0)
+        old = (memory,) * len(trace.memory)
+        decay, gain, new = trace_numbers(trace, setting.signals(1.0, rho[now]), before, old, 0.0)
         return np.array([decay, gain, *new, *([0.0] if not new else [])])
 
     seen = np.flatnonzero(weight > 0)
@@ -146,8 +146,8 @@ def mean_trace(task: Task, setting: Setting, trace: Trace, weight: Array, pairs:
         return np.bincount(pairs.later, pairs.share * low[:, column], minlength=count) + started * first[:, column]
 
     slope = high - low
-    kept = np.linalg.solve(identity - spread(slope[:, 2]), constant(2))
-    gain = constant(1) + spread(slope[:, 1]) @ kept
+    memory = np.linalg.solve(identity - spread(slope[:, 2]), constant(2))
+    gain = constant(1) + spread(slope[:, 1]) @ memory
     X = task.row_features.toarray()[task.transitions.row]
     z = np.linalg.solve(identity - spread(low[:, 0]), gain[:, None] * X)
     z[weight == 0] = 0.0

@@ -1,4 +1,4 @@
-"""Many questions about one stream, compiled. `stream.Questions` and `stream.StreamLanes` check what a user gives."""
+"""Many questions about one stream, compiled. `stream.Questions` checks what a user gives."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.engine.stream import FeatureRows, plain
+from gradient_dd.engine.single import FeatureRows, plain
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import PLAIN_SIGNALS, Rule, Setting
 
@@ -18,7 +18,9 @@ QUALITY = (  # numbers of each lane
 )
 MEASURED_EVERY = 64  # steps after which δz goes into the projected error, which then costs little
 LEFT = 0.01  # of the weight of a return: with less ahead it is taken as whole
-FEWEST = 16  # lanes of a run, on average, for which sharing a trace pays; a cache line has as many in single precision
+FEWEST = (
+    16  # lanes of a range, on average, for which sharing a trace pays; a cache line has as many in single precision
+)
 
 
 class GroupBounds(NamedTuple):
@@ -65,6 +67,54 @@ class QuestionData(NamedTuple):
     factor: Array
 
 
+class JoinedRow(NamedTuple):
+    """The features of x or x' of one step: `length` places in order, and the values of x and of x' there."""
+
+    places: Integers
+    here: Array
+    there: Array
+    length: int
+
+
+class LaneTraces(NamedTuple):
+    """values (traces, p, columns), the features `listed` (traces, p) where any is not zero, and their `counts`.
+
+    before   (columns, 4) discount, ratio, pi and mu of the transition before
+    numbers  (traces, columns, most) what traces remember beside their vectors
+    """
+
+    values: Array
+    listed: Integers
+    counts: Integers
+    before: Array
+    numbers: Array
+
+
+class LastStep(NamedTuple):
+    """x and x' of the step that each view saw last: rows (views, p, 2), `counts` of `places`; moved (3, slots) of w."""
+
+    rows: Array
+    places: Integers
+    counts: Integers
+    moved: Array
+
+
+class LaneConstants(NamedTuple):
+    """start (2, slots): alpha, zeta; own parameters (…, slots), `fixed` (columns, …) those of traces; only_next: ρ."""
+
+    start: Array
+    own: Array
+    only_next: Booleans
+    fixed: Array
+
+
+class LaneRanges(NamedTuple):
+    """The lanes from begin[k] to begin[k + 1] see the steps of views[k]."""
+
+    begin: Integers
+    views: Integers
+
+
 class QuestionMemory:
     """The weights and the traces of some lanes.
 
@@ -73,13 +123,13 @@ class QuestionMemory:
     view      (groups,) groups of one view see the same steps
 
     memory    (p, parts, slots) w and, where the rule has one, η over its scale; slots are lanes in the order of memory
-    traces    (traces, p, columns); a column is a run of lanes that share it, or one lane where few would
-    blame     (p, 1, slots) the sum of t δz, or (0, 1, slots) where it is not asked for;  quality  see QUALITY
+    traces    (traces, p, columns); a column is a range of lanes that share it, or one lane where few would
+    blame     (p, 1, slots) the sum of t δz;  quality  (QUALITY, slots)
     """
 
     saved = (
-        *("memory", "scale", "stopped", "blame", "quality", "traces", "listed", "listed_count", "before", "kept"),
-        *("last", "last_places", "last_count", "moved", "steps", "keep_all"),
+        *("memory", "scale", "stopped", "blame", "quality", "traces", "listed", "listed_count", "before", "numbers"),
+        *("last", "last_places", "last_count", "moved"),
     )
 
     def __init__(
@@ -89,7 +139,6 @@ class QuestionMemory:
         view: Integers,
         initial_w: Array,
         dtype: Any = np.float64,
-        measured: bool = False,
     ) -> None:
         rule, p = settings[0].rule, len(initial_w)
         check_rule(rule)
@@ -97,11 +146,11 @@ class QuestionMemory:
         strip = 64 // np.dtype(dtype).itemsize
         self.shared = len(settings) >= FEWEST * len(view)
         self._lay_out(np.asarray(group), np.asarray(view), strip)
-        slots, columns = self.slots, len(self.run_view) if self.shared else self.slots
+        slots, columns = self.slots, len(self.range_view) if self.shared else self.slots
         self.memory = blank((p, 2 if rule.has_eta else 1, slots), dtype)
         self.memory[:, 0] = initial_w[:, None]
         self.scale, self.stopped = np.ones(slots), np.full(slots, -1)
-        self.blame, self.quality = blank((p if measured else 0, 1, slots), dtype), np.zeros((len(QUALITY), slots))
+        self.blame, self.quality = blank((p, 1, slots), dtype), np.zeros((len(QUALITY), slots))
         names = [q.name for q in rule.parameters if q.name not in ("alpha", "zeta") and not q.shared]
         self.start, self.own = np.zeros((2, slots)), np.zeros((max(1, len(names)), slots))
         self.only_next = np.zeros(slots, bool)
@@ -111,47 +160,30 @@ class QuestionMemory:
             self.only_next[slot] = setting.rho_mode == "T"
         firsts = self.begin[:-1] if self.shared else np.arange(slots)
         self.fixed = np.ascontiguousarray(self.own[:, firsts].T)
-        many, kept = len(rule.traces), max([1, *(len(trace.memory) for trace in rule.traces)])
+        many, most = len(rule.traces), max([1, *(len(trace.memory) for trace in rule.traces)])
         self.traces = blank((many, p, columns), np.float64 if self.shared else dtype)
         self.listed, self.listed_count = np.zeros((many, p if many else 0), np.int64), np.zeros(many, np.int64)
-        self.before, self.kept = np.zeros((columns, 4)), np.zeros((many, columns, kept))
-        views, rows = int(self.run_view.max()) + 1, p if "x_change" in rule.arguments else 0
+        self.before, self.numbers = np.zeros((columns, 4)), np.zeros((many, columns, most))
+        views, rows = int(self.range_view.max()) + 1, p if "x_change" in rule.arguments else 0
         self.last, self.last_places = np.zeros((views, rows, 2)), np.zeros((views, rows), np.int64)
         self.last_count, self.moved = np.zeros(views, np.int64), np.zeros((3, slots))
-        self.steps, self.keep_all = 0, False
+        self.steps, self.dense = 0, False
 
     def _lay_out(self, group: Integers, view: Integers, strip: int) -> None:
-        """Set where lanes, runs and columns stand; every run begins on a cache line."""
-        run_of_group = np.arange(len(view)) if self.shared else view  # a run of lanes sees the same steps
-        self.run_view = view if self.shared else np.arange(int(view.max()) + 1)
-        run = run_of_group[group]
-        sizes = np.bincount(run, minlength=len(self.run_view))
+        """Set where lanes, ranges and columns stand; every range begins on a cache line."""
+        range_of_group = np.arange(len(view)) if self.shared else view  # a range of lanes sees the same steps
+        self.range_view = plain(view if self.shared else np.arange(int(view.max()) + 1), np.int64)
+        of_lane = range_of_group[group]
+        sizes = np.bincount(of_lane, minlength=len(self.range_view))
         self.begin = np.concatenate([[0], np.cumsum(-(-sizes // strip) * strip)])
-        order = np.argsort(run, kind="stable")
-        place = np.arange(len(group)) - np.concatenate([[0], np.cumsum(sizes)])[run[order]]
+        order = np.argsort(of_lane, kind="stable")
+        place = np.arange(len(group)) - np.concatenate([[0], np.cumsum(sizes)])[of_lane[order]]
         self.slot = np.empty(len(group), np.int64)
-        self.slot[order] = self.begin[run[order]] + place
+        self.slot[order] = self.begin[of_lane[order]] + place
         self.slots = int(self.begin[-1])
         self.column_group = np.arange(len(view)) if self.shared else np.zeros(self.slots, np.int64)
         if not self.shared:
             self.column_group[self.slot] = group
-
-    def regrouped(self, group: Integers, view: Integers) -> "QuestionMemory":
-        """Return the same lanes in other groups, each a part of an old one, with what they have learnt."""
-        other = QuestionMemory(self.settings, group, view, np.zeros(len(self.memory)), self.memory.dtype)
-        old, new = self.slot, other.slot
-        for name in ("memory", "scale", "stopped", "quality", "moved"):
-            getattr(other, name)[..., new] = getattr(self, name)[..., old]
-        old_column, new_column = self._column_of_lane(), other._column_of_lane()
-        other.traces[..., new_column] = self.traces[..., old_column]
-        other.before[new_column], other.kept[:, new_column] = self.before[old_column], self.kept[:, old_column]
-        for name in ("listed", "listed_count", "last", "last_places", "last_count"):
-            getattr(other, name)[:] = getattr(self, name)
-        other.steps, other.keep_all = self.steps, self.keep_all
-        return other
-
-    def _column_of_lane(self) -> Integers:
-        return np.searchsorted(self.begin, self.slot, side="right") - 1 if self.shared else self.slot
 
     @property
     def w(self) -> Array:
@@ -165,25 +197,41 @@ class QuestionMemory:
             return np.zeros_like(self.w)
         return self.memory[:, 1].T[self.slot] * self.scale[self.slot][:, None]
 
+    def predict(self, x: FeatureRows) -> Array:
+        """Return the predictions for n rows, (n, lanes)."""
+        found, w = np.zeros((len(x.begin) - 1, len(self.slot))), self.memory[:, 0]
+        for t in range(len(found)):
+            cut = slice(x.begin[t], x.begin[t + 1])
+            found[t] = (x.values[cut] @ (w if x.dense else w[x.indices[cut]]))[self.slot]
+        return found
+
     def advance(self, x: FeatureRows, x_next: FeatureRows, data: QuestionData) -> None:
         """Make a step of every lane for each of n rows; a row of x_next is not used where all its discounts are 0."""
+        from gradient_dd.engine.kernels.compiler import subnormals_flushed
         from gradient_dd.engine.kernels.questions import questions_kernel
-        from gradient_dd.engine.kernels.subnormals import subnormals_flushed
 
-        self.keep_all = self.keep_all or x.dense  # as `Learner` does: a trace of dense rows stays dense
+        self.dense = self.dense or x.dense  # as `Learner` does: a trace of dense rows stays dense
         kernel = questions_kernel(self.rule, self.shared, self.memory.dtype == np.float64)
         reward = np.zeros((len(data.factor), self.slots))
         reward[:, self.slot] = data.reward
         by_group = [plain(one[:, self.column_group]) for one in (data.discount, data.rho, data.pi, data.mu)]
         given = reward, *by_group[:2], plain(data.seen, bool), *by_group[2:], plain(data.factor)
-        state = (
-            (self.memory, self.scale, self.stopped, self.blame, self.quality),
-            (self.traces, self.listed, self.listed_count, self.before, self.kept),
-            (self.last, self.last_places, self.last_count, self.moved),
-        )
-        constants = (self.start, self.own, self.only_next), self.fixed, (self.begin, plain(self.run_view, np.int64))
+        lanes = self.memory, self.scale, self.stopped, self.blame, self.quality
+        traces = self.traces, self.listed, self.listed_count, self.before, self.numbers
+        last = self.last, self.last_places, self.last_count, self.moved
+        constants, ranges = (self.start, self.own, self.only_next, self.fixed), (self.begin, self.range_view)
         with np.errstate(all="ignore"), subnormals_flushed():
-            kernel(state, constants, tuple(x), tuple(x_next), given, (self.steps, self.keep_all, x.dense))
+            kernel(
+                lanes,
+                traces,
+                last,
+                constants,
+                ranges,
+                tuple(x),
+                tuple(x_next),
+                given,
+                (self.steps, self.dense, x.dense),
+            )
         self.steps += len(data.factor)
 
 

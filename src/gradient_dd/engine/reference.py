@@ -14,7 +14,7 @@ import numpy as np
 from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import DIVERGED, Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.learners.trace import Trace
@@ -49,7 +49,7 @@ START = Before(0.0, 0.0, 0.0, 0.0)
 
 
 def memory_at_first(rule: Rule) -> dict[str, Memory]:
-    """Return the numbers that each trace of a rule keeps, all 0."""
+    """Return the numbers that each trace of a rule remembers, all 0."""
     return {trace.name: (0.0,) * len(trace.memory) for trace in rule.traces}
 
 
@@ -62,8 +62,8 @@ def trace_numbers(
     """
     known = dict(signals) | {f"{name}_before": value for name, value in before._asdict().items()}
     known |= {"x_trace": x_trace} | dict(zip(trace.memory, memory, strict=True))
-    decay, gain, *kept = trace.step(*(known[name] for name in trace.arguments))
-    return decay, gain, tuple(kept)
+    decay, gain, *remembered = trace.step(*(known[name] for name in trace.arguments))
+    return decay, gain, tuple(remembered)
 
 
 def check_sampling(rule: Rule, sampling: str) -> None:
@@ -86,7 +86,7 @@ KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z",
 class Metric:
     """The metric of a natural rule, M = (ε I + Σ x xᵀ) / (n + 1) after n observations.
 
-    `inverse` holds (ε I + Σ x xᵀ)⁻¹, kept up to date by the formula of Sherman and Morrison. `times` multiplies it with
+    `inverse` holds (ε I + Σ x xᵀ)⁻¹, updated by the formula of Sherman and Morrison. `times` multiplies it with
     a vector: NumPy's own product is the fastest, `product` has defined bits.
     """
 
@@ -116,7 +116,7 @@ class Metric:
 class Weights:
     """w, η, the last change of w, the traces, and the metric of a natural rule.
 
-    The change w − w_prev is kept as it was added. Taking it back from the two w would lose it to rounding where it is
+    The change w − w_prev is stored as it was added. Taking it back from the two w would lose it to rounding where it is
     small beside w, and a step size that amplifies changes then amplifies the rounding.
     """
 
@@ -158,9 +158,9 @@ class Weights:
         w, eta = self.w, self.eta
         signals = setting.signals(factor, rho)
         for trace in setting.rule.traces:
-            z, kept = self.traces[trace.name], self.memory[trace.name]
-            decay, gain, kept = trace_numbers(trace, signals, self.before, kept, dot(x, z))
-            self.traces[trace.name], self.memory[trace.name] = decay * z + gain * x, kept
+            z, memory = self.traces[trace.name], self.memory[trace.name]
+            decay, gain, memory = trace_numbers(trace, signals, self.before, memory, dot(x, z))
+            self.traces[trace.name], self.memory[trace.name] = decay * z + gain * x, memory
         self.before = Before(discount, rho, pi, mu) if discount else START
         none = np.zeros_like(x)
         z, b = self.traces.get("z", none), self.traces.get("b", none)
@@ -237,12 +237,12 @@ def run(
     row, next_row, reward, discount, rho, ends = task.transitions
     pi, mu = task.action_probabilities
     check_sampling(setting.rule, sampling)
-    stream = Stream(task, seed, run, sampling)
+    sampler = OutcomeSampler(task, seed, run, sampling)
 
     step, episode, point = 0, 1, 0
     with np.errstate(over="ignore", invalid="ignore"):
         while point < horizon.points:
-            for o in stream.take(CHUNK):
+            for o in sampler.take(CHUNK):
                 step += 1
                 factor = schedule.factor(step if schedule.per == "step" else episode)
                 x, x_next = rows[row[o]], rows[next_row[o]]

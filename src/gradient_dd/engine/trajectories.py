@@ -40,7 +40,7 @@ class Alias(NamedTuple):
     after: NDArray[np.uint64]
 
 
-class Stream:
+class OutcomeSampler:
     """The outcomes of one run, taken in pieces of any length."""
 
     def __init__(self, task: Task, seed: int = 0, run: int = 0, sampling: str = "trajectory") -> None:
@@ -90,7 +90,7 @@ def find_ends(column, ends, places):
 @cache
 def compiled(function: Callable[..., Any]) -> Any:
     """Return a function of this file compiled; here, so that importing the file loads no compiler."""
-    from gradient_dd.engine.kernels.keep import kept
+    from gradient_dd.engine.kernels.compiler import kept
 
     return kept(nogil=True)(function)
 

@@ -27,7 +27,7 @@ from gradient_dd.evaluation.design import (
 from gradient_dd.evaluation.rows import EvaluationRows, Piece, joined
 from gradient_dd.stream.features import Categories, Columns, Features, Layers, Rows, Table
 from gradient_dd.stream.features.kind import matrix
-from gradient_dd.stream.features.table import MOST_STATES, spread_out
+from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.actions import Actions
 

@@ -2,7 +2,7 @@
 
     experiment   what an experiment is, its scale, and one call of it
     running      runs an experiment, or writes everything again from what a folder holds
-    by_study     the plain kind: claims and figures that name studies
+    by_study     the plain kind: claims and figures that name studies, and the headings of figures
     tuning       settings selected on some runs and shown on others
     verdicts     from a question about fresh runs to a verdict
     claims       statements with their questions, and the sentence that tells what was found
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = {  # by the name that `gradient-dd reproduce` takes: the module that holds it as EXPERIMENT
     "paper": "gradient_dd.experiments.paper.experiment",
-    "family": "gradient_dd.experiments.family.experiment",
-    "learner": "gradient_dd.experiments.learner.experiment",
-    "networks": "gradient_dd.experiments.networks.experiment",
 }
 
 

@@ -11,7 +11,7 @@ runs-STUDY.csv    what verdicts rest on run by run: `runs` says whether they are
 times.csv         nanoseconds of an update in each run
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,16 +19,15 @@ from typing import TYPE_CHECKING, Any
 from gradient_dd.experiments.claims import Claim, decisive
 from gradient_dd.experiments.drawing import Picture, figure_picture
 from gradient_dd.experiments.experiment import STEPS, Experiment, Job, PageContent, Scale
-from gradient_dd.experiments.headings import heading
 from gradient_dd.experiments.tuning import StudyEvidence, as_grid
-from gradient_dd.experiments.verdicts import SIGNS, ClaimQuestion, ClaimVerdict, Comparison, totals
+from gradient_dd.experiments.verdicts import MAIN, SIGNS, ClaimQuestion, ClaimVerdict, Comparison, totals
 from gradient_dd.learners import Setting
-from gradient_dd.report.figure import BLACK, COLOURS, NAMES, SYMBOLS, Figure
+from gradient_dd.report.figure import BLACK, COLOURS, NAMES, SYMBOLS, Figure, joined, panels_of
 from gradient_dd.report.page import Shown, figure_facts
-from gradient_dd.report.panels import panels_of
-from gradient_dd.report.small_svg import Dot, dots_in_a_row
+from gradient_dd.report.svg import BARE, Dot, forest, ratio_axis
 from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results
+from gradient_dd.tasks import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +35,10 @@ if TYPE_CHECKING:
 PARAMETERS = ("alpha", "zeta", "kappa", "reg", "c")
 MEASURES = ("last100", "area", "early", "episodes")
 MOST_DOTS = 14  # of a small picture
+OURS = "gradient_dd"
+MEASURED = {"last100": "at the end", "area": "over the whole run"}
+WORLDS = {"random_walk": "Random walk", "boyan_chain": "Boyan chain", "baird": "Baird's counterexample"}
+READING = "usual ratios, ρ placed R, the paper's first weights"  # whose numbers stand for a task with several readings
 
 ByStudy = dict[str, StudyEvidence]
 Companions = Mapping[str, tuple[Study, ...]]
@@ -243,15 +246,71 @@ def rival_of(one: Comparison) -> str:
 
 
 def dot(one: Comparison, hollow: bool = False) -> Dot:
-    """Return a comparison as a dot; its colour is the rival's."""
+    """Return a comparison as a dot in the rival's colour; a `hollow` one stands beside the dot before."""
     rival, symbol = rival_of(one), SYMBOLS.get(one.task.partition("(")[0], "")
     label = f"{symbol} = {one.size}, {NAMES.get(rival, rival)}" + (" ⚠" if one.edge and not hollow else "")
     note = "; ".join(part for part in (one.tuning, f"{one.runs} runs", one.edge and f"edge: {one.edge}") if part)
-    return Dot(label, one.estimate, one.low, one.high, COLOURS.get(rival, BLACK), hollow, note)
+    return Dot(label, one.estimate, one.low, one.high, COLOURS.get(rival, BLACK), hollow, note, beside=hollow)
 
 
 def small_picture(verdict: ClaimVerdict) -> str:
     """Return the ratios of a verdict and its bound as a small picture; nothing where it has none, or too many."""
     some = [one for one in verdict.comparisons if one.tuning == decisive(verdict.judgements)]
     shown = [one for one in some if one.kind in ("ratio", "growth", "share", "time")]
-    return dots_in_a_row([dot(one) for one in shown], shown[0].bound) if 0 < len(shown) <= MOST_DOTS else ""
+    if not 0 < len(shown) <= MOST_DOTS:
+        return ""
+    dots, bound = [dot(one) for one in shown], shown[0].bound
+    return forest(dots, ratio_axis(dots, bound), bound, size=BARE)
+
+
+def heading(figure: Figure, tasks: Iterable[Task], verdicts: Sequence[ClaimVerdict]) -> str:
+    """Return what fresh runs say of a figure: Gradient-DD against its rivals, or the best value against the worst.
+
+    Empty where no claim compares the lines of the figure.
+    """
+    some = [one for verdict in verdicts for one in verdict.comparisons if is_shown(one, figure)]
+    if not some:
+        return ""
+    name = some[0].task.partition("(")[0]
+    policies = next(one.policies for one in tasks if one.name == name)
+    place = f"{WORLDS.get(name, name)}, {policies}, {MEASURED[figure.measure]}"
+    if len({line.learner for line in figure.lines}) == 1:
+        return f"{place}: {spread(some, figure)}"
+    largest = [one for one in some if one.size == max(other.size for other in some)]
+    rivals = {
+        rival_of(one): f"{one.estimate:.3g} × that of {NAMES.get(rival_of(one), rival_of(one))}" for one in largest
+    }
+    reading = "" if largest[0].reading == "default" else f" ({largest[0].reading})"
+    told = f"the error of Gradient-DD is {joined(list(rivals.values()))}"
+    return f"{place}: at {SYMBOLS.get(name, 'size')} = {largest[0].size}{reading} {told}"
+
+
+def is_shown(one: Comparison, figure: Figure) -> bool:
+    """Return whether a comparison is of lines that a figure shows, tuned as the paper has it for what it shows."""
+    if one.kind != "ratio" or not one.ours or not one.rival or figure.study not in one.study.split(", "):
+        return False
+    if one.tuning != MAIN or one.measure != figure.measure or one.tuned_for != figure.measure:
+        return False
+    learners = {line.learner for line in figure.lines}
+    alone = learners == {OURS}
+    if one.ours["learner"] != OURS or (one.rival["learner"] == OURS) != alone:
+        return False
+    if alone:
+        return all(short(side["label"])[0] == figure.lines[0].label[0] for side in (one.ours, one.rival))
+    return one.rival["learner"] in learners and one.reading in ("default", READING)
+
+
+def short(label: str) -> str:
+    """Return the parameter of a label such as "Gradient-DD, κ = 4"."""
+    return label.partition(", ")[2] or label
+
+
+def spread(some: list[Comparison], figure: Figure) -> str:
+    """Return for each size the best value of a parameter, and how far the worst is from it."""
+    parts = []
+    for size in sorted({one.size for one in some}):
+        worst = max((one for one in some if one.size == size), key=lambda one: one.estimate)
+        ours, rival = (short((side or {})["label"]) for side in (worst.ours, worst.rival))
+        symbol = SYMBOLS.get(worst.task.partition("(")[0], "size")
+        parts.append(f"{symbol} = {size}, {ours} has {worst.estimate:.3g} × the error of {rival}")
+    return "; ".join(parts)

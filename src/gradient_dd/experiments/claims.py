@@ -7,7 +7,6 @@ from typing import Any
 from gradient_dd.experiments.verdicts import (
     ALIKE,
     FULLY,
-    SEEN,
     ClaimQuestion,
     ClaimVerdict,
     Comparison,
@@ -16,8 +15,7 @@ from gradient_dd.experiments.verdicts import (
     over_all,
     tally,
 )
-from gradient_dd.report.figure import SYMBOLS
-from gradient_dd.report.panels import joined
+from gradient_dd.report.figure import SYMBOLS, joined
 
 MANY = 4  # judgements from which on only their counts are shown
 MEASURES = {
@@ -47,7 +45,6 @@ class Claim:
     needed   how many comparisons must hold; None stands for all of them
     source   "paper"; "time" for a statement of the paper on wall-clock time, which depends on the machine and is not
              counted; "ours" for one that we added
-    judged   False where a number is shown and not judged
     """
 
     name: str
@@ -56,7 +53,6 @@ class Claim:
     ask: Ask
     needed: int | None = None
     source: str = "paper"
-    judged: bool = True
 
     @property
     def studies(self) -> tuple[str, ...]:
@@ -68,8 +64,8 @@ class Claim:
         """What would make the claim true, in words."""
         return self.ask.criterion
 
-    def judge(self, questions: list[ClaimQuestion], finding: str = "") -> ClaimVerdict:
-        """Return the verdict, from fresh runs of the settings in the questions; `finding` is shown instead of ours."""
+    def judge(self, questions: list[ClaimQuestion]) -> ClaimVerdict:
+        """Return the verdict, from fresh runs of the settings in the questions."""
         judgements = judged(questions, self.needed)
         main = of_tuning(judgements, decisive(judgements))
         return ClaimVerdict(
@@ -78,11 +74,11 @@ class Claim:
             where=self.where,
             statement=self.statement,
             criterion=self.criterion,
-            verdict=over_all(main, self.needed) if self.judged else SEEN,
+            verdict=over_all(main, self.needed),
             **tally(compared(main))._asdict(),
             alike=self.told(of_tuning(judgements, ALIKE)),
             fully=self.told(of_tuning(judgements, FULLY)),
-            finding=finding or sentences(judgements),
+            finding=sentences(judgements),
             studies=list(self.studies),
             needed=self.needed,
             judgements=judgements,

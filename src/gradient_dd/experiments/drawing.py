@@ -14,8 +14,7 @@ from typing import Any
 
 import gradient_dd
 from gradient_dd.fingerprint import digest, fingerprint
-from gradient_dd.report.figure import Drawing, Figure
-from gradient_dd.report.panels import Panel, panels_of
+from gradient_dd.report.figure import Drawing, Figure, Panel, panels_of
 from gradient_dd.report.study_figure import column_file, draw
 from gradient_dd.studies.results import Results
 

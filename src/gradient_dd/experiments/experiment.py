@@ -4,27 +4,23 @@ A folder of results holds results.db, figures/NAME.{svg,png}, tables/NAME.csv, c
 play.html.
 """
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import gcd, inf
+from math import gcd
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import Any
 
 from gradient_dd.errors import Unquoted, bad_request, whole_number
 from gradient_dd.experiments import EXPERIMENTS
 from gradient_dd.experiments.drawing import Picture
 from gradient_dd.experiments.verdicts import ClaimVerdict
 from gradient_dd.report.figure import Drawing, Figure
+from gradient_dd.report.own_study import check_complete
 from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results
-from gradient_dd.studies.sweep import run_all
-from gradient_dd.studies.units import Progress
+from gradient_dd.studies.sweep import Progress, run_all
 
 STORE, SCALE = "results.db", "scale.json"
 HELD = "verdict (held / open / refuted)"
@@ -33,7 +29,6 @@ STEPS = 10  # of a run that is counted in steps, for each episode that is asked 
 
 OnNotice = Callable[[str], None]
 OnProgress = Callable[[Progress], None]
-Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True)
@@ -56,10 +51,6 @@ class Scale:
     def steps(self) -> int | None:
         """How many steps a run has that is counted in steps: ten for each episode."""
         return self.episodes and STEPS * self.episodes
-
-    def is_smaller(self, full: "Scale") -> bool:
-        """Return whether there are fewer runs or episodes than at the full scale."""
-        return (self.runs or inf) < (full.runs or inf) or (self.episodes or inf) < (full.episodes or inf)
 
     def of(self, study: Study, full: "Scale") -> Study:
         """Return a study at this scale.
@@ -99,7 +90,7 @@ class Experiment:
     figures    of studies, and drawings that need none: by name, for those who ask for some alone
     measure    runs or reads studies through the job: all settings on some runs, then the selected ones on fresh runs
     judge      returns the verdicts on the claims
-    pictures   returns what is drawn while verdicts are made, and `late_pictures` what is drawn of verdicts
+    pictures   returns what is drawn while verdicts are made
     tables     returns the text of tables/NAME.csv by name
     content    returns what the page shows; `folder` holds its template, page.html
     answer     returns what was found, in a few sentences
@@ -117,7 +108,6 @@ class Experiment:
     content: Callable[["Job", Any, list[ClaimVerdict]], PageContent]
     answer: Callable[[Any, list[ClaimVerdict]], list[str]] = lambda evidence, verdicts: []
     pictures: Callable[["Job", Any], list[Picture]] = lambda job, evidence: []
-    late_pictures: Callable[["Job", Any, list[ClaimVerdict]], list[Picture]] = lambda job, evidence, verdicts: []
     exact: Callable[[], list[Any]] = list
     studies: Mapping[str, Study] = field(default_factory=dict)
     figures: Mapping[str, Figure] = field(default_factory=dict)
@@ -127,14 +117,12 @@ class Experiment:
 
     def note(self, scale: Scale) -> str:
         """Return the warning that numbers of a smaller scale carry; empty at the full scale."""
-        if not scale.is_smaller(self.full):
-            return ""
         parts = [
             f"{getattr(scale, name):,} of {getattr(self.full, name):,} {name}"
             for name in ("runs", "episodes")
             if getattr(scale, name) and getattr(scale, name) < (getattr(self.full, name) or 0)
         ]
-        return f"First look: {', '.join(parts)}"
+        return f"First look: {', '.join(parts)}" if parts else ""
 
     def results_folder(self, scale: Scale) -> Path:
         """Return the folder that results go to unless another is named."""
@@ -192,90 +180,20 @@ class Job:
         """
         begin = perf_counter()
         if self.how is None:
-            found = [complete(Results(study, self.store)) for study in studies]
+            found = [Results(study, self.store) for study in studies]
+            for one in found:
+                check_complete(one, "gradient-dd reproduce")
         else:
-            on_progress = Gathered(studies, self.how.get("on_progress", lambda state: None))
-            found = run_all(studies, self.store, **{**self.how, "on_progress": on_progress})
+            found = run_all(studies, self.store, **self.how)
         updates = sum(study.estimate()["updates"] for study in studies)
         self.on_stage(f"{what}, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
         return found
-
-    def beside(
-        self, place: str, what: str, make: Callable[[], Kept], write: Callable[[Kept], str], read: Callable[[str], Kept]
-    ) -> Kept:
-        """Return what is measured beside the studies: made and written to a file of the folder, or read from there."""
-        file = self.folder / place
-        if self.how is None:
-            if not file.is_file():
-                hint = f"`gradient-dd reproduce {self.experiment.name}` makes it."
-                raise bad_request(
-                    f"The folder {str(self.folder)!r}", f"hold {place}, as a finished one does", Unquoted("none"), hint
-                )
-            return read(file.read_text(encoding="utf-8"))
-        begin = perf_counter()
-        made = make()
-        write_text(file, write(made))
-        self.on_stage(f"{what}: {perf_counter() - begin:.1f} s")
-        return made
-
-
-def complete(results: Results) -> Results:
-    """Return results of which nothing is missing, or raise."""
-    study = results.study
-    for task in results.tasks:
-        missing = int(np.isnan(results.errors(task)[1]).sum())
-        if missing:
-            got = Unquoted(f"{missing:,} of {study.n_settings * study.runs:,} missing for {task}")
-            hint = "gradient-dd reproduce runs what is missing."
-            raise bad_request(f"The results of study {study.name!r} in {results.path}", "be complete", got, hint)
-    return results
-
-
-class Gathered:
-    """Passes progress on, with all studies of one name as one: a task that is drawn anew has a study for each run."""
-
-    def __init__(self, studies: Sequence[Study], on_progress: OnProgress) -> None:
-        self.on_progress = on_progress
-        self.states: dict[str, dict[int, Progress]] = {}
-        self.whole: dict[str, Progress] = {}
-        names = [study.name for study in studies]
-        for study in studies:
-            if names.count(study.name) > 1:
-                whole = self.whole.setdefault(study.name, Progress(study, {study.name: 0}, {study.name: 0}))
-                whole.total[study.name] += study.n_settings * study.runs * len(study.tasks)
-
-    def __call__(self, state: Progress) -> None:
-        name = state.study.name
-        if name not in self.whole:
-            self.on_progress(state)
-            return
-        parts = self.states.setdefault(name, {})
-        parts[id(state)] = state
-        whole = self.whole[name]
-        whole.done[name] = sum(part.cells[0] for part in parts.values())
-        for summed in ("kept", "updates", "diverged", "core_seconds"):
-            setattr(whole, summed, sum(getattr(part, summed) for part in parts.values()))
-        self.on_progress(whole)
 
 
 def write_text(file: Path, text: str) -> None:
     """Write a file as it stands, line ends included, in a folder that is made if need be."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode("utf-8"))
-
-
-def csv_text(head: str, rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table as CSV; `head` has the names of its columns, with spaces between them."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(head.split())
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def csv_rows(text: str) -> list[dict[str, str]]:
-    """Return the rows of a table that `csv_text` wrote."""
-    return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 def write_scale(folder: Path, experiment: str, scale: Scale) -> None:

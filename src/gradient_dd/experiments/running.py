@@ -11,7 +11,7 @@ from typing import Any
 
 from gradient_dd.errors import Unquoted, bad_request, unknown
 from gradient_dd.experiments import find_experiment
-from gradient_dd.experiments.drawing import draw_all, draw_here, drawing_picture, drawn_meanwhile, figure_picture
+from gradient_dd.experiments.drawing import draw_all, drawing_picture, drawn_meanwhile, figure_picture
 from gradient_dd.experiments.experiment import (
     Experiment,
     Job,
@@ -23,10 +23,10 @@ from gradient_dd.experiments.experiment import (
     write_text,
 )
 from gradient_dd.experiments.verdicts import ClaimVerdict, as_data
-from gradient_dd.report.inline_svg import inline_svg
 from gradient_dd.report.page import render
 from gradient_dd.report.play.page import live_page
-from gradient_dd.studies.units import Progress
+from gradient_dd.report.svg import inline_svg
+from gradient_dd.studies.sweep import Progress
 
 PAGE, LIVE = "report.html", "play.html"
 LATER = "The answer in words comes with all runs: a first look leaves out the studies that take longest."
@@ -131,16 +131,11 @@ def plot(names: tuple[str, ...], folder: Path) -> list[Path]:
     if names and set(names) <= set(drawn_alone):
         return draw_all([drawing_picture(drawn_alone[name]) for name in names], folder / "figures")
     job = reading(names, folder)
-    experiment = job.experiment
-    if experiment.figures:
-        needed = list(dict.fromkeys(figure.study for figure in job.figures))
-        found = job.results([job.at_scale(experiment.studies[name]) for name in needed], "The studies of figures")
-        results = dict(zip(needed, found, strict=True))
-        pictures = [figure_picture(figure, results[figure.study], job.note) for figure in job.figures]
-        return draw_all([*pictures, *map(drawing_picture, job.drawings)], folder / "figures")
-    evidence = experiment.measure(job)
-    late = experiment.late_pictures(job, evidence, experiment.judge(job, evidence))
-    return draw_all(experiment.pictures(job, evidence), folder / "figures") + draw_here(late, folder / "figures")
+    needed = list(dict.fromkeys(figure.study for figure in job.figures))
+    found = job.results([job.at_scale(job.experiment.studies[name]) for name in needed], "The studies of figures")
+    results = dict(zip(needed, found, strict=True))
+    pictures = [figure_picture(figure, results[figure.study], job.note) for figure in job.figures]
+    return draw_all([*pictures, *map(drawing_picture, job.drawings)], folder / "figures")
 
 
 def reading(names: tuple[str, ...], folder: Path, on_stage: OnNotice = lambda sentence: None) -> Job:
@@ -159,10 +154,6 @@ def reading(names: tuple[str, ...], folder: Path, on_stage: OnNotice = lambda se
 def check_names(experiment: Experiment, names: tuple[str, ...]) -> None:
     """Raise unless an experiment has figures of these names, for those who ask for some alone."""
     known = [*experiment.figures, *experiment.drawings]
-    if names and not known:
-        raise bad_request(
-            f"'{experiment.name}'", "stand alone, without figures", Unquoted(" ".join([experiment.name, *names]))
-        )
     for name in names:
         if name not in known:
             raise unknown("figure", name, known)
@@ -181,9 +172,7 @@ def make(job: Job) -> Made:
             for name, text in experiment.tables(job, evidence).items():
                 write_text(job.folder / "tables" / f"{name}.csv", text)
             write_claims(verdicts, job.folder / "claims.json")
-    late = experiment.late_pictures(job, evidence, verdicts)
-    draw_here(late, figures)
-    whole = [one.name for one in (*drawings, *pictures, *late) if not one.columns]
+    whole = [one.name for one in (*drawings, *pictures) if not one.columns]
     answer, content = experiment.answer(evidence, verdicts), experiment.content(job, evidence, verdicts)
     if job.scale.is_first_look and not answer:
         answer = [LATER]

@@ -13,10 +13,8 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.learners import Setting
-from gradient_dd.report.figure import Line
-from gradient_dd.report.panels import bin_middles
+from gradient_dd.report.figure import Line, bin_middles
 from gradient_dd.studies import Grid, Study
-from gradient_dd.studies.intervals import select
 from gradient_dd.studies.results import Results, edge, places, tuned
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task, build
@@ -40,12 +38,6 @@ class ErrorTable(NamedTuple):
 def as_grid(setting: Setting) -> Grid:
     """Return a grid of one setting; a study runs equal ones once."""
     return Grid(setting.rule, tuple((name, (value,)) for name, value in setting.values.items()), setting.rho_mode)
-
-
-def tune_then_show(errors: Array, tuning_runs: int) -> tuple[int, Array]:
-    """Return the setting that is best on the first runs, and its errors on the others; errors: (settings, runs)."""
-    best = select(errors[:, :tuning_runs])
-    return best, errors[best, tuning_runs:]
 
 
 class Evidence:

@@ -34,7 +34,6 @@ PLURALS = {
     "not judged": "are not judged",
 }
 OUTCOMES = ("holds", "open", "fails")  # of a comparison; counted as held, open and refuted
-SEEN = "seen"  # instead of a verdict, where a number is shown and not judged
 
 
 @dataclass(frozen=True)

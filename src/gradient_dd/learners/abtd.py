@@ -9,12 +9,19 @@ On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  `bootstrap` is
 authors set ψ₀ = 1 / max max(π, μ) and ψ_max = 1 / min max(π, μ) over all states and actions.
 """
 
-from gradient_dd.learners.rule import ALPHA, Parameter, Rule
+from gradient_dd.learners.rule import ALPHA, LAMBDAS, Parameter, Rule
 from gradient_dd.learners.trace import Trace
 
-BOOTSTRAP = Parameter("bootstrap", "ζ: how far TD errors reach back: 0 one step, 1 farthest", default=0.0, high=1.0)
+BOOTSTRAP = Parameter(
+    "bootstrap", "ζ: how far TD errors reach back: 0 one step, 1 farthest", default=0.0, high=1.0, grid=LAMBDAS
+)
 
 SMALLEST = 1e-30  # stands for the larger probability where an episode starts and both are 0
+
+
+def larger(task):
+    """Return the larger of π and μ for every action that can be taken."""
+    return [max(pi, mu) for pi, mu in zip(*task.action_probabilities, strict=True) if max(pi, mu) > 0]
 
 
 def action_dependent_trace(bootstrap, psi_zero, psi_max, discount_before, pi_before, mu_before):
@@ -39,8 +46,8 @@ ABTD = Rule(
     moves=("w_z",),
     parameters=(
         *(ALPHA, BOOTSTRAP),
-        Parameter("psi_zero", "ψ₀, of which 2ζ is ψ up to ζ = ½", default=1.0),
-        Parameter("psi_max", "ψ at ζ = 1", default=2.0),
+        Parameter("psi_zero", "ψ₀, of which 2ζ is ψ up to ζ = ½", 1.0, grid=lambda task: (1 / max(larger(task)),)),
+        Parameter("psi_max", "ψ at ζ = 1", 2.0, grid=lambda task: (1 / min(larger(task)),)),
     ),
     traces=(Trace("z", action_dependent_trace),),
     reference="Mahmood, Yu & Sutton (2017), Multi-step off-policy learning without importance sampling ratios.",

@@ -12,6 +12,8 @@ less variance and more bias, and is not always stable. F starts again at 1 with 
 from gradient_dd.learners.rule import ALPHA, LAM, Parameter, Rule
 from gradient_dd.learners.trace import Trace
 
+DECAY = Parameter("decay", "β: by how much F decays from step to step", 0.5, high=1.0, grid=(0.2, 0.4, 0.6, 0.8))
+
 
 def emphatic_trace(lam, decay, rho, discount_before, rho_before, F):
     F = decay * rho_before * F + 1.0
@@ -32,7 +34,7 @@ ETD_BETA = Rule(
     step=step,
     expected=expected,
     moves=("w_z",),
-    parameters=(ALPHA, LAM, Parameter("decay", "β: by how much F decays from step to step", default=0.5, high=1.0)),
+    parameters=(ALPHA, LAM, DECAY),
     traces=(Trace("z", emphatic_trace, memory=("F",)),),
     reference="Hallak, Tamar, Munos & Mannor (2016), Generalized emphatic temporal difference learning. AAAI.",
     module=__name__,

@@ -10,7 +10,9 @@ follow the step size; here it is a constant. momentum = 0 is GTD2. A change reac
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
 
-MOMENTUM = Parameter("momentum", "share of the last change of w that is made again", default=0.5, high=1.0)
+MOMENTUM = Parameter(
+    "momentum", "share of the last change of w that is made again", 0.5, high=1.0, grid=(0.3, 0.6, 0.9)
+)
 
 
 def step(alpha, beta, momentum, rho, rho_x, discount, delta, x_eta):

@@ -16,7 +16,9 @@ counterexample most of the way, on `diverging_mdps` hardly at all.
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Parameter, Rule
 from gradient_dd.learners.trace import AlongTrace, Z
 
-SHARE = Parameter("c", "share of the bootstrapped half that is left out: 0 none, 1 all", default=0.5, high=1.0)
+SHARE = Parameter(
+    "c", "share of the bootstrapped half that is left out: 0 none, 1 all", default=0.5, high=1.0, grid=(0.5, 1.0)
+)
 
 
 def step(alpha, beta, c, rho, rho_x, discount, delta, x_eta):

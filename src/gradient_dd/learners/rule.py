@@ -52,7 +52,8 @@ class Parameter:
     """A hyper-parameter: its meaning, its default, and the numbers it may take.
 
     `positive` excludes zero. `high` is the largest legal number. `shared` marks one that every lane of a call has in
-    common.
+    common. `grid` has the values that a search starts from: one value fixes the parameter, of alpha it is the range.
+    Where they depend on the task, it is a function of the task.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Parameter:
     positive: bool = False
     shared: bool = False
     high: float = inf
+    grid: tuple[float, ...] | Callable[[Any], tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         for name in ("name", "meaning"):
@@ -81,11 +83,15 @@ class Parameter:
         return number(what, rule, value, low=0.0, high=self.high, positive=self.positive)
 
 
-ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True)
-ZETA = Parameter("zeta", "step size of η over that of w: beta = zeta × alpha", default=1.0)
-LAM = Parameter("lam", "λ: how far TD errors reach back along the trace: 0 one step, 1 to the start", 0.0, high=1.0)
-KAPPA = Parameter("kappa", "weight of the change of the values", default=1.0)
-RIDGE = Parameter("ridge", "ε: the metric starts at ε times the identity", 1.0, positive=True, shared=True)
+LAMBDAS = (0.0, 0.5, 0.9)
+
+ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True, grid=(2.0**-12, 1.0))
+ZETA = Parameter("zeta", "step size of η over that of w: beta = zeta × alpha", 1.0, grid=(1 / 64, 1 / 8, 1.0, 8.0))
+LAM = Parameter(
+    "lam", "λ: how far TD errors reach back along the trace: 0 one step, 1 to the start", 0.0, high=1.0, grid=LAMBDAS
+)
+KAPPA = Parameter("kappa", "weight of the change of the values", default=1.0, grid=(1.0, 8.0))
+RIDGE = Parameter("ridge", "ε: the metric starts at ε times the identity", 1.0, True, shared=True, grid=(1.0,))
 
 
 @dataclass(frozen=True, eq=False)

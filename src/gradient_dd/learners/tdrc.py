@@ -11,10 +11,13 @@ On average  Δη = β (b − A w − C η − reg η),  Δw = α (b − A w − 
 0 to ∞ the rule goes from TDC to TD; the fixed point stays. The regulariser shrinks the old η and carries no ρ.
 """
 
+from dataclasses import replace
+
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Parameter, Rule
 from gradient_dd.learners.trace import AlongTrace, Z
 
-REG = Parameter("reg", "regulariser of η", default=1.0)
+REG = Parameter("reg", "regulariser of η", default=1.0, grid=(1.0,))  # the authors' advice: ζ = 1, reg = 1
+ZETA_ONE = replace(ZETA, grid=(1.0,))
 
 
 def step(alpha, beta, reg, rho, discount, delta, x_eta):
@@ -40,7 +43,7 @@ TDRC = Rule(
     step=step,
     expected=expected,
     moves=("w_x", "w_next", "eta_x", "eta_eta"),
-    parameters=(ALPHA, ZETA, REG, LAM),
+    parameters=(ALPHA, ZETA_ONE, REG, LAM),
     along_trace=AlongTrace(traced_step, ("w_z", "w_next", "eta_z", "eta_x", "eta_eta"), (Z,)),
     reference=(
         "Ghiassian, Patterson, Garg, Gupta, White & White (2020), Gradient temporal-difference learning with "

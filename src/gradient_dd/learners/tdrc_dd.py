@@ -10,8 +10,8 @@
 On average  Δη = β (b − A w − C η − reg η),  Δw = α (b − A w − B η − κ C (w − w_prev)).  κ = 0 is TDRC.
 """
 
-from gradient_dd.learners.rule import ALPHA, KAPPA, LAM, ZETA, Rule
-from gradient_dd.learners.tdrc import REG
+from gradient_dd.learners.rule import ALPHA, KAPPA, LAM, Rule
+from gradient_dd.learners.tdrc import REG, ZETA_ONE
 from gradient_dd.learners.trace import AlongTrace, Z
 
 
@@ -38,7 +38,7 @@ TDRC_DD = Rule(
     step=step,
     expected=expected,
     moves=("w_x", "w_next", "eta_x", "eta_eta"),
-    parameters=(ALPHA, ZETA, REG, KAPPA, LAM),
+    parameters=(ALPHA, ZETA_ONE, REG, KAPPA, LAM),
     along_trace=AlongTrace(traced_step, ("w_z", "w_x", "w_next", "eta_z", "eta_x", "eta_eta"), (Z,)),
     reference="This project; the term is that of Zhu & Murray (2022).",
     module=__name__,

@@ -13,8 +13,8 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import BadRequestError, bad_request, extra, number, one_of, whole_number
 from gradient_dd.learners import Rule
-from gradient_dd.networks.learner import NetworkLearner, predictions, states
-from gradient_dd.networks.network import Network
+from gradient_dd.networks.learner import NetworkLearner, predictions
+from gradient_dd.networks.network import Network, states
 from gradient_dd.networks.step import Kind, NetworkSample, NetworkState
 
 with extra("neural"):

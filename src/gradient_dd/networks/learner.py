@@ -1,4 +1,4 @@
-"""NetworkLearner: any rule on a network, fed with transitions or batches from anywhere."""
+"""NetworkLearner: any rule on a network, fed with transitions or batches from anywhere; and its file."""
 
 from functools import cache
 from os import PathLike
@@ -6,20 +6,29 @@ from typing import Any, Self
 
 import numpy as np
 
-from gradient_dd.arrays import Array, dimensions, numbers
-from gradient_dd.errors import DivergedError, bad_request, boolean, extra, number, whole_number
+from gradient_dd.arrays import Array, dimensions
+from gradient_dd.errors import BadRequestError, DivergedError, bad_request, boolean, extra, number, whole_number
+from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.learners import Rule, Setting, find
-from gradient_dd.networks.network import Network
-from gradient_dd.networks.optimisers import find_optimiser
-from gradient_dd.networks.programs import keep_programs
-from gradient_dd.networks.rules import check_rule
-from gradient_dd.networks.step import Kind, NetworkSample, NetworkState, advance, first_state
+from gradient_dd.networks.network import Network, states
+from gradient_dd.networks.step import (
+    Kind,
+    NetworkSample,
+    NetworkState,
+    advance,
+    check_rule,
+    find_optimiser,
+    first_state,
+    keep_programs,
+)
+from gradient_dd.stream.learner_file import saved_rule
 from gradient_dd.stream.transitions import check_each, checked_columns, checked_probability_columns
 
 with extra("neural"):
     import jax
     import jax.numpy as jnp
 
+NETWORK_FILE = FileKind("network learner", "a network learner saved by gradient-dd", 1)
 CHUNK = 64  # updates in one compiled scan; the rest of a call is made one by one
 
 
@@ -90,13 +99,10 @@ class NetworkLearner:
             first_eta = network.checked_weights("initial_eta", initial_eta, network.n_second_weights)
         with network.working():
             keep_programs()
-            self.values = {name: network.array(value) for name, value in self._numbers().items()}
+            numbers = update_numbers(self.setting, chosen.transformation is None, self.options)
+            self.values = {name: network.array(value) for name, value in numbers.items()}
             self.values |= {name: jnp.int32(self.options[name]) for name in ("period", "target_period")}
             self.state: NetworkState = first_state(self.kind, network.array(first_w), network.array(first_eta))
-
-    def _numbers(self) -> dict[str, float]:
-        """Return the numbers that the compiled update reads."""
-        return update_numbers(self.setting, self.kind.optimiser.transformation is None, self.options)
 
     def __repr__(self) -> str:
         shape = "-".join(map(str, self.network.widths))
@@ -234,9 +240,19 @@ class NetworkLearner:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
-        from gradient_dd.networks.learner_file import write_learner
-
-        write_learner(self, path)
+        header = {
+            "rule": self.rule.name,
+            "values": dict(self.setting.values),
+            "rho_mode": self.setting.rho_mode,
+            "network": self.network.as_data(),
+            "optimiser": self.kind.optimiser.name,
+            "correction": self.kind.correction,
+            "target": self.kind.target,
+            "options": self.options,
+            "seed": self.seed,
+        }
+        arrays = {f"state_{place}": np.asarray(part) for place, part in enumerate(jax.tree.leaves(self.state))}
+        write_file(path, NETWORK_FILE, header, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, rule: Rule | None = None, optimiser: Any = None) -> Self:
@@ -244,9 +260,39 @@ class NetworkLearner:
 
         A rule or an optimiser of your own is not in the file: give it again.
         """
-        from gradient_dd.networks.learner_file import read_learner
-
-        return read_learner(cls, path, rule, optimiser)
+        with open_saved(path, NETWORK_FILE) as (header, arrays):
+            if header["optimiser"] == "own" and optimiser is None:
+                raise BadRequestError(
+                    f"{str(path)!r} was saved with an optimiser of your own: give it again, optimiser=..."
+                )
+            own, options, values = header["optimiser"] == "own", header["options"], dict(header["values"])
+            if options["second_alpha"] is not None:
+                del values["zeta"]
+            alpha = values.pop("alpha")
+            agent = cls(
+                saved_rule(path, header["rule"], rule),
+                Network(**header["network"]),
+                alpha=None if own else alpha,
+                optimiser=optimiser if own else header["optimiser"],
+                second_alpha=options["second_alpha"],
+                seed=header["seed"],
+                rho_mode=header["rho_mode"],
+                period=options["period"],
+                target_period=options["target_period"] if header["target"] else None,
+                pull=options["pull"],
+                correction=header["correction"],
+                **values,
+            )
+            with agent.network.working():
+                leaves, form = jax.tree.flatten(agent.state)
+                if set(arrays) != {f"state_{place}" for place in range(len(leaves))}:
+                    raise DamagedFileError("other arrays")
+                saved = [arrays[f"state_{place}"] for place in range(len(leaves))]
+                for old, new in zip(leaves, saved, strict=True):
+                    if old.shape != new.shape or old.dtype != new.dtype or not np.isfinite(new).all():
+                        raise DamagedFileError("arrays that are not those of its network")
+                agent.state = jax.tree.unflatten(form, [jnp.asarray(one) for one in saved])
+            return agent
 
 
 def network_setting(
@@ -284,18 +330,6 @@ def update_numbers(setting: Setting, plain: bool, options: dict[str, Any]) -> di
     second = setting.values.get("zeta", 0.0) * step if second is None else second
     rule = {"alpha": step, "beta": second} if plain else {"alpha": 1.0, "beta": 1.0}
     return {**setting.values, **rule, "step": step, "second_step": second, "pull": options["pull"]}
-
-
-def states(name: str, s: Any, inputs: int, used: Any = None) -> tuple[Array, bool]:
-    """Return states as rows (n, inputs), and whether one alone was given; rows that are not `used` become 0."""
-    if used is not None and dimensions(s) == 2 and len(s) == len(used) and not used.all():
-        s = np.where(used[:, None], np.asarray(s, float), 0.0)
-    elif used is not None and dimensions(s) == 1 and not used.any():
-        s = np.zeros(inputs)
-    rows = numbers(f"{name!r}", s)
-    if rows.ndim not in (1, 2) or rows.shape[-1] != inputs:
-        raise bad_request(f"The shape of {name!r}", f"be ({inputs},) or (n, {inputs})", rows.shape)
-    return (rows[None], True) if rows.ndim == 1 else (rows, False)
 
 
 @cache

@@ -8,13 +8,13 @@ case, in which every rule is what `Learner` makes of it.
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array, check_memory, numbers
+from gradient_dd.arrays import Array, check_memory, dimensions, numbers
 from gradient_dd.errors import bad_request, extra, one_of, whole_number
 
 with extra("neural"):
@@ -165,6 +165,35 @@ class Network:
         return weights.copy()
 
 
-def cos_sin_exp(angle: Any, power: Any) -> tuple[Any, Any, Any]:
-    """Return cos and sin of an angle and exp of a power, of JAX's numbers; for networks with values of their own."""
-    return jnp.cos(angle), jnp.sin(angle), jnp.exp(power)
+def states(name: str, s: Any, inputs: int, used: Any = None) -> tuple[Array, bool]:
+    """Return states as rows (n, inputs), and whether one alone was given; rows that are not `used` become 0."""
+    if used is not None and dimensions(s) == 2 and len(s) == len(used) and not used.all():
+        s = np.where(used[:, None], np.asarray(s, float), 0.0)
+    elif used is not None and dimensions(s) == 1 and not used.any():
+        s = np.zeros(inputs)
+    rows = numbers(f"{name!r}", s)
+    if rows.ndim not in (1, 2) or rows.shape[-1] != inputs:
+        raise bad_request(f"The shape of {name!r}", f"be ({inputs},) or (n, {inputs})", rows.shape)
+    return (rows[None], True) if rows.ndim == 1 else (rows, False)
+
+
+@cache
+def compiled_kernel(network: Network) -> Any:
+    """Return the compiled tangent kernel of states."""
+
+    def kernel(w: Any, s: Any) -> Any:
+        slopes = jax.jacrev(lambda w: network.values(w, s)[:, 0])(w)
+        return slopes @ slopes.T
+
+    return jax.jit(kernel)
+
+
+def tangent_kernel(network: Network, w: Any, s: Any) -> Array:
+    """Return k(s, s') = ∇V(s)·∇V(s') of every pair of states s (n, inputs), (n, n), at weights w.
+
+    It says how far a step that raises V(s) raises V(s').
+    """
+    rows, _ = states("s", s, network.inputs)
+    w = network.checked_weights("w", w, network.n_weights)
+    with network.working():
+        return np.asarray(compiled_kernel(network)(network.array(w), network.array(rows))).astype(float)

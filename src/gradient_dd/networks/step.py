@@ -8,25 +8,75 @@ and one vector-Jacobian product turns that into a direction of all weights,
 which is the linear update with ∇V(s) for x. So the rule files serve as they are. Signals: δ from V; x·η is h(s);
 x·(w − w_prev) is V_w(s) − V_copy(s), the copy being w of one update before (Gradient-DD) or of a longer period
 (functional regularisation). A batch has means. All right-hand sides use old weights; w and η move together.
+
+A rule is a function of numbers, and here the numbers are arrays under JAX. So a rule with a Python `if` cannot be
+followed; `min` and `max` are read as those of arrays. Natural rules need M⁻¹ for a matrix M of all weights.
+With the optimiser "sgd" the rule itself has the step sizes. Otherwise the rule gets alpha = beta = 1, and the optimiser
+has them.
 """
 
 from collections.abc import Callable
+from functools import reduce
+from types import FunctionType
 from typing import Any, NamedTuple
 
-from gradient_dd.errors import extra
+from gradient_dd.engine.kernel_folder import NETWORKS, usable_folder
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, extra, unknown
+from gradient_dd.learners import Rule
+from gradient_dd.learners.vocabulary import MOVES, SIGNALS
 from gradient_dd.networks.network import Network
-from gradient_dd.networks.optimisers import Optimiser
-from gradient_dd.networks.rules import on_arrays
 
 with extra("neural"):
     import jax
     import jax.numpy as jnp
+    import optax
 
 TRACE_NUMBERS = ("discount", "rho", "pi", "mu")  # of the transition before
+PRODUCTS = ("x_x", "x_next", "next_next", "x_z", "z_z")
+ON_ARRAYS = {
+    "min": lambda *numbers: reduce(jnp.minimum, numbers),
+    "max": lambda *numbers: reduce(jnp.maximum, numbers),
+}
+CORRECTED = ("gtd2", "tdc", "tdrc", "gradient_dd", "tdc_dd", "tdrc_dd")  # rules that follow −½∇MSPBE, DD term apart
+NAMED = {  # words that `optimiser` takes; the transformation has no step size yet
+    "sgd": None,
+    "adam": optax.scale_by_adam(),
+    "adam_without_momentum": optax.scale_by_adam(b1=0.0),
+}
+
+
+class Optimiser(NamedTuple):
+    """A transformation of Optax, or None for plain steps; `own` is one of the user's, which has its step size in it."""
+
+    name: str
+    transformation: Any
+    own: bool
+
+    def first(self, weights: Any) -> Any:
+        """Return its memory for weights that have not moved yet."""
+        return () if self.transformation is None else self.transformation.init(weights)
+
+    def step(self, direction: Any, memory: Any, weights: Any, size: Any) -> tuple[Any, Any]:
+        """Return the change of weights along a direction, and its new memory."""
+        if self.transformation is None:
+            return direction, memory
+        if self.own:
+            return self.transformation.update(-direction, memory, weights)
+        change, memory = self.transformation.update(direction, memory, weights)
+        return size * change, memory
+
+
+def find_optimiser(given: Any) -> Optimiser:
+    """Return the optimiser of a word, or one that holds a transformation of Optax."""
+    if isinstance(given, optax.GradientTransformation):
+        return Optimiser("own", given, own=True)
+    if not isinstance(given, str) or given not in NAMED:
+        raise unknown("optimiser", given, NAMED)
+    return Optimiser(given, NAMED[given], own=False)
 
 
 class Kind(NamedTuple):
-    """What one compiled program is for: all that is not a number. `rule` is a Rule, or several as one (joint.py)."""
+    """What one compiled program is for: all that is not a number. `rule` is a Rule, or has its attributes."""
 
     rule: Any
     network: Network
@@ -264,3 +314,59 @@ def trace_signals(kind: Kind, state: NetworkState, found: Gradients, traces: dic
         x, x_next, z = found.to_w(one, None), found.to_w(zero, one), traces["z"].of_w
         signals |= {"x_x": x @ x, "x_next": x @ x_next, "next_next": x_next @ x_next, "x_z": x @ z, "z_z": z @ z}
     return signals
+
+
+def on_arrays(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the step of a rule or a trace with `min` and `max` of arrays."""
+    if not isinstance(step, FunctionType):
+        return step
+    made = FunctionType(step.__code__, step.__globals__ | ON_ARRAYS, step.__name__, step.__defaults__, step.__closure__)
+    made.__kwdefaults__ = step.__kwdefaults__
+    return made
+
+
+def check_rule(rule: Rule, network: Network, correction: bool = False) -> None:
+    """Raise unless a network can follow the rule; the sentence says which rule and why."""
+    what = f"A network cannot follow the rule {rule.name!r}"
+    if rule.natural:
+        raise BadRequestError(f"{what}: it is natural, and a metric of all weights of a network is too large.")
+    rule.check_known("`NetworkLearner`", SIGNALS, MOVES)
+    asked = [name for name in rule.arguments if name not in rule.defaults]
+    products = [name for name in asked if name in PRODUCTS]
+    if products and not network.has_one_kind_of_gradient:
+        raise BadRequestError(
+            f"{what} with second={network.second!r}: its {products[0]!r} stands for products of the gradients of V and "
+            "of h, which are the same only with second='tangent'. Use that."
+        )
+    along = [name for name in asked if name in ("z_eta", "b_eta")]
+    if along and not network.is_linear_in_eta:
+        raise BadRequestError(
+            f"{what} with second='network': its {along[0]!r} needs an h that is linear in η. "
+            "Use second='head' or second='tangent'."
+        )
+    for step, arguments in ((rule.step, rule.arguments), *((one.step, one.arguments) for one in rule.traces)):
+        check_traceable(what, step, arguments)
+    if correction and rule.name not in CORRECTED:
+        raise bad_request(
+            "The rule of a NetworkLearner with correction=True", f"be one of {', '.join(CORRECTED)}", rule.name
+        )
+    if correction and network.second != "tangent":
+        raise bad_request("'second' of a network with correction=True", "be 'tangent'", network.second)
+
+
+def check_traceable(what: str, step: Callable[..., Any], arguments: tuple[str, ...]) -> None:
+    """Raise unless a step can be computed on arrays."""
+    number = jax.ShapeDtypeStruct((), jnp.float32)
+    try:
+        jax.eval_shape(on_arrays(step), *(number for _ in arguments))
+    except Exception as error:  # the step is the user's, and may raise anything
+        asks = isinstance(error, jax.errors.TracerBoolConversionError)
+        why = "it asks `if` of a number. Write it with min and max" if asks else Unquoted(f"{type(error).__name__}")
+        raise BadRequestError(f"{what}: {why}.") from None
+
+
+def keep_programs() -> None:
+    """Let JAX keep what it compiles in our folder, unless the user has chosen one for JAX."""
+    if jax.config.jax_compilation_cache_dir is None and (place := usable_folder(make=True)):
+        jax.config.update("jax_compilation_cache_dir", str(place / NETWORKS))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gradient_dd.errors import extra
+from gradient_dd.report.svg import plain
 
 with extra("report"):
     import matplotlib as mpl
@@ -35,7 +34,6 @@ BARE = 0.42  # the top margin of a sheet without title and caption
 LEGEND_ROW = 0.22
 BETWEEN = (2, 5)  # marks between two decades; all eight take half the time of a figure
 Keys = Callable[[], Sequence[Any]]  # returns the entries of a legend
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @contextmanager
@@ -144,15 +142,6 @@ def plain_numbers(*axes: Any) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
         axis.set_minor_locator(LogLocator(subs=(2, 3, 5) if few else BETWEEN))
         axis.set_minor_formatter(FuncFormatter(lambda value, _, few=few: plain(value) if few else ""))
-
-
-def plain(value: float) -> str:
-    """Return a number as an axis shows it: 0.01, 200, 10⁻⁵."""
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:g}"
-    power = int(np.floor(np.log10(abs(value)) + 1e-9))
-    factor = value / 10.0**power
-    return ("" if abs(factor - 1) < 1e-9 else f"{factor:g}·") + "10" + str(power).translate(SUPERSCRIPTS)
 
 
 def thousands(axis: Any) -> None:

@@ -1,10 +1,22 @@
-"""A figure of a study, as data: which study it reads, and which lines it shows."""
+"""A figure of a study, as data: which study it reads, which lines it shows, their numbers, and what they say.
+
+Nothing here draws.
+"""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gradient_dd.arrays import Array
+from gradient_dd.engine.horizon import Horizon
 from gradient_dd.learners import LEARNERS, Setting
+from gradient_dd.studies import intervals
+from gradient_dd.studies.results import Results, places, tuned
+from gradient_dd.tasks import Task
 
 # RED is strong and stands for Gradient-DD; the others are muted. All are of middle lightness, so that they can be
 # seen on white and on black, and differ in hue as those of Okabe and Ito do. Markers tell lines apart without
@@ -27,6 +39,7 @@ MADE_FROM = {
 }  # fmt: skip
 COLOURS |= {name: COLOURS[base] for name, base in MADE_FROM.items()}
 SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}  # what the size of a task is called
+RATIOS = {"paper": "printed", "standard": "usual"}  # of Baird's counterexample
 NAMES = {name: rule.label for name, rule in LEARNERS.items()}
 
 
@@ -87,3 +100,144 @@ class Drawing:
     title: str
     explanation: str
     drawn_by: str
+
+
+class LineData(NamedTuple):
+    """What one line shows.
+
+    alphas, mean, sem     (alphas,) at each alpha the mean of the setting tuned over all else, and its standard error
+    exploded              (alphas,) how many of the runs behind each mean exploded
+    best                  the setting tuned over all, alpha included
+    curve, curve_sem      (bins,) its learning curve
+    """
+
+    line: Line
+    alphas: Array
+    mean: Array
+    sem: Array
+    exploded: Array
+    best: Setting
+    curve: Array
+    curve_sem: Array
+
+    @property
+    def place(self) -> int:
+        """The place of the best alpha."""
+        return int(np.flatnonzero(self.alphas == self.best.values["alpha"])[0])
+
+    @property
+    def error(self) -> float:
+        """The mean error of the best setting."""
+        return float(self.mean[self.place])
+
+    @property
+    def edge(self) -> str:
+        """Whether the best alpha is the lowest or the highest of the grid; empty where it is neither."""
+        if len(self.alphas) < 3 or 0 < self.place < len(self.alphas) - 1:
+            return ""
+        return "lowest α" if self.place == 0 else "highest α"
+
+
+class Panel(NamedTuple):
+    """A task of a figure: its lines, the middle of each bin in episodes or steps, the error of the first weights."""
+
+    task: Task
+    lines: list[LineData]
+    middle: Array
+    initial_error: float
+
+    def beyond(self, means: Array) -> NDArray[np.bool_]:
+        """Return which means are so far beyond the first error that they belong above the axes."""
+        return intervals.has_exploded(means, self.initial_error)
+
+
+def panels_of(figure: Figure, results: Results) -> list[Panel]:
+    """Return a panel for each task of a figure."""
+    return [panel(results, name, figure.lines, figure.measure) for name in results.tasks]
+
+
+def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) -> Panel:
+    """Return the lines of one task."""
+    task, horizon = results.tasks[name], results.study.horizon
+    settings, errors = results.errors(name, measure)
+    mean, sem, _ = intervals.estimate(errors)
+    first = task.rmsve(task.initial_weights)
+    exploded = intervals.has_exploded(errors, first).sum(axis=1)
+    best = [tuned(settings, errors, line.has) for line in lines]
+    curves = results.curves(name, [settings[place] for place in best])
+    data = []
+    for line, winner, runs in zip(lines, best, curves, strict=True):
+        alphas = sorted({settings[place].values["alpha"] for place in places(settings, line.has)})
+        at = [tuned(settings, errors, replace(line, held=(*line.held, ("alpha", alpha))).has) for alpha in alphas]
+        curve = intervals.estimate(runs.T)
+        over_alpha = np.array(alphas), mean[at], sem[at], exploded[at]
+        data.append(LineData(line, *over_alpha, settings[winner], curve.mean, curve.sem))
+    return Panel(task, data, bin_middles(horizon), first)
+
+
+def bin_middles(horizon: Horizon) -> Array:
+    """Return the middle of each bin of a learning curve, in episodes or steps."""
+    sizes = horizon.bin_sizes() * horizon.every
+    return np.cumsum(sizes) - sizes / 2
+
+
+def title_of(task: Task) -> str:
+    """Return a panel's title, e.g. "m = 20, on-policy"."""
+    first = next(iter(task.parameters.values()), task.n_states)
+    title = f"{SYMBOLS.get(task.name, 'size')} = {first}"
+    if task.name == "baird":
+        title += f", {RATIOS[task.parameters.get('ratios', 'standard')]} ratios"
+    linear = ", linear features" if task.parameters.get("features") == "linear" else ""
+    return f"{title}{linear}, {task.policies}"
+
+
+def figure_finding(figure: Figure, panels: list[Panel]) -> str:
+    """Return the finding of a figure: Gradient-DD against each rival, or the best line against the worst."""
+    strong = [line.line.label for line in panels[0].lines if line.line.colour == STRONG and not line.line.dashed]
+    learners = {line.learner for line in figure.lines}
+    if len(strong) == 1 and len(learners) > 1:
+        return against_rivals(panels, strong[0])
+    return spread(panels)
+
+
+def against_rivals(panels: list[Panel], ours: str) -> str:
+    """Return the errors of one line over those of the best line of every other learner, on the largest task."""
+    panel = max(panels, key=lambda one: one.task.n_states)
+    (mine,) = (line for line in panel.lines if line.line.label == ours)
+    rivals: dict[str, LineData] = {}
+    for line in panel.lines:
+        name = line.line.learner
+        if name != mine.line.learner and (name not in rivals or line.error < rivals[name].error):
+            rivals[name] = line
+    gone = [NAMES.get(name, name) for name, line in rivals.items() if panel.beyond(np.array(line.error))]
+    parts = [
+        f"{ratio(mine.error, line.error)} × that of {NAMES.get(name, name)}"
+        for name, line in rivals.items()
+        if NAMES.get(name, name) not in gone
+    ]
+    clauses = [f"the error of {ours} is {joined(parts)}"] if parts else []
+    clauses += [f"every step size of {joined(gone)} explodes"] if gone else []
+    return f"At {title_of(panel.task)}: {'; '.join(clauses)}"
+
+
+def spread(panels: list[Panel]) -> str:
+    """Return the best line and how far the worst is from it, in every panel."""
+    parts = []
+    for panel in panels:
+        ordered = sorted(panel.lines, key=lambda line: line.error)
+        best, worst = ordered[0], ordered[-1]
+        parts.append(
+            f"{title_of(panel.task)}: {best.line.label} is lowest"
+            + (f", {worst.line.label} has {ratio(worst.error, best.error)} × its error" if worst is not best else "")
+        )
+    return "; ".join(parts)
+
+
+def ratio(ours: float, theirs: float) -> str:
+    """Return a ratio with three digits, in words where it has no value."""
+    return f"{ours / theirs:.3g}" if theirs > 0 else "infinitely many"
+
+
+def joined(parts: list[str]) -> str:
+    """Return parts as they stand in a sentence."""
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]

@@ -8,9 +8,8 @@ import numpy as np
 
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule
-from gradient_dd.report.figure import MADE_FROM, NAMES, Figure, Line, colours_of
+from gradient_dd.report.figure import MADE_FROM, NAMES, Figure, Line, colours_of, panels_of, title_of
 from gradient_dd.report.page import Shown, figure_facts, render, setting_text
-from gradient_dd.report.panels import panels_of, title_of
 from gradient_dd.report.study_figure import draw, scale
 from gradient_dd.studies import Study, intervals, study_from
 from gradient_dd.studies.results import Results, places, tuned
@@ -22,7 +21,7 @@ MEASURES = {"last100": "the last 100 errors", "area": "all errors"}
 
 def write_report(results: Results, folder: Path) -> Path:
     """Write report.html, figures and the table of a study into a folder, and return the path of the page."""
-    check_complete(results)
+    check_complete(results, "gradient-dd sweep")
     study = results.study
     figures = [Figure(name, f"Mean of {words}", study.name, lines_of(study), name) for name, words in MEASURES.items()]
     for inside in ("figures", "tables"):
@@ -90,15 +89,15 @@ def report_folder(results: Path) -> Path:
     return results.with_name(f"{results.stem}-report")
 
 
-def check_complete(results: Results) -> None:
-    """Raise unless every setting has all runs of the study."""
+def check_complete(results: Results, command: str) -> None:
+    """Raise unless every setting has all runs of the study; `command` runs what is missing."""
+    study = results.study
     for task in results.tasks:
         missing = int(np.isnan(results.errors(task)[1]).sum())
         if missing:
-            got, hint = Unquoted(f"{missing:,} missing for {task}"), "gradient-dd sweep runs what is missing."
-            raise bad_request(
-                f"The results of study {results.study.name!r} in {results.path}", "be complete", got, hint
-            )
+            got = Unquoted(f"{missing:,} of {study.n_settings * study.runs:,} missing for {task}")
+            what = f"The results of study {study.name!r} in {results.path}"
+            raise bad_request(what, "be complete", got, f"{command} runs what is missing.")
 
 
 def lines_of(study: Study) -> tuple[Line, ...]:

@@ -3,35 +3,36 @@
 The numbers behind the interactive figures are JSON: every setting of a study, once, for all figures that read it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradient_dd.errors import extra
-from gradient_dd.learners import Setting
-from gradient_dd.report.assets import as_json, read
-from gradient_dd.report.figure import MARKERS, STRONG, Figure
-from gradient_dd.report.inline_svg import inline_svg
-from gradient_dd.report.panels import LineData, Panel, figure_finding, title_of
-from gradient_dd.report.study_figure import EXPLAINED, RING, column_file, header_file, scale
-from gradient_dd.studies import Study
-from gradient_dd.studies.provenance import provenance
-from gradient_dd.studies.results import Results
-
-with extra("report"):
-    import jinja2
-
-from collections.abc import Iterable
-
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.report.figure import NAMES
-from gradient_dd.report.panels import bin_middles
-from gradient_dd.studies import intervals
-from gradient_dd.studies.frames import COMMON_PARAMETERS, MEASURES
-from gradient_dd.studies.results import tuned
+from gradient_dd.errors import extra
+from gradient_dd.learners import Setting
+from gradient_dd.report import as_json, read
+from gradient_dd.report.figure import (
+    MARKERS,
+    NAMES,
+    STRONG,
+    Figure,
+    LineData,
+    Panel,
+    bin_middles,
+    figure_finding,
+    title_of,
+)
+from gradient_dd.report.study_figure import EXPLAINED, RING, column_file, header_file, scale
+from gradient_dd.report.svg import inline_svg
+from gradient_dd.studies import Study, intervals
+from gradient_dd.studies.provenance import provenance
+from gradient_dd.studies.results import COMMON_PARAMETERS, MEASURES, Results, tuned
+
+with extra("report"):
+    import jinja2
 
 SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ"}
 SHAPES = dict(zip(MARKERS, "●■▼▲◆♦✚✖◀▶", strict=True))  # the markers as letters, for legends

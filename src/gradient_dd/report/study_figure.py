@@ -13,8 +13,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
 from gradient_dd.report.canvas import BARE, TOP, Sheet, drawn, plain_numbers, save_svg, styled, thousands
-from gradient_dd.report.figure import MARKERS, STRONG, Figure, Line
-from gradient_dd.report.panels import LineData, Panel, title_of
+from gradient_dd.report.figure import MARKERS, STRONG, Figure, Line, LineData, Panel, title_of
 from gradient_dd.studies import Study
 from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.tasks import Task

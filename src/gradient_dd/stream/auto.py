@@ -2,7 +2,7 @@
 
 Up to 250 features it solves the TD equations by LSTD, and adds as much of the solution as the data support. With more
 it runs TD and GTD2 side by side at several step sizes, and solves the same equations for the best mix of their
-averages. `engine/auto_step.py` has the sums, `stream/shrinkage.py` the solution, docs/auto-learner.md what it is worth.
+averages. `engine/auto.py` has the sums, `stream/shrinkage.py` the solution, docs/auto-learner.md what it is worth.
 """
 
 from os import PathLike
@@ -11,31 +11,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gradient_dd.arrays import Array, check_memory
-from gradient_dd.engine import auto_state
-from gradient_dd.engine.auto_state import (
-    AGE,
-    FIRST_GTD2,
-    FOURTHS,
-    LATER,
-    LATER_FIRST,
-    LATER_SOLVED,
-    NEXT,
-    RESIDUAL,
-    SHARE,
-    SQUARES,
-    STOP,
-    WEIGHTS,
-    WINDOW_BEGIN,
-    WINDOW_SQUARES,
-    WINDOWS,
-    WINDOWS_SQUARES,
-    WINDOWS_SUM,
-    AutoState,
-)
+from gradient_dd.engine.auto import AT, COLUMNS, FAR, FIRST_GTD2, AutoState
 from gradient_dd.errors import DivergedError, boolean, number, show, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
-from gradient_dd.stream.transitions import flat_transitions, predicted, single_row, start_weights
+from gradient_dd.stream.transitions import flat_transitions, predicted, rows_of_step, start_weights
 
 AUTO_FILE = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 2)
 FEW_FEATURES = 250  # up to so many it keeps p² numbers, unless it is asked not to
@@ -75,7 +55,7 @@ class AutoLearner:
         rule = "be a positive number"
         self.alpha = None if alpha is None else number("'alpha'", rule, alpha, low=0.0, positive=True)
         self.quadratic = p <= FEW_FEATURES if quadratic is None else boolean("'quadratic'", quadratic)
-        size = 8.0 * p * (p + 5.0 if self.quadratic else auto_state.COLUMNS)
+        size = 8.0 * p * (p + 5.0 if self.quadratic else COLUMNS)
         check_memory(f"An AutoLearner of {show(p)} features", size, "Use fewer features.")
         self._state = AutoState.begin(start_weights(initial_w, p), self.quadratic)
 
@@ -86,12 +66,12 @@ class AutoLearner:
     @property
     def updates(self) -> int:
         """How many transitions it has learnt from."""
-        return int(self._state.numbers[auto_state.STEPS])
+        return int(self._state.numbers[AT.steps])
 
     @property
     def resets(self) -> int:
         """How often it found that the stream had changed, and forgot what it had measured."""
-        return int(self._state.numbers[auto_state.RESETS])
+        return int(self._state.numbers[AT.resets])
 
     @property
     def rungs(self) -> tuple[Rung, ...]:
@@ -104,7 +84,7 @@ class AutoLearner:
     @property
     def shares(self) -> Array:
         """(rungs,) the share of each of `rungs` in the weights that are read out, of sum 1; some may be negative."""
-        share, v = self._state.numbers[[SHARE]], self._state.vectors[2]
+        share, v = self._state.numbers[[AT.share]], self._state.vectors[2]
         moving = share if self.quadratic else share * v
         return np.concatenate([[1.0 - moving.sum()], moving])
 
@@ -116,7 +96,7 @@ class AutoLearner:
     @property
     def residual(self) -> float:
         """The projected TD error of what is read out, with its noise, at the last reading: 0 before it."""
-        return float(self._state.numbers[RESIDUAL])
+        return float(self._state.numbers[AT.residual])
 
     @property
     def w(self) -> Array:
@@ -135,8 +115,7 @@ class AutoLearner:
         reward = number("'reward'", "be a finite number", reward)
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
-        here = single_row("x", x, self.n_features)
-        there = here if discount == 0 else single_row("x_next", x_next, self.n_features)
+        here, there = rows_of_step(x, x_next, discount, self.n_features)
         deltas = np.empty(1)
         columns = np.array([reward]), np.array([discount]), np.array([rho])
         self._advance(here, there, columns, deltas)
@@ -150,39 +129,42 @@ class AutoLearner:
         """
         data = flat_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, self.n_features)
         deltas = np.empty(len(data.reward))
-        self._advance(data.x, data.x_next, (data.reward, data.discount, data.rho), deltas)
+        for where, piece in data.pieces():
+            self._advance(piece.x, piece.x_next, (piece.reward, piece.discount, piece.rho), deltas[where])
         return deltas
 
     def _advance(self, x: Any, x_next: Any, columns: tuple[Array, ...], deltas: Array) -> None:
         done, numbers = 0, self._state.numbers
         while done < len(deltas):
             done += self._state.advance(self.alpha or 0.0, x, x_next, columns, deltas, done)
-            if numbers[AGE] >= numbers[STOP]:
+            if numbers[AT.age] >= numbers[AT.stop]:
                 self._look()
             elif done < len(deltas):
-                what = f"a feature, a ratio or a TD error of its first weights beyond {auto_state.FAR:g}"
+                what = f"a feature, a ratio or a TD error of its first weights beyond {FAR:g}"
                 raise DivergedError(f"{self!r} met {what}. What came before is learnt.")
 
     def _look(self) -> None:
         """See whether the stream has changed, and solve the equations, where the time has come for it."""
-        numbers, age = self._state.numbers, self._state.numbers[AGE]
-        if age >= numbers[WINDOW_BEGIN] + WINDOW and self._changed():
+        numbers, age = self._state.numbers, self._state.numbers[AT.age]
+        if age >= numbers[AT.window_begin] + WINDOW and self._changed():
             self._state.forget()
             return
-        if age >= numbers[NEXT]:
+        if age >= numbers[AT.next]:
             v = self._state.vectors[2]
             solution = shrunk_solution(self._means(), self.alpha if self.quadratic else None)
-            v[:], numbers[SHARE], numbers[RESIDUAL] = solution
-            numbers[LATER : LATER_SOLVED + 1] *= FADE
-            numbers[NEXT] = age + max(1, int(GROWTH * age), len(v) // APART)
-        numbers[STOP] = min(numbers[NEXT], numbers[WINDOW_BEGIN] + WINDOW)
+            v[:], numbers[AT.share], numbers[AT.residual] = solution
+            numbers[AT.later : AT.later_solved + 1] *= FADE
+            numbers[AT.next] = age + max(1, int(GROWTH * age), len(v) // APART)
+        numbers[AT.stop] = min(numbers[AT.next], numbers[AT.window_begin] + WINDOW)
 
     def _means(self) -> EquationMeans:
         """Return what the equations are made of. Weights s have the noise of 3/4 as many of weight 1."""
         _, A, (b, c, _, _), numbers, _ = self._state
-        weights, errors = numbers[WEIGHTS], numbers[LATER_FIRST : LATER_SOLVED + 1] / numbers[LATER]
-        events = numbers[SQUARES] ** 2 / numbers[FOURTHS] if numbers[FOURTHS] > 0 else 0.0
-        return EquationMeans(A / weights, b / weights, c / weights, float(0.75 * numbers[AGE]), float(events), errors)
+        weights, errors = numbers[AT.weights], numbers[AT.later_first : AT.later_solved + 1] / numbers[AT.later]
+        events = numbers[AT.squares] ** 2 / numbers[AT.fourths] if numbers[AT.fourths] > 0 else 0.0
+        return EquationMeans(
+            A / weights, b / weights, c / weights, float(0.75 * numbers[AT.age]), float(events), errors
+        )
 
     def _changed(self) -> bool:
         """Return whether the stream has changed, by two signs in the window that ends here; begin the next window.
@@ -190,13 +172,13 @@ class AutoLearner:
         Σ (ρδ)² is far above that of the windows before, and Σ ρδz, which is 0 but for noise, is no smaller than that.
         """
         numbers, pull = self._state.numbers, self._state.vectors[3]
-        square, count = numbers[WINDOW_SQUARES], max(1.0, numbers[WINDOWS])
-        usual = numbers[WINDOWS_SUM] / count
-        spread = np.sqrt(max(0.0, numbers[WINDOWS_SQUARES] / count - usual**2))
+        square, count = numbers[AT.window_squares], max(1.0, numbers[AT.windows])
+        usual = numbers[AT.windows_sum] / count
+        spread = np.sqrt(max(0.0, numbers[AT.windows_squares] / count - usual**2))
         jumped = count >= FEW and square > JUMP * usual + (1 + FEW / count) * DOUBT * spread
         pulled = jumped and self._means().length(pull) > np.count_nonzero(pull) * square
-        numbers[[WINDOW_BEGIN, WINDOW_SQUARES]] = numbers[AGE], 0.0
-        numbers[[WINDOWS, WINDOWS_SUM, WINDOWS_SQUARES]] += 1.0, square, square * square
+        numbers[[AT.window_begin, AT.window_squares]] = numbers[AT.age], 0.0
+        numbers[[AT.windows, AT.windows_sum, AT.windows_squares]] += 1.0, square, square * square
         pull[:] = 0.0
         return bool(pulled)
 

@@ -1,7 +1,8 @@
 """Question: how much of this signal, over this horizon, if I followed this policy, starting from these states?
 
-A question says where its numbers come from. `Batch` is what its functions are called with, and `Asked` finds out which
-questions of a set have which of them in common, so that what they share is computed once.
+A question says where its numbers come from. `Batch` is what its functions are called with, and `AskedQuestions` finds
+out which questions of a set have which of them in common, so that what they share is computed once. Tasks are questions
+too: those that share their dynamics, such as the eight of Rooms, are questions about one stream.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers, as_floats
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_request, text
-from gradient_dd.stream.lanes import numbered
 from gradient_dd.stream.policies import policy_of
+from gradient_dd.tasks import Task
 
 ROLES = ("cumulant", "discount", "target", "interest")
 
@@ -116,8 +118,11 @@ def same(value: Any) -> Any:
 
 def distinct(keys: Sequence[Any]) -> tuple[list[int], Integers]:
     """Return the first place of every distinct key, and which of them each key is."""
-    which = numbered(keys)
-    return [int(np.argmax(which == k)) for k in range(int(which.max()) + 1)], which
+    first: dict[Any, int] = {}
+    for place, key in enumerate(keys):
+        first.setdefault(key, place)
+    number = {key: k for k, key in enumerate(first)}
+    return list(first.values()), np.array([number[key] for key in keys])
 
 
 class AskedQuestions:
@@ -240,3 +245,76 @@ def taken(batch: Batch, target: Any, what: str) -> Array:
             raise bad_request("'actions'", f"be whole numbers from 0 to {count - 1}, (n,)", actions[:3])
         found = each[np.arange(n), actions] if len(each) == n else each
     return within(what, column(batch, found, what), 0.0, 1.0, "be a probability")
+
+
+def described_question(question: Question) -> dict[str, Any]:
+    """Return what a header says of a question; of functions and arrays, only that there is one."""
+    parts: dict[str, Any] = {"name": question.name}
+    for role in ROLES:
+        value = getattr(question, role)
+        plain = value is None or isinstance(value, str)
+        given = callable(value) or (not plain and np.ndim(value) > 0)
+        parts[role] = {"given": True} if given else value if plain else float(value)
+    return parts
+
+
+def saved_questions(path: Any, saved: list[dict[str, Any]], given: Any) -> Any:
+    """Return the questions given, if they have the names of those saved, or the saved ones."""
+    names = [one["name"] for one in saved]
+    if given is not None:
+        if [getattr(one, "name", None) for one in given] != names:
+            raise bad_request(f"The questions of {str(path)!r}", "have the names they were saved with, in order", names)
+        return given
+    for one in saved:
+        if any(isinstance(one[role], dict) for role in ROLES):
+            what = f"{str(path)!r} was saved with a function or an array in question {one['name']!r}"
+            raise BadRequestError(f"{what}: give the questions again, questions=...")
+    return [Question(**one) for one in saved]
+
+
+def question_of(task: Task) -> Question:
+    """Return what a task asks. Observations are the numbers of its states."""
+    if task.ratios is not None:
+        raise bad_request(f"The ratios of {task}", "be those of its policies", Unquoted("others"))
+    outcome, n, actions = task.outcomes, len(task.start), task.n_actions
+
+    def place(state: Any, action: Any, after: Any) -> Any:
+        return (np.asarray(state, np.int64) * actions + action) * n + after
+
+    places = place(outcome.state, outcome.action, outcome.next_state)
+    order = np.argsort(places, kind="stable")
+    found, signal = places[order], task.rewards[order]
+    everywhere = task.interest is None
+
+    return Question(
+        str(task),
+        cumulant=lambda state, action, after: signal[np.searchsorted(found, place(state, action, after))],
+        discount=lambda batch: task.discount[batch.next_observations],
+        target=lambda state, action: task.target[state, action],
+        interest=None if everywhere else lambda batch: np.asarray(task.interest)[batch.observations] > 0,
+    )
+
+
+def questions_of(tasks: Sequence[Task]) -> list[Question]:
+    """Return what several tasks ask about one stream; they must have the same dynamics and features."""
+    for task in tasks:
+        if task.digest != tasks[0].digest or (task.feature_rows != tasks[0].feature_rows).nnz:
+            raise bad_request(
+                "Tasks of one stream", "have the same dynamics and features", Unquoted(f"{tasks[0]} and {task}")
+            )
+    return [question_of(task) for task in tasks]
+
+
+def transitions_of(task: Task, steps: int, seed: int = 0, run: int = 0) -> dict[str, Any]:
+    """Return the first steps of a trajectory as the arguments of `Questions.update_many`."""
+    outcomes = OutcomeSampler(task, seed, run).take(steps)
+    outcome = task.outcomes
+    state, action, after = outcome.state[outcomes], outcome.action[outcomes], outcome.next_state[outcomes]
+    return {
+        "x": task.feature_rows[state],
+        "actions": action,
+        "x_next": task.feature_rows[after],
+        "behaviour_probability": task.behaviour[state, action],
+        "observations": state,
+        "next_observations": after,
+    }

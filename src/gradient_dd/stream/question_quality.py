@@ -6,7 +6,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.questions import MEASURED_EVERY, QUALITY, QuestionData, QuestionMemory
-from gradient_dd.engine.stream import FeatureRows
+from gradient_dd.engine.single import FeatureRows
 from gradient_dd.errors import one_of
 from gradient_dd.stream.question import AskedQuestions
 
@@ -23,7 +23,7 @@ class StreamEvidence:
     widest   the most features that were not zero in one of those rows
     """
 
-    saved = ("steps", "widest", "ratios", "squares", "weights")
+    saved = ("ratios", "squares", "weights")
 
     def __init__(self, asked: AskedQuestions, p: int) -> None:
         self.asked, self.steps, self.widest = asked, 0, 1
@@ -60,12 +60,12 @@ class StreamEvidence:
 def rupee(memory: QuestionMemory, diagonal: Array) -> Array:
     """Return the root of the estimated projected Bellman error of each lane, (lanes,).
 
-    diagonal  (p, slots or 1) what stands for C where the learner has no η
+    diagonal  (views, p) what stands for C where the learner has no η
 
     With η it is √|η·E[δz]|: η estimates C⁻¹E[δz]. A learner without η gets a bound from below, √(Σ E[δz]² / k C_ii):
     C is at most k times its diagonal if no row has more than k features. It is exact for one-hot features.
     """
-    total = np.zeros(memory.slots)
+    total, views = np.zeros(memory.slots), np.repeat(memory.range_view, np.diff(memory.begin))
     weight = np.maximum(memory.quality[QUALITY.index("blame_weight")], 1.0)
     for begin in range(0, len(memory.blame), PIECE):
         part = slice(begin, begin + PIECE)
@@ -73,18 +73,17 @@ def rupee(memory: QuestionMemory, diagonal: Array) -> Array:
         if memory.rule.has_eta:
             total += (memory.memory[part, 1] * memory.scale * mean).sum(axis=0)
         else:
-            squares = diagonal[part]
+            squares = diagonal.T[part][:, views]
             total += np.divide(mean**2, squares, out=np.zeros_like(mean), where=squares > 0).sum(axis=0)
     return np.sqrt(np.abs(total))[memory.slot]
 
 
 def records(
-    names: list[str], evidence: StreamEvidence, parts: list[tuple[Array, Array]], diverged: dict[str, int], by: str
+    names: list[str], evidence: StreamEvidence, memory: QuestionMemory, diverged: dict[str, int], by: str
 ) -> list[dict[str, Any]]:
-    """Return one record for each question, sorted; `parts` are the errors and the numbers of QUALITY of each shard."""
+    """Return one record for each question, sorted."""
     one_of("'by'", by, SORTED_BY)
-    found, quality = (np.concatenate(several, axis=-1) for several in zip(*parts, strict=True))
-    known = dict(zip(QUALITY, quality, strict=True))
+    found, known = rupee(memory, evidence.diagonal), dict(zip(QUALITY, memory.quality[:, memory.slot], strict=True))
     group = evidence.asked.group
     table = []
     for k, name in enumerate(names):

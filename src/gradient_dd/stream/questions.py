@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 
 from gradient_dd.arrays import Array, check_memory, dimensions, numbers
-from gradient_dd.engine.questions import QuestionData, check_rule
+from gradient_dd.engine.questions import QuestionData, QuestionMemory, check_rule
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, one_of, whole_number
+from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map
-from gradient_dd.stream.lanes import PRECISIONS
-from gradient_dd.stream.question import AskedQuestions, Batch, Question, batch_of
+from gradient_dd.stream.learner_file import described_map, saved_map, saved_rule
+from gradient_dd.stream.question import AskedQuestions, Batch, Question, batch_of, described_question, saved_questions
 from gradient_dd.stream.question_quality import StreamEvidence, records
-from gradient_dd.stream.question_shards import Shard, make_shards
 from gradient_dd.stream.transitions import (
     GivenRows,
     check_each,
@@ -25,6 +25,8 @@ from gradient_dd.stream.transitions import (
     start_weights,
 )
 
+QUESTIONS_FILE = FileKind("questions", "questions saved by gradient-dd", 2)
+PRECISIONS = ("float64", "float32")
 PIECE = 2**22  # numbers of cumulants that are laid out at a time
 
 
@@ -39,7 +41,6 @@ class Questions:
     learner     a name in `LEARNERS`, or a Rule of your own, that moves along x, x' and a trace
     initial_w   (n_features,) or a number; default 0
     precision   "float64", or "float32" for half the memory and nearly twice the speed
-    client      a Dask client: its workers share the questions
     parameters  the learner's own: alpha, lam, zeta, ...
 
     >>> both = Question("soon", 1.0, 0.5), Question("late", 1.0, 0.9)
@@ -58,7 +59,6 @@ class Questions:
         learner: str | Rule = "tdrc",
         initial_w: Any = 0.0,
         precision: str = "float64",
-        client: Any = None,
         rho_mode: str = "R",
         **parameters: Any,
     ) -> None:
@@ -75,10 +75,10 @@ class Questions:
         self.asked = AskedQuestions(self.questions)
         parts = 3 if self.setting.rule.has_eta else 2
         size = np.dtype(precision).itemsize * p * len(self.questions) * parts
-        if client is None:
-            check_memory(f"{len(self.questions)} questions about {p} features", size, "Use fewer, or a Dask 'client'.")
+        check_memory(f"{len(self.questions)} questions about {p} features", size, "Use fewer questions or features.")
         self._evidence = StreamEvidence(self.asked, p)
-        self._shards: list[Shard] = make_shards(self.asked, self.setting, self._initial_w, precision, client)
+        settings, dtype = [self.setting] * len(self.questions), np.dtype(precision).type
+        self._memory = QuestionMemory(settings, self.asked.group, self.asked.view, self._initial_w, dtype)
 
     def __repr__(self) -> str:
         what = f"{len(self.questions)} by {self.setting.rule.name}, {self.n_features} features"
@@ -100,18 +100,18 @@ class Questions:
     @property
     def w(self) -> Array:
         """(questions, p) the weights; a copy."""
-        return np.concatenate([shard.call("read", "w") for shard in self._shards])
+        return self._memory.w
 
     @property
     def eta(self) -> Array:
         """(questions, p) the secondary weights; a copy."""
-        return np.concatenate([shard.call("read", "eta") for shard in self._shards])
+        return self._memory.eta
 
     @property
     def diverged(self) -> dict[str, int]:
         """The questions that diverged and stopped, by name: the update, counted from 1, that each of them refused."""
-        at = np.concatenate([shard.call("read", "stopped_at") for shard in self._shards])
-        return {name: int(step) for name, step in zip(self.names, at, strict=True) if step}
+        at = self._memory.stopped[self._memory.slot]
+        return {name: int(step) + 1 for name, step in zip(self.names, at, strict=True) if step >= 0}
 
     def predict(self, x: Any = None, *, observations: Any = None) -> Array:
         """Return one value for each question, (questions,); for n rows (n, questions).
@@ -126,7 +126,7 @@ class Questions:
             where, values = checked_features("x", x, self.n_features)
             x = values[None] if isinstance(where, slice) else (where[None], values[None])
         given = checked_rows("x", x, self.n_features).with_begins()
-        values = np.concatenate([shard.call("values", given) for shard in self._shards], axis=1)
+        values = self._memory.predict(given)
         return values[0] if single else values
 
     def update(
@@ -236,11 +236,10 @@ class Questions:
         for begin in range(0, here.n, most):
             part = slice(begin, min(begin + most, here.n))
             pi, mu = (one[part] if asks else one[:0] for one in probabilities)
-            reward, discount, rho, seen = (data[name][part] for name in ("signal", "discount", "rho", "seen"))
-            piece = QuestionData(reward, discount, rho, seen, pi, mu, np.ones(len(reward)))
+            signal, discount, rho, seen = (data[name][part] for name in ("signal", "discount", "rho", "seen"))
+            piece = QuestionData(signal[:, self.asked.signal], discount, rho, seen, pi, mu, np.ones(len(rho)))
             rows = piece_of(x, part), piece_of(x_next, part)
-            for done in [shard.begin("advance", *rows, piece) for shard in self._shards]:
-                done()
+            self._memory.advance(*rows, piece)
             self._evidence.add(rows[0], piece)
 
     def summary(self, by: str = "rupee") -> list[dict[str, Any]]:
@@ -256,14 +255,27 @@ class Questions:
 
         `by` is the column to sort by. Questions that stopped come last.
         """
-        parts = [shard.call("quality", self._evidence.diagonal) for shard in self._shards]
-        return records(self.names, self._evidence, parts, self.diverged, by)
+        return records(self.names, self._evidence, self._memory, self.diverged, by)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
-        from gradient_dd.stream.questions_file import write_questions
-
-        write_questions(self, path)
+        memory, evidence = self._memory, self._evidence
+        arrays = {name: getattr(memory, name) for name in memory.saved}
+        arrays |= {name: getattr(evidence, name) for name in evidence.saved} | {"initial_w": self._initial_w}
+        header = {
+            "learner": self.setting.rule.name,
+            "values": dict(self.setting.values),
+            "rho_mode": self.setting.rho_mode,
+            "n_features": self.n_features,
+            "precision": self.precision,
+            "features": described_map(self.features),
+            "questions": [described_question(one) for one in self.questions],
+            "group": self.asked.group.tolist(),
+            "steps": evidence.steps,
+            "widest": evidence.widest,
+            "dense": memory.dense,
+        }
+        write_file(path, QUESTIONS_FILE, header, arrays)
 
     @classmethod
     def load(
@@ -273,16 +285,46 @@ class Questions:
         questions: Sequence[Question] | None = None,
         learner: Rule | None = None,
         features: Features | None = None,
-        client: Any = None,
     ) -> Self:
         """Return the questions that a file holds; they learn on as if they had never been saved.
 
         Functions and arrays are not in the file: where a question has one, give the questions again, and likewise a
         rule or a feature function of your own.
         """
-        from gradient_dd.stream.questions_file import read_questions
+        with open_saved(path, QUESTIONS_FILE) as (header, arrays):
+            p = whole_number("'n_features'", header["n_features"])
+            if arrays["initial_w"].shape != (p,):  # before as many features are looked at
+                raise DamagedFileError("another number of features")
+            horde = cls(
+                saved_questions(path, header["questions"], questions),
+                p,
+                features=saved_map(path, header["features"], features),
+                learner=saved_rule(path, header["learner"], learner),
+                initial_w=arrays.pop("initial_w"),
+                precision=header["precision"],
+                rho_mode=header["rho_mode"],
+                **header["values"],
+            )
+            if horde.asked.group.tolist() != header["group"]:
+                rule = "share discounts, targets and interests as when they were saved"
+                raise bad_request(f"The questions of {str(path)!r}", rule, horde.asked.group.tolist())
+            horde._put_back(header, arrays)
+            return horde
 
-        return read_questions(cls, path, questions, learner, features, client)
+    def _put_back(self, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        """Know what a file has; raise where its arrays cannot be those of these questions."""
+        memory, evidence = self._memory, self._evidence
+        steps = whole_number("'steps'", header["steps"], at_least=0)
+        for owner in (memory, evidence):
+            for name in owner.saved:
+                found, own = arrays.pop(name), getattr(owner, name)
+                if found.shape != own.shape or found.dtype != own.dtype or not np.isfinite(found).all():
+                    raise DamagedFileError("other arrays, or numbers that are not finite")
+                own[...] = found
+            owner.steps = steps
+        if arrays:
+            raise DamagedFileError("other arrays")
+        memory.dense, evidence.widest = bool(header["dense"]), whole_number("'widest'", header["widest"])
 
 
 def checked_questions(questions: Any) -> tuple[Question, ...]:

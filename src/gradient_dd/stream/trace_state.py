@@ -7,8 +7,9 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.reference import START, Before, Memory, memory_at_first, trace_numbers
+from gradient_dd.engine.single import DENSE, HALF, SingleMemory
 from gradient_dd.learners import Rule
-from gradient_dd.stream.transitions import NONE, FeatureVector
+from gradient_dd.stream.transitions import NONE, FeatureVector, dense_vector
 
 SMALLEST = 2.0**-53  # of its largest entry: a smaller one is dropped from a sparse trace, and is below its rounding
 
@@ -26,8 +27,8 @@ class TraceState(NamedTuple):
         for trace in rule.traces:
             old = self.vectors[trace.name]
             x_trace = product(x, old) if "x_trace" in trace.arguments else 0.0
-            decay, gain, kept = trace_numbers(trace, signals, self.before, self.memory[trace.name], x_trace)
-            vectors[trace.name], memory[trace.name] = combined(decay, old, gain, x), kept
+            decay, gain, numbers = trace_numbers(trace, signals, self.before, self.memory[trace.name], x_trace)
+            vectors[trace.name], memory[trace.name] = combined(decay, old, gain, x), numbers
         return TraceState(vectors, memory, now if now.discount else START)
 
     def arrays(self, p: int) -> dict[str, Array]:
@@ -43,6 +44,32 @@ class TraceState(NamedTuple):
 def no_traces(rule: Rule) -> TraceState:
     """Return the traces of a rule before the first step."""
     return TraceState({trace.name: NONE for trace in rule.traces}, memory_at_first(rule))
+
+
+def traces_of(memory: SingleMemory) -> TraceState:
+    """Return the traces in force."""
+    half, dense, arrays = memory.counts[HALF], memory.counts[DENSE], memory.traces
+    vectors, numbers = {}, {}
+    for k, trace in enumerate(memory.rule.traces):
+        count = arrays.lengths[half, k]
+        listed = FeatureVector(arrays.places[half, k, :count], arrays.values[half, k, :count])
+        vectors[trace.name] = dense_vector(listed, len(memory.parts)) if dense else listed
+        numbers[trace.name] = tuple(arrays.numbers[half, k, : len(trace.memory)].tolist())
+    return TraceState(vectors, numbers, Before(*arrays.before.tolist()))
+
+
+def put_traces(memory: SingleMemory, traces: TraceState) -> None:
+    """Let traces be in force."""
+    half, arrays = 1 - memory.counts[HALF], memory.traces
+    for k, (name, (where, values)) in enumerate(traces.vectors.items()):
+        dense = isinstance(where, slice)
+        memory.counts[DENSE] |= dense and bool(values.size)
+        places = np.flatnonzero(values) if dense else where
+        arrays.lengths[half, k] = count = len(places)
+        arrays.places[half, k, :count], arrays.values[half, k, :count] = places, values[places] if dense else values
+        arrays.numbers[half, k, : len(traces.memory[name])] = traces.memory[name]
+    arrays.before[:] = traces.before
+    memory.counts[HALF] = half
 
 
 def saved_traces(rule: Rule, state: Mapping[str, Array]) -> TraceState:
@@ -78,11 +105,16 @@ def highest(*vectors: FeatureVector) -> int:
     return max(int(v.where.max()) if not isinstance(v.where, slice) and v.where.size else -1 for v in vectors)
 
 
+def total(products: Array) -> float:
+    """Return a sum made from left to right, as the compiled loops make it; NumPy's own sums go in pairs."""
+    return float(np.add.accumulate(products)[-1]) if products.size else 0.0
+
+
 def product(x: FeatureVector, z: FeatureVector) -> float:
-    """Return x·z."""
+    """Return x·z, summed from left to right."""
     if isinstance(x.where, slice):
-        return float(x.values[z.where] @ z.values) if x.values.size else 0.0
+        return total(x.values[z.where] * z.values) if x.values.size else 0.0
     if isinstance(z.where, slice):
-        return float(z.values[x.where] @ x.values) if z.values.size else 0.0
+        return total(z.values[x.where] * x.values) if z.values.size else 0.0
     _, here, there = np.intersect1d(x.where, z.where, assume_unique=True, return_indices=True)
-    return float(x.values[here] @ z.values[there])
+    return total(x.values[here] * z.values[there])

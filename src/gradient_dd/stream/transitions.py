@@ -1,7 +1,7 @@
 """Transitions that a user gives, checked: a feature vector, rows of features, columns of numbers, whole batches.
 
-`Learner`, `StreamLanes` and evaluations all read their data here. Sparse indices are sorted here, once, and the values
-of equal indices are added up: whoever learns from the same rows computes with the same numbers in the same order.
+`Learner`, `Questions` and evaluations all read their data here. Sparse indices are sorted, and the values of equal
+indices are added up: whoever learns from the same rows computes with the same numbers in the same order.
 
 One compiled pass says whether a batch is in order, which is the common case. Only where it is not do slower checks look
 for the first row that is wrong, and say what is wrong with it.
@@ -25,7 +25,7 @@ from gradient_dd.arrays import (
     sparse_numbers,
 )
 from gradient_dd.engine.schedules import Schedule
-from gradient_dd.engine.stream import (
+from gradient_dd.engine.single import (
     INDEX,
     NO_INDICES,
     OUTSIDE,
@@ -36,13 +36,13 @@ from gradient_dd.engine.stream import (
     largest_value,
     pairs_order,
     plain,
-    quick_row,
+    sound_rows,
 )
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, number
 from gradient_dd.learners import Rule
 
 INDEX_KINDS = (INDEX, np.dtype(np.int32))  # the compiled loops take these as they are
-ANY = 2**63 - 1  # the number of features where it is not known yet
+ANY = 2**40  # the number of features where it is not known yet
 
 
 class FeatureVector(NamedTuple):
@@ -68,18 +68,34 @@ def checked_features(name: str, x: Any, p: int) -> FeatureVector:
     return FeatureVector(slice(None), values)
 
 
-def single_row(name: str, x: Any, p: int) -> tuple[Any, ...]:
-    """Return a feature vector as the only row, in the order of `FeatureRows`, or raise."""
-    quick = quick_row(x, p)
-    if quick is not None:
-        return quick
-    where, values = checked_features(name, x, p)
-    indices = NO_INDICES if isinstance(where, slice) else where.astype(INDEX)
-    return NO_INDICES, values.size, indices, plain(values), np.inf
+def rows_of_step(x: Any, x_next: Any, discount: float, p: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return both feature vectors of a transition as the only rows, in the order of `FeatureRows`, or raise."""
+    rows: Any = sound_rows(x, x if discount == 0 else x_next, p)
+    if rows is None:
+        here = checked_features("x", x, p)
+        there = here if discount == 0 else checked_features("x_next", x_next, p)
+        if isinstance(here.where, slice) != isinstance(there.where, slice):
+            here, there = dense_vector(here, p), dense_vector(there, p)
+        rows = arrays_of(here), arrays_of(there)
+    row, next_row = ((NO_INDICES, values.size, indices, values, np.inf) for indices, values in rows)
+    return row, next_row
+
+
+def dense_vector(features: FeatureVector, p: int) -> FeatureVector:
+    """Return the same features as a vector of p numbers."""
+    values = np.zeros(p)
+    values[features.where] = features.values
+    return FeatureVector(slice(None), values)
+
+
+def arrays_of(features: FeatureVector) -> tuple[Integers, Array]:
+    """Return indices, NO_INDICES for a dense vector, and values as kernels take them."""
+    where, values = features
+    return NO_INDICES if isinstance(where, slice) else plain(where, INDEX), plain(values)
 
 
 def checked_pair(name: str, x: tuple[Any, ...], p: int) -> FeatureVector:
-    """Return sparse features whose indices are whole numbers below p, each once, in order; or raise."""
+    """Return sparse features in order, the values of equal indices added up; raise unless these are from 0 to p − 1."""
     where, values = pair_of(name, x)
     if where.shape == (0,):
         where = where.astype(int)
@@ -88,11 +104,13 @@ def checked_pair(name: str, x: tuple[Any, ...], p: int) -> FeatureVector:
     numbers(f"The values of {name!r}", values)
     if where.size and not (where.min() >= 0 and where.max() < p):
         raise bad_request(f"The indices of {name!r}", f"be from 0 to {p - 1}", where)
-    order = np.argsort(where)
-    ordered = where[order]  # a copy: the next update looks at it
-    if (ordered[1:] == ordered[:-1]).any():
-        raise bad_request(f"The indices of {name!r}", "differ", where, "Add up the values of equal indices.")
-    return FeatureVector(ordered, values[order])
+    order = np.argsort(where, kind="stable")
+    ordered, values = where[order], values[order]  # copies: the next update looks at them
+    first = np.diff(ordered, prepend=-1) != 0
+    if not first.all():
+        ordered, values = ordered[first], np.asarray(np.bincount(np.cumsum(first) - 1, values), float)
+        numbers(f"The sums of equal indices of {name!r}", values)
+    return FeatureVector(ordered, values)
 
 
 def pair_of(name: str, x: tuple[Any, ...]) -> tuple[Any, Array]:
@@ -133,24 +151,30 @@ def start_weights(initial_w: Any, p: int) -> Array:
 
 
 class GivenRows(NamedTuple):
-    """n checked rows of features, and how they lie in memory: "rows", "pairs", "single" or "dense"."""
+    """n checked rows of features, and how they lie in memory, as in `FlatTransitions`."""
 
     n: int
     layout: str
     flat: FeatureRows
 
+    def in_order(self) -> "GivenRows":
+        """Return the same rows with indices in order."""
+        return self._replace(layout="pairs", flat=self.flat.in_order()) if self.layout == "unordered" else self
+
     def with_begins(self) -> FeatureRows:
-        """Return the rows with the place at which each begins, as the layout "rows" and lanes need it."""
+        """Return the rows in order with the place at which each begins, as the layout "rows" and lanes need it."""
         if self.layout == "rows":
             return self.flat
-        begin, indices = np.arange(self.n + 1) * self.flat.width, self.flat.indices.astype(np.int64, copy=False)
-        return self.flat._replace(begin=begin, indices=indices)
+        flat = self.in_order().flat
+        begin, indices = np.arange(self.n + 1) * flat.width, flat.indices.astype(np.int64, copy=False)
+        return flat._replace(begin=begin, indices=indices)
 
     def matrix(self, p: int) -> Any:
         """Return the rows as a dense or a SciPy sparse matrix, (n, p)."""
         if self.layout == "dense":
             return self.flat.values.reshape(-1, p)
-        return sp.csr_matrix((self.flat.values, self.flat.indices, self.with_begins().begin), shape=(self.n, p))
+        begin, _, indices, values, _ = self.with_begins()
+        return sp.csr_matrix((values, indices, begin), shape=(self.n, p))
 
 
 def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenRows:
@@ -168,10 +192,10 @@ def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenR
         if np.isnan(largest := largest_value(values)):
             largest = largest_value(numbers(f"{name!r}", values[used_rows(used, len(values))]))
         return GivenRows(len(values), "dense", FeatureRows(NO_INDICES, p, NO_INDICES, values.ravel(), largest))
-    return pair_rows(name, pair, p, used)
+    return given_pairs(name, pair, p, used)
 
 
-def pair_rows(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> GivenRows:
+def given_pairs(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> GivenRows:
     """Return the rows of a pair (indices, values), (n, k) each; equal indices of a row mean the sum of their values."""
     indices, values = pair_of(name, x)
     if indices.dtype.kind not in "iu" or indices.ndim != 2 or indices.shape != values.shape or is_masked(x[0]):
@@ -180,34 +204,18 @@ def pair_rows(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> Give
     n, k = indices.shape
     whole = plain(indices, indices.dtype if indices.dtype in INDEX_KINDS else INDEX)
     values = plain(values)
-    largest, order = largest_value(values), pairs_order(whole, values, p)
+    largest, order = largest_value(values), pairs_order(whole, p)
     if np.isnan(largest) or order == OUTSIDE:
         rows = used_rows(used, n)
-        largest, order = largest_value(values[rows]), pairs_order(whole[rows], values[rows], p)
+        largest, order = largest_value(values[rows]), pairs_order(whole[rows], p)
         if np.isnan(largest) or order == OUTSIDE:
             raise first_wrong(name, indices, values, p, rows)
     if not largest * k < np.inf:
         raise bad_request(f"The largest value of {name!r} times the length of a row", "be finite", largest)
-    if order == UNORDERED:
-        whole, values = in_order(whole, values)
-        largest = largest * k  # no sum of values is larger
     layout = "single" if k == 1 else "pairs"
+    if order == UNORDERED:
+        layout, largest = "unordered", largest * k  # no sum of values is larger
     return GivenRows(n, layout, FeatureRows(NO_INDICES, k, whole.ravel(), values.ravel(), largest))
-
-
-def in_order(indices: Integers, values: Array) -> tuple[Integers, Array]:
-    """Return (n, k) pairs with the indices of every row sorted.
-
-    Values of equal indices are added up from left to right; zeros stand in the places that become free.
-    """
-    order = np.argsort(indices, axis=1, kind="stable")
-    indices, values = np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1)
-    first = np.ones(indices.shape, bool)
-    first[:, 1:] = indices[:, 1:] != indices[:, :-1]
-    if not first.all():
-        which = np.cumsum(first) - 1  # the number of the distinct index at each place, over all rows
-        values = np.where(first, np.bincount(which, values.ravel())[which].reshape(first.shape), 0.0)
-    return indices, values
 
 
 def used_rows(used: Array | None, n: int) -> Booleans:
@@ -292,9 +300,12 @@ def flat_transitions(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any, 
     here = checked_rows("x", x, p)
     reward, discount, rho = checked_columns(reward, discount, rho, here.n)
     there = checked_next_rows(x_next, here, discount, p)
-    if there.layout != here.layout:
+    layouts = {here.layout, there.layout}
+    if layouts == {"pairs", "unordered"}:
+        layouts = {"unordered"}
+    if len(layouts) > 1:
         return FlatTransitions(here.with_begins(), there.with_begins(), reward, discount, rho, "rows")
-    return FlatTransitions(here.flat, there.flat, reward, discount, rho, here.layout)
+    return FlatTransitions(here.flat, there.flat, reward, discount, rho, layouts.pop())
 
 
 def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[float, float]:

@@ -69,11 +69,14 @@ def select(errors: Array) -> int:
     Where every setting diverged in some run, the one that diverged least is returned, and among those the one that is
     best on its other runs: something must be shown, and its infinite mean says what it is.
     """
-    mean, _, diverged = estimate(errors)
-    if np.isfinite(mean).any():
-        return int(np.argmin(np.where(np.isfinite(mean), mean, np.inf)))  # a mean of runs not done yet is nan
+    return int(order(errors)[0])
+
+
+def order(errors: Array) -> NDArray[np.int64]:
+    """Return the places of all settings, the best first, as `select` compares them; errors: (settings, runs)."""
+    diverged = estimate(errors).diverged  # a run that is not done yet, nan, counts as one
     finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1) / np.maximum(1, errors.shape[1] - diverged)
-    return int(np.lexsort((finite, diverged))[0])
+    return np.lexsort((finite, diverged))
 
 
 def paired_bootstrap(left: Array, right: Array, seed: int = 0, draws: int = DRAWS, level: float = LEVEL) -> Interval:
@@ -177,14 +180,6 @@ def resamples(runs: int, seed: int, draws: int) -> Array:
 def resample_counts(rng: np.random.Generator, units: int, draws: int) -> Integers:
     """Return how often each unit is in each bootstrap resample of as many units, (draws, units)."""
     return rng.multinomial(units, np.full(units, 1 / units), size=draws)
-
-
-def poisson_resamples(units: int, draws: int, seed: Any) -> Array:
-    """Return how often each unit counts in each resample, (units, draws), by Poisson draws of mean 1.
-
-    A stream can be resampled so while it passes: the number of units need not be known before.
-    """
-    return np.random.default_rng(seed).poisson(1.0, size=(units, draws)).astype(float)
 
 
 def student_factor(confidence: float, freedom: float) -> float:

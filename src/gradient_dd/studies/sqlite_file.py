@@ -15,7 +15,7 @@ from typing import Any, Self
 from gradient_dd.errors import GradientDDError, bad_request, show
 
 APPLICATION = 0x67644444  # "gdDD"
-VERSION = 4
+VERSION = 5
 SCHEMA = """
 CREATE TABLE study (id INTEGER PRIMARY KEY, facts TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE setting (
@@ -23,47 +23,64 @@ CREATE TABLE setting (
     checksum INTEGER NOT NULL
 );
 CREATE INDEX setting_description ON setting (description);
+CREATE TABLE task (key TEXT PRIMARY KEY, units INTEGER NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE unit (
-    id INTEGER PRIMARY KEY, task_key TEXT NOT NULL, run INTEGER NOT NULL, place INTEGER NOT NULL,
-    facts TEXT NOT NULL, settings TEXT NOT NULL, numbers BLOB NOT NULL, checksum INTEGER NOT NULL, curves BLOB NOT NULL
+    id INTEGER PRIMARY KEY, task_key TEXT NOT NULL, run INTEGER NOT NULL, facts TEXT NOT NULL, settings TEXT NOT NULL,
+    curves_checksum INTEGER NOT NULL, checksum INTEGER NOT NULL, numbers BLOB NOT NULL, curves BLOB NOT NULL
 );
-CREATE INDEX unit_task ON unit (task_key, run, place);
-CREATE INDEX unit_run ON unit (run, task_key, place);
+CREATE INDEX unit_task ON unit (task_key);
 """  # docs/store.md explains every column
 DAMAGED = "must be whole. Got a damaged file: nothing was changed. Take it from a backup, or start another."
+EXPLAINED = {  # what SQLite says, and the rest of a sentence that begins with the name of the file
+    "disk is full": "must be on a disk with room. Got a full one: what was committed is kept; make room and run it "
+    "again.",
+    **dict.fromkeys(("malformed", "decode", "no such", "constraint"), DAMAGED),
+    "not a database": "must be a results file. Got another kind of file: nothing was changed.",
+    "unable to open": "must be in a folder that exists and can be written. Got one that does not, or cannot.",
+    "readonly": "must be writable. Got a file or folder that is read-only.",
+    "locked": "must be free. Got one that another program is reading or writing: try again when it is done.",
+}
 
 
 class StoreError(GradientDDError):
     """The store cannot be used as asked; what it holds is as it was."""
 
 
-def connect(file: Path, options: str) -> sqlite3.Connection:
+def connect(file: Path, mode: str) -> sqlite3.Connection:
     """Return a connection to a file."""
-    return sqlite3.connect(f"{file.resolve().as_uri()}?{options}", uri=True, timeout=20, isolation_level=None)
+    address = f"{file.resolve().as_uri()}?mode={mode}"
+    db = sqlite3.connect(address, uri=True, timeout=20, isolation_level=None)
+    db.text_factory = marked_text
+    return db
+
+
+def marked_text(raw: bytes) -> str:
+    """Return a text with marks in place of bytes that are not text."""
+    return raw.decode(errors="replace")
 
 
 def open_to_read(file: Path) -> sqlite3.Connection:
     """Return a connection that cannot change a results file."""
-    interrupted = beside(file, "-journal").exists()  # a first write was cut off: SQLite undoes it when it may write
-    db = connect(file, "mode=rw" if interrupted and can_write(file) else "mode=ro")
+    writable = can_write(file)
+    if writable:
+        check_owner(file)
+    db = connect(file, "rw" if writable else "ro")  # only a connection that may write removes a log
     try:
-        if is_empty(db, file):
-            raise StoreError(f"{str(file)!r} must be a results file of gradient-dd. Got an empty database.")
-        (mode,) = db.execute("PRAGMA journal_mode").fetchone()
-        if mode == "wal" and can_write(file):  # only a connection that may write removes the log
+        try:
+            empty = is_empty(db, file)
+        except sqlite3.OperationalError:
+            log = beside(file, "-wal")
+            if writable or (log.exists() and log.stat().st_size):
+                raise
             db.close()
-            db = connect(file, "mode=rw")
-    except sqlite3.OperationalError:
-        db.close()
-        log = beside(file, "-wal")
-        if can_write(file) or (log.exists() and log.stat().st_size):
-            raise
-        db = connect(file, "mode=ro&immutable=1")  # the file expects a log, has none, and none can be made here
-        is_empty(db, file)
+            db = connect(file, "ro&immutable=1")  # the file expects a log, has none, and none can be made here
+            empty = is_empty(db, file)
+        if empty:
+            raise StoreError(f"{str(file)!r} must be a results file of gradient-dd. Got an empty database.")
+        db.execute("PRAGMA query_only = ON")
     except BaseException:
         db.close()
         raise
-    db.execute("PRAGMA query_only = ON")
     return db
 
 
@@ -73,10 +90,9 @@ def open_to_write(file: Path) -> sqlite3.Connection:
     The structure of the file is checked first, in 1.5 seconds for each gigabyte: nothing is built on a damaged one.
     Indexes that differ from their tables are made anew.
     """
-    if file.exists() and not beside(file, "-journal").exists():
-        with closing(connect(file, "mode=ro")) as db:  # another program's file is not even opened for writing
-            is_empty(db, file)
-    db = connect(file, "mode=rwc")
+    if file.exists():
+        check_owner(file)
+    db = connect(file, "rwc")
     try:
         if is_empty(db, file):
             db.execute("PRAGMA page_size = 16384")  # a unit is a few pages, most often
@@ -97,12 +113,14 @@ def open_to_write(file: Path) -> sqlite3.Connection:
     return db
 
 
-def close_after_writing(db: sqlite3.Connection) -> None:
-    """Close a connection; unless somebody reads at this moment, the file then needs no log any more."""
-    with suppress(sqlite3.Error):
-        db.execute("PRAGMA busy_timeout = 0")
-        db.execute("PRAGMA journal_mode = DELETE")
-    db.close()
+def check_owner(file: Path) -> None:
+    """Raise if a file is another program's, before it is opened for writing.
+
+    A journal beside it means that a first write was cut off: SQLite undoes it, which only a writer may do.
+    """
+    if not beside(file, "-journal").exists():
+        with closing(connect(file, "ro")) as db:
+            is_empty(db, file)
 
 
 def is_empty(db: sqlite3.Connection, file: Path) -> bool:
@@ -138,21 +156,6 @@ def beside(file: Path, ending: str) -> Path:
     return target.with_name(target.name + ending)
 
 
-def explained(message: str) -> str:
-    """Return the rest of a sentence that begins with the file's name, for a message of SQLite."""
-    full = "must be on a disk with room. Got a full one: what was committed is kept; make room and run it again."
-    signs = {
-        "disk is full": full,
-        **dict.fromkeys(("malformed", "decode", "no such", "constraint"), DAMAGED),
-        "not a database": "must be a results file. Got another kind of file: nothing was changed.",
-        "unable to open": "must be in a folder that exists and can be written. Got one that does not, or cannot.",
-        "readonly": "must be writable. Got a file or folder that is read-only.",
-        "locked": "must be free. Got one that another program is reading or writing: try again when it is done.",
-    }
-    other = f"could not be used. SQLite says: {message}."
-    return next((text for sign, text in signs.items() if sign in message), other)
-
-
 class ResultsFile:
     """An open results file: any number may read it, one sweep may write to it. Use it as a context, or close it."""
 
@@ -165,7 +168,6 @@ class ResultsFile:
         try:
             with self._translated():
                 self.db = open_to_write(self.path) if write else open_to_read(self.path)
-            self.db.text_factory = marked_text
             self._opened = self.path.stat()
         except BaseException:
             if self._lock is not None:
@@ -192,17 +194,23 @@ class ResultsFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
-        if self._lock is None:
-            self.db.close()
-            return
-        close_after_writing(self.db)
-        self._lock.release()
+        """Close the file; after a sweep it needs no log any more, unless somebody reads at this moment."""
+        if self._lock is not None:
+            with suppress(sqlite3.Error):
+                self.db.execute("PRAGMA busy_timeout = 0")
+                self.db.execute("PRAGMA journal_mode = DELETE")
+        self.db.close()
+        if self._lock is not None:
+            self._lock.release()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write all or nothing."""
-        self._check_still_there()
+        """Write all or nothing; raise if the path leads to another file now, or to none."""
+        if not is_same(self.path, self._opened):
+            raise StoreError(
+                f"{str(self.path)!r} must stay where it is while a sweep writes to it. Got a file that was removed or "
+                "replaced: the sweep has stopped. Put it back, or run the same command to start another."
+            )
         with self._translated():
             self.db.execute("BEGIN IMMEDIATE")
             try:
@@ -212,18 +220,6 @@ class ResultsFile:
                 if self.db.in_transaction:
                     self.db.execute("ROLLBACK")
                 raise
-
-    def _check_still_there(self) -> None:
-        """Raise if the path leads to another file now, or to none: what is written would be lost."""
-        try:
-            same = os.path.samestat(self.path.stat(), self._opened)
-        except OSError:
-            same = False
-        if not same:
-            raise StoreError(
-                f"{str(self.path)!r} must stay where it is while a sweep writes to it. Got a file that was removed or "
-                "replaced: the sweep has stopped. Put it back, or run the same command to start another."
-            )
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -244,9 +240,11 @@ class ResultsFile:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(f"{str(self.path)!r} {explained(str(error))}") from None
+            other = f"could not be used. SQLite says: {error}."
+            rest = next((text for sign, text in EXPLAINED.items() if sign in str(error)), other)
+            raise StoreError(f"{str(self.path)!r} {rest}") from None
         except UnicodeDecodeError:  # SQLite complains of a damaged text, and Python cannot read the complaint
-            raise StoreError(f"{str(self.path)!r} {explained('malformed')}") from None
+            raise StoreError(f"{str(self.path)!r} {DAMAGED}") from None
 
     def rows(self, query: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
@@ -254,36 +252,28 @@ class ResultsFile:
             return self.db.execute(query, tuple(parameters)).fetchall()
 
 
-def marked_text(raw: bytes) -> str:
-    """Return a text with marks in place of bytes that are not text."""
-    return raw.decode(errors="replace")
-
-
 class Lock:
     """An open file NAME.lock that this process alone holds, until `release` removes it or the process ends."""
 
     def __init__(self, file: Path) -> None:
         self.place = beside(file, ".lock")
-        self._handle = self._held(file)
-
-    def _held(self, file: Path) -> int:
-        """Return the handle of the locked file; raise if another sweep holds it."""
         while True:
             try:
-                handle = os.open(self.place, os.O_CREAT | os.O_RDWR, 0o666)
+                self._handle = os.open(self.place, os.O_CREAT | os.O_RDWR, 0o666)
             except OSError as error:
+                rest = EXPLAINED["unable to open"]
                 if error.errno == ENAMETOOLONG:
-                    raise StoreError(f"{show(str(file))} must have a shorter name. Got one that is too long.") from None
-                raise StoreError(f"{str(file)!r} {explained('unable to open')}") from None
-            if not take(handle):
-                os.close(handle)
+                    rest = "must have a shorter name. Got one that is too long."
+                raise StoreError(f"{show(str(file))} {rest}") from None
+            if not take(self._handle):
+                os.close(self._handle)
                 raise StoreError(
                     f"{str(file)!r} must be free for a sweep. "
                     "Got one that another sweep is writing to: wait for it, or use another file."
                 )
-            if is_still_there(self.place, handle):
-                return handle
-            os.close(handle)  # its last holder has removed it in the meantime: take a new one
+            if is_same(self.place, os.fstat(self._handle)):
+                return
+            os.close(self._handle)  # its last holder has removed it in the meantime: take a new one
 
     def release(self) -> None:
         """Remove the lock file, then close it: whoever opened the file before will see that it is gone."""
@@ -295,18 +285,18 @@ def take(handle: int) -> bool:
     """Return whether an open file could be locked. Where the system has no such locks, SQLite's own must do."""
     try:
         import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except ImportError:
         return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
 
 
-def is_still_there(place: Path, handle: int) -> bool:
-    """Return whether a path still leads to the file that is open as `handle`."""
+def is_same(place: Path, known: os.stat_result) -> bool:
+    """Return whether a path still leads to a file that was opened before."""
     try:
-        return os.path.samestat(place.stat(), os.fstat(handle))
+        return os.path.samestat(place.stat(), known)
     except OSError:
         return False

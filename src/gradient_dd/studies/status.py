@@ -1,7 +1,7 @@
 """What a results file holds, in numbers, and what of it is damaged."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,15 @@ import numpy as np
 
 from gradient_dd.arrays import Integers
 from gradient_dd.errors import one_line
-from gradient_dd.studies.records import Damage, StoredSetting, StoredUnit, gathered, lost_settings
-from gradient_dd.studies.store import Store
+from gradient_dd.studies.store import (
+    Damage,
+    Store,
+    StoredSetting,
+    StoredUnit,
+    damaged_unit,
+    gathered,
+    lost_settings,
+)
 from gradient_dd.tasks import Task
 
 
@@ -105,12 +112,10 @@ def verify(path: str | Path) -> Verification:
     """Check every study, setting, number and curve of a results file."""
     with Store(path) as store, store.snapshot():
         structure = [text for (text,) in store.rows("PRAGMA integrity_check(10)") if text != "ok"]
-        units, damaged = inspect_all(store)
+        whole, damaged = inspect_all(store)
     kinds: dict[tuple[str, Any], Counter[str]] = {}
     for one in damaged:
         kinds.setdefault((one_line(one.task), one.run), Counter())[one.what] += 1
-    wrong = {one.id for one in damaged if one.table == "unit"}
-    whole = [unit for unit in units if unit.id not in wrong]
     return Verification(
         file=Path(path),
         units=len(whole),
@@ -124,26 +129,25 @@ def inspect_all(store: Store, tasks: Collection[Task] | None = None) -> tuple[li
     """Return the whole units of a store, and all that is damaged in it; curves only of these tasks, or of all."""
     damaged: list[Damage] = []
     with store.snapshot():
-        known = {setting.key for setting in store.settings(damaged=damaged)}.union(*(one.keys for one in damaged))
         units = store.units(damaged=damaged)
+        store.settings(damaged=damaged)
         store.studies(damaged)
-        ours = None if tasks is None else {task.key for task in tasks}
-        damaged += lost_settings(units, known)
-        for unit in units:
-            if ours is None or unit.task_key in ours:
-                store.curves(unit, range(len(unit.keys)), damaged)
-    return units, damaged
+        damaged += lost_settings(units, {key for (key,) in store.rows("SELECT key FROM setting NOT INDEXED")})
+        ours = {unit.task_key for unit in units} if tasks is None else {task.key for task in tasks}
+        checked = (unit for unit in units if unit.task_key in ours)
+        damaged += [damaged_unit(unit) for unit in checked if store.curve_bytes(unit) is None]
+    wrong = {one.id for one in damaged if one.table == "unit"}
+    return [unit for unit in units if unit.id not in wrong], damaged
 
 
 def repair(store: Store, tasks: Collection[Task]) -> list[Damage]:
     """Remove what is damaged before a sweep of these tasks, and return it; the sweep runs what is missing.
 
-    A damaged or missing setting that has results stays: its own sweep writes it again, and the results are whole.
+    Units whose settings are damaged or missing stay: the numbers are whole, and their own sweep writes the settings.
     """
-    units, damaged = inspect_all(store, tasks)
-    used = {key for unit in units for key in unit.keys}
-    removed = [one for one in damaged if "setting" not in one.what or not used.issuperset(one.keys)]
-    remove(store, units, removed)
+    _, damaged = inspect_all(store, tasks)
+    removed = [one for one in damaged if one.what != "missing setting"]
+    remove(store, removed)
     return removed
 
 
@@ -151,18 +155,16 @@ def drop(path: str | Path) -> None:
     """Remove all that is damaged from a results file; the sweeps that made it will run it again."""
     with Store(path, write=True) as store:
         for _ in range(2):  # once a damaged setting is gone, its results are without one
-            remove(store, *inspect_all(store))
+            remove(store, inspect_all(store)[1])
 
 
-def remove(store: Store, units: Iterable[StoredUnit], damaged: Iterable[Damage]) -> None:
-    """Remove damaged rows from a store; from a unit that is whole but for some settings, only these."""
-    partly: dict[int, set[str]] = {}
-    with store.transaction():
-        for one in damaged:
-            if one.table == "unit" and one.keys:
-                partly.setdefault(one.id, set()).update(one.keys)
-            else:
-                store.db.execute(f"DELETE FROM {one.table} WHERE id = ?", (one.id,))
-        for unit in units:
-            if unit.id in partly:
-                store.drop_lanes(unit, partly[unit.id])
+def remove(store: Store, damaged: Collection[Damage]) -> None:
+    """Remove damaged rows from a store, and count the units of every task again."""
+    if damaged:
+        with store.transaction():
+            for one in damaged:
+                if one.table != "task":
+                    store.db.execute(f"DELETE FROM {one.table} WHERE id = ?", (one.id,))
+            store.db.execute("DELETE FROM task")
+            for (key,) in store.rows("SELECT DISTINCT task_key FROM unit"):
+                store.count_units(key)

@@ -1,45 +1,82 @@
 """The store: one SQLite file with every result, its study and where it came from.
 
-A unit is written in one transaction: all of its results or none. Readers may look while a sweep writes; a second sweep
-on the same file is refused. What is read is compared with its checksums, and damage raises one sentence.
+A unit is (task, run) with some settings, and one row: the keys of its settings, a record of numbers for each of them
+and, apart so that numbers are quick to read, their curves. It is written in one transaction: all of it or nothing.
+Readers may look while a sweep writes; a second sweep on the same file is refused.
+
+Every row has a checksum, and every task the number of its units. Whatever is read is compared with them, and damage
+raises one sentence.
 """
 
 import json
-import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from functools import lru_cache
+from hashlib import blake2b
+from operator import itemgetter
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from gradient_dd.arrays import Array, Integers
 from gradient_dd.engine.horizon import LaneResults
 from gradient_dd.errors import one_line
 from gradient_dd.fingerprint import plain
-from gradient_dd.studies.records import (
-    EVERY_RUN,
-    HEAD,
-    Damage,
-    StoredSetting,
-    StoredUnit,
-    Work,
-    as_ranges,
-    as_text,
-    checksum,
-    packed,
-    task_in,
-    unit_in,
-)
 from gradient_dd.studies.sqlite_file import ResultsFile, StoreError
 from gradient_dd.studies.study import Study
 from gradient_dd.tasks import Task
 
-PLACES = """
-    SELECT id, task_key, run, place FROM unit INDEXED BY unit_task
-    UNION SELECT id, task_key, run, place FROM unit INDEXED BY unit_run
-"""  # one index finds what damage hides from the other, and from the table
+NUMBERS = np.dtype([("last100", "<f8"), ("area", "<f8"), ("diverged_step", "<i8"), ("diverged_episode", "<i8")])
+HEAD = "id, task_key, run, facts, settings, curves_checksum"  # the columns of a unit that its checksum begins with
+EVERY_RUN = range(2**63 - 1)
 SOME = 3  # damaged parts that a sentence names
 
 
 class DamagedStoreError(StoreError):
     """What was asked for is damaged."""
+
+
+class Work(NamedTuple):
+    """What a unit took: seconds, and for each learner the seconds and updates of its kernels."""
+
+    seconds: float
+    costs: dict[str, tuple[float, int]]
+
+
+class StoredSetting(NamedTuple):
+    """A setting under given conditions; `facts` are those that `Study.lanes` yields."""
+
+    id: int
+    key: str
+    facts: dict[str, Any]
+
+
+class StoredUnit(NamedTuple):
+    """The numbers of one task and run; numbers: (settings,) records of NUMBERS, in the order of `keys`."""
+
+    id: int
+    task_key: str
+    run: int
+    facts: dict[str, Any]
+    settings: str
+    curves_checksum: int
+    numbers: Any
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its settings."""
+        return keys_in(self.settings)
+
+
+class Damage(NamedTuple):
+    """A damaged row: its table and number there, the task and the run it is of, None for every run, and what it is."""
+
+    table: str
+    id: Any
+    task: str
+    run: Any
+    what: str
 
 
 class Store(ResultsFile):
@@ -63,14 +100,9 @@ class Store(ResultsFile):
             "settings": [],  # ranges of rows, added as their turn comes
         }
         with self.transaction():
-            ((facts["id"],),) = self.rows("SELECT coalesce(max(id), 0) + 1 FROM study")
-            self._write_study(facts)
+            facts["id"] = self._next_id("study")
+            self._write("study", facts["id"], as_text(facts))
         return int(facts["id"])
-
-    def _write_study(self, facts: dict[str, Any]) -> None:
-        """Write the row of a study, in place of the one that is there."""
-        cells = facts["id"], as_text(facts)
-        self.db.execute("INSERT OR REPLACE INTO study VALUES (?, ?, ?)", (*cells, checksum(cells)))
 
     def add_settings(self, lanes: Iterable[tuple[str, dict[str, Any]]], study: int | None = None) -> None:
         """Make sure that each (key, facts) has a row as it should be; a damaged row is mended.
@@ -79,21 +111,18 @@ class Store(ResultsFile):
         """
         wanted = {key: dict(facts) for key, facts in lanes}
         with self.transaction():
-            rows = {row[1]: row for row in self._setting_rows(wanted)}
-            ((last,),) = self.rows("SELECT coalesce(max(id), 0) FROM setting")
-            new, ours = [], []
+            stored = {row[1]: row for row in self._chosen("SELECT * FROM setting WHERE key IN", wanted)}
+            following, ours = self._next_id("setting"), []
             for key, facts in wanted.items():
-                last += key not in rows
-                ours.append(rows[key][0] if key in rows else last)
+                ours.append(stored[key][0] if key in stored else following)
+                following += key not in stored
                 cells = ours[-1], key, facts.pop("description"), as_text(facts)
-                row = *cells, checksum(cells)
-                if row != rows.get(key):
-                    new.append(row)
-            self.db.executemany("INSERT OR REPLACE INTO setting VALUES (?, ?, ?, ?, ?)", new)
+                if (*cells, checksum(cells)) != stored.get(key):
+                    self._write("setting", *cells)
             if study is not None:
                 (facts,) = (one for one in self.studies([]) if one["id"] == study)
                 known = (row for first, last in facts["settings"] for row in range(first, last + 1))
-                self._write_study(facts | {"settings": as_ranges([*known, *ours])})
+                self._write("study", study, as_text(facts | {"settings": as_ranges([*known, *ours])}))
 
     def add_unit(
         self, task: Task, run: int, keys: Sequence[str], results: LaneResults, work: Work, provenance: dict[str, Any]
@@ -107,25 +136,29 @@ class Store(ResultsFile):
             "costs": work.costs,
             "provenance": provenance,
         }
-        numbers, curves = packed(run, keys, results)
+        records = np.empty(len(keys), NUMBERS)
+        for name in NUMBERS.names or ():
+            records[name] = getattr(results, name)[0]
+        numbers, curves = records.tobytes(), np.ascontiguousarray(results.curve[0], "<f8").tobytes()
         with self.transaction():
-            ((row,),) = self.rows("SELECT coalesce(max(id), 0) + 1 FROM unit")
-            self._write_unit((row, task.key, run, as_text(facts), " ".join(keys)), numbers, curves)
+            head = self._next_id("unit"), task.key, run, as_text(facts), " ".join(keys), checksum((), curves)
+            row = *head, checksum(head, numbers), numbers, curves
+            self.db.execute("INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            self.count_units(task.key)
 
-    def drop_lanes(self, unit: StoredUnit, keys: Collection[str]) -> None:
-        """Remove the results of some settings from a unit, inside the caller's transaction."""
-        kept = [lane for lane, key in enumerate(unit.keys) if key not in keys]
-        curves = b"".join(self.curves(unit, kept))
-        settings = " ".join(unit.keys[lane] for lane in kept)
-        self.db.execute("DELETE FROM unit WHERE id = ?", (unit.id,))
-        if kept:
-            head = unit.id, unit.task_key, unit.run, as_text(unit.facts), settings
-            self._write_unit(head, unit.numbers[kept].tobytes(), curves)
+    def count_units(self, task_key: str) -> None:
+        """Write how many units a task has, inside the caller's transaction."""
+        ((units,),) = self.rows("SELECT count(*) FROM unit WHERE task_key = ?", [task_key])
+        self._write("task", task_key, units)
 
-    def _write_unit(self, head: tuple[Any, ...], numbers: bytes, curves: bytes) -> None:
-        """Write the row of a unit; `head` has the cells of HEAD."""
-        row = *head[:3], checksum(head[:3]), *head[3:], numbers, checksum(head, numbers), curves
-        self.db.execute("INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    def _write(self, table: str, *cells: Any) -> None:
+        """Write a row and its checksum, in place of a row that is there."""
+        marks = ", ".join("?" * (len(cells) + 1))
+        self.db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (*cells, checksum(cells)))
+
+    def _next_id(self, table: str) -> int:
+        """Return the number of the next row of a table."""
+        return int(self.rows(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")[0][0])
 
     # Reading. What is damaged is added to the list `damaged`; without such a list, it raises -------------------------
 
@@ -133,83 +166,75 @@ class Store(ResultsFile):
         self, tasks: Iterable[Task] | None = None, runs: range = EVERY_RUN, damaged: list[Damage] | None = None
     ) -> list[StoredUnit]:
         """Return the units of these tasks and runs, or all units, in the order in which they were written."""
-        query, wanted = f"SELECT {HEAD}, numbers, checksum FROM unit", {task.key for task in tasks or ()}
+        query, counts = f"SELECT {HEAD}, checksum, numbers FROM unit", "SELECT * FROM task"
         with self.snapshot():
-            places = self.rows(PLACES)
-            ids = {row for row, *_ in places}
             if tasks is None:
-                rows = self.rows(f"{query} NOT INDEXED ORDER BY id")
+                rows, counted = self.rows(f"{query} NOT INDEXED"), self.rows(counts)
             else:
-                sure = {row: place for row, *place, check in places if checksum((row, *place)) == check}
-                ids -= {row for row, (key, run) in sure.items() if key not in wanted or run not in runs}
-                rows = self._chosen(f"{query} WHERE id IN", sorted(ids))
+                keys = {task.key for task in tasks}
+                rows = self._chosen(f"{query} WHERE task_key IN", keys)
+                counted = self._chosen(f"{counts} WHERE key IN", keys)
+        rows = sorted({row[0]: row for row in rows}.values(), key=itemgetter(0))
         found = [unit_in(row) for row in rows]
-        lost = ids.difference(row[0] for row in rows)
-        wrong = [one for one in found if isinstance(one, Damage)]
-        wrong += [Damage("unit", row, "a unit that is missing", None, "missing unit") for row in sorted(lost)]
-        self.report_damage(wrong, damaged)
         units = [one for one in found if isinstance(one, StoredUnit)]
-        return units if tasks is None else [one for one in units if one.task_key in wanted and one.run in runs]
-
-    def curves(self, unit: StoredUnit, lanes: Sequence[int], damaged: list[Damage] | None = None) -> list[bytes]:
-        """Return the points of some lanes of a unit, each as little-endian float64."""
-        try:
-            with self.db.blobopen("unit", "curves", unit.id, readonly=True) as blob:
-                size = len(blob) // len(unit.keys)
-                points = [bytes(blob[lane * size : (lane + 1) * size]) for lane in lanes]
-        except sqlite3.Error:
-            points = [b""] * len(lanes)  # the cell does not hold bytes
-        checks = unit.numbers["curve"].tolist()
-        wrong = [
-            Damage("unit", unit.id, unit.facts["task"], unit.run, "curve", (unit.keys[lane],))
-            for lane, one in zip(lanes, points, strict=True)
-            if checksum((unit.keys[lane], unit.run), one) != checks[lane]
-        ]
+        wrong = [one for one in found if isinstance(one, Damage)]
+        names = {unit.task_key: unit.facts["task"] for unit in units}
+        there = Counter(row[1] for row in rows)
+        known = {key: number for key, number, check in counted if checksum((key, number)) == check}
+        for key in dict.fromkeys([*names, *known]):
+            if there[key] != known.get(key):
+                wrong.append(Damage("task", key, names.get(key, "?"), None, "missing unit"))
         self.report_damage(wrong, damaged)
-        return points
+        return [unit for unit in units if unit.run in runs]
+
+    def curves(self, unit: StoredUnit) -> Array:
+        """Return the curves of a unit, (settings, bins), or raise if they are damaged."""
+        points = self.curve_bytes(unit)
+        if points is None:
+            self.report_damage([damaged_unit(unit)])
+        return np.frombuffer(points or b"", "<f8").reshape(len(unit.keys), -1)
+
+    def curve_bytes(self, unit: StoredUnit) -> bytes | None:
+        """Return the curves of a unit one after the other, as little-endian float64; None if they are damaged."""
+        try:
+            points = self.rows("SELECT curves FROM unit WHERE id = ?", [unit.id])[0][0]
+        except (StoreError, IndexError):  # the pages that should hold them are damaged
+            return None
+        return points if isinstance(points, bytes) and checksum((), points) == unit.curves_checksum else None
 
     def settings(self, keys: Collection[str] | None = None, damaged: list[Damage] | None = None) -> list[StoredSetting]:
         """Return the settings with these keys, or all, in the order in which they were stored."""
-        whole, wrong = [], []
-        for row, key, description, facts, check in self._setting_rows(keys):
-            if checksum((row, key, description, facts)) == check:
-                whole.append(StoredSetting(row, key, json.loads(facts)))
-            else:
-                wrong.append(Damage("setting", row, task_in(facts), None, "setting", (key,)))
-        self.report_damage(wrong, damaged)
-        return whole
-
-    def _setting_rows(self, keys: Collection[str] | None) -> list[tuple[Any, ...]]:
-        """Return the rows of settings, in order; what the index does not find may still be in the table."""
-        if keys is None:
-            return self.rows("SELECT * FROM setting NOT INDEXED ORDER BY id")
-        found = {row[1]: row for row in self._chosen("SELECT * FROM setting WHERE key IN", keys)}
-        absent = [key for key in keys if key not in found]
-        rows = self._chosen("SELECT * FROM setting NOT INDEXED WHERE key IN", absent)
-        return sorted([*found.values(), *rows])
+        query = "SELECT * FROM setting"
+        rows = self.rows(f"{query} NOT INDEXED") if keys is None else self._chosen(f"{query} WHERE key IN", keys)
+        whole = self._whole("setting", sorted(rows, key=itemgetter(0)), damaged)
+        return [StoredSetting(row, key, json.loads(facts)) for row, key, _, facts in whole]
 
     def studies(self, damaged: list[Damage] | None = None) -> list[dict[str, Any]]:
         """Return the facts of every study that was started, in that order."""
         rows = self.rows("SELECT * FROM study ORDER BY id")
-        whole = [json.loads(facts) for row, facts, check in rows if checksum((row, facts)) == check]
-        known = {one["id"] for one in whole}
-        wrong = [Damage("study", row, "a study", None, "study") for row, *_ in rows if row not in known]
+        return [json.loads(facts) for _, facts in self._whole("study", rows, damaged)]
+
+    def _whole(self, table: str, rows: list[tuple[Any, ...]], damaged: list[Damage] | None) -> list[tuple[Any, ...]]:
+        """Return the rows, (id, …, facts, checksum), that are as they were written, without their checksums."""
+        whole: list[tuple[Any, ...]] = []
+        wrong: list[Damage] = []
+        for *cells, check in rows:
+            if checksum(tuple(cells)) == check:
+                whole.append(tuple(cells))
+            else:
+                wrong.append(Damage(table, cells[0], task_in(cells[-1], table), None, table))
         self.report_damage(wrong, damaged)
         return whole
 
     def count_other_definitions(self, descriptions: Iterable[str], keys: Iterable[str]) -> int:
         """Return how many stored settings have one of these descriptions, but come from another definition."""
         known = set(keys)
-        rows = self._chosen("SELECT key FROM setting WHERE description IN", list(descriptions))
+        rows = self._chosen("SELECT key FROM setting WHERE description IN", descriptions)
         return sum(key not in known for (key,) in rows)
 
-    def _chosen(self, query: str, values: Collection[Any], size: int = 5000) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that ends in IN for these values, a part of them at a time."""
-        several, found = list(values), list[tuple[Any, ...]]()
-        for begin in range(0, len(several), size):
-            some = several[begin : begin + size]
-            found += self.rows(f"{query} ({', '.join('?' * len(some))})", some)
-        return found
+    def _chosen(self, query: str, values: Iterable[str]) -> list[tuple[Any, ...]]:
+        """Return the rows of a query that ends in IN for these values."""
+        return self.rows(f"{query} (SELECT value FROM json_each(?))", [json.dumps(list(values))])
 
     def report_damage(self, wrong: list[Damage], damaged: list[Damage] | None = None) -> None:
         """Add what is wrong to a list of damage; without a list, raise if anything is."""
@@ -220,6 +245,82 @@ class Store(ResultsFile):
                 f"{str(self.path)!r} must be whole. Got damage to {named(wrong)}. "
                 "Run the same sweep again: it replaces what is damaged. gradient-dd verify names all of it."
             )
+
+
+def checksum(cells: tuple[Any, ...], data: bytes = b"") -> int:
+    """Return 64 bits that stand for the cells of a row, as Python writes them, and for the bytes that follow."""
+    found = blake2b(ascii(cells).encode(), digest_size=8)
+    found.update(data)
+    return int.from_bytes(found.digest(), "little", signed=True)
+
+
+def as_text(facts: Mapping[str, Any]) -> str:
+    """Return facts as the text that a file keeps."""
+    return json.dumps(facts, default=str)
+
+
+@lru_cache(maxsize=256)  # units of the same settings follow one another
+def keys_in(settings: str) -> tuple[str, ...]:
+    """Return the keys in the text of a unit's settings."""
+    return tuple(settings.split())
+
+
+def unit_in(row: tuple[Any, ...]) -> StoredUnit | Damage:
+    """Return the unit of a row, (*HEAD, checksum, numbers), or the damage if its checksum differs."""
+    *head, check, numbers = row
+    number, task_key, run, facts, settings, curves = head
+    if not isinstance(numbers, bytes) or checksum(tuple(head), numbers) != check:
+        return Damage("unit", number, task_in(facts), run, "unit")
+    return StoredUnit(number, task_key, run, json.loads(facts), settings, curves, np.frombuffer(numbers, NUMBERS))
+
+
+def damaged_unit(unit: StoredUnit, what: str = "unit") -> Damage:
+    """Return the damage to something that belongs to a unit."""
+    return Damage("unit", unit.id, unit.facts["task"], unit.run, what)
+
+
+def task_in(facts: Any, table: str = "unit") -> str:
+    """Return the task that the facts of a damaged row name, as far as they can be read; a study has several."""
+    try:
+        return str(json.loads(facts)["task"])
+    except (KeyError, TypeError, ValueError):
+        return "a study" if table == "study" else "?"
+
+
+def lost_settings(
+    units: Iterable[StoredUnit], known: Container[str], wanted: Collection[str] | None = None
+) -> list[Damage]:
+    """Return the damage to units with results of settings that are not `known`; only the `wanted` ones matter."""
+
+    def is_lost(key: str) -> bool:
+        return key not in known and (wanted is None or key in wanted)
+
+    return [damaged_unit(unit, "missing setting") for unit in units if any(map(is_lost, unit.keys))]
+
+
+def gathered(units: Iterable[StoredUnit], place: Mapping[str, int]) -> tuple[Integers, Integers, Any]:
+    """Return the places of settings, the runs and the numbers of all results of units, each (results,).
+
+    `place` is where the caller keeps each setting, by its key. Settings without a place are left out.
+    """
+    where: dict[str, Integers] = {}
+    places, runs, numbers = [np.empty(0, int)], [np.empty(0, int)], [np.empty(0, NUMBERS)]
+    for unit in units:
+        if unit.settings not in where:
+            found = [(lane, place[key]) for lane, key in enumerate(unit.keys) if key in place]
+            where[unit.settings] = np.array(found, int).reshape(-1, 2).T
+        lanes, at = where[unit.settings]
+        places.append(at)
+        runs.append(np.full(len(at), unit.run))
+        numbers.append(unit.numbers[lanes])
+    return np.concatenate(places), np.concatenate(runs), np.concatenate(numbers)
+
+
+def as_ranges(rows: Iterable[int]) -> list[list[int]]:
+    """Return whole numbers as ranges, first and last included: [[1, 273], [300, 300]]."""
+    ordered = np.array(sorted(set(rows)), np.int64)
+    several = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
+    return [[int(one[0]), int(one[-1])] for one in several if len(one)]
 
 
 def named(damaged: Iterable[Damage]) -> str:

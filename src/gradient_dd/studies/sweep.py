@@ -1,6 +1,11 @@
 """Sweep: study -> units -> executor -> store. Only what the store lacks is run.
 
-A unit is committed whole. Workers compute; this process alone writes.
+A unit is (task, run): the missing settings of a task on the trajectory of a run. A study with more than 8,192 settings
+has several units for each (task, run), so that memory stays bounded. What is damaged counts as missing. Workers
+compute; this process alone writes, and commits each unit whole.
+
+Studies that run in the same way share their units: the trajectory is sampled once for the settings of all, and blocks
+of lanes are wider.
 """
 
 import sys
@@ -8,46 +13,77 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from os import cpu_count
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from gradient_dd.engine.horizon import LaneResults
+from gradient_dd.engine.horizon import Horizon, LaneResults
 from gradient_dd.engine.lanes import CHUNK, LaneRun
+from gradient_dd.engine.schedules import Schedule
 from gradient_dd.errors import GradientDDError, whole_number
+from gradient_dd.learners import Setting
 from gradient_dd.studies import Study
 from gradient_dd.studies.provenance import provenance
-from gradient_dd.studies.records import Work
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.status import repair
-from gradient_dd.studies.store import Store, named
-from gradient_dd.studies.units import OnNotice, OnProgress, Share, Shared, Unit, grouped, missing_units
+from gradient_dd.studies.store import Store, StoredUnit, Work, keys_in, named
+from gradient_dd.tasks import Task
+
+MOST_SETTINGS = 8192  # of a unit
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Settings of a task to run on one run's trajectory, and their keys in the store."""
+
+    task: Task
+    run: int
+    settings: list[Setting]
+    keys: list[str]
+    horizon: Horizon
+    schedule: Schedule
+    sampling: str
+    seed: int
+
+
+@dataclass
+class Progress:
+    """How far a study is; its cells are settings × runs, counted for each task."""
+
+    study: Study
+    total: dict[str, int]
+    done: dict[str, int] = field(default_factory=dict)
+    stored: int = 0  # cells that were in the store before
+    updates: float = 0.0
+    diverged: int = 0
+    core_seconds: float = 0.0  # summed over units; compiling is not among them
+    begin: float = field(default_factory=perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the study began."""
+        return perf_counter() - self.begin
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """Cells done, and in all."""
+        return sum(self.done.values()), sum(self.total.values())
+
+
+Share = tuple[Progress, slice]  # what a unit does for one study: its progress, and its settings among the unit's
+Shared = tuple[Unit, list[Share]]  # a unit, and what it does for each study
+OnProgress = Callable[[Progress], None]
+OnNotice = Callable[[str], None]
 
 
 class StoppedError(GradientDDError):
     """A sweep was stopped; what was committed is kept."""
-
-
-def check_stop(stop: threading.Event | None) -> None:
-    """Raise StoppedError if `stop` is set."""
-    if stop is not None and stop.is_set():
-        raise StoppedError("stopped")
-
-
-def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResults, Work]:
-    """Run a unit, and return its results and what they took; `stop` is checked several times a second."""
-    check = partial(check_stop, stop)
-    run = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run, check)
-    begin = perf_counter()
-    piece = max(1000, min(CHUNK, 10**8 // len(unit.settings)))  # a tenth of a second or less
-    while not run.done:
-        check()
-        run.advance(piece)
-    return run.results(), Work(perf_counter() - begin, run.costs())
 
 
 def run(
@@ -97,6 +133,121 @@ def run_all(
                 finally:
                     stop.set()
     return [Results(study, out) for study in studies]
+
+
+# What is missing ------------------------------------------------------------------------------------------------
+
+
+def missing_units(
+    study: Study, store: Store, scheduled: set[tuple[str, int]], on_progress: OnProgress, on_notice: OnNotice
+) -> Iterator[Shared]:
+    """Yield what the store lacks of a study, and count what it has.
+
+    Pairs of a setting's key and a run that are `scheduled` already are skipped; those yielded here are added to them.
+    """
+    tasks = study.built_tasks
+    state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
+    state.done = dict.fromkeys(state.total, 0)
+    started, redefined = store.add_study(study), 0
+    how = study.horizon, study.schedule, study.sampling, study.seed
+    for task in tasks:
+        stored_runs = runs_by_key(store.units([task], study.run_numbers))
+        first = {"first_error": task.rmsve(task.initial_weights)}
+        for lanes in sliced(study.lanes(task), MOST_SETTINGS):
+            store.add_settings(((key, facts | first) for key, _, facts in lanes), started)
+            others = store.count_other_definitions(
+                (facts["description"] for *_, facts in lanes), (key for key, *_ in lanes)
+            )
+            if others and not redefined:
+                on_notice(
+                    f"{store.path} has results of this study made by another definition of a task, a rule or the "
+                    "engine. They are kept, and not mixed with these."
+                )
+            redefined += others
+            for run in study.run_numbers:
+                lacking = [
+                    (key, setting)
+                    for key, setting, _ in lanes
+                    if run not in stored_runs.get(key, ()) and (key, run) not in scheduled
+                ]
+                scheduled |= {(key, run) for key, _ in lacking}
+                stored_cells = len(lanes) - len(lacking)
+                state.done[str(task)] += stored_cells
+                state.stored += stored_cells
+                if lacking:
+                    keys, settings = map(list, zip(*lacking, strict=True))
+                    yield Unit(task, run, settings, keys, *how), [(state, slice(0, len(settings)))]
+    if state.stored == sum(state.total.values()):
+        on_progress(state)  # no unit will
+
+
+def runs_by_key(units: Iterable[StoredUnit]) -> dict[str, set[int]]:
+    """Return the runs that a store has of each setting, by its key; settings with the same runs share a set."""
+    runs: dict[str, set[int]] = {}
+    for unit in units:
+        runs.setdefault(unit.settings, set()).add(unit.run)
+    found: dict[str, set[int]] = {}
+    for settings, some in runs.items():
+        for key in keys_in(settings):
+            found[key] = found[key] | some if key in found else some
+    return found
+
+
+def grouped(studies: Sequence[Study], lacking: Sequence[Iterator[Shared]]) -> list[Iterator[Shared] | list[Shared]]:
+    """Return the units of all studies in groups; studies that run in the same way share a group, and units."""
+    groups: dict[Any, list[Iterator[Shared]]] = {}
+    for study, units in zip(studies, lacking, strict=True):
+        groups.setdefault((study.horizon, study.schedule, study.sampling, study.seed), []).append(units)
+    return [group[0] if len(group) == 1 else shared_units(group) for group in groups.values()]
+
+
+def shared_units(several: Iterable[Iterator[Shared]]) -> list[Shared]:
+    """Return the units of several studies; units of the same task and run are joined."""
+    found: dict[tuple[str, int], list[Shared]] = {}
+    for one in chain.from_iterable(several):
+        unit, _ = one
+        same = found.setdefault((unit.task.key, unit.run), [])
+        if same and len(same[-1][0].settings) + len(unit.settings) <= MOST_SETTINGS:
+            same[-1] = joined(same[-1], one)
+        else:
+            same.append(one)
+    return list(chain.from_iterable(found.values()))
+
+
+def joined(left: Shared, right: Shared) -> Shared:
+    """Return two units of one task and run as one."""
+    (unit, shares), (other, others) = left, right
+    begin = len(unit.settings)
+    moved = [(state, slice(begin + lanes.start, begin + lanes.stop)) for state, lanes in others]
+    return replace(unit, settings=unit.settings + other.settings, keys=unit.keys + other.keys), [*shares, *moved]
+
+
+def sliced(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yield items in lists of at most `size`."""
+    remaining = iter(items)
+    while piece := list(islice(remaining, size)):
+        yield piece
+
+
+# Running it -----------------------------------------------------------------------------------------------------
+
+
+def check_stop(stop: threading.Event | None) -> None:
+    """Raise StoppedError if `stop` is set."""
+    if stop is not None and stop.is_set():
+        raise StoppedError("stopped")
+
+
+def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResults, Work]:
+    """Run a unit, and return its results and what they took; `stop` is checked several times a second."""
+    check = partial(check_stop, stop)
+    lanes = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run, check)
+    begin = perf_counter()
+    piece = max(1000, min(CHUNK, 10**8 // len(unit.settings)))  # a tenth of a second or less
+    while not lanes.done:
+        check()
+        lanes.advance(piece)
+    return lanes.results(), Work(perf_counter() - begin, lanes.costs())
 
 
 @contextmanager
@@ -158,9 +309,9 @@ def run_units(
                 unit, shares = waiting.pop(future)
                 results, work = future.result()
                 store.add_unit(unit.task, unit.run, unit.keys, results, work, facts)
-                for share in shares:
-                    count_unit(share, unit, results, work.seconds)
-                    on_progress(share.state)
+                for state, lanes in shares:
+                    count_unit(state, lanes, unit, results, work.seconds)
+                    on_progress(state)
                 submit(1)
     except BaseException:
         for future in waiting:
@@ -168,10 +319,10 @@ def run_units(
         raise
 
 
-def count_unit(share: Share, unit: Unit, results: LaneResults, seconds: float) -> None:
+def count_unit(state: Progress, lanes: slice, unit: Unit, results: LaneResults, seconds: float) -> None:
     """Add what a unit has done for a study to its progress; seconds are divided by the number of settings."""
-    state, lanes = share.state, len(unit.keys[share.lanes])
-    state.done[str(unit.task)] += lanes
-    state.updates += float(results.steps[0]) * lanes
-    state.diverged += int(np.count_nonzero(results.diverged_step[0, share.lanes]))
-    state.core_seconds += seconds * lanes / len(unit.keys)
+    count = lanes.stop - lanes.start
+    state.done[str(unit.task)] += count
+    state.updates += float(results.steps[0]) * count
+    state.diverged += int(np.count_nonzero(results.diverged_step[0, lanes]))
+    state.core_seconds += seconds * count / len(unit.keys)

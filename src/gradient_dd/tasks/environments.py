@@ -82,8 +82,10 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
         return f"{self.task}: state {self._state}" if self.render_mode == "ansi" else None
 
     def _info(self, rho: float) -> dict[str, Any]:
+        rows = self.task.feature_rows
+        ours = slice(rows.indptr[self._state], rows.indptr[self._state + 1])
         return {
-            "features": self.task.feature_rows[[self._state]].toarray()[0],
+            "features": np.bincount(rows.indices[ours], rows.data[ours], minlength=self.task.n_features),
             "discount": float(self.task.discount[self._state]),
             "rho": rho,
         }

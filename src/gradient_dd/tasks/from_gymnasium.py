@@ -57,11 +57,11 @@ def from_gymnasium(
     ]
     first = start_of(env, start, states)
     outcomes, averaged = merged(rows)
-    kept = reachable(*outcomes[:3], np.vstack([policies[0], policies[0][:1]]), np.append(first, 0.0))[:-1]
+    visited = reachable(*outcomes[:3], np.vstack([policies[0], policies[0][:1]]), np.append(first, 0.0))[:-1]
     if not (outcomes.next_state == states).any():
         raise bad_request(f"The table of {name}", "end some episode: an outcome that is done", Unquoted("none"))
-    terminal = np.append(~kept, True)
-    used = kept[outcomes.state]
+    terminal = np.append(~visited, True)
+    used = visited[outcomes.state]
     return Task(
         name=name,
         outcomes=Outcomes._make(column[used] for column in outcomes),
@@ -71,7 +71,7 @@ def from_gymnasium(
         target=np.vstack([policies[1], np.full(actions, 1 / actions)]),
         feature_rows=(x := feature_rows(name, pad_features(features, states), terminal)),
         initial_weights=np.zeros(x.shape[1]),
-        notes=tuple(notes_on(env, kept, averaged)),
+        notes=tuple(notes_on(env, visited, averaged)),
     )
 
 
@@ -157,9 +157,9 @@ def pad_features(features: Any, states: int) -> Any:
     return sp.vstack([rows, sp.csr_matrix((1, rows.shape[1]))]) if rows.shape[0] == states else rows
 
 
-def notes_on(env: Any, kept: Booleans, averaged: int) -> list[str]:
+def notes_on(env: Any, visited: Booleans, averaged: int) -> list[str]:
     """Return a sentence for each thing that the table has and the task does not."""
-    notes = list(left_out("are never reached or end episodes", ~kept))
+    notes = list(left_out("are never reached or end episodes", ~visited))
     if averaged:
         notes.append(f"{averaged} outcomes had several rewards, which were averaged; values stay, their noise is less.")
     limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers, check_memory, numbers, sparse_numbers
 from gradient_dd.errors import Unquoted, bad_request, one_of, text
 from gradient_dd.tasks.task import Outcomes, Task
-from gradient_dd.tasks.validation import TOLERANCE
+from gradient_dd.tasks.validation import TOLERANCE, reached
 
 
 def from_tables(
@@ -72,7 +72,7 @@ def from_tables(
         start=first,
         behaviour=acting,
         target=table(name, "target", behaviour if target is None else target),
-        feature_rows=(rows := kept_features(name, features, terminal, missing)),
+        feature_rows=(rows := features_without(name, features, terminal, missing)),
         initial_weights=broadcast(
             name, "initial_weights", 0 if initial_weights is None else initial_weights, rows.shape[1:]
         ),
@@ -122,15 +122,9 @@ def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarra
 
 def reachable(state: Integers, action: Integers, next_state: Integers, behaviour: Array, start: Array) -> Booleans:
     """Return which states an episode can be in under the behaviour policy, (states,)."""
-    possible = behaviour[state, action] > 0
-    here, there = state[possible], next_state[possible]
-    reached = start > 0
-    while True:
-        more = reached.copy()
-        more[there[reached[here]]] = True
-        if (more == reached).all():
-            return reached
-        reached = more
+    n, possible = len(start), behaviour[state, action] > 0
+    steps = sp.csr_matrix((possible[possible], (state[possible], next_state[possible])), shape=(n, n))
+    return np.isin(np.arange(n), reached(steps, np.flatnonzero(start > 0)))
 
 
 def left_out(why: str, missing: Booleans) -> tuple[str, ...]:
@@ -142,7 +136,7 @@ def left_out(why: str, missing: Booleans) -> tuple[str, ...]:
     return (f"{len(states)} of {len(missing)} states {why}, and left out: {shown}.",)
 
 
-def kept_features(task: str, features: Any, terminal: Booleans, missing: Booleans) -> sp.csr_matrix:
+def features_without(task: str, features: Any, terminal: Booleans, missing: Booleans) -> sp.csr_matrix:
     """Return one feature row per state, zero for terminals and for states that are left out."""
     if features is None:
         return feature_rows(task, None, terminal | missing)

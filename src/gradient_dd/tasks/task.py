@@ -71,7 +71,7 @@ class Task:
     start: Array
     behaviour: Array
     target: Array
-    feature_rows: sp.csr_matrix = field(repr=False)
+    feature_rows: sp.csr_matrix
     initial_weights: Array
     ratios: Array | None = None
     cumulant: Array | None = None

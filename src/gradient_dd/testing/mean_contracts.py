@@ -24,11 +24,11 @@ def for_each_form(contract: Contract) -> Contract:
     """Return the contract for a learner, which is run on each of its forms; their notes become one."""
 
     @wraps(contract)
-    def run(rule: Rule) -> str | None:
+    def on_all_forms(rule: Rule) -> str | None:
         notes = [note for form in rule.forms if (note := contract(form))]
         return " ".join(dict.fromkeys(notes)) or None
 
-    return run
+    return on_all_forms
 
 
 def modes(rule: Rule) -> tuple[str, ...]:
@@ -81,12 +81,12 @@ def task_matrices(task: Task, setting: Setting) -> dict[str, Array]:
     found = mean_matrices(samples(task, setting), setting.values.get("lam", 0.0))
     if not rule.traces:
         return found | {"A": A, "b": b, "B": (X.T * discount) @ task.P.T @ (D * X), "C": C}
-    for trace, names, P, r in (
-        (Z, ("A", "b"), task.P, task.r),
-        (B, ("A_mu",), task.chain(task.behaviour)[0].toarray(), None),
+    for trace, names, P in (
+        (Z, ("A", "b"), task.P),
+        (B, ("A_mu",), task.chain(task.behaviour)[0].toarray()),
     ):
         if trace in rule.traces:
-            made = exact.trace_moments(X, task.visits, P, task.r if r is None else r, discount, setting.values["lam"])
+            made = exact.trace_moments(X, task.visits, P, task.r, discount, setting.values["lam"])
             found |= dict(zip(names, made, strict=False))
     if Z in rule.traces:
         found["B"] = C - found["A"].T

@@ -11,7 +11,7 @@ from gradient_dd.engine import reference, schedules
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.reference import Weights
-from gradient_dd.engine.trajectories import Stream
+from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.learners import Rule, Setting
 from gradient_dd.learners.trace import Trace
 from gradient_dd.stream.learner import Learner
@@ -139,7 +139,7 @@ def follow(task: Task, setting: Setting, steps: int = 300) -> Weights:
     weights, X = Weights(setting, task.initial_weights), task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
     pi, mu = task.action_probabilities
-    for o in Stream(task, seed=1).take(steps):
+    for o in OutcomeSampler(task, seed=1).take(steps):
         weights.advance(setting, 1.0, X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o], pi[o], mu[o])
     return weights
 
@@ -151,7 +151,7 @@ def feed(task: Task, setting: Setting, sparse: bool, steps: int = 300) -> Learne
     X = [(row.indices, row.data) if sparse else row.toarray()[0] for row in task.row_features]
     row, next_row, reward, discount, rho, _ = task.transitions
     pi, mu = task.action_probabilities
-    for o in Stream(task, seed=1).take(steps):
+    for o in OutcomeSampler(task, seed=1).take(steps):
         agent.update(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o], pi[o], mu[o])
     return agent
 

@@ -1,9 +1,9 @@
-"""What `gradient-dd analyse` finds: advice, exact limits beside it, and what speaks for or against TD."""
+"""The analysis behind `gradient-dd analyse`: advice, exact limits, and what the eigenvalues of A say of TD."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isfinite, isinf, log
 from os import cpu_count
-from pathlib import Path
 from time import thread_time
 from typing import Any
 
@@ -11,60 +11,34 @@ import numpy as np
 
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, constant
-from gradient_dd.errors import bad_request
-from gradient_dd.learners import LEARNERS, Rule, Setting, find
+from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.tasks import Task
-from gradient_dd.theory.advice.advise import TRIED, Advice, TunedLearner, advise
-from gradient_dd.theory.advice.from_log import LogDoubt, advise_from_log
-from gradient_dd.theory.advice.search import BUDGET, SearchProgress
-from gradient_dd.theory.limits import Growth, Limits, exact_limits, log_growth, task_growth
-from gradient_dd.theory.log import Log, read_log
+from gradient_dd.theory.advice import (
+    BUDGET,
+    NOT_TRIED,
+    TRIED,
+    Advice,
+    PredictedError,
+    SearchProgress,
+    TunedLearner,
+    advise,
+)
+from gradient_dd.theory.mean_square import Limits, exact_limits
 from gradient_dd.theory.recursion import Assumption, check_assumptions
-from gradient_dd.theory.stability import SMALL
+from gradient_dd.theory.stability import SMALL, Complex, in_row_space
 
 Facts = dict[str, Any]
+Row = tuple[str, ...]
+Line = str | tuple[list[Row], Row]  # a sentence, or the rows and the head of a table
 EPISODES, STEPS = 10_000, 100_000  # of a run, unless the user says how long it is
 SECONDS_FOR_LIMITS = 1.5  # of this thread
 MOST_FEATURES = 500  # of a matrix whose eigenvalues are computed
 SECONDS_TO_COMPILE = 4  # about: two kernels, and starting up
-
-
-def no_progress(doing: str, share: float) -> None:
-    """Do nothing."""
-
-
-@dataclass(frozen=True)
-class AnalysisRequest:
-    """What the user asks for; None stands for the default.
-
-    `on_progress` is called with what is done next, and the share of the work that lies behind.
-    """
-
-    episodes: int | None = None
-    steps: int | None = None
-    schedule: Schedule = constant
-    measure: str | None = None
-    sampling: str | None = None
-    learners: tuple[str, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    shadows: bool = False
-    on_progress: Callable[[str, float], None] = no_progress
-
-    @property
-    def tried(self) -> list[Rule]:
-        """The learners to try: those named or else the usual ones, and the user's own."""
-        return [*map(find, self.learners or TRIED), *self.rules]
-
-    def horizon(self, task: Task) -> Horizon:
-        """Return how long a run is."""
-        if self.episodes is None and self.steps is None:
-            return Horizon(episodes=EPISODES) if task.episodic else Horizon(steps=STEPS)
-        return Horizon(episodes=self.episodes, steps=self.steps)
-
-    def report(self, progress: SearchProgress) -> None:
-        """Pass on the progress of a search."""
-        seconds = f", about {progress.core_seconds:.1f} s of a core" if progress.core_seconds >= 0.1 else ""
-        self.on_progress(progress.doing + seconds, progress.share)
+HEAD = ("learner", "its best setting", "over the run", "at the end", "stable below", "safe below")
+WHEN = {"area": "over the whole run", "last100": "at the end"}
+BARS = "▁▂▃▄▅▆▇█"
+COLUMNS = 40  # of the picture of the curve
+SHARES = (0.01, 0.1, 0.5, 1.0)  # of a run at which the error is printed
 
 
 @dataclass(frozen=True)
@@ -74,11 +48,8 @@ class Analysis:
     subject, sampling, schedule  what was analysed, in words
     advice       which learner to take, and all that were tried
     limits       of alpha, for each candidate of the advice
-    growth       of each candidate's shadows; None where it was not to be measured
-    td           what the eigenvalues of A say of TD, in words
-    assumptions  of the theorem; None where the task is too large to judge them soon, or for a log
-    doubt        of the advice for a log; None for a task
-    of_log       whether a log was analysed
+    eigenvalues  of A in the row space of X, by their real parts; None where A is too large
+    assumptions  of the theorem; None where the task is too large to judge them soon
     """
 
     subject: str
@@ -86,24 +57,13 @@ class Analysis:
     schedule: str
     advice: Advice
     limits: list[Limits]
-    growth: list[Growth | None] | None
-    td: str
+    eigenvalues: Complex | None
     assumptions: list[Assumption] | None = None
-    doubt: LogDoubt | None = None
-    of_log: bool = False
 
     def facts(self) -> Facts:
         """Return the analysis as plain data."""
-        advice, rows = self.advice, []
-        for place, (one, limits) in enumerate(zip(advice.candidates, self.limits, strict=True)):
-            growth = {} if self.growth is None else {"shadow": growth_facts(self.growth[place])}
-            errors = {**errors_of(one), "refined": one.refined}
-            rows.append(setting_facts(one.setting) | errors | as_data(limits) | growth)
-        last = (
-            {"doubt": as_data(self.doubt)}
-            if self.of_log
-            else {"assumptions": self.assumptions and [as_data(one) for one in self.assumptions]}
-        )
+        advice, best, modes = self.advice, self.advice.best, self.eigenvalues
+        tried = zip(advice.candidates, self.limits, strict=True)
         return {
             "task": self.subject,
             "sampling": self.sampling,
@@ -111,80 +71,59 @@ class Analysis:
             "horizon": length(advice.horizon),
             "measure": advice.measure,
             "initial error": advice.initial_error,
-            "advice": None if advice.best is None else best_facts(advice, advice.best),
-            "candidates": rows,
+            "advice": None if best is None else best_facts(advice, best),
+            "candidates": [
+                setting_facts(one.setting) | errors_of(one) | {"refined": one.refined} | limits._asdict()
+                for one, limits in tried
+            ],
             "left out": advice.left_out,
-            "curve": None if advice.best is None else curve_facts(advice.pilot_horizon, advice.best),
-            "TD": self.td,
-            **last,
+            "curve": None if best is None else curve_facts(advice.pilot_horizon, best),
+            "TD": td_sentence(modes),
+            "eigenvalues of A": None if modes is None else [[mode.real, mode.imag] for mode in modes.tolist()],
+            "assumptions": self.assumptions and [one._asdict() for one in self.assumptions],
         }
 
 
-def analyse_task(task: Task, request: AnalysisRequest) -> Analysis:
-    """Return advice for a task, the exact limits of what was considered, and the theorem's assumptions."""
-    horizon, sampling = request.horizon(task), request.sampling or "trajectory"
+def analyse_task(
+    task: Task,
+    *,
+    episodes: int | None = None,
+    steps: int | None = None,
+    schedule: Schedule = constant,
+    measure: str = "area",
+    sampling: str = "trajectory",
+    learners: Sequence[str] = (),
+    rules: Sequence[Rule] = (),
+    on_progress: Callable[[str, float], None] = lambda doing, share: None,
+) -> Analysis:
+    """Return advice for a task, the exact limits of what was considered, and the theorem's assumptions.
+
+    Tried are the learners that are named, else the usual ones, and the user's own rules. `on_progress` is called with
+    what is done next, and the share of the work that lies behind.
+    """
+
+    def report(progress: SearchProgress) -> None:
+        seconds = f", about {progress.core_seconds:.1f} s of a core" if progress.core_seconds >= 0.1 else ""
+        on_progress(progress.doing + seconds, progress.share)
+
+    if episodes is None and steps is None:
+        episodes, steps = (EPISODES, None) if task.episodic else (None, STEPS)
+    horizon = Horizon(episodes=episodes, steps=steps)
+    tried: list[str | Rule] = [*(learners or TRIED), *rules]
     seconds = BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE
-    request.on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
-    advice = advise(
-        task,
-        horizon,
-        request.schedule,
-        sampling=sampling,
-        measure=request.measure or "area",
-        learners=request.tried,
-        on_progress=request.report,
-    )
-    request.on_progress("exact limits, where they are quick", 1.0)
+    on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
+    advice = advise(task, horizon, schedule, sampling=sampling, measure=measure, learners=tried, on_progress=report)
+    on_progress("exact limits, where they are quick", 1.0)
     deadline = thread_time() + SECONDS_FOR_LIMITS
-    settings = [one.setting for one in advice.candidates]
     return Analysis(
         str(task),
         sampling,
-        str(request.schedule),
+        str(schedule),
         advice,
-        [exact_limits(task, setting, sampling, deadline) for setting in settings],
-        measured(request, lambda: task_growth(task, settings, sampling)),
-        td_sentence(task),
-        assumptions(task, request.schedule, sampling),
+        [exact_limits(task, one.setting, sampling, deadline) for one in advice.candidates],
+        eigenvalues_of_A(task),
+        assumptions(task, schedule, sampling),
     )
-
-
-def analyse_log(path: str | Path, request: AnalysisRequest, **reading: Any) -> Analysis:
-    """Return advice for a log, and how far the advice can be trusted; `reading` are the options of `read_log`."""
-    for name in ("episodes", "sampling"):
-        if getattr(request, name) is not None:
-            rule = "be left out with a log, which is replayed in random order"
-            raise bad_request(f"'--{name}'", rule, getattr(request, name))
-    log = read_log(path, **reading)
-    request.on_progress(f"a pilot on {log}: at most about {BUDGET:.0f} s", 0.0)
-    advice, doubt = advise_from_log(
-        log,
-        request.steps,
-        request.schedule,
-        measure=request.measure or "last100",
-        learners=request.tried,
-        on_progress=request.report,
-    )
-    settings = [one.setting for one in advice.candidates]
-    return Analysis(
-        str(log),
-        "independent draws from the log",
-        str(request.schedule),
-        advice,
-        [Limits(None, None, None) for _ in settings],
-        measured(request, lambda: log_growth(log, settings)),
-        td_sentence(log.in_row_space()),
-        doubt=doubt,
-        of_log=True,
-    )
-
-
-def measured(request: AnalysisRequest, measure: Callable[[], list[Growth | None]]) -> list[Growth | None] | None:
-    """Return the measured growth of the candidates, if the user asks for it."""
-    if not request.shadows:
-        return None
-    request.on_progress("shadows: copies without rewards, whose growth is measured", 1.0)
-    return measure()
 
 
 def assumptions(task: Task, schedule: Schedule, sampling: str) -> list[Assumption] | None:
@@ -194,13 +133,23 @@ def assumptions(task: Task, schedule: Schedule, sampling: str) -> list[Assumptio
     return check_assumptions(task, LEARNERS["gradient_dd"].setting(), schedule, sampling)
 
 
-def td_sentence(source: Task | Log) -> str:
+def eigenvalues_of_A(task: Task) -> Complex | None:
+    """Return the eigenvalues of A = E[ρ x (x − γx')ᵀ] in the row space of X, by real part; None where A is too large.
+
+    The mean of TD's error follows e' = −A e per unit of n α, so each mode grows or shrinks at its own −Re λ.
+    """
+    if task.n_features > MOST_FEATURES:
+        return None
+    return np.sort(np.linalg.eigvals(in_row_space(task).moments.A).astype(complex))
+
+
+def td_sentence(modes: Complex | None) -> str:
     """Return what the eigenvalues of A say of TD."""
-    if source.n_features > MOST_FEATURES:
+    if modes is None:
         return "not judged: A is too large for its eigenvalues to be computed soon"
-    smallest = float(np.linalg.eigvals(source.moments.A).real.min())
-    if abs(smallest) <= 1e-12:
-        verdict = "decided by the row space: A is singular"
+    smallest = float(modes[0].real)
+    if abs(smallest) <= 1e-12 * np.abs(modes).max():
+        verdict = "not decided by the eigenvalues of A: one of them is zero"
     elif smallest > 0:
         verdict = "stable in the mean for small step sizes"
     else:
@@ -217,11 +166,6 @@ def length(horizon: Horizon) -> str:
 # Plain data
 
 
-def as_data(record: Any) -> Any:
-    """Return a named tuple as a dictionary; None stays None."""
-    return None if record is None else record._asdict()
-
-
 def setting_facts(setting: Setting) -> Facts:
     """Return a learner and its parameters."""
     mode = {"rho_mode": setting.rho_mode} if setting.rule.has_rho_mode else {}
@@ -230,12 +174,7 @@ def setting_facts(setting: Setting) -> Facts:
 
 def errors_of(one: TunedLearner) -> Facts:
     """Return both predicted errors of a learner."""
-    return {"area": as_data(one.area), "last100": as_data(one.last100)}
-
-
-def growth_facts(growth: Growth | None) -> Facts | None:
-    """Return measured growth with the words of its columns."""
-    return growth and {name.replace("_", " "): value for name, value in growth._asdict().items()}
+    return {"area": one.area._asdict(), "last100": one.last100._asdict()}
 
 
 def best_facts(advice: Advice, best: TunedLearner) -> Facts:
@@ -247,7 +186,7 @@ def best_facts(advice: Advice, best: TunedLearner) -> Facts:
         "runs": error.runs,
         **errors_of(best),
         "beats standing still": advice.beats_standing_still,
-        "extrapolated from": length(advice.pilot_horizon) if advice.is_extrapolated else None,
+        "pilot horizon": length(advice.pilot_horizon) if advice.is_cut else None,
     }
 
 
@@ -261,3 +200,118 @@ def curve_facts(horizon: Horizon, best: TunedLearner) -> Facts:
         "low": runs.min(axis=0).tolist(),
         "high": runs.max(axis=0).tolist(),
     }
+
+
+# The page
+
+
+def page_lines(found: Analysis, details: bool = True) -> list[Line]:
+    """Return what was found, line by line; without `details` only the advice and what limits it."""
+    advice = found.advice
+    lines: list[Line] = [
+        f"{found.subject}, {length(advice.horizon)}, step size {found.schedule}, sampling: {found.sampling}",
+        f"The error to keep small is the one {WHEN[advice.measure]}.",
+        "",
+        *advice_lines(found),
+        "",
+    ]
+    if details:
+        rows = [table_row(*pair) for pair in zip(advice.candidates, found.limits, strict=True)]
+        lines += [(rows, HEAD), *notes(found), ""]
+    lines += [f"TD is {td_sentence(found.eigenvalues)}."]
+    if details and found.assumptions:
+        lines += ["", *assumption_lines(found.assumptions)]
+    return lines if details else [*lines, "--details shows the other learners, their limits and the assumptions."]
+
+
+def advice_lines(found: Analysis) -> list[str]:
+    """Return the advice, the errors it leads to, and the error of the initial weights."""
+    advice, best = found.advice, found.advice.best
+    if best is None:
+        return ["Every setting that was tried diverged, so there is no advice. Look at the features and the ratios."]
+    words = f"{best.setting.rule.name} with {parameters(best.setting)}"
+    lines = [f"Take {words}."]
+    if not advice.beats_standing_still:
+        lines = [
+            "Nothing that was tried has a smaller error than the initial weights: do not learn, or change features.",
+            f"What comes nearest is {words}.",
+        ]
+    lines += [
+        f"  predicted error  {error_words(best.area)} {WHEN['area']}, {error_words(best.last100)} "
+        f"{WHEN['last100']}, on {best.area.runs} pilot runs",
+        f"  initial weights  {advice.initial_error:.4g}",
+        *curve_lines(curve_facts(advice.pilot_horizon, best)),
+    ]
+    safe = found.limits[[one.setting for one in advice.candidates].index(best.setting)].safe
+    if safe is not None and best.setting.values["alpha"] > safe:
+        lines += [
+            f"This alpha is above {safe:.3g}, where the mean square stops converging: a rare run can do much worse "
+            "than those of the pilot. A smaller alpha is safer."
+        ]
+    if advice.is_cut:
+        lines += [
+            f"The pilot ran {length(advice.pilot_horizon)} instead of {length(advice.horizon)}, and all errors are for "
+            "that length. With a constant step size a longer run needs a smaller alpha."
+        ]
+    return lines
+
+
+def parameters(setting: Setting) -> str:
+    """Return the parameters of a setting in words; where ρ stands only if it is not the usual place."""
+    words = ", ".join(f"{name} {value:.3g}" for name, value in setting.values.items())
+    return words + (", rho_mode T" if setting.rule.has_rho_mode and setting.rho_mode == "T" else "")
+
+
+def error_words(error: PredictedError) -> str:
+    """Return a predicted error with its doubt."""
+    return f"{error.mean:.4g}" + (f" ± {error.doubt:.1g}" if isfinite(error.doubt) else "")
+
+
+def curve_lines(curve: Facts) -> list[str]:
+    """Return the curve as a picture with a logarithmic scale, and its value at a few points."""
+    mean, at = curve["mean"], curve["at"]
+    if not all(isfinite(value) and value > 0 for value in mean):
+        return []
+    chosen = [mean[i * len(mean) // COLUMNS] for i in range(COLUMNS)] if len(mean) > COLUMNS else mean
+    low, high = log(min(chosen)), log(max(chosen))
+    heights = [round((log(value) - low) / (high - low) * (len(BARS) - 1)) if high > low else 0 for value in chosen]
+    places = dict.fromkeys(max(0, round(share * len(mean)) - 1) for share in SHARES)
+    points = ", ".join(f"{mean[place]:.3g} at {at[place]:,}" for place in places)
+    return [f"  error by {curve['unit']}  {''.join(BARS[height] for height in heights)}  {points}"]
+
+
+def table_row(one: TunedLearner, limits: Limits) -> Row:
+    """Return a learner as a row of the table."""
+    errors = (f"{error_words(error)}{'' if one.refined else ' *'}" for error in (one.area, one.last100))
+    return (one.setting.rule.name, parameters(one.setting), *errors, limit(limits.stable), limit(limits.safe))
+
+
+def limit(value: float | None) -> str:
+    """Return a limit of alpha as it stands in the table."""
+    return "?" if value is None else "never" if value == 0 else "any" if isinf(value) else f"{value:.3g}"
+
+
+def notes(found: Analysis) -> list[str]:
+    """Return what the signs of the table mean, and why a learner is not in it."""
+    limits = [value for one in found.limits for value in (one.stable, one.safe)]
+    lines = []
+    if not all(one.refined for one in found.advice.candidates):
+        lines += ["*: far behind at the first look, so its setting was not refined."]
+    if any(value is not None for value in limits):
+        lines += ["stable, safe: below this alpha the mean, and the mean square, converge with a constant step size."]
+    if any(value is None for value in limits):
+        lines += ["?: not computed, for it would take too long, or the rule is not linear. The pilot does not need it."]
+    left_out = found.advice.left_out
+    for reason in dict.fromkeys(left_out.values()):
+        names = ", ".join(name for name, why in left_out.items() if why == reason)
+        lines += [f"{names}: {reason}." + (" Add --learner NAME to try one." if reason == NOT_TRIED else "")]
+    return lines
+
+
+def assumption_lines(assumptions: list[Assumption]) -> list[str]:
+    """Return the theorem's assumptions, and what follows where one fails."""
+    lines = ["The theorem's assumptions, for Gradient-DD with alpha 0.1 and kappa 1:"]
+    for one in assumptions:
+        lines += [f"({one.name}) {'holds' if one.holds else 'fails'}: {one.statement}. Here {one.why}."]
+        lines += [] if one.holds else [f"   so {one.consequence}."]
+    return lines

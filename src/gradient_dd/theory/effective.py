@@ -24,18 +24,21 @@ being stable at some κα‖x‖² < 1: on each of the first 30 of `diverging_md
 Independent draws have no such limit: there κα acts on the speed alone, as long as κα λ(C) < 1.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from itertools import count as counting
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from gradient_dd.arrays import Array
-from gradient_dd.errors import bad_request, number, whole_number
+from gradient_dd.arrays import Array, numbers
+from gradient_dd.engine.horizon import LONGEST
+from gradient_dd.errors import Unquoted, bad_request, number, whole_number
 from gradient_dd.tasks import Task, random_mdp
+from gradient_dd.theory.arguments import checked
 from gradient_dd.theory.dynamics import groups
-from gradient_dd.theory.stability import in_row_space
+from gradient_dd.theory.stability import EDGE_PRECISION, bisected, in_row_space
 
 SIZES: dict[str, Any] = {"n_states": 3, "n_actions": 2, "n_features": 2, "discount": 0.99}  # of `diverging_mdps`
 
@@ -53,11 +56,6 @@ class Interpolation(NamedTuple):
     effective: Array
     td: float
 
-    @property
-    def td_likeness(self) -> Array:
-        """(n,) how far the rate has gone from that of GTD2, 0, to that of TD, 1."""
-        return (self.effective - self.gtd2) / (self.td - self.gtd2)
-
 
 def effective_matrix(task: Task, alpha: float, kappa: float) -> Array:
     """Return A_eff (p, p), to leading order in κα; A itself where κ = 0."""
@@ -67,36 +65,26 @@ def effective_matrix(task: Task, alpha: float, kappa: float) -> Array:
     return (V.sum(axis=0) - kappa * alpha * np.einsum("si,sj,sjk->ik", X, X, V)).T
 
 
-def averaged_matrix(task: Task, kappa_alpha: float) -> Array:
-    """Return A_eff (p, p) to all orders in κα, for a step size that goes to zero while κα stays.
+def averaged_flow(task: Task) -> Callable[[float], Array]:
+    """Return A_eff (p, p) as a function of κα, to all orders, for a step size that goes to zero while κα stays.
 
-    The changes Δ must settle, as they do wherever κα‖x‖² < 1.
+    The changes Δ must settle, as they do wherever κα‖x‖² < 1. V_s enters as x·V_s only: n unknown rows, not n matrices.
     """
-    return AveragedFlow(task).matrix(kappa_alpha)
+    X, V = task.features, moves_by_next_state(task)
+    group, _, after = groups(task, "trajectory")
+    flow = (after @ np.eye(task.n_states)[group]).T  # (n, n) from each state to the next
+    plain, moved, overlap = V.sum(axis=0), np.einsum("si,sij->sj", X, V), flow.T * (X @ X.T)
+    radius = float(np.abs(np.linalg.eigvals(overlap)).max())
 
-
-class AveragedFlow:
-    """`averaged_matrix` of one task at several κα. Of V_s only x·V_s matters: n unknown rows, not n matrices."""
-
-    def __init__(self, task: Task) -> None:
-        X, n = task.features, task.n_states
-        group, _, after = groups(task, "trajectory")
-        flow = (after @ np.eye(n)[group]).T  # (n, n) from each state to the next
-        V = moves_by_next_state(task)
-        self.X, self.plain, self.overlap = X, V.sum(axis=0), flow.T * (X @ X.T)
-        self.moved = np.einsum("si,sij->sj", X, V)
-        self.radius = float(np.abs(np.linalg.eigvals(self.overlap)).max())
-
-    def matrix(self, kappa_alpha: float) -> Array:
-        """Return A_eff (p, p)."""
+    def matrix(kappa_alpha: float) -> Array:
         kappa_alpha = number("'kappa_alpha'", "be a number that is zero or more", kappa_alpha, low=0.0)
-        again = kappa_alpha * self.overlap
-        if kappa_alpha * self.radius >= 1:
-            largest = float((self.X**2).sum(axis=1).max())
-            rule = f"be so small that the changes of w settle, as they do below {1 / largest:.4g}"
+        if kappa_alpha * radius >= 1:
+            rule = f"be so small that the changes of w settle, as they do below {1 / (X**2).sum(axis=1).max():.4g}"
             raise bad_request("'kappa_alpha'", rule, kappa_alpha)
-        settled = np.linalg.solve(np.eye(len(again)) + again, self.moved)  # (n, p): x·V_s
-        return np.asarray((self.plain - kappa_alpha * self.X.T @ settled).T)
+        settled = np.linalg.solve(np.eye(len(X)) + kappa_alpha * overlap, moved)  # (n, p): x·V_s
+        return np.asarray((plain - kappa_alpha * X.T @ settled).T)
+
+    return matrix
 
 
 def moves_by_next_state(task: Task) -> Array:
@@ -119,18 +107,42 @@ def flow_rate(task: Task, A_eff: Array, zeta: float = 1.0) -> float:
     return float(-np.linalg.eigvals(field).real.max())
 
 
-def interpolation(task: Task, kappa_alphas: Iterable[float], zeta: float = 1.0) -> Interpolation:
+@checked
+def interpolation(task: Task, kappa_alphas: ArrayLike, zeta: float = 1.0) -> Interpolation:
     """Return the slowest rates of GTD2, of Gradient-DD's flow to all orders in κα, and of TD, in the row space of X."""
-    reduced, values = in_row_space(task), np.array(list(kappa_alphas), dtype=float)
-    A = reduced.moments.A
+    reduced, values = in_row_space(task), numbers("'kappa_alphas'", kappa_alphas)
+    zeta = number("'zeta'", "be a number that is zero or more", zeta, low=0.0)
+    if values.ndim != 1:
+        raise bad_request("'kappa_alphas'", "be a vector", Unquoted(f"shape {values.shape}"))
+    A, A_eff = reduced.moments.A, averaged_flow(reduced)
     return Interpolation(
         kappa_alpha=values,
         gtd2=flow_rate(reduced, A, zeta),
-        effective=np.array([flow_rate(reduced, averaged_matrix(reduced, value), zeta) for value in values]),
+        effective=np.array([flow_rate(reduced, A_eff(value), zeta) for value in values]),
         td=float(np.linalg.eigvals(A).real.min()),
     )
 
 
+@checked
+def flow_edge(task: Task) -> float:
+    """Return the κα at which the mean flow first becomes unstable, or 1/max ‖x‖² if it stays stable.
+
+    It is the limit for step sizes that go to zero, to a relative 1e-3.
+    """
+    reduced = in_row_space(task)
+    A_eff = averaged_flow(reduced)
+    grid = np.append(np.geomspace(1e-4, 0.999, 25), 1.0) / float((reduced.features**2).sum(axis=1).max())
+
+    def stable(kappa_alpha: float) -> bool:
+        return flow_rate(reduced, A_eff(kappa_alpha)) > 0
+
+    first = next((i for i, value in enumerate(grid[:-1]) if not stable(value)), len(grid) - 1)
+    if first in (0, len(grid) - 1):
+        return float(grid[first])
+    return bisected(stable, grid[first - 1], grid[first], EDGE_PRECISION)
+
+
+@checked
 def diverging_mdps(count: int) -> list[Task]:
     """Return the first `count` random MDPs of 3 states and 2 features on which TD diverges: Re λ(A) < 0 for some λ.
 
@@ -138,4 +150,4 @@ def diverging_mdps(count: int) -> list[Task]:
     """
     made = (random_mdp(seed=seed, **SIZES) for seed in counting())
     diverging = (task for task in made if np.linalg.eigvals(task.moments.A).real.min() < 0)
-    return list(islice(diverging, whole_number("'count'", count, at_least=1)))
+    return list(islice(diverging, whole_number("'count'", count, at_least=1, at_most=LONGEST)))

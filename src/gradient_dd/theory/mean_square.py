@@ -1,7 +1,7 @@
 """Stability in mean square: for which step sizes the variance of a learner's weights stays bounded.
 
-With e = z − z*, one step is e ← M_o e + noise, o being the outcome (`sample_maps`). The second moments by group,
-S_s = E[e eᵀ 1{s}], obey a linear recursion as the means do (`dynamics`). Its homogeneous part is
+With e = z − z*, one step is e ← M_o e + noise, o being the outcome (`dynamics`). The second moments by group,
+S_s = E[e eᵀ 1{s}], obey a linear recursion as the means do. Its homogeneous part is
 
     (T S)_s' = Σ_{o: s→s'} q_o M_o S_s M_oᵀ
 
@@ -11,38 +11,52 @@ mean, and the converse does not hold. In between, the mean converges while runs 
 Gradient-DD on the walk of 10 states has a stable mean up to α = 0.936, a stable mean square up to 0.551, and all runs
 at 0.6 diverge.
 
-T keeps positive semidefinite matrices positive semidefinite. Two things follow, which everything here rests on:
+T keeps positive semidefinite matrices positive semidefinite, so its radius is below 1 exactly where the solution of
+S − T S = I is positive definite. Only one half of the symmetric S is kept: groups × size (size + 1) / 2 unknowns, size
+being up to 3 p. Where the rule is linear in alpha, M_o = I' + αD_o, and the three parts of
 
-  - the radius is itself an eigenvalue, so for any σ above it, it is the eigenvalue of T nearest to σ;
-  - the radius is below σ exactly where the solution of σ S − T S = I is positive definite.
+    T − I = (I' ⊗ I' − I) + α (D ⊗ I' + I' ⊗ D) + α² D ⊗ D     summed over outcomes
 
-Only one half of the symmetric S is kept: groups × size (size + 1) / 2 unknowns, size being up to 3 p.
+are computed once.
+
+`exact_limits` returns the limits of alpha for a setting:
+
+    stable   the largest alpha at which the mean converges (`stability`)
+    safe     the largest alpha at which the mean square converges too
+    rate     what the slowest mode of the mean loses in one step, at the alpha of the setting
+
+They do not tell which alpha is best: that depends on noise and on the length of a run, and `advice` finds it by trying.
 """
 
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from math import inf
+from time import thread_time
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, SuperLU, eigs, splu
+from scipy.sparse.linalg import splu
 
-from gradient_dd.arrays import Array
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import Unquoted, bad_request, one_of
-from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.errors import BadRequestError, bad_request, one_of
+from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
-from gradient_dd.theory.dynamics import groups
-from gradient_dd.theory.sample_maps import SampleMaps
-from gradient_dd.theory.stability import SPAN, contraction, in_row_space, largest_stable, rate_of_alpha
+from gradient_dd.theory.arguments import checked
+from gradient_dd.theory.dynamics import SampleMaps, groups
+from gradient_dd.theory.stability import SMALL, in_row_space, largest_stable, rate_of_alpha
 
-MOST_ENTRIES = 8_000_000  # of T: a radius takes 4 s there, a scan about a minute
-COARSE = 2.0  # between the step sizes of a scan
-PRECISION = 0.01  # relative, of the step size found
-TINY = 20  # unknowns up to which all eigenvalues are computed
-NEAR = 0.01  # the first σ − 1 tried beyond 1
+MOST_UNKNOWNS = 5_000  # of the second moments: one alpha takes up to a second there
+MOST_ENTRIES = 8_000_000  # of T: a scan of step sizes takes about a minute there
+LEAST, MOST = 1e-6, 1e6  # where the search for a limit ends, in units of one over the largest drift
+COARSE, PRECISION = 1.5, 0.01  # of that search
 
 
 class SquareOperator:
-    """T as a sparse matrix on the halves of the symmetric blocks S_s, one group after the other."""
+    """T as a sparse matrix on the halves of the symmetric blocks S_s, one group after the other.
+
+    still, linear, square  the three parts of T − I; alpha = 1 is that of the setting
+    """
 
     def __init__(self, task: Task, setting: Setting, sampling: str = "trajectory") -> None:
         one_of("'sampling'", sampling, SAMPLINGS)
@@ -51,12 +65,18 @@ class SquareOperator:
         outcome = np.arange(len(group))
         self._drawn = sp.csr_matrix((np.ones(len(group)), (outcome, group)), shape=self._after.shape[::-1])
         size = self.maps.size
-        self._check_size()
+        if self._entries() > MOST_ENTRIES or not self._is_linear_in_alpha():
+            raise bad_request("The operator of the second moments", "be small, and its rule linear in alpha", setting)
         row, column = np.triu_indices(size)
         half = np.empty((size, size), dtype=int)
         half[row, column] = half[column, row] = np.arange(len(row))
         self._take = sp.identity(size**2, format="csr")[row * size + column]
         self._give = sp.csr_matrix((np.ones(size**2), (np.arange(size**2), half.ravel())))
+        carried, moves = self.maps.carried, self.maps.changes()  # I' and D = M_o − I' of every outcome
+        still = sp.kron(self._after @ self._drawn, self._halved(sp.kron(carried, carried)))
+        self.still = sp.csc_matrix(still - sp.identity(self.unknowns))
+        self.linear = self._sum([sp.kron(D, carried) + sp.kron(carried, D) for D in moves])
+        self.square = self._sum([sp.kron(D, D) for D in moves])
 
     @property
     def unknowns(self) -> int:
@@ -64,83 +84,97 @@ class SquareOperator:
         return self._after.shape[0] * self.maps.size * (self.maps.size + 1) // 2
 
     def generator(self, factor: float = 1.0) -> sp.csc_matrix:
-        """Return T − I, alpha being multiplied by `factor`; what alpha multiplies is never added to 1."""
-        carried = self._halved(sp.kron(self.maps.carried, self.maps.carried))
-        still = sp.kron(self._after @ self._drawn, carried) - sp.identity(self.unknowns)
-        moves = sp.block_diag([self._halved(block) for block in self._moves(factor)], "csr")
-        each = sp.identity(self._take.shape[0])
-        return sp.csc_matrix(still + sp.kron(self._after, each) @ moves @ sp.kron(self._drawn, each))
+        """Return T − I, alpha being multiplied by `factor`."""
+        return sp.csc_matrix(self.still + factor * self.linear + factor**2 * self.square)
 
     def is_stable(self, factor: float = 1.0) -> bool:
-        """Return whether the radius is below 1."""
-        return self._solver(self.generator(factor), 0.0) is not None
-
-    def rate(self, factor: float = 1.0) -> float:
-        """Return 1 − the radius; negative where the second moments grow."""
-        generator, beyond = self.generator(factor), 0.0
-        if self.unknowns <= TINY:
-            return float(contraction(np.linalg.eigvals(generator.toarray()).astype(complex)).min())
-        while (solver := self._solver(generator, beyond)) is None:
-            beyond = max(2 * beyond, NEAR)
-        inverse = LinearOperator(generator.shape, solver.solve, dtype=float)
-        largest = eigs(inverse, 1, which="LM", v0=self._identity, ncv=min(self.unknowns, 40), return_eigenvectors=False)
-        return float(1 / largest[0].real) - beyond
-
-    @property
-    def _identity(self) -> Array:
-        """The halves of S_s = I for every group."""
-        return np.tile(self._take @ np.eye(self.maps.size).ravel(), self._after.shape[0])
-
-    def _solver(self, generator: sp.csc_matrix, beyond: float) -> SuperLU | None:
-        """Return the factors of σ − T, σ = 1 + beyond, where the radius is below σ; else None."""
+        """Return whether the radius is below 1, alpha being multiplied by `factor`."""
+        identity = np.tile(self._take @ np.eye(self.maps.size).ravel(), self._after.shape[0])
         try:
-            solver = splu(sp.csc_matrix(beyond * sp.identity(self.unknowns) - generator))
-        except RuntimeError:  # singular: σ is an eigenvalue
-            return None
-        halves = solver.solve(self._identity).reshape(self._after.shape[0], -1)
-        blocks = (self._give @ halves.T).T.reshape(-1, self.maps.size, self.maps.size)
-        return solver if np.isfinite(blocks).all() and np.linalg.eigvalsh(blocks).min() > 0 else None
+            halves = splu(sp.csc_matrix(-self.generator(factor))).solve(identity)
+        except RuntimeError:  # singular: 1 is an eigenvalue
+            return False
+        blocks = (self._give @ halves.reshape(self._after.shape[0], -1).T).T
+        blocks = blocks.reshape(-1, self.maps.size, self.maps.size)
+        return bool(np.isfinite(blocks).all() and np.linalg.eigvalsh(blocks).min() > 0)
+
+    def _sum(self, blocks: list[sp.spmatrix]) -> sp.csc_matrix:
+        """Return Σ_o q_o block_o from the group of each outcome to the groups that follow."""
+        moves = sp.block_diag([self._halved(block) for block in blocks], "csr")
+        each = sp.identity(self._take.shape[0])
+        return sp.csc_matrix(sp.kron(self._after, each) @ moves @ sp.kron(self._drawn, each))
 
     def _halved(self, block: sp.spmatrix) -> sp.csr_matrix:
         return sp.csr_matrix(self._take @ block @ self._give)
 
-    def _moves(self, factor: float) -> list[sp.csr_matrix]:
-        """Return M_o ⊗ M_o − I' ⊗ I' of every outcome: D ⊗ I' + I' ⊗ D + D ⊗ D, D being M_o − I'."""
-        carried = self.maps.carried
-        return [sp.kron(D, carried) + sp.kron(carried, D) + sp.kron(D, D) for D in self.maps.changes(factor)]
+    def _entries(self) -> float:
+        """Return about how many entries T has."""
+        if self.unknowns > MOST_ENTRIES:
+            return float(self.unknowns)
+        each = np.array([(D.nnz + self.maps.size) ** 2 / 2 for D in self.maps.changes(1.0)])
+        return min(float(self._after.getnnz(axis=0) @ each), float(self.unknowns) ** 2)
 
-    def _check_size(self) -> None:
-        """Raise where T is so large that a scan of step sizes would take more than about a minute."""
-        entries = float(self.unknowns)
-        if entries <= MOST_ENTRIES:
-            each = np.array([(D.nnz + self.maps.size) ** 2 / 2 for D in self.maps.changes(1.0)])
-            entries = min(float(self._after.getnnz(axis=0) @ each), entries**2)
-        if entries > MOST_ENTRIES:
-            got = Unquoted(f"about {entries:.1e} for {self.maps.setting.rule.name} on {self.maps.task}")
-            rule = f"have at most {MOST_ENTRIES:.0e} entries"
-            raise bad_request("The operator of the second moments", rule, got, "Take fewer states or features.")
+    def _is_linear_in_alpha(self) -> bool:
+        """Return whether every coefficient of the steps doubles with alpha."""
+        one, two = self.maps.coefficients(1.0), self.maps.coefficients(2.0)
+        return all(np.allclose(b, 2 * a, rtol=1e-12, atol=0.0) for a, b in zip(one, two, strict=True))
 
 
-def powers_of_alpha(
-    still: sp.csc_matrix, once: sp.csc_matrix, twice: sp.csc_matrix
-) -> tuple[sp.csc_matrix, sp.csc_matrix]:
-    """Return what alpha and alpha² multiply in a quadratic T − I, given at alpha 0, 1 and 2."""
-    square = (twice - 2 * once + still) / 2
-    return once - still - square, square
+class Limits(NamedTuple):
+    """Limits of alpha for a learner with its other parameters; None where they cannot be computed, or not soon."""
+
+    stable: float | None
+    safe: float | None
+    rate: float | None
 
 
-def mean_square_radius(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
-    """Return the spectral radius of T in the row space of X; above 1 the variance of the weights grows."""
-    return 1 - SquareOperator(in_row_space(task), setting, sampling).rate()
+class OutOfTimeError(Exception):
+    """The time for a limit is over."""
 
 
-def largest_safe_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **parameters: Any) -> float:
-    """Return the step size at which the mean square first becomes unstable, to a relative 1 %.
+@checked
+def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", deadline: float = inf) -> Limits:
+    """Return the limits for the learner of a setting and its other parameters, to a relative 1 %.
 
-    0 where it is unstable however small the step size, inf where it is stable however large. Step sizes are scanned
-    upwards by factors of 2, then bisected, so an unstable window narrower than that can be missed.
+    Tasks whose limits would take minutes have None. `deadline` is a time by `thread_time` at which the search ends.
     """
-    _, scale = rate_of_alpha(task, learner, sampling, parameters)
-    operator = SquareOperator(in_row_space(task), find(learner).setting(**parameters, alpha=1.0), sampling)
-    low, high = (scale * end for end in SPAN)
-    return largest_stable(operator.is_stable, low, high, COARSE, PRECISION)
+    rule, alpha = setting.rule, setting.values["alpha"]
+    others: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
+    del others["alpha"]
+    reduced = in_row_space(task)
+    parts = 1 + rule.has_eta + ("x_change" in rule.arguments)
+    blocks = 1 if sampling == "iid" else task.n_states
+    if blocks * parts * reduced.n_features > SMALL or thread_time() > deadline:
+        return Limits(None, None, None)
+    try:
+        rate_at, scale = rate_of_alpha(task, rule, sampling, others)
+    except BadRequestError:  # the steps of the rule are not affine
+        return Limits(None, None, None)
+    stable = limit(lambda alpha: rate_at(alpha) > 0, alpha, scale, deadline)
+    safe, size = None, parts * reduced.n_features
+    if blocks * size * (size + 1) // 2 <= MOST_UNKNOWNS and thread_time() <= deadline:
+        with suppress(BadRequestError):  # the operator would be too large
+            operator = SquareOperator(reduced, rule.setting(**others, alpha=1.0), sampling)
+            safe = limit(operator.is_stable, alpha, scale, deadline)
+    return Limits(stable, safe, rate_at(alpha))
+
+
+def limit(is_stable: Callable[[float], bool], alpha: float, scale: float, deadline: float = inf) -> float | None:
+    """Return the largest stable step size to a relative 1 %, searched upwards from alpha or, if need be, from below.
+
+    0 where none is stable, inf where all are, None where time is over.
+    """
+
+    def in_time(alpha: float) -> bool:
+        if thread_time() > deadline:
+            raise OutOfTimeError
+        return is_stable(alpha)
+
+    try:
+        while not in_time(alpha):
+            alpha /= 10
+            if alpha < LEAST * scale:
+                return 0.0
+        return largest_stable(in_time, alpha, MOST * scale, COARSE, PRECISION)
+    except OutOfTimeError:
+        return None

@@ -14,26 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
-from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import bad_request, one_of
+from gradient_dd.errors import bad_request
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
-from gradient_dd.tasks.exact import inverse
+from gradient_dd.theory.arguments import checked
 from gradient_dd.theory.dynamics import MeanOperator
-from gradient_dd.theory.stability import Complex, in_row_space, spectral_radius
+from gradient_dd.theory.stability import Complex, in_row_space, rate
 
 FAR = 2.0**40  # where the decay of a schedule is measured
 NEAR = 1000  # how many of the first factors are checked one by one
-
-
-class Recursion(NamedTuple):
-    """G (2p, 2p), H (2p, 2p) and g (2p,), expected."""
-
-    G: Array
-    H: Array
-    g: Array
 
 
 class Assumption(NamedTuple):
@@ -46,33 +36,25 @@ class Assumption(NamedTuple):
     consequence: str
 
 
-def expected_recursion(task: Task, setting: Setting) -> Recursion:
-    """Return G, H and g, the means over i.i.d. transitions of a task. With κ = 0 the mean step is α (g − G ρ)."""
-    check_learner(setting)
-    zeta, C = setting.values["zeta"], task.moments.C
-    mean = MeanOperator(task, LEARNERS["gtd2"].setting(alpha=1.0, zeta=zeta, rho_mode=setting.rho_mode), "iid")
-    zero = np.zeros_like(C)
-    return Recursion(-mean.moves().toarray(), np.block([[zero, zero], [zero, C]]), mean.offset(np.ones(1))[0])
-
-
-def rest_point(task: Task, setting: Setting) -> Array:
-    """Return the ρ (2p,) that solves G ρ = g, of least norm where it is not unique: η = 0 and w = w*."""
-    G, _, g = expected_recursion(task, setting)
-    return inverse(G) @ g
-
-
+@checked
 def recursion_eigenvalues(task: Task, setting: Setting) -> Complex:
-    """Return the eigenvalues of G in the row space of X; ρ' = g − G ρ is stable where their real parts are positive."""
-    return np.linalg.eigvals(expected_recursion(in_row_space(task), setting).G).astype(complex)
+    """Return the eigenvalues of G in the row space of X; ρ' = g − G ρ is stable where their real parts are positive.
+
+    G, H and g are means over i.i.d. transitions of the task. With κ = 0, which is GTD2, the mean step is α (g − G ρ).
+    """
+    check_learner(setting)
+    gtd2 = LEARNERS["gtd2"].setting(alpha=1.0, zeta=setting.values["zeta"], rho_mode=setting.rho_mode)
+    G = -MeanOperator(in_row_space(task), gtd2, "iid").moves().toarray()
+    return np.linalg.eigvals(G).astype(complex)
 
 
+@checked
 def check_assumptions(
     task: Task, setting: Setting, schedule: Schedule = constant, sampling: str = "trajectory"
 ) -> list[Assumption]:
     """Return the assumptions (A0) to (A4) of the theorem, judged for a setting on a task."""
     check_learner(setting)
     check_schedule(schedule)
-    one_of("'sampling'", sampling, SAMPLINGS)
     return [
         step_sizes(task, setting, schedule),
         independence(sampling),
@@ -152,7 +134,7 @@ def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: st
         holds = slowest > 0
         why = f"judged by the mean for vanishing alpha_n: Re λ(G) ≥ {slowest:.3g}"
     else:
-        radius = spectral_radius(task, setting, sampling)
+        radius = 1 - rate(task, setting, sampling)
         holds = radius < 1
         why = f"judged by the mean with constant alpha: its spectral radius is {radius:.9g}"
     consequence = "the mean of the steps is bounded" if holds else "the mean of ρ diverges, and its steps with it"

@@ -15,23 +15,26 @@ outside stands still, does not reach the values, and is left out, so that its ei
 
 A rate may be 1e-8 and less, so it is never 1 minus something: the eigenvalues g = q − 1 are those of T − I, and
 1 − |q| = −(2 Re g + |g|²)/(1 + |q|).
+
+`RatePlane` gives the rates of Gradient-DD over alpha and one parameter v, κ or ζ, where single calls would take too
+long: T − I = S + α (K₀ + v K₁), so the matrices are made once and a point of the plane costs its eigenvalues alone.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf, sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, splu, spsolve
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, splu
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import bad_request
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
+from gradient_dd.theory.arguments import checked
 from gradient_dd.theory.dynamics import MeanOperator
 
 Complex = NDArray[np.complex128]
@@ -40,37 +43,17 @@ SMALL = 400  # unknowns up to which all eigenvalues are computed
 COUNT = 8  # eigenvalues computed of larger operators, near 1 and of largest modulus
 SPAN = (1e-5, 1e4)  # of the scan for a crossing, in units of one over the largest drift
 PER_DECADE = 8  # step sizes of that scan
-KNOWN_LEARNERS = tuple(name for name, rule in LEARNERS.items() if rule.is_plain)
 PRECISION = 5e-7  # relative, of a crossing
-GRID = 24  # step sizes tried for the best one, before it is refined
+EDGE_PRECISION = 1e-3  # relative, of an edge of a `RatePlane`
 
 
-class BestAlpha(NamedTuple):
-    """The step size at which the slowest mode is fastest, and its rate."""
-
-    alpha: float
-    rate: float
-
-
-class Stability(NamedTuple):
-    """One row of `stability_table`: a learner with its default parameters."""
-
-    learner: str
-    largest_stable_alpha: float
-    best_alpha: float
-    best_rate: float
-
-
-def spectral_radius(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
-    """Return max |q| of the mean dynamics."""
-    return 1 - rate(task, setting, sampling)
-
-
+@checked
 def rate(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
     """Return 1 − |q| of the slowest mode; negative where the mean diverges."""
     return operator_rate(MeanOperator(in_row_space(task), setting, sampling))
 
 
+@checked
 def largest_stable_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **parameters: Any) -> float:
     """Return the step size at which the mean first becomes unstable, to a relative 1e-6.
 
@@ -78,40 +61,8 @@ def largest_stable_alpha(task: Task, learner: str | Rule, sampling: str = "traje
     a grid of eight per decade, then bisected, so an unstable window narrower than that can be missed.
     """
     rate_at, scale = rate_of_alpha(task, learner, sampling, parameters)
-    return first_crossing(rate_at, scale)
-
-
-def best_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **parameters: Any) -> BestAlpha:
-    """Return the stable step size that maximises the rate of the slowest mode; (0, 0) where none is stable."""
-    rate_at, scale = rate_of_alpha(task, learner, sampling, parameters)
-    return fastest_alpha(rate_at, first_crossing(rate_at, scale), scale)
-
-
-def stability_table(
-    task: Task, sampling: str = "trajectory", learners: Iterable[str | Rule] = KNOWN_LEARNERS
-) -> list[Stability]:
-    """Return the largest stable and the best step size of each learner without a trace, with its default parameters."""
-    rows = []
-    for rule in map(find, learners):
-        rate_at, scale = rate_of_alpha(task, rule, sampling, {})
-        largest = first_crossing(rate_at, scale)
-        rows.append(Stability(rule.name, largest, *fastest_alpha(rate_at, largest, scale)))
-    return rows
-
-
-def steady_state_bias(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
-    """Return the RMSVE of E[w] at rest, which the mean reaches only where it is stable.
-
-    The means by state rest where m = T m + offset, p being the visits. With independent draws E[w] is then w* for every
-    learner here. Along trajectories weights and state stay correlated, which leaves a bias of the order of alpha in
-    E[w]. No number of runs averages that bias away; a smaller step size does.
-    """
-    reduced = in_row_space(task)
-    operator = MeanOperator(reduced, setting, sampling)
-    groups, size = operator.shape
-    visits = np.ones(1) if sampling == "iid" else reduced.visits
-    still = spsolve(sp.csc_matrix(-operator.generator()), operator.offset(visits).ravel())
-    return reduced.rmsve(still.reshape(groups, size)[:, operator.maps.part("w")].sum(axis=0))
+    low, high = (scale * end for end in SPAN)
+    return largest_stable(lambda alpha: rate_at(alpha) > 0, low, high, 10 ** (1 / PER_DECADE), PRECISION)
 
 
 def rate_of_alpha(
@@ -124,12 +75,6 @@ def rate_of_alpha(
     drift = MeanOperator(reduced, setting, "iid").moves().toarray()
     operator = MeanOperator(reduced, setting, sampling)
     return lambda alpha: operator_rate(operator, alpha), 1 / float(np.abs(np.linalg.eigvals(drift)).max())
-
-
-def first_crossing(rate_at: Callable[[float], float], scale: float) -> float:
-    """Return where the rate first becomes zero or less, scanning alpha upwards."""
-    low, high = (scale * end for end in SPAN)
-    return largest_stable(lambda alpha: rate_at(alpha) > 0, low, high, 10 ** (1 / PER_DECADE), PRECISION)
 
 
 def largest_stable(is_stable: Callable[[float], bool], low: float, high: float, step: float, precision: float) -> float:
@@ -154,20 +99,6 @@ def bisected(is_stable: Callable[[float], bool], stable: float, unstable: float,
         middle = sqrt(stable * unstable)
         stable, unstable = (middle, unstable) if is_stable(middle) else (stable, middle)
     return float(stable)
-
-
-def fastest_alpha(rate_at: Callable[[float], float], largest: float, scale: float) -> BestAlpha:
-    """Return the alpha below `largest` with the greatest rate: the best of a grid, refined between its neighbours."""
-    if largest == 0:
-        return BestAlpha(0.0, 0.0)
-    top = min(largest, scale * SPAN[1])
-    grid = np.log(top) + np.linspace(np.log(1e-3), 0, GRID)
-    best = int(np.argmax([rate_at(np.exp(point)) for point in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, GRID - 1)]
-    found = minimize_scalar(
-        lambda point: -rate_at(np.exp(point)), bounds=around, method="bounded", options={"xatol": 1e-4}
-    )
-    return BestAlpha(float(np.exp(found.x)), float(-found.fun))
 
 
 def in_row_space(task: Task) -> Task:
@@ -240,3 +171,44 @@ def eigenvalues(operator: LinearOperator, count: int, tolerance: float) -> tuple
         return eigs(operator, count, which="LM", v0=first, ncv=min(size, 60), tol=tolerance, maxiter=20)
     except ArpackNoConvergence as stopped:
         return stopped.eigenvalues, stopped.eigenvectors
+
+
+class RatePlane:
+    """The rate of the slowest mode of Gradient-DD as a function of alpha and κ, or of alpha and ζ.
+
+    parameter  "kappa" or "zeta"; the other one has its default
+    """
+
+    def __init__(self, task: Task, parameter: str, sampling: str = "trajectory") -> None:
+        reduced = in_row_space(task)
+        one, two = (MeanOperator(reduced, gradient_dd(parameter, v), sampling) for v in (1.0, 2.0))
+        first, second = one.moves().toarray(), two.moves().toarray()
+        self._still, self._slope = one.generator().toarray() - first, second - first
+        self._base = first - self._slope
+
+    def rates(self, alphas: ArrayLike, values: ArrayLike) -> Array:
+        """Return 1 − |q| of the slowest mode at every pair of the two, broadcast; negative where the mean diverges."""
+        alpha, value = np.broadcast_arrays(np.asarray(alphas, float), np.asarray(values, float))
+        pairs = zip(alpha.ravel(), value.ravel(), strict=True)
+        found = [contraction(np.linalg.eigvals(self._at(*pair)).astype(complex)).min() for pair in pairs]
+        return np.array(found).reshape(alpha.shape)
+
+    def edge(self, alphas: Array, rates: Array, value: float) -> float:
+        """Return where the mean first becomes unstable, to a relative 1e-3: `rates` at `alphas` say between which two.
+
+        0 where it is unstable at the first of them, inf where it is stable at all.
+        """
+        unstable = np.flatnonzero(rates <= 0)
+        if not len(unstable) or unstable[0] == 0:
+            return 0.0 if len(unstable) else inf
+        stable, first = alphas[unstable[0] - 1], alphas[unstable[0]]
+        return bisected(lambda alpha: bool(self.rates(alpha, value) > 0), stable, first, EDGE_PRECISION)
+
+    def _at(self, alpha: float, value: float) -> Array:
+        return self._still + alpha * (self._base + value * self._slope)
+
+
+def gradient_dd(parameter: str, value: float) -> Setting:
+    """Return Gradient-DD with alpha = 1 and one parameter, "kappa" or "zeta", at a value."""
+    chosen: dict[str, Any] = {"alpha": 1.0, parameter: value}
+    return LEARNERS["gradient_dd"].setting(**chosen)

@@ -7,13 +7,13 @@ import click
 
 from gradient_dd import __version__
 from gradient_dd.cli.commands.analyse import analyse
-from gradient_dd.cli.commands.bench import bench
 from gradient_dd.cli.commands.cache import cache
 from gradient_dd.cli.commands.compare import compare
 from gradient_dd.cli.commands.evaluate import evaluate
 from gradient_dd.cli.commands.export import export
 from gradient_dd.cli.commands.list import list_command
 from gradient_dd.cli.commands.play import play
+from gradient_dd.cli.commands.rank import rank
 from gradient_dd.cli.commands.reproduce import plot, report, reproduce
 from gradient_dd.cli.commands.show import show
 from gradient_dd.cli.commands.status import status
@@ -26,6 +26,7 @@ COMMANDS = (
     analyse,
     evaluate,
     compare,
+    rank,
     sweep,
     status,
     verify,
@@ -34,7 +35,6 @@ COMMANDS = (
     report,
     plot,
     play,
-    bench,
     cache,
 )
 
@@ -63,6 +63,7 @@ def cli() -> None:
       gradient-dd analyse baird                 which learner and which step size to take
       gradient-dd evaluate log.parquet --discount 0.99      the value of a policy, from a log
       gradient-dd compare log.parquet --target policies.py:greedy --discount 0.99      which policy to deploy
+      gradient-dd rank my_rule.py:MY_RULE       where a new rule stands among all learners
       gradient-dd reproduce                     the paper: figures, tables, verdicts
       gradient-dd play                          a page on which the rules run while you drag
     """

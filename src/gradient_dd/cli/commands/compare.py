@@ -5,8 +5,7 @@ from typing import Any
 import click
 
 from gradient_dd.cli.commands.evaluate import page_path
-from gradient_dd.cli.options import columns_by_role, loaded
-from gradient_dd.cli.tables import as_json, json_text, table
+from gradient_dd.cli.options import as_json, columns_by_role, json_text, loaded, table
 from gradient_dd.errors import bad_request
 
 SHOWN = ("value", "low", "high", "difference", "difference_low", "difference_high")
@@ -70,7 +69,7 @@ def compare(
         **options,
     )
     if page is not None:
-        from gradient_dd.report.comparison_page import comparison_page
+        from gradient_dd.report.evaluation_pages import comparison_page
 
         page.write_text(comparison_page(found, log), encoding="utf-8")
     click.echo(json_text(found.facts()) if as_json else comparison_text(found))

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradient_dd.cli.options import loaded, log_options, take_log_options
-from gradient_dd.cli.tables import as_json, json_text, table
+from gradient_dd.cli.options import as_json, json_text, loaded, log_options, table, take_log_options
 from gradient_dd.errors import bad_request, file_path
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def evaluate(
         return
     result = evaluate_log(log, **options, **dict(map(assignment, parameters)))
     if page is not None:
-        from gradient_dd.report.evaluation_page import evaluation_page
+        from gradient_dd.report.evaluation_pages import evaluation_page
 
         page.write_text(evaluation_page(result, log), encoding="utf-8")
     click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed))

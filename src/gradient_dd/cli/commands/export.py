@@ -13,7 +13,7 @@ from gradient_dd.cli.options import results_file
 @click.option("--per-run", is_flag=True, help="A row for each run instead of means over runs.")
 def export(target: str, out: Path, per_run: bool) -> None:
     """Write results to TARGET, a .csv or .parquet file."""
-    from gradient_dd.studies.frames import run_frame, summary_frame, write_frame
+    from gradient_dd.studies.results import run_frame, summary_frame, write_frame
     from gradient_dd.studies.store import Store
 
     with Store(out) as store:

@@ -6,7 +6,7 @@ from textwrap import TextWrapper
 
 import click
 
-from gradient_dd.cli.tables import as_json, json_text
+from gradient_dd.cli.options import as_json, json_text
 
 WIDEST = 100  # columns; longer lines are broken between words
 

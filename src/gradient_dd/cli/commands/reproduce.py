@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradient_dd.cli.options import (
+    as_json,
     checked_folder,
     dask_address,
     folder_at,
+    json_text,
     own_rules,
     results_file,
     results_folder,
+    table,
     worker_count,
 )
-from gradient_dd.cli.tables import as_json, json_text, table
 
 if TYPE_CHECKING:
     from gradient_dd.experiments.running import Made
@@ -27,7 +29,7 @@ figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 
 
 @click.command()
-@click.argument("figures", nargs=-1, metavar="[paper | family | learner | networks | FIGURE ...]")
+@click.argument("figures", nargs=-1, metavar="[paper | FIGURE ...]")
 @click.option("--runs", type=int, help="Fewer runs than the experiment has, for a quick look; the paper's are 50.")
 @click.option("--episodes", type=int, help="Shorter runs; those counted in steps get ten for each episode.")
 @worker_count
@@ -38,11 +40,7 @@ def reproduce(figures: tuple[str, ...], out: str | None, as_json: bool, **how: A
     """Reproduce the paper at its own scale: every figure, or those named, and a verdict on every claim.
 
     Leaves report.html, play.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a
-    second call resumes. `gradient-dd list figures` names the figures. `gradient-dd reproduce learner` tries
-    `AutoLearner` against tuned rivals instead, in results-learner: a trial, two figures and verdicts, in a few minutes.
-    `gradient-dd reproduce family` compares every learner on the problems of the field, in results-family, and says
-    where the DD term helps, in about twelve minutes. `gradient-dd reproduce networks` asks the same of networks, with
-    the verdicts on ten predictions, in results-networks, in five to ten minutes, and needs the extra `neural`.
+    second call resumes. `gradient-dd list figures` names the figures.
     """
     from gradient_dd.experiments import EXPERIMENTS, find_experiment
 

@@ -2,7 +2,7 @@
 
 import click
 
-from gradient_dd.cli.tables import as_json, json_text
+from gradient_dd.cli.options import as_json, json_text
 from gradient_dd.errors import Unquoted, bad_request, unknown
 
 

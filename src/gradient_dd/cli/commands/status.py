@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from gradient_dd.cli.options import results_file
-from gradient_dd.cli.tables import as_json, json_text, table
+from gradient_dd.cli.options import as_json, json_text, results_file, table
 from gradient_dd.errors import one_line
 
 

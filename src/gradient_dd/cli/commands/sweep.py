@@ -5,8 +5,16 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.options import RUNS, checked_folder, dask_address, new_results_file, own_rules, worker_count
-from gradient_dd.cli.tables import as_json, printable
+from gradient_dd.cli.options import (
+    RUNS,
+    as_json,
+    checked_folder,
+    dask_address,
+    new_results_file,
+    own_rules,
+    printable,
+    worker_count,
+)
 
 
 @click.command()

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from gradient_dd.cli.options import found_file
-from gradient_dd.cli.tables import as_json, json_text, table
+from gradient_dd.cli.options import as_json, found_file, json_text, table
 
 
 @click.command()

@@ -1,1 +1,1 @@
-"""The compiled part of the lane engine. Nothing outside the engine and the benchmark imports from here."""
+"""The compiled part of the lane engine. Nothing outside the engine imports from here."""

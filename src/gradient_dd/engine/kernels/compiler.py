@@ -1,4 +1,4 @@
-"""What the kernels say to the compiler: options, the width of vectors, and what Python has no words for.
+"""How functions become kernels: options, source text, code on disk, and instructions that Python has no words for.
 
 No fast-math: a lane's bits must not depend on its neighbours.
 
@@ -9,18 +9,29 @@ setting of Numba changes and other compiled code of the process stays as it is. 
 `disjoint` and `barrier` belong together: the one promises that the weight rows of a step do not overlap, so that the
 loop over lanes becomes vector code without checks; the other ends the promise with the step, because the row of x'
 is the row of x in the next one.
+
+Weights that decay towards zero end in the subnormal range, where each operation is slow and holds up all lanes of
+its vector. So processors take subnormal numbers for zero while kernels run (`subnormals_flushed`). Results change below
+2.3e-308 only.
 """
 
 import os
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import binding, ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from gradient_dd.arrays import Array
+from gradient_dd.engine.kernels.disk import ENGINE_CONTENTS, KeptCode
 from gradient_dd.errors import bad_request
+from gradient_dd.fingerprint import digest
 
 COMPILE: dict[str, Any] = {"error_model": "numpy", "boundscheck": False}
 INNER: dict[str, Any] = COMPILE | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called by kernels only
@@ -29,11 +40,6 @@ STRIP = 8  # the number of lanes of a block is a multiple of this, so vector loo
 WHOLE_STRIPS = ~np.uintp(STRIP - 1)  # B & WHOLE_STRIPS is B, and tells the compiler that it is a multiple of STRIP
 VARIABLE = "GRADIENT_DD_VECTOR_BITS"
 WIDTHS = ("128", "256", "512")
-
-
-def typed_as_any(function: Any) -> Any:
-    """Return the intrinsic of a function, which compiled code calls without its first argument."""
-    return intrinsic(function)
 
 
 def wanted_bits() -> int:
@@ -52,6 +58,53 @@ def vector_bits() -> int:
     features: Any = binding.get_host_cpu_features()
     widest = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
     return min(WANTED_BITS, widest)
+
+
+# Functions to kernels ---------------------------------------------------------------------------------------------
+
+
+def compile_source(source: str, names: Mapping[str, Any]) -> Any:
+    """Return the function that a source text defines; `names` are what it may call."""
+    scope = dict(names)
+    exec(source, scope)
+    return scope[source.removeprefix("def ").partition("(")[0]]
+
+
+def named(made_of: str | None) -> Callable[[Any], Any]:
+    """Return a decorator that puts a digest of what a function is made of into its name.
+
+    Code that comes from disk is linked by name. Functions that are made in a loop of Python, such as kernels, would
+    otherwise share one.
+    """
+
+    def rename(function: Any) -> Any:
+        if made_of is not None:
+            function.__qualname__ = f"{function.__name__}_{digest(made_of)}"
+        return function
+
+    return rename
+
+
+def keep(function: Callable[..., Any], made_of: str | None, **options: Any) -> Any:
+    """Return a function that is compiled on its first call or taken from disk; if `made_of` is None it is not kept."""
+    options |= {"no_cfunc_wrapper": True}  # only Python calls it
+    dispatcher = numba.njit(**options)(named(made_of)(function))
+    if made_of is not None and ENGINE_CONTENTS is not None:
+        dispatcher._cache = KeptCode(f"{made_of} {WANTED_BITS}")
+    return dispatcher
+
+
+def kept(**options: Any) -> Callable[[Any], Any]:
+    """Return a decorator for a function of the engine that is compiled once per machine."""
+    return lambda function: keep(function, f"{function.__module__}.{function.__name__}", **options)
+
+
+# Instructions -----------------------------------------------------------------------------------------------------
+
+
+def typed_as_any(function: Any) -> Any:
+    """Return the intrinsic of a function, which compiled code calls without its first argument."""
+    return intrinsic(function)
 
 
 @typed_as_any
@@ -73,7 +126,7 @@ def use_widest_vectors(typing):
 def disjoint(scope: str, scopes: list[str]) -> tuple[Any, Any]:
     """Return load(array, i) and store(array, i, value) that touch nothing the other scopes touch.
 
-    The promise is kept between two calls of `barrier` only.
+    The promise holds between two calls of `barrier` only.
     """
 
     def tag(builder, instruction):
@@ -107,6 +160,14 @@ def disjoint(scope: str, scopes: list[str]) -> tuple[Any, Any]:
     return load, store
 
 
+def disjoint_accesses(scopes: list[str]) -> dict[str, Any]:
+    """Return `load_…` and `store_…` of every scope, by name."""
+    names = {}
+    for scope in scopes:
+        names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, scopes)
+    return names
+
+
 @typed_as_any
 def barrier(typing):
     """Let the compiler move no memory access across this point. Costs no instruction."""
@@ -129,3 +190,89 @@ def aligned(rows: int, columns: int, fill: float = 0.0) -> Array:
     array = raw[begin : begin + size * 8].view(np.float64)
     array[:] = fill
     return array
+
+
+# Subnormal numbers ------------------------------------------------------------------------------------------------
+
+
+def _x86_control():
+    i32, i64, pointer = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
+
+    def call(builder, name, slot):
+        function = builder.module.declare_intrinsic(name, (), ir.FunctionType(ir.VoidType(), [pointer]))
+        builder.call(function, [builder.bitcast(slot, pointer)])
+
+    def read(builder):
+        slot = cgutils.alloca_once(builder, i32)
+        call(builder, "llvm.x86.sse.stmxcsr", slot)
+        return builder.zext(builder.load(slot), i64)
+
+    def write(builder, value):
+        slot = cgutils.alloca_once(builder, i32)
+        builder.store(builder.trunc(value, i32), slot)
+        call(builder, "llvm.x86.sse.ldmxcsr", slot)
+
+    return read, write, 0x8040  # flush to zero, denormals are zero
+
+
+def _arm_control():
+    i64 = ir.IntType(64)
+
+    def function(builder, name, result, arguments):
+        return builder.module.declare_intrinsic(name, (), ir.FunctionType(result, arguments))
+
+    def read(builder):
+        return builder.call(function(builder, "llvm.aarch64.get.fpcr", i64, []), [])
+
+    def write(builder, value):
+        builder.call(function(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), [i64]), [value])
+
+    return read, write, 1 << 24  # flush to zero
+
+
+def _no_control():
+    """On other machines subnormal numbers stay: right, only slower."""
+    return (lambda builder: ir.IntType(64)(0)), (lambda builder, value: None), 0
+
+
+_CONTROLS = {"x86_64": _x86_control, "AMD64": _x86_control, "aarch64": _arm_control, "arm64": _arm_control}
+_read, _write, FLUSH_SUBNORMALS = _CONTROLS.get(platform.machine(), _no_control)()
+
+
+@typed_as_any
+def float_control(typing):
+    """Return this thread's floating-point control register."""
+    return types.uint64(), lambda context, builder, signature, arguments: _read(builder)
+
+
+@typed_as_any
+def set_float_control(typing, control):
+    """Set this thread's floating-point control register."""
+
+    def emit(context, builder, signature, arguments):
+        _write(builder, arguments[0])
+        return context.get_dummy_value()
+
+    return types.void(types.uint64), emit
+
+
+@kept()
+def _flush_subnormals():
+    control = float_control()
+    set_float_control(control | np.uint64(FLUSH_SUBNORMALS))
+    return control
+
+
+@kept()
+def _restore(control):
+    set_float_control(np.uint64(control))
+
+
+@contextmanager
+def subnormals_flushed() -> Iterator[None]:
+    """Take subnormal numbers for zero on this thread, until the end, however it comes."""
+    before = _flush_subnormals()
+    try:
+        yield
+    finally:
+        _restore(before)

@@ -23,8 +23,15 @@ from scipy.linalg import LinAlgError, cho_solve_banded, cholesky_banded
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import DIVERGED
-from gradient_dd.engine.kernels.compiler import INLINE, WHOLE_STRIPS, aligned, disjoint, use_widest_vectors
-from gradient_dd.engine.kernels.keep import named
+from gradient_dd.engine.kernels.compiler import (
+    INLINE,
+    WHOLE_STRIPS,
+    aligned,
+    compile_source,
+    disjoint_accesses,
+    named,
+    use_widest_vectors,
+)
 from gradient_dd.tasks import Task
 
 WORST_CONDITION = 1e2  # of the diagonal of R; beyond it digits of the error are lost
@@ -125,11 +132,8 @@ def terms_source(k: int, count: int) -> str:
 
 def make_add_terms(k: int, count: int) -> Any:
     """Compile `terms_source`."""
-    names: dict[str, Any] = {"use_widest_vectors": use_widest_vectors, "np": np}
-    for scope in ("w", "now"):
-        names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, ["w", "now"])
-    exec(terms_source(k, count), names)
-    return numba.njit(names["add_terms"], **INLINE)
+    names = {"use_widest_vectors": use_widest_vectors, "np": np} | disjoint_accesses(["w", "now"])
+    return numba.njit(compile_source(terms_source(k, count), names), **INLINE)
 
 
 @numba.njit(**INLINE)

@@ -14,25 +14,34 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, barrier, disjoint, use_widest_vectors
+from gradient_dd.engine.kernels.compiler import (
+    COMPILE,
+    INLINE,
+    barrier,
+    compile_source,
+    disjoint_accesses,
+    keep,
+    use_widest_vectors,
+)
 from gradient_dd.engine.kernels.errors import lanes_of, make_take_errors
-from gradient_dd.engine.kernels.eta_scale import (
+from gradient_dd.engine.kernels.rows import Shape
+from gradient_dd.engine.kernels.rules import describe_kernel, has_steady_shrink
+from gradient_dd.engine.kernels.state import (
+    AFTER_TINY,
     SELDOM,
+    STRIDE,
     bounded,
     check_scales,
+    field_begins,
     is_due,
     is_inside,
     make_set_shrink,
     rescale,
+    set_step_sizes,
 )
-from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.engine.kernels.lane_state import MOST_LANES, lane_fields
-from gradient_dd.engine.kernels.row_table import Shape
-from gradient_dd.engine.kernels.rules import has_steady_shrink
 from gradient_dd.engine.kernels.step_source import OutcomeKind, move_source
+from gradient_dd.engine.kernels.vectors import products_ahead
 from gradient_dd.learners import Rule
-
-STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so that one pointer serves them all
 
 
 class Scalars(NamedTuple):
@@ -60,44 +69,9 @@ def make_move(outcomes: OutcomeKind) -> Any:
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(outcomes.width))]
     names: dict[str, Any] = {"bounded": bounded, "is_inside": is_inside}
     names["step"], names["use_widest_vectors"] = numba.njit(outcomes.rule.step, inline="always"), use_widest_vectors
-    names |= {field: np.uintp(MOST_LANES * i) for i, field in enumerate(lane_fields(outcomes.rule))}
+    names |= field_begins(outcomes.rule)
     names |= {f"U{j}": np.uintp(j) for j in range(outcomes.width)}
-    for scope in scopes:
-        names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, scopes)
-    exec(move_source(outcomes), names)
-    return numba.njit(names["move"], **INLINE)
-
-
-@cache
-def make_products(k: int, width: int) -> Any:
-    """Compile the products of the coming x with this step's x and x'.
-
-    They are needed where the coming x is not this step's x': after the end of an episode, and with independent draws.
-    """
-    K, W = np.uintp(k), np.uintp(width)
-
-    @numba.njit(**INLINE)
-    def products(table, first, coming):
-        with_x = 0.0
-        with_next = 0.0
-        for i in range(coming, coming + K):
-            for j in range(first, first + W):
-                shared = table.x[i] if table.rows[i] == table.rows[j] else 0.0
-                with_x += shared * table.x[j]
-                with_next += shared * table.x_next[j]
-        return with_x, with_next
-
-    return products
-
-
-@numba.njit(**INLINE)
-def set_step_sizes(lanes, factor, B, stride):
-    """Set alpha to factor × alpha as given, and beta to zeta × alpha."""
-    use_widest_vectors()
-    for lane in range(B):
-        alpha = lanes.start[lane] * factor
-        lanes.fields[lane] = alpha
-        lanes.fields[stride + lane] = lanes.start[B + lane] * alpha
+    return numba.njit(compile_source(move_source(outcomes), names | disjoint_accesses(scopes)), **INLINE)
 
 
 @numba.njit(**INLINE)
@@ -118,7 +92,6 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
     both = shape.narrow is not None and shape.wide is not None
     narrow: Any = make_move(OutcomeKind(rule, shape.k, shape.k, shape.one_hot, shape.narrow)) if shape.narrow else None
     wide: Any = make_move(OutcomeKind(rule, shape.k, shape.width, shape.one_hot, shape.wide)) if shape.wide else narrow
-    products = make_products(shape.k, shape.width)
 
     @numba.njit(**INLINE)
     def take_step(B, lanes, table, outcome, coming):
@@ -129,7 +102,7 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
             if table.entered[outcome] == table.state[coming]:  # along a trajectory, unless an episode has ended
                 with_x, with_next = table.with_x[outcome], table.with_next[outcome]
             else:
-                with_x, with_next = products(table, first, coming * width)
+                with_x, with_next = products_ahead(table, first, coming * width, width)
         if natural:
             m0, m1 = observe_diagonal(lanes.metric, table, outcome, first, width)
             with_x, with_next = with_x * m0, with_next * m1
@@ -154,27 +127,27 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
 
 @cache
 def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
-    """Compile `run(column, segments, table, measure, lanes, errors)` for a rule and a shape of features."""
+    """Compile `kernel(column, segments, table, measure, lanes, errors)` for a rule and a shape of features."""
     take_step, take_errors = make_take_step(rule, shape), make_take_errors(measure_k)
     steady = has_steady_shrink(rule)
     set_shrink: Any = make_set_shrink(rule) if steady else None
 
-    def run(column, segments, table, measure, lanes, errors):
+    def kernel(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
         B, t, every = lanes_of(errors), np.uintp(0), SELDOM
         for s in range(segments.end.size):
             set_step_sizes(lanes, segments.factor[s], B, STRIDE)
             before = segments.step[s] - segments.end[s]  # steps of the run before this piece
             if steady:
-                every = set_shrink(lanes.fields, B, STRIDE)
+                every = set_shrink(lanes.fields, B)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(B, lanes, table, outcome, coming):
-                    rescale(lanes.eta, lanes.fields, B, STRIDE, False)
+                    rescale(lanes.eta, lanes.fields, B, AFTER_TINY)
                 t += np.uintp(1)
                 if steady and is_due(before + np.int64(t), every):
-                    check_scales(lanes.eta, lanes.fields, B, STRIDE, before + np.int64(t))
+                    check_scales(lanes.eta, lanes.fields, B, before + np.int64(t))
             if segments.point[s] >= 0 or segments.last[s]:
                 take_errors(lanes.w, measure, errors, segments, s)
 
-    return keep(run, describe_kernel("fused", rule, shape, measure_k), nogil=True, **COMPILE)
+    return keep(kernel, describe_kernel("fused", rule, shape, measure_k), nogil=True, **COMPILE)

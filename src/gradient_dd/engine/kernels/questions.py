@@ -1,6 +1,6 @@
 """The kernel of questions: many lanes of one rule on one stream, each with its own signal, horizon, policy and states.
 
-Lanes are contiguous, memory[i, part, slot], so that a feature touches one stretch of memory. The lanes of a *run* see
+Lanes are contiguous, memory[i, part, slot], so that a feature touches one stretch of memory. The lanes of a *range* see
 the same steps; with `shared` they also have the same discount and ratio, so that one trace serves all of them. The
 arithmetic is that of `Learner.update`, in the same order: a lane in double precision has the bits of a learner alone.
 """
@@ -11,257 +11,327 @@ from typing import Any
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, use_widest_vectors
-from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.engine.kernels.question_passes import join_rows, largest_of, move_row, sum_both, sum_row
-from gradient_dd.engine.kernels.question_quality import BLAME_WEIGHT, add_returns, is_measured
-from gradient_dd.engine.kernels.question_traces import decay_and_grow, make_trace_passes
-from gradient_dd.engine.kernels.rules import IN_LANES, PLAIN, make_coefficients
-from gradient_dd.engine.kernels.stream_lanes import ETA, W, settle
-from gradient_dd.engine.kernels.trace_vector import make_numbers
-from gradient_dd.engine.questions import BOUNDS, MOVES, TRACE_SIGNALS
-from gradient_dd.engine.stream import FeatureRows
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep, use_widest_vectors
+from gradient_dd.engine.kernels.question_lanes import (
+    BLAME_WEIGHT,
+    ETA,
+    W,
+    add_returns,
+    decay_and_grow,
+    join_rows,
+    largest_of,
+    make_trace_passes,
+    move_row,
+    settle,
+    sum_both,
+    sum_row,
+)
+from gradient_dd.engine.kernels.rules import IN_LANES, PLAIN, describe_kernel, make_coefficients
+from gradient_dd.engine.kernels.vectors import make_numbers
+from gradient_dd.engine.questions import (
+    BOUNDS,
+    MEASURED_EVERY,
+    MOVES,
+    TRACE_SIGNALS,
+    LaneConstants,
+    LaneRanges,
+    LaneTraces,
+    LastStep,
+    QuestionData,
+)
+from gradient_dd.engine.single import FeatureRows
 from gradient_dd.learners import Rule
 
 W_X, W_NEXT, W_Z, ETA_X, ETA_NEXT, ETA_Z, SHRINK = range(len(MOVES))
+SUMS = 6  # x·w, x'·w, x·η, x·(w − w_prev), z·η and b·η of every lane
+X_W, NEXT_W, X_ETA, X_CHANGE, Z_ETA, B_ETA = range(SUMS)
 
 
-@cache
-def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
-    """Return `run` for a rule, compiled when it is called first; `double` is the precision of the memory."""
-    smallest_scale, largest_scale, limit, most, smallest = BOUNDS[double]
-    coefficients: Any = make_coefficients(rule, IN_LANES, (*PLAIN, *TRACE_SIGNALS), MOVES)
-    sum_along, move_along = make_trace_passes(shared)
-    has_eta, has_change, shrinks = rule.has_eta, "x_change" in rule.arguments, "eta_eta" in rule.moves
-    moves_x, moves_next, moves_z = (name in rule.moves for name in ("w_x", "w_next", "w_z"))
-    eta_x, eta_next, eta_z = (name in rule.moves for name in ("eta_x", "eta_next", "eta_z"))
-    names = [trace.name for trace in rule.traces]
-    has_z, has_b = "z" in names, "b" in names
+@numba.njit(**INLINE)
+def columns_of(ranges, k, shared):
+    """Return the first column of a range of lanes, and the one after its last: of traces, discounts and ratios."""
+    return (k, k + 1) if shared else (ranges.begin[k], ranges.begin[k + 1])
+
+
+@numba.njit(**INNER)
+def remember_rows(last, view, step):
+    """Take x and x' of a step that a view saw in place of the one that it saw before."""
+    for j in range(last.counts[view]):
+        last.rows[view, last.places[view, j]] = 0.0
+    for j in range(step.length):
+        place = step.places[j]
+        last.places[view, j] = place
+        last.rows[view, place, 0] = step.here[j]
+        last.rows[view, place, 1] = step.there[j]
+    last.counts[view] = step.length
+
+
+@numba.njit(**INNER)
+def remember_transition(before, data, t, ranges, shared):
+    """Take discount, ratio and probabilities of a step that was seen; all are 0 where the question ended."""
+    for k in range(ranges.views.size):
+        first, end = columns_of(ranges, k, shared)
+        for column in range(first, end) if data.seen[t, ranges.views[k]] else range(0):
+            goes_on = 1.0 if data.discount[t, column] != 0.0 else 0.0
+            before[column, 0] = data.discount[t, column]
+            before[column, 1] = goes_on * data.rho[t, column]
+            if data.pi.shape[0]:
+                before[column, 2] = goes_on * data.pi[t, column]
+                before[column, 3] = goes_on * data.mu[t, column]
+
+
+def make_read(rule: Rule, shared: bool, double: bool) -> Any:
+    """Return `read(...)`, which makes the next x a part of every trace, and fills in the sums of a step."""
+    bounds, names = BOUNDS[double], [trace.name for trace in rule.traces]
+    smallest, most = bounds.share, bounds.entry
+    has_eta, has_change, moves_z = rule.has_eta, "x_change" in rule.arguments, "w_z" in rule.moves
     asks_z, asks_b = "z_eta" in rule.arguments, "b_eta" in rule.arguments
-    ratio_in_trace = any("rho" in trace.arguments for trace in rule.traces if trace.name == "z")
+    has_z, has_b = "z" in names, "b" in names
     numbers_of_z: Any = make_numbers(rule, rule.traces[names.index("z")]) if has_z else None
     numbers_of_b: Any = make_numbers(rule, rule.traces[names.index("b")]) if has_b else None
+    sum_along, _ = make_trace_passes(shared)
 
     @numba.njit(**INNER)
-    def change_along_x(traces, last, moved, step, runs, into):
+    def sum_changes(traces, last, step, ranges, into):
         """Fill `into` with x·(w − w_prev): w moved by w_x x + w_next x' + w_z z in the step that a lane saw last."""
         use_widest_vectors()
-        places, here, _, rows = step
-        begin, view = runs
+        begin, view, moved = ranges.begin, ranges.views, last.moved
         into[:] = 0.0
-        for run in range(view.size):
-            for j in range(rows):
-                i, value = np.uintp(places[j]), here[j]
+        for k in range(view.size):
+            for j in range(step.length):
+                i, value = np.uintp(step.places[j]), step.here[j]
                 if value != 0.0:
-                    on_x, on_next = last[view[run], i, 0], last[view[run], i, 1]
-                    for lane in range(begin[run], begin[run + 1]):
+                    on_x, on_next = last.rows[view[k], i, 0], last.rows[view[k], i, 1]
+                    for lane in range(begin[k], begin[k + 1]):
                         change = moved[W_X, lane] * on_x + moved[W_NEXT, lane] * on_next
                         if moves_z:
-                            change += moved[W_Z, lane] * traces[0, i, run if shared else lane]
+                            change += moved[W_Z, lane] * traces.values[0, i, k if shared else lane]
                         into[lane] += value * change
 
-    @numba.njit(**INLINE)
-    def remember(last, last_places, last_count, view, step):
-        """Keep x and x' of a step that a view saw, in place of the one that it saw before."""
-        places, here, there, rows = step
-        for j in range(last_count[view]):
-            last[view, last_places[view, j]] = 0.0
-        for j in range(rows):
-            last_places[view, j] = places[j]
-            last[view, places[j], 0] = here[j]
-            last[view, places[j], 1] = there[j]
-        last_count[view] = rows
-
     @numba.njit(**INNER)
-    def set_trace_numbers(decay, gain, kept, before, fixed, rho, t, seen, runs, second):
-        """Fill decay and gain (columns,) of a trace; a run that does not see the step keeps its trace as it is."""
-        begin, view = runs
-        for run in range(view.size):
-            first, end = (run, run + 1) if shared else (begin[run], begin[run + 1])
+    def set_trace_numbers(decay, gain, numbers, before, fixed, data, t, ranges, second):
+        """Fill decay and gain (columns,) of a trace; where a range does not see the step, its trace stays as it is."""
+        for k in range(ranges.views.size):
+            first, end = columns_of(ranges, k, shared)
             for column in range(first, end):
                 decay[column], gain[column] = 1.0, 0.0
-                if seen[t, view[run]]:
-                    ratio = rho[t, column]
+                if data.seen[t, ranges.views[k]]:
+                    own, old, ratio = fixed[column], before[column], data.rho[t, column]
                     if has_b and second:
-                        decay[column], gain[column] = numbers_of_b(
-                            fixed[column], before[column], kept[column], 0.0, ratio, 0.0
-                        )
+                        decay[column], gain[column] = numbers_of_b(own, old, numbers[column], 0.0, ratio, 0.0)
                     elif has_z:
-                        decay[column], gain[column] = numbers_of_z(
-                            fixed[column], before[column], kept[column], 0.0, ratio, 0.0
-                        )
+                        decay[column], gain[column] = numbers_of_z(own, old, numbers[column], 0.0, ratio, 0.0)
 
     @numba.njit(**INNER)
-    def keep_before(before, data, t, runs):
-        """Keep discount, ratio and probabilities of a step that was seen; all are 0 where the question ended."""
-        _, discount, rho, seen, pi, mu, _ = data
-        begin, view = runs
-        for run in range(view.size):
-            first, end = (run, run + 1) if shared else (begin[run], begin[run + 1])
-            for column in range(first, end) if seen[t, view[run]] else range(0):
-                goes_on = 1.0 if discount[t, column] != 0.0 else 0.0
-                before[column, 0] = discount[t, column]
-                before[column, 1] = goes_on * rho[t, column]
-                if pi.shape[0]:
-                    before[column, 2], before[column, 3] = goes_on * pi[t, column], goes_on * mu[t, column]
+    def read(memory, traces, last, constants, ranges, data, t, step, dense_traces, room, sums, largest):
+        """Fill `sums` (SUMS, slots), and `largest` (2, columns) with the largest entries of traces."""
+        spare, decay, gain = room
+        sum_both(memory, W, step, sums[X_W], sums[NEXT_W])
+        if has_eta:
+            sum_row(memory, ETA, step.places, step.here, step.length, sums[X_ETA])
+        if has_change:
+            sum_changes(traces, last, step, ranges, sums[X_CHANGE])
+        for k in range(traces.values.shape[0]):
+            set_trace_numbers(decay, gain, traces.numbers[k], traces.before, constants.fixed, data, t, ranges, k == 1)
+            listed, count, share = traces.listed[k], traces.counts[k], -1.0 if dense_traces else smallest
+            traces.counts[k] = decay_and_grow(
+                traces.values[k], listed, count, spare, step, decay, gain, largest[k], share, most
+            )
+        if asks_z:
+            sum_along(memory, ETA, traces.values[0], traces.listed[0], traces.counts[0], ranges.begin, sums[Z_ETA])
+        if asks_b:
+            sum_along(memory, ETA, traces.values[1], traces.listed[1], traces.counts[1], ranges.begin, sums[B_ETA])
+
+    return read
+
+
+def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
+    """Return `decide(...)`, which fills in by how much every lane moves, and stops the lanes that diverge."""
+    smallest_scale, largest_scale, limit, most, _ = BOUNDS[double]
+    coefficients: Any = make_coefficients(rule, IN_LANES, (*PLAIN, *TRACE_SIGNALS), MOVES)
+    shrinks, has_z = "eta_eta" in rule.moves, any(trace.name == "z" for trace in rule.traces)
+
+    @numba.njit(**INLINE)
+    def stays_within(w_x, w_next, w_z, eta_x, eta_next, eta_z, on_x, on_next, on_z):
+        """Return whether no weight moves by more than the limit; `on_…` are the largest |x|, |x'| and |z|."""
+        fine = (abs(w_x) * on_x <= limit) & (abs(w_next) * on_next <= limit) & (abs(w_z) * on_z <= limit)
+        fine &= (abs(eta_x) * on_x <= limit) & (abs(eta_next) * on_next <= limit) & (abs(eta_z) * on_z <= limit)
+        return fine & (on_z <= most)
 
     @numba.njit(**INNER)
-    def call_rule(lanes, column, work, constants, numbers, reach):
-        """Make the coefficients of some lanes; return how many of them would leave their bounds."""
+    def call_rule(first, end, k, scale, stopped, constants, data, t, sums, deltas, moves, reach):
+        """Fill in the moves of a range of lanes; return how many of them would leave their bounds."""
         use_widest_vectors()
-        first, end = lanes
-        sums, deltas, moves, scale, stopped = work
-        start, own, only_next = constants
-        reward, discount, rho, factor = numbers
+        reward, discount, rho, factor = data.reward[t], data.discount[t], data.rho[t], data.factor[t]
         on_x, on_next, largest = reach
         outside = 0
         for lane in range(first, end):
-            own_column = column if shared else lane
-            gamma, ratio = discount[own_column], rho[own_column]
-            bootstrap = gamma * sums[1, lane] if gamma != 0.0 else 0.0
-            delta = reward[lane] + bootstrap - sums[0, lane]
+            column = k if shared else lane
+            gamma, ratio = discount[column], rho[column]
+            bootstrap = gamma * sums[NEXT_W, lane] if gamma != 0.0 else 0.0
+            delta = reward[lane] + bootstrap - sums[X_W, lane]
             deltas[lane] = delta
-            alpha = start[0, lane] * factor
-            beta, rho_x = start[1, lane] * alpha, 1.0 if only_next[lane] else ratio
-            x_eta, z_eta, b_eta = scale[lane] * sums[2, lane], scale[lane] * sums[4, lane], scale[lane] * sums[5, lane]
-            w_x, w_next, w_z, on_eta, after_eta, along_eta, shrunk = coefficients(
-                own, lane, alpha, beta, ratio, rho_x, gamma, delta, x_eta, sums[3, lane], z_eta, b_eta
+            alpha, size = constants.start[0, lane] * factor, scale[lane]
+            w_x, w_next, w_z, eta_x, eta_next, eta_z, shrink = coefficients(
+                constants.own,
+                lane,
+                alpha,
+                constants.start[1, lane] * alpha,
+                ratio,
+                1.0 if constants.only_next[lane] else ratio,
+                gamma,
+                delta,
+                size * sums[X_ETA, lane],
+                sums[X_CHANGE, lane],
+                size * sums[Z_ETA, lane],
+                size * sums[B_ETA, lane],
             )
-            w_next, after_eta = w_next if gamma != 0.0 else 0.0, after_eta if gamma != 0.0 else 0.0
-            live = stopped[lane] < 0
-            on_z = largest[own_column] if has_z else 0.0
-            fine = (abs(w_x) * on_x <= limit) & (abs(w_next) * on_next <= limit) & (abs(w_z) * on_z <= limit)
-            fine = fine & (abs(on_eta) * on_x <= limit) & (abs(after_eta) * on_next <= limit)
-            fine = fine & (abs(along_eta) * on_z <= limit) & (on_z <= most)
+            w_next, eta_next = w_next if gamma != 0.0 else 0.0, eta_next if gamma != 0.0 else 0.0
+            on_z, live = largest[column] if has_z else 0.0, stopped[lane] < 0
+            fine = stays_within(w_x, w_next, w_z, eta_x, eta_next, eta_z, on_x, on_next, on_z)
             if shrinks:
-                size = abs(scale[lane] * (1.0 + shrunk))
-                fine = fine & (size > smallest_scale) & (size < largest_scale)
+                size = abs(size * (1.0 + shrink))
+                fine &= (size > smallest_scale) & (size < largest_scale)
             moves[W_X, lane] = w_x if live else 0.0
             moves[W_NEXT, lane] = w_next if live else 0.0
             moves[W_Z, lane] = w_z if live else 0.0
-            moves[ETA_X, lane] = on_eta if live else 0.0
-            moves[ETA_NEXT, lane] = after_eta if live else 0.0
-            moves[ETA_Z, lane] = along_eta if live else 0.0
-            moves[SHRINK, lane] = shrunk if live else 0.0
+            moves[ETA_X, lane] = eta_x if live else 0.0
+            moves[ETA_NEXT, lane] = eta_next if live else 0.0
+            moves[ETA_Z, lane] = eta_z if live else 0.0
+            moves[SHRINK, lane] = shrink if live else 0.0
             outside += 1 if live & (not fine) else 0
         return outside
 
     @numba.njit(**INNER)
-    def stop_lanes(memory, scale, stopped, moves, runs, reach, step):
+    def stop_lanes(memory, scale, stopped, moves, ranges, reach, number):
         """Look at every lane by itself: scales out of bounds are multiplied into η, and diverging lanes stop."""
-        begin, _ = runs
         on_x, on_next, largest = reach
-        for run in range(begin.size - 1):
-            for lane in range(begin[run], begin[run + 1]):
-                on_z = largest[run if shared else lane] if has_z else 0.0
-                fine = abs(moves[W_X, lane]) * on_x <= limit and abs(moves[W_NEXT, lane]) * on_next <= limit
-                fine = fine and abs(moves[W_Z, lane]) * on_z <= limit and abs(moves[ETA_X, lane]) * on_x <= limit
-                fine = fine and abs(moves[ETA_NEXT, lane]) * on_next <= limit
-                fine = fine and abs(moves[ETA_Z, lane]) * on_z <= limit and on_z <= most
+        for k in range(ranges.views.size):
+            for lane in range(ranges.begin[k], ranges.begin[k + 1]):
+                on_z = largest[k if shared else lane] if has_z else 0.0
+                w_x, w_next, w_z = moves[W_X, lane], moves[W_NEXT, lane], moves[W_Z, lane]
+                eta_x, eta_next, eta_z = moves[ETA_X, lane], moves[ETA_NEXT, lane], moves[ETA_Z, lane]
+                fine = stays_within(w_x, w_next, w_z, eta_x, eta_next, eta_z, on_x, on_next, on_z)
+                fine |= stopped[lane] >= 0
                 if shrinks and stopped[lane] < 0 and fine:
-                    bounds = smallest_scale, largest_scale, limit
-                    fine = settle(memory, lane, scale, moves[SHRINK, lane], bounds)
+                    fine = settle(memory, lane, scale, moves[SHRINK, lane], (smallest_scale, largest_scale, limit))
                     for move in (ETA_X, ETA_NEXT, ETA_Z):
                         moves[move, lane] /= scale[lane]
                 if not fine:
-                    stopped[lane] = step
+                    stopped[lane] = number
                     moves[:, lane] = 0.0
 
-    def run(state, constants, x, x_next, data, done):
+    @numba.njit(**INNER)
+    def decide(memory, scale, stopped, constants, ranges, data, t, number, sums, deltas, moves, reach):
+        """Fill `deltas` (slots,) and `moves` (MOVES, slots); moves of η are over its scale."""
+        use_widest_vectors()
+        outside = 0
+        for k in range(ranges.views.size):
+            first, end = ranges.begin[k], ranges.begin[k + 1]
+            if data.seen[t, ranges.views[k]]:
+                outside += call_rule(first, end, k, scale, stopped, constants, data, t, sums, deltas, moves, reach)
+            else:
+                moves[:, first:end] = 0.0
+                deltas[first:end] = 0.0
+        if outside:
+            stop_lanes(memory, scale, stopped, moves, ranges, reach, number)
+        elif shrinks:
+            for lane in range(scale.size):
+                scale[lane] *= 1.0 + moves[SHRINK, lane]
+                moves[ETA_X, lane] /= scale[lane]
+                moves[ETA_NEXT, lane] /= scale[lane]
+                moves[ETA_Z, lane] /= scale[lane]
+
+    return decide
+
+
+@cache
+def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
+    """Return `steps` for a rule, compiled when it is called first; `double` is the precision of the memory."""
+    read, decide = make_read(rule, shared, double), make_decide(rule, shared, double)
+    _, move_along = make_trace_passes(shared)
+    moves_x, moves_next, moves_z = (name in rule.moves for name in ("w_x", "w_next", "w_z"))
+    eta_x, eta_next, eta_z = (name in rule.moves for name in ("eta_x", "eta_next", "eta_z"))
+    has_change, has_z = "x_change" in rule.arguments, any(trace.name == "z" for trace in rule.traces)
+    ratio_in_trace = any("rho" in trace.arguments for trace in rule.traces if trace.name == "z")
+
+    @numba.njit(**INNER)
+    def move(memory, traces, begin, step, by, scratch):
+        """Move w and η of every lane along x, x' and the trace; `by` (MOVES, slots) in the precision of the memory."""
+        if moves_x:
+            move_row(memory, W, step.places, step.here, step.length, by[W_X], scratch)
+        if moves_next:
+            move_row(memory, W, step.places, step.there, step.length, by[W_NEXT], scratch)
+        if moves_z:
+            move_along(memory, W, traces.values[0], traces.listed[0], traces.counts[0], begin, by[W_Z], scratch)
+        if eta_x:
+            move_row(memory, ETA, step.places, step.here, step.length, by[ETA_X], scratch)
+        if eta_next:
+            move_row(memory, ETA, step.places, step.there, step.length, by[ETA_NEXT], scratch)
+        if eta_z:
+            move_along(memory, ETA, traces.values[0], traces.listed[0], traces.counts[0], begin, by[ETA_Z], scratch)
+
+    @numba.njit(**INNER)
+    def remember(traces, last, ranges, data, t, step, moves):
+        """Keep what the next step asks for of this one."""
+        if has_change:
+            for k in range(ranges.views.size):
+                if data.seen[t, ranges.views[k]]:
+                    for lane in range(ranges.begin[k], ranges.begin[k + 1]):
+                        for one in (W_X, W_NEXT, W_Z):
+                            last.moved[one, lane] = moves[one, lane]
+            for view in range(last.rows.shape[0]):
+                if data.seen[t, view]:
+                    remember_rows(last, view, step)
+        remember_transition(traces.before, data, t, ranges, shared)
+
+    @numba.njit(**INNER)
+    def add_blame(blame, quality, stopped, traces, ranges, data, t, step, number, deltas, by, scratch):
+        """Add number × δz to the sums from which the projected error is made."""
+        for k in range(ranges.views.size):
+            weight = number if data.seen[t, ranges.views[k]] else 0.0
+            for lane in range(ranges.begin[k], ranges.begin[k + 1]):
+                ratio = 1.0 if ratio_in_trace else data.rho[t, k if shared else lane]
+                by[lane] = number * ratio * deltas[lane] if stopped[lane] < 0 else 0.0
+                quality[BLAME_WEIGHT, lane] += weight
+        if has_z:
+            move_along(blame, 0, traces.values[0], traces.listed[0], traces.counts[0], ranges.begin, by, scratch)
+        else:
+            move_row(blame, 0, step.places, step.here, step.length, by, scratch)
+
+    def steps(lanes, traces, last, constants, ranges, x, x_next, data, done):
         """Make a step of every lane for every row; `engine.questions.QuestionMemory` says what the arrays are."""
         use_widest_vectors()
-        memory, scale, stopped, blame, quality = state[0]
-        traces, listed, listed_count, before, kept = state[1]
-        last, last_places, last_count, moved = state[2]
-        lane_constants, fixed, runs = constants
-        begin, view = runs
+        memory, scale, stopped, blame, quality = lanes
+        traces = LaneTraces(traces[0], traces[1], traces[2], traces[3], traces[4])
+        last = LastStep(last[0], last[1], last[2], last[3])
+        constants = LaneConstants(constants[0], constants[1], constants[2], constants[3])
+        ranges = LaneRanges(ranges[0], ranges[1])
         x = FeatureRows(x[0], x[1], x[2], x[3], x[4])
         x_next = FeatureRows(x_next[0], x_next[1], x_next[2], x_next[3], x_next[4])
-        reward, discount, rho, seen, _, _, factor = data
-        steps, keep_all, dense = done
-        p, slots = memory.shape[0], memory.shape[2]
-        columns = view.size if shared else slots
+        data = QuestionData(data[0], data[1], data[2], data[3], data[4], data[5], data[6])
+        before, dense_traces, dense = done
+        p, slots, columns = memory.shape[0], memory.shape[2], data.discount.shape[1]
         places, here, there = np.zeros(p, np.int64), np.zeros(p), np.zeros(p)
-        spare, decay, gain, largest = (
-            np.zeros(p, np.int64),
-            np.zeros(columns),
-            np.zeros(columns),
-            np.zeros((2, columns)),
-        )
-        sums, deltas, moves = np.zeros((6, slots)), np.zeros(slots), np.zeros((len(MOVES), slots))
+        room = np.zeros(p, np.int64), np.zeros(columns), np.zeros(columns)
+        sums, largest = np.zeros((SUMS, slots)), np.zeros((2, columns))
+        deltas, moves = np.zeros(slots), np.zeros((len(MOVES), slots))
         by, scratch = np.zeros((len(MOVES), slots), memory.dtype), np.zeros(1, memory.dtype)
-        for t in range(factor.size):
+        for t in range(data.factor.size):
             uses_next = False
             for column in range(columns):
-                uses_next |= discount[t, column] != 0.0
-            rows = join_rows(x, x_next, t, uses_next, dense, places, here, there)
-            step = places, here, there, rows
-            sum_both(memory, W, places, here, there, rows, sums[0], sums[1])
-            if has_eta:
-                sum_row(memory, ETA, places, here, rows, sums[2])
-            if has_change:
-                change_along_x(traces, last, moved, step, runs, sums[3])
-            for k in range(traces.shape[0]):
-                set_trace_numbers(decay, gain, kept[k], before, fixed, rho, t, seen, runs, k == 1)
-                own_list, bounds = (listed[k], spare, listed_count[k]), (largest[k], keep_all, smallest, most)
-                listed_count[k] = decay_and_grow(traces[k], own_list, step, decay, gain, bounds)
-            if asks_z:
-                sum_along(memory, ETA, traces[0], listed[0], listed_count[0], begin, sums[4])
-            if asks_b:
-                sum_along(memory, ETA, traces[1], listed[1], listed_count[1], begin, sums[5])
-            reach = largest_of(here, rows), largest_of(there, rows), largest[0]
-            outside = 0
-            for run in range(view.size):
-                if seen[t, view[run]]:
-                    numbers = reward[t], discount[t], rho[t], factor[t]
-                    lanes = begin[run], begin[run + 1]
-                    work = sums, deltas, moves, scale, stopped
-                    outside += call_rule(lanes, run, work, lane_constants, numbers, reach)
-                else:
-                    moves[:, begin[run] : begin[run + 1]] = 0.0
-                    deltas[begin[run] : begin[run + 1]] = 0.0
-            if outside:
-                stop_lanes(memory, scale, stopped, moves, runs, reach, steps + t)
-            elif shrinks:
-                for lane in range(slots):
-                    scale[lane] *= 1.0 + moves[SHRINK, lane]
-                    moves[ETA_X, lane] /= scale[lane]
-                    moves[ETA_NEXT, lane] /= scale[lane]
-                    moves[ETA_Z, lane] /= scale[lane]
+                uses_next |= data.discount[t, column] != 0.0
+            step = join_rows(x, x_next, t, uses_next, dense, places, here, there)
+            read(memory, traces, last, constants, ranges, data, t, step, dense_traces, room, sums, largest)
+            reach = largest_of(here, step.length), largest_of(there, step.length), largest[0]
+            decide(memory, scale, stopped, constants, ranges, data, t, before + t, sums, deltas, moves, reach)
             for k in range(SHRINK):
                 by[k] = moves[k]
-            if moves_x:
-                move_row(memory, W, places, here, rows, by[W_X], scratch)
-            if moves_next:
-                move_row(memory, W, places, there, rows, by[W_NEXT], scratch)
-            if moves_z:
-                move_along(memory, W, traces[0], listed[0], listed_count[0], begin, by[W_Z], scratch)
-            if eta_x:
-                move_row(memory, ETA, places, here, rows, by[ETA_X], scratch)
-            if eta_next:
-                move_row(memory, ETA, places, there, rows, by[ETA_NEXT], scratch)
-            if eta_z:
-                move_along(memory, ETA, traces[0], listed[0], listed_count[0], begin, by[ETA_Z], scratch)
-            if has_change:
-                for run in range(view.size):
-                    if seen[t, view[run]]:
-                        for k in (W_X, W_NEXT, W_Z):
-                            moved[k, begin[run] : begin[run + 1]] = moves[k, begin[run] : begin[run + 1]]
-                for one in range(last.shape[0]):
-                    if seen[t, one]:
-                        remember(last, last_places, last_count, one, step)
-            keep_before(before, data, t, runs)
-            add_returns(quality, sums[0], reward[t], discount[t], rho[t], seen[t], runs, shared)
-            if blame.shape[0] and is_measured(steps + t):
-                number = float(1 + steps + t)
-                for run in range(view.size):
-                    for lane in range(begin[run], begin[run + 1]):
-                        ratio = 1.0 if ratio_in_trace else rho[t, run if shared else lane]
-                        by[0, lane] = number * ratio * deltas[lane] if stopped[lane] < 0 else 0.0
-                    quality[BLAME_WEIGHT, begin[run] : begin[run + 1]] += number if seen[t, view[run]] else 0.0
-                if has_z:
-                    move_along(blame, 0, traces[0], listed[0], listed_count[0], begin, by[0], scratch)
-                else:
-                    move_row(blame, 0, places, here, rows, by[0], scratch)
+            move(memory, traces, ranges.begin, step, by, scratch)
+            remember(traces, last, ranges, data, t, step, moves)
+            add_returns(quality, sums[X_W], data.reward[t], data.discount[t], data.rho[t], data.seen[t], ranges, shared)
+            if (before + t) % MEASURED_EVERY == 0:
+                number = float(1 + before + t)
+                add_blame(blame, quality, stopped, traces, ranges, data, t, step, number, deltas, by[0], scratch)
 
-    return keep(run, describe_kernel("questions", rule, shared, double), nogil=True, **COMPILE)
+    return keep(steps, describe_kernel("questions", rule, shared, double), nogil=True, **COMPILE)

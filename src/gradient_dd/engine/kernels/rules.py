@@ -1,4 +1,4 @@
-"""Rules as the kernels call them: the coefficients of a step, a shrink of η known before it, several rules in one.
+"""Rules as the kernels see them: fields of a lane, coefficients of a step, several rules in one, a steady shrink, keys.
 
 A joint rule is for blocks of few lanes. A step costs something beside its lanes: its outcome is read, and it waits for
 what the step before has written. With few lanes that is most of it. A joint rule computes the moves of all its parts,
@@ -8,7 +8,6 @@ a block of its own rule.
     print(joint_source((LEARNERS["td"].plain, LEARNERS["gtd2"].plain)))
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -16,7 +15,8 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler import INLINE
+from gradient_dd.engine.kernels.compiler import INLINE, compile_source
+from gradient_dd.engine.kernels.disk import NotKeepableError, describe_function
 from gradient_dd.fingerprint import fingerprint
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule
 from gradient_dd.learners.rule import Parameter
@@ -37,8 +37,15 @@ def lane_parameters(rule: Rule) -> list[str]:
     return [*STEP_SIZES, *own]
 
 
-class Kept(NamedTuple):
-    """How a kernel keeps the parameters of a rule.
+def lane_fields(rule: Rule) -> list[str]:
+    """Return the names of the rows of `Lanes.fields`, in their order. A parameter may be called "scale" too."""
+    held = [f"parameter_{name}" for name in lane_parameters(rule)]
+    steady = ["shrink", "inverse_shrink", "memory_inverse"] if has_inverse(rule) else []
+    return [*held, "memory_x_change", *steady, "memory_scale"]
+
+
+class Place(NamedTuple):
+    """Where a kernel reads the parameters of a rule.
 
     given  the arguments of `coefficients` before the signals: what the parameters are read from
     place  where the i-th of a rule's own parameters is, as source
@@ -48,17 +55,17 @@ class Kept(NamedTuple):
     place: str
 
 
-IN_FIELDS = Kept("fields, stride, lane", "fields[stride * np.uintp({}) + lane]")  # step sizes stand there too
-IN_A_ROW = Kept("own, alpha, beta", "own[{}]")
-IN_LANES = Kept("own, lane, alpha, beta", "own[{}, lane]")
+IN_FIELDS = Place("fields, stride, lane", "fields[stride * np.uintp({}) + lane]")  # step sizes stand there too
+IN_A_ROW = Place("own, alpha, beta", "own[{}]")
+IN_LANES = Place("own, lane, alpha, beta", "own[{}, lane]")
 
 
-def coefficients_source(rule: Rule, kept: Kept, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> str:
+def coefficients_source(rule: Rule, held_in: Place, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> str:
     """Return the source of `coefficients`, a function of these signals: all of these moves, in that order."""
-    held = lane_parameters(rule) if kept is IN_FIELDS else lane_parameters(rule)[len(STEP_SIZES) :]
-    arguments = [kept.place.format(held.index(name)) if name in held else name for name in rule.arguments]
+    held = lane_parameters(rule) if held_in is IN_FIELDS else lane_parameters(rule)[len(STEP_SIZES) :]
+    arguments = [held_in.place.format(held.index(name)) if name in held else name for name in rule.arguments]
     lines = [
-        f"def coefficients({kept.given}, {', '.join(signals)}):",
+        f"def coefficients({held_in.given}, {', '.join(signals)}):",
         f"    {' = '.join(moves)} = 0.0",
         f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
         f"    return {', '.join(moves)}",
@@ -67,11 +74,10 @@ def coefficients_source(rule: Rule, kept: Kept, signals: Names = PLAIN, moves: N
 
 
 @cache
-def make_coefficients(rule: Rule, kept: Kept, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> Any:
+def make_coefficients(rule: Rule, held_in: Place, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> Any:
     """Compile `coefficients_source`."""
-    names: dict[str, Any] = {"step": numba.njit(rule.step, **INLINE), "np": np}
-    exec(coefficients_source(rule, kept, signals, moves), names)
-    return numba.njit(names["coefficients"], **INLINE)
+    names = {"step": numba.njit(rule.step, **INLINE), "np": np}
+    return numba.njit(compile_source(coefficients_source(rule, held_in, signals, moves), names), **INLINE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +122,7 @@ def joint_source(parts: Parts) -> str:
 @cache
 def joint_rule(parts: Parts) -> JointRule:
     """Return the rule that stands for several. Its step is for kernels only."""
-    names: dict[str, Any] = {f"step_{i}": numba.njit(part.step, **INLINE) for i, part in enumerate(parts)}
-    exec(joint_source(parts), names)
-    step: Callable[..., tuple[float, ...]] = names["step"]
+    step = compile_source(joint_source(parts), {f"step_{i}": numba.njit(p.step, **INLINE) for i, p in enumerate(parts)})
     name = " + ".join(part.name for part in parts)
     return JointRule(name, name, step, moves_of(parts), parameters_of(parts), "", __name__, parts=parts)
 
@@ -169,3 +173,30 @@ def has_steady_shrink(rule: Rule) -> bool:
     except Exception:  # the step does more than arithmetic
         return False
     return names_behind(moved[rule.moves.index("eta_eta")]) <= {"alpha", "beta", *rule.defaults}
+
+
+def has_inverse(rule: Rule) -> bool:
+    """Return whether lanes carry the inverse of the scale of η along; the traced kernel divides in every step."""
+    return rule.is_plain and has_steady_shrink(rule)
+
+
+# Keys of kernels on disk ------------------------------------------------------------------------------------------
+
+
+def describe_rule(rule: Rule) -> str | None:
+    """Return what a rule is, for a key; None if it depends on more than its own code and numbers."""
+    if isinstance(rule, JointRule):
+        described = [describe_rule(part) for part in rule.parts]
+        return None if None in described else repr(described)
+    try:
+        parameters = [(parameter.name, parameter.shared) for parameter in rule.parameters]
+        traces = [(trace.name, describe_function(trace.step), trace.memory) for trace in rule.traces]
+        return repr((describe_function(rule.step), rule.moves, rule.natural, parameters, *([traces] if traces else [])))
+    except (NotKeepableError, AttributeError, ValueError):  # not a plain function, or one with an empty cell
+        return None
+
+
+def describe_kernel(kind: str, rule: Rule, *compiled_for: Any) -> str | None:
+    """Return all that makes the kernel of a rule another one; None if the rule is not keepable."""
+    described = describe_rule(rule)
+    return None if described is None else repr((kind, described, compiled_for))

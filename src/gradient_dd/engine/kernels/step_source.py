@@ -12,10 +12,12 @@ rule does not name is not in it. Print it to see it:
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gradient_dd.engine.kernels.row_table import Known
+from gradient_dd.engine.kernels.rows import Known
 from gradient_dd.engine.kernels.rules import has_steady_shrink, lane_parameters
 from gradient_dd.learners import Rule
 
+ETA_SUMS = ("x_eta", "z_eta", "b_eta")
+ETA_MOVES = ("eta_x", "eta_next", "eta_z")
 SIGNATURE = "move(B, lanes, table, scalars)"  # the only place where it is written; fused.py says what each is
 
 
@@ -32,16 +34,6 @@ class OutcomeKind:
     width: int
     one_hot: bool
     known: Known
-
-    @property
-    def scales_eta(self) -> bool:
-        """Whether the rule shrinks all of η, which is then kept as a scale times stored numbers."""
-        return "eta_eta" in self.rule.moves
-
-    @property
-    def steady(self) -> bool:
-        """Whether the factor that η shrinks by is known before the step, with its inverse."""
-        return has_steady_shrink(self.rule)
 
     @property
     def uses_change(self) -> bool:
@@ -62,9 +54,9 @@ def move_source(outcomes: OutcomeKind) -> str:
     """Return the source of `move`, which makes one step of all lanes and counts the scales that left their range."""
     body = [
         *read_weights(outcomes),
-        *read_memory(outcomes),
-        *call_rule(outcomes),
-        *shrink_eta(outcomes),
+        *read_memory(outcomes.rule),
+        *call_step(outcomes.rule),
+        *shrink_eta(outcomes.rule, has_steady_shrink(outcomes.rule)),
         *write_weights(outcomes),
         *write_change(outcomes),
     ]
@@ -124,7 +116,51 @@ def read_table(outcomes: OutcomeKind) -> Iterator[str]:
             yield f"{name}{j} = table.{array}[scalars.first + U{j}]"
 
 
-# Inside the loop over lanes: read, step, write --------------------------------------------------------------------
+# What a rule becomes in any kernel: read, step, shrink ------------------------------------------------------------
+
+
+def read_memory(rule: Rule) -> Iterator[str]:
+    """Yield the lines that read the scale of η and x·(w − w_prev), where the rule needs them."""
+    if "eta_eta" in rule.moves:
+        yield f"scale = {load_field('memory_scale')}"
+        for name in ETA_SUMS:
+            if name in rule.arguments:
+                yield f"{name} = scale * {name}"
+    if "x_change" in rule.arguments:
+        yield f"x_change = {load_field('memory_x_change')}"
+
+
+def call_step(rule: Rule) -> Iterator[str]:
+    """Yield the lines that call the rule's own step, which is compiled into the loop."""
+    held = lane_parameters(rule)
+    yield f"{', '.join(rule.moves)}, = step("
+    for name in rule.arguments:
+        yield f"    {load_field(f'parameter_{name}') if name in held else name},"
+    yield ")"
+
+
+def shrink_eta(rule: Rule, steady: bool) -> Iterator[str]:
+    """Yield the lines that shrink all of η by shrinking its scale, and divide by the scale what is added to η.
+
+    Where the shrink is steady, the inverse of the scale is carried along, and the kernel checks the scales now and
+    then. Otherwise each step divides, and counts the scales that leave their range.
+    """
+    if "eta_eta" not in rule.moves:
+        return
+    if steady:
+        yield f"scale = scale * {load_field('shrink')}"
+        yield f"inverse = {load_field('memory_inverse')} * {load_field('inverse_shrink')}"
+        yield store_field("memory_inverse", "inverse")
+    else:
+        yield "scale = scale * bounded(1.0 + eta_eta)"
+        yield "outside += 0 if is_inside(scale) else 1"
+    for move in ETA_MOVES:
+        if move in rule.moves:
+            yield f"{move} = {move} * inverse" if steady else f"{move} = {move} / scale"
+    yield store_field("memory_scale", "scale")
+
+
+# Inside the loop over lanes of the fused kernel ----------------------------------------------------------------------
 
 
 def read_weights(outcomes: OutcomeKind) -> Iterator[str]:
@@ -142,45 +178,6 @@ def read_weights(outcomes: OutcomeKind) -> Iterator[str]:
         for j in range(k):
             yield f"eta{j} = load_eta{j}(eta, r{j} + lane)"
         yield f"x_eta = {plus(outcomes.times(f'eta{j}', 'x', j) for j in range(k))}"
-
-
-def read_memory(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the lines that read the scale of η and x·(w − w_prev), where the rule needs them."""
-    if outcomes.scales_eta:
-        yield f"scale = {load_field('memory_scale')}"
-        yield "x_eta = scale * x_eta"
-    if outcomes.uses_change:
-        yield f"x_change = {load_field('memory_x_change')}"
-
-
-def call_rule(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the lines that call the rule's own step, which is compiled into the loop."""
-    rule = outcomes.rule
-    held = lane_parameters(rule)
-    yield f"{', '.join(rule.moves)}, = step("
-    for name in rule.arguments:
-        yield f"    {load_field(f'parameter_{name}') if name in held else name},"
-    yield ")"
-
-
-def shrink_eta(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the lines that shrink all of η by shrinking its scale, and divide by the scale what is added to η.
-
-    Where the shrink is steady, the inverse of the scale is carried along, and the kernel checks the scales now and
-    then. Otherwise each step divides, and counts the scales that leave their range.
-    """
-    if not outcomes.scales_eta:
-        return
-    if outcomes.steady:
-        yield f"scale = scale * {load_field('shrink')}"
-        yield f"inverse = {load_field('memory_inverse')} * {load_field('inverse_shrink')}"
-        yield "eta_x = eta_x * inverse"
-        yield store_field("memory_inverse", "inverse")
-    else:
-        yield "scale = scale * bounded(1.0 + eta_eta)"
-        yield "eta_x = eta_x / scale"
-        yield "outside += 0 if is_inside(scale) else 1"
-    yield store_field("memory_scale", "scale")
 
 
 def write_weights(outcomes: OutcomeKind) -> Iterator[str]:
@@ -203,7 +200,7 @@ def terms_of_w(outcomes: OutcomeKind, j: int) -> Iterator[str]:
 
 
 def write_change(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the line that keeps x·(w − w_prev) for the coming x, whose products with x and x' are known."""
+    """Yield the line that writes x·(w − w_prev) of the coming x, whose products with x and x' are known."""
     if outcomes.uses_change:
         along = {"w_x": "with_x", "w_next": "with_next"}
         change = plus(f"{move} * {along[move]}" for move in along if move in outcomes.rule.moves)

@@ -1,10 +1,10 @@
-"""The stream kernel: one learner on many transitions from anywhere, given as rows of features.
+"""The stream kernel: one learner on transitions from anywhere, given as rows of features.
 
 The parts of a learner's memory stand beside each other, feature by feature: memory[i, part], the parts being w, η and
 w − w_prev. So a feature touches one stretch of memory, and the features of rows that come soon are fetched ahead. Sums
-run from left to right, as `Learner.update` makes them, so both give the same bits.
+run from left to right, as the interpreted step of `Learner` makes them, so both give the same bits.
 
-`layout` says how rows of features lie in memory, and `run` is compiled for one of them:
+`layout` says how rows of features lie in memory, and a kernel is compiled for one of them:
 
     rows     row t is from begin[t] to begin[t + 1]
     pairs    every row has `width` features
@@ -20,16 +20,38 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, typed_as_any
-from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.engine.kernels.rules import IN_A_ROW, make_coefficients
-from gradient_dd.engine.stream import FeatureRows
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep, typed_as_any
+from gradient_dd.engine.kernels.given_rows import ordered_row, row_is_sound
+from gradient_dd.engine.kernels.rules import IN_A_ROW, PLAIN, describe_kernel, make_coefficients
+from gradient_dd.engine.kernels.stream_traces import (
+    clear_along,
+    dot,
+    eta_along,
+    largest_of,
+    make_grow_traces,
+    move_along,
+    remember,
+    trace_row,
+)
+from gradient_dd.engine.reference import KNOWN_MOVES, PRODUCTS
+from gradient_dd.engine.single import (
+    CHANGE,
+    CHANGED,
+    DENSE,
+    ETA,
+    EVERYWHERE,
+    HALF,
+    LIMIT,
+    OLD,
+    SCALE_RANGE,
+    FeatureRows,
+    TraceArrays,
+    W,
+)
 from gradient_dd.learners import Rule
 
 FAR_AHEAD = {"rows": 6, "pairs": 6, "single": 24, "dense": 0}  # rows by which features are fetched ahead
-LIMIT = 1e150  # of a move: `Learner` decides what to do with a larger one
-SMALLEST_SCALE, LARGEST_SCALE = 1e-150, 1e150  # of η: likewise
-W, ETA, CHANGE = range(3)  # the parts of the memory
+SMALLEST_SCALE, LARGEST_SCALE = SCALE_RANGE
 NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned places need no test for a negative one
 
 
@@ -49,12 +71,35 @@ def fetch(typing: Any, array: Any, i: Any) -> Any:
     return types.void(array, i), emit
 
 
+@numba.njit(**INNER)
+def largest_change(memory):
+    """Return the largest change of w in the step before."""
+    most = 0.0
+    for i in range(np.uintp(len(memory))):
+        most = max(most, abs(memory[i, CHANGE]))
+    return most
+
+
+@numba.njit(**INNER)
+def set_change_aside(memory):
+    """Begin a new change of w; the old one stays in OLD."""
+    for i in range(np.uintp(len(memory))):
+        memory[i, OLD] = memory[i, CHANGE]
+        memory[i, CHANGE] = 0.0
+
+
+@numba.njit(**INNER)
+def move_by_change(memory, coefficient):
+    """Move w along its change in the step before."""
+    for i in range(np.uintp(len(memory)) if coefficient != 0.0 else NULL):
+        memory[i, W] += coefficient * memory[i, OLD]
+        memory[i, CHANGE] += coefficient * memory[i, OLD]
+
+
 @cache
-def stream_kernel(rule: Rule, layout: str) -> Any:
-    """Return `run`, compiled for a rule and a layout of rows."""
-    coefficients: Any = make_coefficients(rule, IN_A_ROW)
-    has_eta, has_change, shrinks = rule.has_eta, "x_change" in rule.arguments, "eta_eta" in rule.moves
-    dense, ahead = layout == "dense", np.uintp(FAR_AHEAD[layout])
+def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, ...]:
+    """Return the functions that go along a row of features: `span`, `products`, `reach`, `move` and `fetch_row`."""
+    dense = layout == "dense"
 
     @numba.njit(**INLINE)
     def span(rows, t):
@@ -92,25 +137,18 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
         """Return whether no weight moves by more than LIMIT along a row."""
         if abs(coefficient) * rows.largest <= LIMIT:
             return True
-        most = 0.0
-        for j in range(*span(rows, t)):
-            most = max(most, abs(rows.values[j]))
-        return abs(coefficient) * most <= LIMIT
+        begin, end = span(rows, t)
+        return abs(coefficient) * largest_of(rows.values, begin, end) <= LIMIT
 
     @numba.njit(**INLINE)
-    def move_w(memory, rows, t, coefficient):
+    def move(memory, part, rows, t, coefficient):
+        """Move w (and with it w − w_prev) or η along a row."""
         begin, end = span(rows, t)
         for j in range(begin, end):
             i, by = place(rows, begin, j), coefficient * rows.values[j]
-            memory[i, W] += by
-            if has_change:
+            memory[i, part] += by
+            if part == W and has_change:
                 memory[i, CHANGE] += by
-
-    @numba.njit(**INLINE)
-    def move_eta(memory, rows, t, coefficient):
-        begin, end = span(rows, t)
-        for j in range(begin, end):
-            memory[place(rows, begin, j), ETA] += coefficient * rows.values[j]
 
     @numba.njit(**INLINE)
     def clear_change(memory, rows, t):
@@ -119,32 +157,80 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
             memory[place(rows, begin, j), CHANGE] = 0.0
 
     @numba.njit(**INLINE)
+    def list_places(changed, count, rows, t):
+        """Add the features of a row to a list; return its length, or EVERYWHERE."""
+        if dense:
+            return EVERYWHERE
+        begin, end = span(rows, t)
+        for j in range(begin, end):
+            if rows.values[j] != 0.0:
+                changed[count] = rows.indices[j]
+                count += 1
+        return count
+
+    @numba.njit(**INLINE)
     def fetch_row(flat, parts, rows, t):
         begin, end = span(rows, t)
         for j in range(begin, end):
             fetch(flat, np.uintp(rows.indices[j]) * parts)
 
-    def run(state, constants, x, x_next, columns, begin):
+    return span, products, stays_within, move, clear_change, list_places, fetch_row
+
+
+@cache
+def stream_kernel(rule: Rule, layout: str) -> Any:
+    """Return `steps`, compiled for a rule and a layout of rows."""
+    coefficients: Any = make_coefficients(rule, IN_A_ROW, (*PLAIN, "z_eta", "b_eta", *PRODUCTS), KNOWN_MOVES)
+    has_eta, has_momentum, shrinks = rule.has_eta, "w_change" in rule.moves, "eta_eta" in rule.moves
+    has_change = has_momentum or "x_change" in rule.arguments
+    names = [trace.name for trace in rule.traces]
+    has_traces, has_products = bool(names), bool(set(PRODUCTS) & set(rule.arguments))
+    asks_z, asks_b = "z_eta" in rule.arguments, "b_eta" in rule.arguments
+    at_z, at_b = (names.index(name) if name in names else 0 for name in ("z", "b"))
+    grow_traces: Any = make_grow_traces(rule)
+    span, products, stays_within, move, clear_change, list_places, fetch_row = make_row_passes(
+        layout, has_eta, has_change
+    )
+    dense, ahead = layout == "dense", np.uintp(FAR_AHEAD[layout])
+
+    @numba.njit(**INLINE)
+    def forget_change(memory, counts, changed):
+        """Set w − w_prev to zero wherever the last step of the call before has moved w."""
+        everywhere = counts[CHANGED] == EVERYWHERE
+        for j in range(len(memory) if everywhere else counts[CHANGED]):
+            memory[np.uintp(j if everywhere else changed[j]), CHANGE] = 0.0
+
+    @numba.njit(**INLINE)
+    def row_of(rows, t):
+        """Return a row as `dot` reads it."""
+        begin, end = span(rows, t)
+        return rows.indices, rows.values, begin, end, dense
+
+    def steps(state, constants, x, x_next, columns, begin):
         """Make a step for every row from `begin` on; return the first row not made, or how many rows there are.
 
         A row is not made where a move or the scale of η leaves its bounds, or η is forgotten. The row of x' is not
         looked at where its discount is 0.
 
-        state      what is changed, in the order of `StreamState`
+        state      what is changed: the arrays of `SingleMemory`
         constants  alpha and zeta, the rule's own parameters, and whether the ratio of the x half is 1
         x, x_next  in the order of `FeatureRows`
-        columns    reward, discount and rho (n,), and the factor of the schedule, (n,) or (1,)
+        columns    reward, discount and rho (n,); pi and mu, (n,) or (0,); the factor of the schedule, (n,) or (1,); and
+                   deltas (n,), to be filled with the TD errors
         """
-        memory, scale, previous, deltas = state
+        memory, scale, counts, changed = state[0], state[1], state[2], state[3]
+        traces = TraceArrays(state[4], state[5], state[6], state[7], state[8])
         start, own, only_next = constants
         x = FeatureRows(x[0], x[1], x[2], x[3], x[4])
         x_next = FeatureRows(x_next[0], x_next[1], x_next[2], x_next[3], x_next[4])
-        reward, discount, rho, factor = columns
+        reward, discount, rho, pi, mu, factor, deltas = columns
         flat, parts = memory.reshape(memory.size), np.uintp(memory.shape[1])
         n, varies = np.uintp(reward.size), factor.size > 1
         first = np.uintp(begin)
-        alpha_0, zeta, eta_scale = start[0], start[1], scale[0]
-        for t in range(first, n):
+        alpha_0, zeta, eta_scale, half = start[0], start[1], scale[0], counts[HALF]
+        z_eta = b_eta = x_x = x_to_next = next_next = x_z = z_z = 0.0
+        t = first
+        while t < n:
             if ahead and t + ahead < n:
                 fetch_row(flat, parts, x, t + ahead)
                 fetch_row(flat, parts, x_next, t + ahead)
@@ -155,33 +241,116 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
             delta = reward[t] + bootstrap - x_w
             x_eta = eta_scale * x_eta if has_eta else 0.0
             rho_x = 1.0 if only_next else rho[t]
-            w_x, w_next, eta_x, eta_eta = coefficients(
-                own, alpha, zeta * alpha, rho[t], rho_x, discount[t], delta, x_eta, x_change
+            if has_traces:
+                if not grow_traces(traces, half, dense or counts[DENSE] > 0, own, row_of(x, t), alpha, rho[t]):
+                    break
+                if asks_z:
+                    z_eta = eta_scale * eta_along(memory, trace_row(traces, 1 - half, at_z))
+                if asks_b:
+                    b_eta = eta_scale * eta_along(memory, trace_row(traces, 1 - half, at_b))
+            if has_products:
+                row, z = row_of(x, t), trace_row(traces, 1 - half, at_z)
+                x_x, x_z, z_z = dot(row, row), dot(row, z), dot(z, z)
+                x_to_next = dot(row, row_of(x_next, t)) if goes_on else 0.0
+                next_next = dot(row_of(x_next, t), row_of(x_next, t)) if goes_on else 0.0
+            w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z, eta_eta = coefficients(
+                own,
+                alpha,
+                zeta * alpha,
+                rho[t],
+                rho_x,
+                discount[t],
+                delta,
+                x_eta,
+                x_change,
+                z_eta,
+                b_eta,
+                x_x,
+                x_to_next,
+                next_next,
+                x_z,
+                z_z,
             )
             if not (stays_within(x, t, w_x) and stays_within(x, t, eta_x)):
-                return t
-            if goes_on and not stays_within(x_next, t, w_next):
-                return t
+                break
+            if goes_on and not (stays_within(x_next, t, w_next) and stays_within(x_next, t, eta_next)):
+                break
+            if has_traces:
+                z = trace_row(traces, 1 - half, at_z)
+                most = largest_of(z[1], z[2], z[3])
+                if not (abs(w_z) * most <= LIMIT and abs(eta_z) * most <= LIMIT):
+                    break
+            if has_momentum and not abs(w_change) * largest_change(memory) <= LIMIT:
+                break
             if shrinks:
                 shrunk = eta_scale * (1.0 + eta_eta)
                 if not SMALLEST_SCALE < abs(shrunk) < LARGEST_SCALE:
-                    return t
+                    break
                 scale[0] = eta_scale = shrunk
-            if has_change:
+            if has_momentum:
+                set_change_aside(memory)
+            elif has_change:
                 if t == first:
-                    for i in previous:
-                        memory[i, CHANGE] = 0.0
+                    forget_change(memory, counts, changed)
                 else:
                     clear_change(memory, x, t - ONE)
                     if discount[t - ONE] != 0.0:
                         clear_change(memory, x_next, t - ONE)
+                if has_traces:
+                    clear_along(memory, trace_row(traces, half, at_z))
             if w_x != 0.0:
-                move_w(memory, x, t, w_x)
+                move(memory, W, x, t, w_x)
             if goes_on and w_next != 0.0:
-                move_w(memory, x_next, t, w_next)
+                move(memory, W, x_next, t, w_next)
             if has_eta and eta_x != 0.0:
-                move_eta(memory, x, t, eta_x / eta_scale)
+                move(memory, ETA, x, t, eta_x / eta_scale)
+            if has_eta and goes_on and eta_next != 0.0:
+                move(memory, ETA, x_next, t, eta_next / eta_scale)
+            if has_traces:
+                z = trace_row(traces, 1 - half, at_z)
+                move_along(memory, W, z, w_z)
+                if has_change:
+                    move_along(memory, CHANGE, z, w_z)
+                if has_eta:
+                    move_along(memory, ETA, z, eta_z / eta_scale)
+                remember(traces.before, discount[t], rho[t], pi, mu, t)
+                half = 1 - half
+            if has_momentum:
+                move_by_change(memory, w_change)
             deltas[t] = delta
-        return n
+            t += ONE
+        if t > first:
+            counts[HALF], counts[DENSE] = half, counts[DENSE] | dense
+            if has_change:
+                last, count = t - ONE, list_places(changed, 0, x, t - ONE)
+                if discount[last] != 0.0:
+                    count = list_places(changed, count, x_next, last)
+                counts[CHANGED] = EVERYWHERE if has_momentum else count
+        return t
 
-    return keep(run, describe_kernel("stream", rule, layout), nogil=True, **COMPILE)
+    return keep(steps, describe_kernel("stream", rule, layout), nogil=True, **COMPILE)
+
+
+@cache
+def step_kernel(rule: Rule, dense: bool) -> Any:
+    """Return `step`, compiled for single transitions, whose rows are both dense or both sparse."""
+    steps: Any = stream_kernel(rule, "dense" if dense else "pairs")
+
+    def step(state, constants, indices, values, next_indices, next_values, row, reward, discount, rho, pi, mu, factor):
+        """Make one step and return its TD error; NaN where a row is not sound, or `steps` does not make the step.
+
+        row  (7,) room for the columns of `steps`
+        """
+        p = len(state[0])
+        if not dense:
+            indices, values = ordered_row(indices, values)
+            next_indices, next_values = ordered_row(next_indices, next_values)
+        if not (row_is_sound(indices, values, p) and row_is_sound(next_indices, next_values, p)):
+            return np.nan
+        row[0], row[1], row[2], row[3], row[4], row[5] = reward, discount, rho, pi, mu, factor
+        columns = row[0:1], row[1:2], row[2:3], row[3:4], row[4:5], row[5:6], row[6:7]
+        x = indices[0:0], values.size, indices, values, np.inf
+        x_next = indices[0:0], next_values.size, next_indices, next_values, np.inf
+        return row[6] if steps(state, constants, x, x_next, columns, 0) else np.nan
+
+    return keep(step, describe_kernel("step", rule, dense), nogil=True, **COMPILE)

@@ -1,29 +1,47 @@
-"""The traced lane kernel: for rules with traces, products of features, or momentum.
+"""The traced lane kernel: for rules with traces, products of features, momentum or a metric, and for long rows.
 
-A step is made in passes, as in the wide kernel: each row that a vector touches is one pass over the lanes, and what the
-rule needs is summed in short arrays between. A trace does not depend on the weights, so all lanes of a block share one:
-settings are grouped by the parameters that their traces read. It is kept as a vector and the list of its non-zeros.
+A step is made in passes: each row that a vector touches is one pass over the lanes, and the sums that the rule needs
+stand in short arrays between the passes. Traces and metrics do not depend on the weights, so all lanes of a block share
+them: settings are grouped by the parameters that their traces read.
 
 One kernel serves all tasks: nothing in it depends on the shape of the features.
 """
 
+from collections import namedtuple
 from functools import cache
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, barrier, disjoint, use_widest_vectors
+from gradient_dd.engine.kernels.compiler import (
+    COMPILE,
+    INLINE,
+    barrier,
+    compile_source,
+    disjoint,
+    disjoint_accesses,
+    keep,
+    use_widest_vectors,
+)
 from gradient_dd.engine.kernels.errors import lanes_of, take_any_errors
-from gradient_dd.engine.kernels.eta_scale import bounded, is_inside, rescale
-from gradient_dd.engine.kernels.fused import set_step_sizes
-from gradient_dd.engine.kernels.keep import describe_kernel, keep
-from gradient_dd.engine.kernels.row_table import Step
-from gradient_dd.engine.kernels.rules import lane_parameters
-from gradient_dd.engine.kernels.trace_vector import B_TRACE, Z, make_advance_traces, product_with
+from gradient_dd.engine.kernels.rows import Step
+from gradient_dd.engine.kernels.rules import describe_kernel
+from gradient_dd.engine.kernels.state import (
+    AFTER_TINY,
+    STRIDE,
+    bounded,
+    field_begins,
+    is_inside,
+    rescale,
+    set_step_sizes,
+)
+from gradient_dd.engine.kernels.step_source import ETA_SUMS, call_step, read_memory, shrink_eta
+from gradient_dd.engine.kernels.vectors import B_TRACE, Z, make_advance_traces, product, products_ahead, set_directions
 from gradient_dd.learners import MOVES, Rule
 
-SUMS = ("delta", "x_eta", "z_eta", "b_eta")  # of each lane, summed over rows
+SUMS = ("delta", *ETA_SUMS)  # of each lane, summed over rows
+DIRECTIONS = tuple(move for move in MOVES if move != "eta_eta")
 
 
 class Shared(NamedTuple):
@@ -39,48 +57,24 @@ class Shared(NamedTuple):
     z_z: Any
 
 
-class TracedScratch(NamedTuple):
-    """Arrays between the passes of a step, (B,) each: sums of the lanes, coefficients, and an error's term."""
+Scratch = namedtuple(
+    "Scratch", "delta x_eta z_eta b_eta w_x w_next w_z w_change eta_x eta_next eta_z gap along along_next"
+)
+"""Arrays between the passes of a step.
 
-    delta: Any
-    x_eta: Any
-    z_eta: Any
-    b_eta: Any
-    w_x: Any
-    w_next: Any
-    w_z: Any
-    w_change: Any
-    eta_x: Any
-    eta_next: Any
-    eta_z: Any
-    gap: Any
-
-
-@numba.njit(**INLINE)
-def new_scratch(B):
-    """Return scratch arrays for B lanes."""
-    return TracedScratch(
-        *(np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B)),
-        *(np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B), np.zeros(B)),
-    )
+delta … b_eta      (B,) sums of each lane;  w_x … eta_z  (B,) its coefficients;  gap  (B,) an error's term
+along, along_next  (p,) the directions M⁻¹x and M⁻¹x' of a natural rule
+"""
+SCRATCH_SOURCE = f"""def new_scratch(B, p):
+    return Scratch({"np.zeros(B), " * (len(Scratch._fields) - 2)} np.zeros(p), np.zeros(p))
+"""
+new_scratch = numba.njit(compile_source(SCRATCH_SOURCE, {"Scratch": Scratch, "np": np}), **INLINE)
 
 
 def rule_source(rule: Rule) -> str:
     """Return the source of `call_rule`: from the sums of every lane to its coefficients."""
-    held = lane_parameters(rule)
-    arguments = [f"load_fields(fields, F{held.index(a)} * B + lane)" if a in held else a for a in rule.arguments]
     loop = [f"{name} = load_{name}(scratch.{name}, lane)" for name in SUMS if name in rule.arguments]
-    scales = "eta_eta" in rule.moves
-    if scales:
-        loop += ["scale = load_fields(fields, SCALE * B + lane)"]
-        loop += [f"{name} = scale * {name}" for name in SUMS[1:] if name in rule.arguments]
-    if "x_change" in rule.arguments:
-        loop += ["x_change = load_fields(fields, CHANGE * B + lane)"]
-    loop += [f"{', '.join(rule.moves)}, = step({', '.join(arguments)})"]
-    if scales:
-        loop += ["scale = scale * bounded(1.0 + eta_eta)", "store_fields(fields, SCALE * B + lane, scale)"]
-        loop += ["outside += 0 if is_inside(scale) else 1"]
-        loop += [f"{move} = {move} / scale" for move in rule.moves if move.startswith("eta_") and move != "eta_eta"]
+    loop += [*read_memory(rule), *call_step(rule), *shrink_eta(rule, steady=False)]
     loop += [f"store_{move}(scratch.{move}, lane, {move})" for move in rule.moves if move != "eta_eta"]
     return "\n".join(
         [
@@ -97,15 +91,10 @@ def rule_source(rule: Rule) -> str:
 
 def make_call_rule(rule: Rule) -> Any:
     """Compile the rule's step for all lanes."""
-    scopes = ["fields", *SUMS, *(move for move in MOVES if move != "eta_eta")]
-    held = len(lane_parameters(rule))
-    names: dict[str, Any] = {"step": numba.njit(rule.step, inline="always"), "use_widest_vectors": use_widest_vectors}
-    names |= {"bounded": bounded, "is_inside": is_inside}
-    names |= {"CHANGE": np.uintp(held), "SCALE": np.uintp(held + 1)} | {f"F{i}": np.uintp(i) for i in range(held)}
-    for scope in scopes:
-        names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, scopes)
-    exec(rule_source(rule), names)
-    return numba.njit(names["call_rule"], **INLINE)
+    scopes = ["fields", *SUMS, *DIRECTIONS]
+    names = {"step": numba.njit(rule.step, inline="always"), "use_widest_vectors": use_widest_vectors}
+    names |= {"bounded": bounded, "is_inside": is_inside} | field_begins(rule) | disjoint_accesses(scopes)
+    return numba.njit(compile_source(rule_source(rule), names), **INLINE)
 
 
 # Passes over the lanes ---------------------------------------------------------------------------------------------
@@ -142,6 +131,16 @@ def move_row(array, begin, coefficients, value, B):
     use_widest_vectors()
     for lane in range(B):
         store_row(array, begin + lane, load_row(array, begin + lane) + load_sums(coefficients, lane) * value)
+    barrier()
+
+
+@numba.njit(**INLINE)
+def move_w_by_both(w, begin, scratch, x, x_next, B):
+    """Add w_x × x + w_next × x' to one row of w in all lanes."""
+    use_widest_vectors()
+    for lane in range(B):
+        by = load_sums(scratch.w_x, lane) * x + load_1(scratch.w_next, lane) * x_next
+        store_row(w, begin + lane, load_row(w, begin + lane) + by)
     barrier()
 
 
@@ -249,7 +248,7 @@ def make_read_shared(rule: Rule) -> Any:
             for i in range(np.uintp(lanes.counts[0])):
                 value = lanes.vectors[lanes.places[i]]
                 z_z += value * value
-            x_z = product_with(lanes, Z, table, step.first, step.width)
+            x_z = product(table, step.first, step.width, lanes.vectors)
         o = step.outcome
         return Shared(table.rho[o], table.rho_x[o], table.discount[o], x_x, x_next, next_next, x_z, z_z)
 
@@ -257,10 +256,14 @@ def make_read_shared(rule: Rule) -> Any:
 
 
 def make_move_weights(rule: Rule) -> Any:
-    """Compile `move_weights`, which moves w and η of all lanes along x, x', z and the last change of w."""
+    """Compile `move_weights`, which moves w and η of all lanes along x, x', z and the last change of w.
+
+    A rule without traces or momentum makes one move of w, by the sum of both its coefficients × directions.
+    """
     w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z = (
         move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z")
     )
+    plain, natural = rule.is_plain, rule.natural
 
     @numba.njit(**INLINE)
     def move_w(lanes, begin, coefficients, value, B):
@@ -273,15 +276,22 @@ def make_move_weights(rule: Rule) -> Any:
         B = step.B
         if w_change:
             repeat_change(lanes, scratch.w_change, B)
+        if natural:
+            span = step.first, step.first + step.width
+            set_directions(lanes.metric, table.rows, table.x, table.x_next, span, scratch.along, scratch.along_next)
+            for i in range(np.uintp(scratch.along.size)):
+                move_w_by_both(lanes.w, i * B, scratch, scratch.along[i], scratch.along_next[i], B)
         for j in range(step.first, step.first + step.width):
             begin, x, x_next = table.rows[j] * B, table.x[j], table.x_next[j]
+            if plain and not natural:
+                move_w_by_both(lanes.w, begin, scratch, x, x_next, B)
             if x != 0.0:
-                if w_x:
+                if w_x and not plain:
                     move_w(lanes, begin, scratch.w_x, x, B)
                 if eta_x:
                     move_row(lanes.eta, begin, scratch.eta_x, x, B)
             if x_next != 0.0:
-                if w_next:
+                if w_next and not plain:
                     move_w(lanes, begin, scratch.w_next, x_next, B)
                 if eta_next:
                     move_row(lanes.eta, begin, scratch.eta_next, x_next, B)
@@ -293,30 +303,27 @@ def make_move_weights(rule: Rule) -> Any:
     return move_weights
 
 
-def make_keep_change(rule: Rule) -> Any:
-    """Compile `keep_change`, which keeps x·(w − w_prev) for the coming x: its products with x, x' and z are known."""
+def make_write_change(rule: Rule) -> Any:
+    """Compile `write_change`, which writes x·(w − w_prev) of the coming x: its products with all directions."""
     w_x, w_next, w_z, w_change = (move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change"))
-    CHANGE = np.uintp(len(lane_parameters(rule)))
+    CHANGE, natural = field_begins(rule)["memory_x_change"], rule.natural
 
     @numba.njit(**INLINE)
-    def keep_change(lanes, table, step, scratch):
+    def write_change(lanes, table, step, scratch):
         use_widest_vectors()
-        first, coming, width, B = step.first, step.coming, step.width, step.B
+        coming, width, B = step.coming, step.width, step.B
         if w_change:  # the change is a vector of its own
-            kept = lanes.fields[CHANGE * B : (CHANGE + np.uintp(1)) * B]
-            set_all(kept, 0.0, B)
+            changes = lanes.fields[CHANGE : CHANGE + B]
+            set_all(changes, 0.0, B)
             for i in range(coming, coming + width):
-                add_row(kept, lanes.change, table.rows[i] * B, table.x[i], B)
+                add_row(changes, lanes.change, table.rows[i] * B, table.x[i], B)
             return
-        with_x, with_next, with_z = 0.0, 0.0, 0.0
-        if w_z:
-            with_z = product_with(lanes, Z, table, coming, width)
-        for i in range(coming, coming + width):
-            if table.x[i] != 0.0:
-                for j in range(first, first + width):
-                    if table.rows[i] == table.rows[j]:
-                        with_x += table.x[i] * table.x[j]
-                        with_next += table.x[i] * table.x_next[j]
+        if natural:
+            with_x = product(table, coming, width, scratch.along)
+            with_next = product(table, coming, width, scratch.along_next)
+        else:
+            with_x, with_next = products_ahead(table, step.first, coming, width)
+        with_z = product(table, coming, width, lanes.vectors) if w_z else 0.0
         for lane in range(B):
             change = 0.0
             if w_x:
@@ -325,15 +332,15 @@ def make_keep_change(rule: Rule) -> Any:
                 change += scratch.w_next[lane] * with_next
             if w_z:
                 change += scratch.w_z[lane] * with_z
-            lanes.fields[CHANGE * B + lane] = change
+            lanes.fields[CHANGE + lane] = change
 
-    return keep_change
+    return write_change
 
 
 def make_take_step(rule: Rule) -> Any:
     """Compile `take_step`: one step of all lanes. It returns how many scales of η left their range."""
     advance_traces, read_sums, read_shared = make_advance_traces(rule), make_read_sums(rule), make_read_shared(rule)
-    call_rule, move_weights, keep_change = make_call_rule(rule), make_move_weights(rule), make_keep_change(rule)
+    call_rule, move_weights, write_change = make_call_rule(rule), make_move_weights(rule), make_write_change(rule)
     asks_change = "x_change" in rule.arguments
 
     @numba.njit(**INLINE)
@@ -343,7 +350,7 @@ def make_take_step(rule: Rule) -> Any:
         outside = call_rule(lanes.fields, scratch, step.B, read_shared(lanes, table, step))
         move_weights(lanes, table, step, scratch)
         if asks_change:
-            keep_change(lanes, table, step, scratch)
+            write_change(lanes, table, step, scratch)
         return outside
 
     return take_step
@@ -351,22 +358,22 @@ def make_take_step(rule: Rule) -> Any:
 
 @cache
 def traced_kernel(rule: Rule) -> Any:
-    """Compile `run(column, segments, table, measure, lanes, errors)` for a rule."""
-    take_step = make_take_step(rule)
+    """Compile `kernel(column, segments, table, measure, lanes, errors)` for a rule."""
+    take_step, after_tiny = make_take_step(rule), AFTER_TINY if rule.is_plain else 1.0
 
-    def run(column, segments, table, measure, lanes, errors):
+    def kernel(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
         B, t = lanes_of(errors), np.uintp(0)
         width = np.uintp(table.rows.size // table.reward.size)
-        scratch = new_scratch(errors.now.size)
+        scratch = new_scratch(errors.now.size, lanes.vectors.size // 2)
         for s in range(segments.end.size):
-            set_step_sizes(lanes, segments.factor[s], B, B)
+            set_step_sizes(lanes, segments.factor[s], B, STRIDE)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(lanes, table, Step(outcome, outcome * width, coming * width, width, B), scratch):
-                    rescale(lanes.eta, lanes.fields, B, B, True)
+                    rescale(lanes.eta, lanes.fields, B, after_tiny)
                 t += np.uintp(1)
             if segments.point[s] >= 0 or segments.last[s]:
                 take_any_errors(lanes.w, measure, errors, scratch.gap, segments, s)
 
-    return keep(run, describe_kernel("traced", rule), nogil=True, **COMPILE)
+    return keep(kernel, describe_kernel("traced", rule), nogil=True, **COMPILE)

@@ -3,7 +3,7 @@
 as the paper has it       Gradient-DD with κ = 1, TD and TDRC choose a step size; GTD2 and TDC choose ζ besides
 ζ = 1 for GTD2 and TDC    every learner chooses a step size only
 tuned alike               every learner chooses among as many settings: a step size and ζ, or κ
-tuned fully               the same over all parameters that each learner has (`full_grids`)
+tuned fully               the same over all parameters that each learner has (`studies`)
 wider …                   on the long Boyan chains: step sizes, and then ζ too, beyond the paper's grid
 
 lower        ratio of mean errors below 1

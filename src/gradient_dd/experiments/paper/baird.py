@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from gradient_dd.experiments.claims import Ask, compared, of_tuning
 from gradient_dd.experiments.paper.asking import AS_GOOD, BEST_KAPPA, LOWER, ByStudy, one_over_best, values_of
-from gradient_dd.experiments.paper.full_grids import ON_BAIRD
-from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS
+from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS, ON_BAIRD
 from gradient_dd.experiments.tuning import StudyEvidence
 from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, ClaimVerdict, Pair, tally
 from gradient_dd.report.figure import Line

@@ -18,7 +18,7 @@ from gradient_dd.experiments.paper.readings import ERRATA, READINGS
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES
 from gradient_dd.experiments.verdicts import FULLY, ClaimVerdict, Comparison
 from gradient_dd.report.figure import BLACK, COLOURS, NAMES
-from gradient_dd.report.small_svg import Dot, Series, domain_of, forest, over_size
+from gradient_dd.report.svg import Dot, ForestSize, PlotAxis, Series, forest, over_size, ratio_axis
 
 SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
 TESTS = {  # by the kind of a claim's comparisons; all others have the one above
@@ -36,6 +36,7 @@ FORESTS = {  # TD and TDRC are rivals in each; on Baird TD diverges
     ),
     "Linear features, on-policy, last 100 episodes": ("walk-linear", "walk-linear-td"),
 }  # fmt: skip
+WIDE_LABELS = ForestSize(left=180)
 BAIRD_FOREST = "Baird, off-policy, {reading}: last 100 errors; TD diverges"
 
 
@@ -54,8 +55,14 @@ def forests(verdicts: Sequence[ClaimVerdict]) -> list[str]:
         some = [one for one in found(verdicts, "baird-better") if one.reading == reading]
         if some:
             groups[BAIRD_FOREST.format(reading=start)] = [dot(one) for one in some]
-    everything = [one for dots in groups.values() for one in dots]
-    return [forest(title, dots, domain_of(everything)) for title, dots in groups.items()]
+    axis = ratio_axis([one for dots in groups.values() for one in dots])
+    return [ratios(title, dots, axis, ForestSize()) for title, dots in groups.items()]
+
+
+def ratios(title: str, dots: Sequence[Dot], axis: PlotAxis, size: ForestSize = WIDE_LABELS) -> str:
+    """Return a forest plot of ratios, with a line at 1."""
+    words = f"{title}: ratios with intervals; the numbers are in the ledger"
+    return forest(dots, axis, title=title, words=words, size=size)
 
 
 def key(one: Comparison) -> tuple[str, str]:
@@ -100,7 +107,7 @@ def on_baird_in_dots(verdicts: Sequence[ClaimVerdict]) -> list[str]:
         dots += [dot(one)._replace(label=f"{dot(one).label.removesuffix(' ⚠')}: paper's start")]
         if key(one) in random:
             dots += [dot(random[key(one)])._replace(label="random start", colour=BLACK)]
-    return [forest("Baird, off-policy, at the end; TD diverges", dots, domain_of(dots), left=180)] if dots else []
+    return [ratios("Baird, off-policy, at the end; TD diverges", dots, ratio_axis(dots))] if dots else []
 
 
 def with_and_without(verdicts: Sequence[ClaimVerdict]) -> list[str]:
@@ -114,7 +121,7 @@ def with_and_without(verdicts: Sequence[ClaimVerdict]) -> list[str]:
             dots += [dot(one)._replace(label="independent draws", colour=BLACK)]
     lower = [all(one.high < 1 for one in some) for some in (list(same.values()), alone)]
     title = "The gain needs trajectories" if lower == [True, False] else "With and without trajectories"
-    return [forest(title, dots, domain_of(dots), left=180)] if dots else []
+    return [ratios(title, dots, ratio_axis(dots))] if dots else []
 
 
 def content(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict]) -> PageContent:

@@ -75,9 +75,7 @@ FIGURES = {
         Figure("boyan-kappa", "Boyan chain: Gradient-DD for several κ", "boyan", BY_KAPPA),
         Figure("boyan-constant", "Boyan chain: constant step size", "boyan-constant", COMPARED),
         Figure("boyan-iid", "Boyan chain: independent transitions, no trajectories", "boyan-iid", COMPARED, "area"),
-        Figure(
-            "Baird", "Baird's counterexample", "baird", ON_BAIRD, remark=DIPS, header=f"{DRAWN_IN}.baird:state_diagram"
-        ),
+        Figure("Baird", "Baird's counterexample", "baird", ON_BAIRD, remark=DIPS, header=STATES),
     )
 }
 

@@ -1,6 +1,7 @@
 """What is said of learners that are tuned fully: our own claims, a table, and the answer that follows from them."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from gradient_dd.experiments.claims import MEASURES, Ask, Claim
@@ -20,7 +21,7 @@ from gradient_dd.experiments.verdicts import FULLY, ClaimQuestion, ClaimVerdict,
 from gradient_dd.report.figure import SYMBOLS, Line
 
 ON_TABLES = ("td", "tdrc", "gtd2", "tdc", "gtd2_to_td")
-RIVALS = {  # by study; HTD is TD on all of these, and HTD-DD where it is not named (`full_grids`)
+RIVALS = {  # by study; HTD is TD on all of these, and HTD-DD where it is not named (`studies`)
     "walk": ON_TABLES,
     "walk-constant": ON_TABLES,
     "walk-linear": (*ON_TABLES, "htd_dd"),
@@ -79,31 +80,19 @@ def as_good_on_baird(evidence: ByStudy) -> list[ClaimQuestion]:
     return found
 
 
+ours = partial(Claim, source="ours")
 CLAIMS = (
     *(
-        Claim(
-            f"{PREFIX}{study}",
-            "5.1, 5.2",
-            f"{words}: tuned fully, as good as every rival",
-            as_good_as_all(study),
-            source="ours",
-        )
+        ours(f"{PREFIX}{study}", "5.1, 5.2", f"{words}: tuned fully, as good as every rival", as_good_as_all(study))
         for study, words in WORDS.items()
     ),
-    Claim(
+    ours(
         f"{PREFIX}baird",
         "5.3",
         "Baird: tuned fully, as good as every rival",
         Ask(AS_GOOD_AS.words, ("baird",), as_good_on_baird),
-        source="ours",
     ),
-    Claim(
-        "kappa-zeta-one",
-        "6",
-        "κ = ζ = 1 is as good as tuning both",
-        as_tuned(*WORDS),
-        source="ours",
-    ),
+    ours("kappa-zeta-one", "6", "κ = ζ = 1 is as good as tuning both", as_tuned(*WORDS)),
 )
 
 

@@ -1,5 +1,7 @@
 """The claims as data: every statement once, with its questions. What the paper does not say is marked as ours."""
 
+from functools import partial
+
 from gradient_dd.experiments.claims import Claim
 from gradient_dd.experiments.paper import baird, exact_statements, fully
 from gradient_dd.experiments.paper.asking import (
@@ -36,6 +38,7 @@ BY_KAPPA, BY_ZETA = values_of("kappa", KAPPAS), values_of("zeta", ZETAS)
 TUNED_WIDELY = (*WAYS, WIDE, WIDER)
 GRADIENT, TD_LIKE = ("gtd2", "tdc"), ("tdrc", "td")
 ALL_RIVALS = (*GRADIENT, *TD_LIKE)
+ours = partial(Claim, source="ours")
 
 ON_WALK = (
     Claim(
@@ -168,69 +171,52 @@ IN_THEORY = (
     Claim("less-drastic", "1, 3", "It prevents drastic changes of the values", exact_statements.LESS_DRASTIC),
 )
 OURS = (
-    Claim("walk-u", "A.5, 6", "Insensitive to u = ακ", insensitive("walk-u", values_of("u", US)), source="ours"),
-    Claim(
+    ours("walk-u", "A.5, 6", "Insensitive to u = ακ", insensitive("walk-u", values_of("u", US))),
+    ours(
         "theorem-assumptions",
         "4 (A0) to (A4)",
         "The experiments meet the theorem's assumptions",
         exact_statements.ASSUMPTIONS_HOLD,
-        source="ours",
     ),
-    Claim(
-        "boyan-as-fast",
-        "5.2",
-        "Boyan chain: as fast as TDRC and TD",
-        versus("boyan", TD_LIKE, AS_FAST_AS),
-        source="ours",
-    ),
-    Claim(
+    ours("boyan-as-fast", "5.2", "Boyan chain: as fast as TDRC and TD", versus("boyan", TD_LIKE, AS_FAST_AS)),
+    ours(
         "walk-iid-td",
         "4 (A1)",
         "Walk: as fast as TDRC and TD on independent transitions",
         versus("walk-iid", TD_LIKE, AS_FAST_AS),
-        source="ours",
     ),
-    Claim(
+    ours(
         "boyan-iid-td",
         "4 (A1)",
         "Boyan chain: as fast as TDRC and TD on independent transitions",
         versus("boyan-iid", TD_LIKE, AS_FAST_AS),
-        source="ours",
     ),
-    Claim(
+    ours(
         "boyan-constant-td",
         "5.2 (4)",
         "Boyan chain with constant steps: as good as TDRC and TD",
         versus("boyan-constant", TD_LIKE, AS_GOOD_AS),
-        source="ours",
     ),
-    Claim(
-        "walk-natural",
-        "3, A.5",
-        "As good as natural GTD2 and natural TDC",
-        as_good_as_natural("walk", "walk-natural"),
-        source="ours",
+    ours(
+        "walk-natural", "3, A.5", "As good as natural GTD2 and natural TDC", as_good_as_natural("walk", "walk-natural")
     ),
-    Claim(
+    ours(
         "walk-iid",
         "4 (A1)",
         "Walk: faster than GTD2 and TDC on independent transitions",
         versus("walk-iid", GRADIENT, FASTER, WITH_ONE_ZETA),
-        source="ours",
     ),
-    Claim(
+    ours(
         "boyan-iid",
         "4 (A1)",
         "Boyan chain: faster than GTD2 and TDC on independent transitions",
         versus("boyan-iid", GRADIENT, FASTER, WITH_ONE_ZETA),
-        source="ours",
     ),
-    Claim(
+    ours(
         "boyan-constant",
         "5.2 (4)",
         "Boyan chain with constant steps: lower than GTD2 and TDC",
         versus("boyan-constant", GRADIENT, LOWER, WITH_ONE_ZETA),
-        source="ours",
     ),
 )
 

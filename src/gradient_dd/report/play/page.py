@@ -9,7 +9,7 @@ from typing import Any
 from gradient_dd import __version__
 from gradient_dd.errors import bad_request
 from gradient_dd.learners import LEARNERS, Rule
-from gradient_dd.report.assets import as_json, read
+from gradient_dd.report import as_json, read
 from gradient_dd.report.figure import COLOURS, MADE_FROM, STRONG, colours_of
 from gradient_dd.report.play.tables import rules_script, task_data
 from gradient_dd.studies.intervals import EXPLODED

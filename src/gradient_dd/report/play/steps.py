@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS
 from gradient_dd.learners import Rule
 from gradient_dd.learners.trace import Trace
-from gradient_dd.report.assets import as_json
+from gradient_dd.report import as_json
 from gradient_dd.report.play.translate import javascript_of, name_in_javascript
 
 SPARSE = "for (let k = first[o]; k < first[o + 1]; k++) { const i = index[k], x = X[k], n = N[k];"

@@ -8,7 +8,7 @@ import numpy as np
 from gradient_dd.engine.trajectories import SAMPLINGS, Alias, alias_tables
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule
-from gradient_dd.report.assets import as_json
+from gradient_dd.report import as_json
 from gradient_dd.report.play.steps import maker_of
 from gradient_dd.report.play.translate import SUPPORT
 from gradient_dd.tasks import Task

@@ -3,12 +3,10 @@
 from typing import Any
 
 from gradient_dd.errors import bad_request, unknown
-from gradient_dd.stream.features.dense import Columns, Fourier, Own, Polynomial, Quadratic, RadialBasis
+from gradient_dd.stream.features.dense import Columns, Fourier, Layers, Own, Polynomial, Quadratic, RadialBasis
 from gradient_dd.stream.features.kind import Features, Rows
-from gradient_dd.stream.features.layers import Layers
-from gradient_dd.stream.features.sparse import OneHot, TileCoder
+from gradient_dd.stream.features.sparse import Categories, OneHot, Table, TileCoder
 from gradient_dd.stream.features.structured import Structured, bounds_of, layout_of
-from gradient_dd.stream.features.table import Categories, Table
 
 __all__ = [
     "FEATURES",

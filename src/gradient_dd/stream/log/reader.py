@@ -1,4 +1,4 @@
-"""Reads a log of any form as transitions with features: for `evaluate_log`, and for the theory of a log."""
+"""Reads a log of any form as transitions with features, for `evaluate_log`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request, boolean, number
 from gradient_dd.stream.features import Categories, Features, Rows
 from gradient_dd.stream.features.named import Named, map_of
-from gradient_dd.stream.features.table import MOST_STATES, spread_out
+from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
 from gradient_dd.stream.log.actions import Actions, find_actions
 from gradient_dd.stream.log.columns import LogColumns, find_columns, missing
 from gradient_dd.stream.log.rows import LogRows, RowReader, with_texts

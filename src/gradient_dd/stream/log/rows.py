@@ -12,7 +12,7 @@ import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
 from gradient_dd.errors import Unquoted, bad_request
-from gradient_dd.stream.features.table import MOST_WORDS
+from gradient_dd.stream.features.sparse import MOST_WORDS
 from gradient_dd.stream.log import sources
 from gradient_dd.stream.log.actions import Actions
 from gradient_dd.stream.log.cells import as_actions, as_matrix, as_names, as_numbers, is_text, text_of
@@ -128,8 +128,8 @@ class RowReader:
         unread = [self.columns.action] if self.target is None and self.actions is None else ratios
         if not self.ratios:
             unread = [*ratios, *([] if self.actions else [self.columns.action, self.columns.behaviour_probability])]
-        kept = {*self.columns.observation, *self.columns.next, self.columns.reward}
-        return [name for name in self.columns.used if name in kept or name not in unread]
+        needed = {*self.columns.observation, *self.columns.next, self.columns.reward}
+        return [name for name in self.columns.used if name in needed or name not in unread]
 
     def read(self, chunks: Iterator[Chunk]) -> Iterator[LogRows]:
         """Yield the transitions of a log from the `needed` columns in pieces."""

@@ -15,8 +15,9 @@ from gradient_dd.arrays import Array
 from gradient_dd.experiments.paper.figures import DRAWINGS
 from gradient_dd.report.canvas import drawn, key, plain_numbers
 from gradient_dd.report.figure import BLACK, ORANGE, RED, SKY
-from gradient_dd.theory.effective import diverging_mdps
-from gradient_dd.theory.rate_planes import RatePlane, SquarePlane, flow_edge
+from gradient_dd.theory.effective import diverging_mdps, flow_edge
+from gradient_dd.theory.mean_square import SquareOperator
+from gradient_dd.theory.stability import RatePlane, bisected, gradient_dd, in_row_space
 
 SAMPLINGS = {"iid": "independent draws", "trajectory": "trajectories"}
 SYMBOLS = {"kappa": "κ", "zeta": "ζ"}
@@ -103,8 +104,9 @@ def up_to_the_edge(rates: Array) -> Any:
 
 def mean_square_limit(axes: Any, plane: Plane, sampling: str, alphas: Array, values: Array) -> None:
     """Draw the largest alpha that is stable in mean square."""
-    square, some = SquarePlane(plane.task, plane.parameter, sampling), values[:: (ROWS - 1) // (SQUARES - 1)]
-    safe = [square.edge(alphas[0], alphas[-1], value) for value in some]
+    task, some = in_row_space(plane.task), values[:: (ROWS - 1) // (SQUARES - 1)]
+    squares = [SquareOperator(task, gradient_dd(plane.parameter, value), sampling).is_stable for value in some]
+    safe = [bisected(one, alphas[0], alphas[-1], precision=0.02) if one(alphas[0]) else 0.0 for one in squares]
     axes.plot(safe, some, color="white", linewidth=2.6)
     axes.plot(safe, some, color=BLACK, linewidth=1.4, linestyle="--")
 

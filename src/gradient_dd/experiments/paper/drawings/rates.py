@@ -15,8 +15,7 @@ from gradient_dd.report.canvas import drawn, key, plain_numbers, thousands
 from gradient_dd.report.figure import BLACK, ORANGE, RAMP, RED
 from gradient_dd.theory import expected_run, rate
 from gradient_dd.theory.effective import effective_matrix, flow_rate, interpolation
-from gradient_dd.theory.rate_planes import PRECISION, RatePlane
-from gradient_dd.theory.stability import bisected, rate_of_alpha
+from gradient_dd.theory.stability import EDGE_PRECISION, RatePlane, bisected, rate_of_alpha
 
 LINES = {"td": ("TD", BLACK), "gtd2": ("GTD2", ORANGE), "gradient_dd": ("Gradient-DD, κ = 1", RED)}
 STYLES = {"iid": "--", "trajectory": "-"}
@@ -116,7 +115,7 @@ def exact_line(axes: Any, way: Way, alpha: float, place: int) -> float:
     end = int(np.argmax(np.append(shares, -1.0) <= 0))
     x, shares, beyond = x[:end], shares[:end], x[end:]
     if len(beyond):
-        edge = bisected(lambda value: bool(plane.rates(alpha, value / alpha) > 0), x[-1], beyond[0], PRECISION)
+        edge = bisected(lambda value: bool(plane.rates(alpha, value / alpha) > 0), x[-1], beyond[0], EDGE_PRECISION)
         near = edge * NEAR
         near = near[near > x[-1]]
         x = np.concatenate([x, near, [edge]])

@@ -1,0 +1,226 @@
+"""The state of a block of lanes: weights, step sizes, the scale of η, and what a lane remembers between two steps.
+
+Lane l of weight row i is w[i × B + l], B being the number of lanes of the block. A loop over lanes therefore runs over
+contiguous numbers and becomes vector code.
+
+A rule that shrinks all of η shrinks one number of each lane: its η is scale × stored numbers, and what a step adds to
+η is divided by the scale. Where the shrink is steady (`rules.has_steady_shrink`) the fused kernel does not divide: the
+factor and its inverse are set where a segment begins, and each step multiplies the scale by the one and the inverse of
+the scale by the other. Every 128 steps of the run the inverse is corrected, so that rounding does not add up, and a
+scale that has left its range is multiplied into η. Lanes with a strong shrink are checked more often. A lane's own
+shrink decides that, so its bits do not depend on its neighbours.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from gradient_dd.arrays import Array
+from gradient_dd.engine.kernels.compiler import INLINE, INNER, STRIP, aligned, use_widest_vectors
+from gradient_dd.engine.kernels.rows import Rows
+from gradient_dd.engine.kernels.rules import IN_FIELDS, has_inverse, lane_fields, lane_parameters, make_coefficients
+from gradient_dd.learners import PLAIN_MOVES, Rule, Setting
+
+MOST_LANES = 128  # the most lanes of a block; more gain nothing
+STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so that one pointer serves them all
+ETA_ETA = list(PLAIN_MOVES).index("eta_eta")
+TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
+SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η retains 1e-18 of its size
+LARGEST_SHRINK = 2.0**600  # used in place of a larger one: such a lane diverges at once, and its scale stays finite
+AFTER_TINY = HUGE_SCALE / 2  # the scale that a plain rule goes on with after a tiny one: it lasts longer than 1
+SELDOM = 128  # steps after which a scale is checked, at the latest; a power of two, like every period
+
+
+def field_begins(rule: Rule) -> dict[str, Any]:
+    """Return where each field of a rule's lanes begins in `Lanes.fields`."""
+    return {name: np.uintp(MOST_LANES * i) for i, name in enumerate(lane_fields(rule))}
+
+
+def padded_lanes(count: int) -> int:
+    """Return how many lanes a block of `count` settings has: whole strips."""
+    return -(-count // STRIP) * STRIP
+
+
+class Lanes(NamedTuple):
+    """The arrays that a kernel changes; those with a column for each lane are flat and start on a cache line.
+
+    w, eta   (rows, B); the true η of a lane is its scale × eta
+    start    (2, B) alpha and zeta as given
+    fields   (…, MOST_LANES) what `lane_fields` names: the rule's parameters in force, x·(w − w_prev) of the coming
+             step, a steady shrink of η, its inverse and that of the scale of η; the scale of η
+    metric   (p² + 1,) of a natural rule: its count of steps, then (ε I + Σ x xᵀ)⁻¹. In the fused kernel, whose features
+             are one-hot, (rows + 1,): the count, then ε + visits of each row. Of other rules empty
+    change   (rows, B) the last change of w, for a rule with momentum; else empty
+    shared   the rule's own parameters, those that its traces read being equal in all lanes
+    vectors  (2, p) the traces z and b;  places (2, p) which entries are listed;  marks (2, p) 1 for those
+    counts   (2,) how many are listed;  sizes (2,) the largest |entry|
+    pi, mu   (outcomes,) probabilities of the action under the two policies
+    before   (4,) discount, ρ, π and μ of the step before, 0 where an episode starts
+    memory   numbers that traces remember
+    """
+
+    w: Array
+    eta: Array
+    start: Array
+    fields: Array
+    metric: Array
+    change: Array
+    shared: Array
+    vectors: Array
+    places: Rows
+    marks: NDArray[np.int8]
+    counts: NDArray[np.int64]
+    sizes: Array
+    pi: Array
+    mu: Array
+    before: Array
+    memory: Array
+
+
+def new_lanes(
+    settings: Sequence[Setting], B: int, spare: int, initial_w: Array, probabilities: tuple[Array, Array], fused: bool
+) -> Lanes:
+    """Return B fresh lanes: one for each setting, the others never move.
+
+    There are `spare` weight rows beyond the features; `probabilities` are π and μ.
+    """
+    rule, values, p = settings[0].rule, settings[0].values, len(initial_w)
+    rows, names, metric = p + spare, lane_parameters(rule), np.zeros(0)
+    if rule.natural:
+        ridge = values["ridge"]
+        metric = np.concatenate([[0.0], np.full(rows, ridge) if fused else (np.eye(p) / ridge).ravel()])
+    w, eta, start, fields = (
+        aligned(rows, B),
+        aligned(rows, B),
+        aligned(2, B),
+        aligned(len(lane_fields(rule)), MOST_LANES),
+    )
+    w.reshape(-1, B)[:p] = initial_w[:, None]
+    for lane, setting in enumerate(settings):
+        start.reshape(2, B)[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
+        fields.reshape(-1, MOST_LANES)[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
+    fields.reshape(-1, MOST_LANES)[-2 if has_inverse(rule) else -1 :] = 1.0
+    return Lanes(
+        *(w, eta, start, fields, metric),
+        change=aligned(rows if "w_change" in rule.moves else 0, B),
+        shared=np.array([values[name] for name in names[2:]] or [0.0]),
+        vectors=np.zeros(2 * p),
+        places=np.zeros(2 * p, np.uint64),
+        marks=np.zeros(2 * p, np.int8),
+        counts=np.zeros(2, np.int64),
+        sizes=np.zeros(2),
+        pi=np.array(probabilities[0]),
+        mu=np.array(probabilities[1]),
+        before=np.zeros(4),
+        memory=np.zeros(max(1, sum(len(trace.memory) for trace in rule.traces))),
+    )
+
+
+@numba.njit(**INLINE)
+def set_step_sizes(lanes, factor, B, stride):
+    """Set alpha to factor × alpha as given, and beta to zeta × alpha; `stride` is STRIDE.
+
+    With the constant in this function, the compiler spends more registers on it, and a step of TD takes 6 % longer.
+    """
+    use_widest_vectors()
+    for lane in range(B):
+        alpha = lanes.start[lane] * factor
+        lanes.fields[lane] = alpha
+        lanes.fields[stride + lane] = lanes.start[B + lane] * alpha
+
+
+# The scale of η ---------------------------------------------------------------------------------------------------
+
+
+@numba.njit(**INLINE)
+def bounded(shrink):
+    """Return the factor that η shrinks by, away from zero and from what would make a scale infinite."""
+    shrink = shrink if shrink != 0.0 else SMALLEST_SHRINK
+    return LARGEST_SHRINK if abs(shrink) > LARGEST_SHRINK else shrink
+
+
+@numba.njit(**INLINE)
+def check_period(shrink):
+    """Return after how many steps the scale of a lane is checked: before it can change by 2²⁵⁶, or in every step."""
+    size = abs(shrink)
+    return 128 if 0.25 <= size <= 4.0 else 32 if 0.00390625 <= size <= 256.0 else 4 if size <= 2.0**60 else 1
+
+
+@numba.njit(**INLINE)
+def is_due(step, period):
+    """Return whether a step is a multiple of a power of two."""
+    return step & (period - 1) == 0
+
+
+@numba.njit(**INLINE)
+def is_inside(scale):
+    """Return whether a scale of η is in its range."""
+    return TINY_SCALE < abs(scale) < HUGE_SCALE
+
+
+@cache
+def make_set_shrink(rule: Rule) -> Any:
+    """Compile `set_shrink`, for a rule with a steady shrink."""
+    coefficients: Any = make_coefficients(rule, IN_FIELDS)
+    shrinks, inverses = (field_begins(rule)[name] for name in ("shrink", "inverse_shrink"))
+
+    @numba.njit(**INLINE)
+    def set_shrink(fields, B):
+        """Set the shrink of every lane and its inverse; return after how many steps scales are to be checked."""
+        use_widest_vectors()
+        every = SELDOM
+        for lane in range(B):
+            moves = coefficients(fields, STRIDE, lane, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+            shrink = bounded(1.0 + moves[ETA_ETA])
+            fields[shrinks + lane] = shrink
+            fields[inverses + lane] = 1.0 / shrink
+            every = min(every, check_period(shrink))
+        return every
+
+    return set_shrink
+
+
+@numba.njit(**INNER)
+def check_scales(eta, fields, B, step):
+    """After `step` steps of the run, correct the inverse of each scale; multiply scales out of their range into η."""
+    use_widest_vectors()
+    scales = np.uintp(fields.size) - STRIDE
+    inverses, shrinks = scales - STRIDE, scales - STRIDE * np.uintp(3)
+    outside = 0
+    for lane in range(B):
+        scale, inverse = fields[scales + lane], fields[inverses + lane]
+        due = is_due(step, check_period(fields[shrinks + lane]))
+        fields[inverses + lane] = inverse * (2.0 - scale * inverse) if due else inverse  # a step of Newton's method
+        outside += 1 if due and not is_inside(scale) else 0
+    if outside:
+        for lane in range(B):
+            due = is_due(step, check_period(fields[shrinks + lane]))
+            if due and not is_inside(fields[scales + lane]):
+                multiply_in(eta, fields, B, scales, lane, AFTER_TINY)
+                fields[inverses + lane] = 1.0 / fields[scales + lane]
+
+
+@numba.njit(**INNER)
+def rescale(eta, fields, B, after_tiny):
+    """Multiply the scale of η into η in every lane where it has become tiny or huge. This is rare."""
+    use_widest_vectors()
+    scales = np.uintp(fields.size) - STRIDE
+    for lane in range(B):
+        if not is_inside(fields[scales + lane]):
+            multiply_in(eta, fields, B, scales, lane, after_tiny)
+
+
+@numba.njit(**INLINE)
+def multiply_in(eta, fields, B, scales, lane, after_tiny):
+    """Multiply the scale of one lane into its η. After a huge scale the lane goes on with 1."""
+    use_widest_vectors()
+    scale = fields[scales + lane]
+    left = after_tiny if abs(scale) < 1.0 else 1.0
+    fields[scales + lane] = left
+    factor = 1.0 / left  # exact, and apart from the scale so that their product does not vanish
+    for i in range(lane, np.uintp(eta.size), B):
+        eta[i] = eta[i] * scale * factor

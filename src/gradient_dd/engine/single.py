@@ -1,0 +1,265 @@
+"""Transitions of a user's own for one learner, compiled: rows of features in, steps made.
+
+`stream.Learner` checks what a user gives. The compiler is loaded by the first call. Kernels get plain tuples: Numba
+takes 1.7 µs to look through a named one.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Integers
+from gradient_dd.learners import Setting
+
+PARTS = 4  # numbers of memory for a feature
+W, ETA, CHANGE, OLD = range(PARTS)  # w, η over its scale, w − w_prev, and room for the latter of the step before
+CHANGED, HALF, DENSE = range(3)  # counts: entries of `changed`; the half of traces in force; whether they are dense
+EVERYWHERE = -1  # as a number of changed features: it may be any
+LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
+SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
+PIECE = 1024  # rows that are sorted at a time: they are still in the cache when they are learnt from
+CACHE_LINE = 64  # bytes
+INDEX, NUMBER = np.dtype(np.int64), np.dtype(np.float64)
+NO_INDICES = np.empty(0, np.int64)
+IN_ORDER, UNORDERED, OUTSIDE = range(3)  # what `pairs_order` returns
+
+
+class FeatureRows(NamedTuple):
+    """Rows of features; row t has values[begin[t]:begin[t + 1]], at these indices, in order and each once.
+
+    Where all rows have the same `width`, `begin` is empty, and row t begins at t × width. Dense rows have no indices.
+    An index may stand again beside a value of 0. `largest` is the largest |value|, or more.
+    """
+
+    begin: Integers
+    width: int
+    indices: Integers
+    values: Array
+    largest: float
+
+    @property
+    def dense(self) -> bool:
+        """Whether every row has all features."""
+        return bool(self.values.size) and not self.indices.size
+
+    def row(self, t: int) -> Any:
+        """Return one row as `Learner.update` takes it: a vector, or a pair (indices, values) with every index once."""
+        begin, end = self.begin[t : t + 2] if self.begin.size else (t * self.width, (t + 1) * self.width)
+        if self.dense:
+            return self.values[begin:end]
+        where, values = self.indices[begin:end], self.values[begin:end]
+        once = np.diff(where, prepend=-1) != 0
+        return where[once], values[once]
+
+    def part(self, begin: int, end: int) -> "FeatureRows":
+        """Return some of the rows, which all have the same width."""
+        cut = slice(begin * self.width, end * self.width)
+        return self._replace(indices=self.indices[cut], values=self.values[cut])
+
+    def in_order(self) -> "FeatureRows":
+        """Return rows of one width with the indices of each sorted, and the values of equal ones added up."""
+        from gradient_dd.engine.kernels.given_rows import sort_rows
+
+        indices, values = np.empty_like(self.indices), np.empty_like(self.values)
+        sort_rows(self.indices, self.values, self.width, indices, values)
+        return self._replace(indices=indices, values=values)
+
+
+class FlatTransitions(NamedTuple):
+    """n checked transitions: rows of features of both states, (n,) numbers. x_next is not used where discount is 0.
+
+    `layout` says how the rows lie in memory: "rows", "pairs", "single", "dense", or "unordered", pairs to be sorted.
+    """
+
+    x: FeatureRows
+    x_next: FeatureRows
+    reward: Array
+    discount: Array
+    rho: Array
+    layout: str
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def pieces(self) -> Iterator[tuple[slice, "FlatTransitions"]]:
+        """Yield all transitions with their rows in order, in pieces if these must be sorted, and where each stands."""
+        if self.layout != "unordered":
+            yield slice(0, len(self.reward)), self
+            return
+        for begin in range(0, len(self.reward), PIECE):
+            where = slice(begin, min(begin + PIECE, len(self.reward)))
+            x, x_next = (one.part(where.start, where.stop).in_order() for one in (self.x, self.x_next))
+            reward, discount, rho = (column[where] for column in (self.reward, self.discount, self.rho))
+            yield where, FlatTransitions(x, x_next, reward, discount, rho, "pairs")
+
+
+class TraceArrays(NamedTuple):
+    """The traces of a learner, twice: the half in force, and the one in which a step makes the next.
+
+    before   (4,) discount, ratio and probabilities of the transition before, 0 where an episode starts
+    numbers  (2, traces, numbers) what traces remember beside their vectors
+    places   (2, traces, p) where they are not zero, in order;  values  (2, traces, p);  lengths  (2, traces)
+    """
+
+    before: Array
+    numbers: Array
+    places: Integers
+    values: Array
+    lengths: Integers
+
+
+class SingleMemory:
+    """The weights of one learner and what it remembers from step to step: what a kernel changes.
+
+    parts    (p, PARTS) what one feature needs stands together
+    scale    (1,) of η
+    counts   (3,) see CHANGED
+    changed  the features of x and x' at which w changed in the last step
+    """
+
+    def __init__(self, setting: Setting, p: int) -> None:
+        rule = setting.rule
+        self.rule, self.constants = rule, constants_of(setting)
+        self.uses_change = "x_change" in rule.arguments or "w_change" in rule.moves
+        traces, most = max(1, len(rule.traces)), max([1, *(len(trace.memory) for trace in rule.traces)])
+        room = p if rule.traces else 0
+        self.parts, self.scale, self.counts = blank_memory(p), np.ones(1), np.zeros(3, np.int64)
+        self.changed = np.empty(2 * p if self.uses_change else 0, np.int64)
+        self.traces = TraceArrays(
+            np.zeros(4),
+            np.zeros((2, traces, most)),
+            np.empty((2, traces, room), np.int64),
+            np.empty((2, traces, room)),
+            np.zeros((2, traces), np.int64),
+        )
+        self._tie()
+
+    def _tie(self) -> None:
+        """Make what every call of a kernel is given."""
+        self.state = (self.parts, self.scale, self.counts, self.changed, *self.traces)
+        self.row, self.kernels = np.empty(7), dict[bool, Any]()  # of single steps
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: every array once."""
+        return self.__dict__ | {"state": None, "row": None, "kernels": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.parts = blank_memory(len(state["parts"]))
+        self.parts[:] = state["parts"]
+        self._tie()
+
+    def forget_change(self) -> None:
+        """Set w − w_prev to zero wherever the last step has moved w: at features of x and x', and along a trace."""
+        change, half = self.parts[:, CHANGE], self.counts[HALF]
+        count = self.counts[CHANGED]
+        change[slice(None) if count == EVERYWHERE else self.changed[:count]] = 0.0
+        for places, length in zip(self.traces.places[half], self.traces.lengths[half], strict=True):
+            change[places[:length]] = 0.0
+
+    def note_change(self, *places: Any) -> None:
+        """Remember where a step has moved w along x and x': ordered features, or a slice."""
+        if any(isinstance(one, slice) and one == slice(None) for one in places):
+            self.counts[CHANGED] = EVERYWHERE
+            return
+        listed = [one for one in places if not isinstance(one, slice)]
+        self.counts[CHANGED] = count = sum(map(len, listed))
+        self.changed[:count] = np.concatenate([NO_INDICES, *listed])
+
+    def advance(self, data: FlatTransitions, columns: tuple[Array, ...], first: int) -> int:
+        """Make the steps from row `first` on; return the row at which they stopped, or how many rows there are.
+
+        columns  pi and mu, (n,) or (0,) where they are not given; the factor of the schedule, (n,) or (1,) for all
+                 rows; and (n,) to be filled with the TD errors
+        """
+        from gradient_dd.engine.kernels.stream import stream_kernel
+
+        kernel = stream_kernel(self.rule, data.layout)
+        given = data.reward, data.discount, data.rho, *columns
+        return int(kernel(self.state, self.constants, tuple(data.x), tuple(data.x_next), given, first))
+
+    def step(self, x: tuple[Any, Any], x_next: tuple[Any, Any], *numbers: float) -> float | None:
+        """Make a step with two rows as `plain_rows` returns them, and return its TD error.
+
+        None, changing nothing, where a row is not sound, or the step leaves its bounds or forgets η. `numbers` are
+        reward, discount, rho, pi, mu and the factor of the schedule.
+        """
+        dense = x[0] is NO_INDICES
+        if dense not in self.kernels:
+            from gradient_dd.engine.kernels.stream import step_kernel
+
+            self.kernels[dense] = step_kernel(self.rule, dense)
+        delta = self.kernels[dense](self.state, self.constants, *x, *x_next, self.row, *numbers)
+        return delta if delta == delta else None
+
+
+def plain_row(x: Any, p: int) -> tuple[Any, Any] | None:
+    """Return a feature vector as indices, NO_INDICES for a dense one, and values; None unless they are plain arrays."""
+    if type(x) is not tuple:
+        fits = type(x) is np.ndarray and x.dtype is NUMBER and x.shape == (p,) and x.flags.carray
+        return (NO_INDICES, x) if fits else None
+    if len(x) != 2 or type(x[0]) is not np.ndarray or type(x[1]) is not np.ndarray:
+        return None
+    indices, values = x
+    if indices.dtype is not INDEX or values.dtype is not NUMBER or indices.ndim != 1 or indices.shape != values.shape:
+        return None
+    return x if indices.flags.carray and values.flags.carray else None
+
+
+def plain_rows(x: Any, x_next: Any, p: int) -> tuple[tuple[Any, Any], tuple[Any, Any]] | None:
+    """Return two feature vectors as `plain_row` does, or None unless both are dense or both are sparse."""
+    row = plain_row(x, p)
+    next_row = row if x_next is x else plain_row(x_next, p)
+    if row is None or next_row is None or (row[0] is NO_INDICES) != (next_row[0] is NO_INDICES):
+        return None
+    return row, next_row
+
+
+def sound_rows(x: Any, x_next: Any, p: int) -> tuple[tuple[Any, Any], tuple[Any, Any]] | None:
+    """Return two feature vectors as `plain_rows` does; None unless they are finite, in order, and each index once."""
+    from gradient_dd.engine.kernels.given_rows import rows_are_sound
+
+    rows = plain_rows(x, x_next, p)
+    return rows if rows is not None and rows_are_sound(*rows[0], *rows[1], p) else None
+
+
+def blank_memory(p: int, parts: int = PARTS) -> Array:
+    """Return the memory of a learner that knows nothing, (p, parts), beginning on a cache line."""
+    raw = np.zeros(p * parts * 8 + CACHE_LINE, np.uint8)
+    begin = -raw.ctypes.data % CACHE_LINE
+    return raw[begin : begin + p * parts * 8].view(np.float64).reshape(p, parts)
+
+
+def plain(array: Any, kind: Any = np.float64) -> Any:
+    """Return an array that is contiguous and may be written to: a kernel is compiled anew for any other."""
+    return np.require(array, kind, ["C", "W"])
+
+
+def largest_value(values: Array) -> float:
+    """Return the largest |value| of an array; NaN where one is not finite."""
+    from gradient_dd.engine.kernels import given_rows
+
+    largest = np.int64(given_rows.largest_bits(values.ravel().view(np.int64))).view(np.float64)
+    return float(largest) if largest < np.inf else np.nan
+
+
+def pairs_order(indices: Integers, p: int) -> int:
+    """Return IN_ORDER, UNORDERED or OUTSIDE, if not all are from 0 to p − 1, for (n, k) indices, row by row."""
+    from gradient_dd.engine.kernels import given_rows
+
+    return int(given_rows.pairs_order(indices.ravel(), indices.shape[1], p))
+
+
+def columns_are_sound(reward: Array, discount: Array, rho: Array) -> bool:
+    """Return whether rewards are finite, discounts in [0, 1], and ratios finite and not negative; (n,) each."""
+    from gradient_dd.engine.kernels import given_rows
+
+    return bool(given_rows.columns_are_sound(reward, discount, rho))
+
+
+def constants_of(setting: Setting) -> tuple[Array, Array, bool]:
+    """Return what a kernel needs of a setting: its step sizes, its own parameters, whether ρ stands on x' alone."""
+    rule, values = setting.rule, setting.values
+    own = [values[p.name] for p in rule.parameters if p.name not in ("alpha", "zeta") and not p.shared]
+    return np.array([values["alpha"], values.get("zeta", 0.0)]), np.array(own or [0.0]), setting.rho_mode == "T"

@@ -1,1 +1,0 @@
-"""The whole family compared: every learner on the problems of the field, tuned alike, judged on fresh runs."""

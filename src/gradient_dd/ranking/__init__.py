@@ -1,0 +1,85 @@
+"""Rank: where does a rule stand among all learners, tuned alike and tested on the same transitions?
+
+    standing = gdd.rank(RULE, grid={"clip": (0.1, 1.0, 10.0)})
+    standing.sentence, standing.frame(), standing.report("page.html")
+
+The results of the registered learners are shipped; only the new rule is computed.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+
+from gradient_dd.errors import bad_request
+from gradient_dd.learners import LEARNERS, Rule, find
+from gradient_dd.ranking.entry import Entry, Grid, budget_of, make_entry
+from gradient_dd.ranking.standing import Standing
+from gradient_dd.ranking.standings import shipped, shipped_learners
+from gradient_dd.ranking.suites import Problem, problems_of
+from gradient_dd.studies.search import space_of
+
+__all__ = ["Standing", "rank"]
+
+RIVALS = ("td", "tdrc")
+EVERY = 4  # of the problems, one in so many is used with `quick`
+
+Item = tuple[Rule, Problem, Grid | None]
+
+
+def rank(
+    rule: Rule | str | None = None,
+    grid: Grid | None = None,
+    *,
+    against: Sequence[str] = RIVALS,
+    suite: str = "all",
+    quick: bool = False,
+    workers: int | None = None,
+    on_progress: Callable[[str], None] = lambda text: None,
+) -> Standing:
+    """Return where a rule stands; without a rule, or with the name of a learner, the standings of all learners.
+
+    grid      values to try of its parameters, by name, in place of those that the parameters declare
+    against   learners that it is compared with problem by problem
+    suite     "classic", "random" or "all"
+    quick     a first look: a quarter of the problems, a small budget, and only these rivals, computed in the same way
+
+    The rule is tuned on the tuning runs of every problem and tested on the test runs. The same numbers come out
+    whatever the number of `workers` (threads) is.
+
+        >>> import gradient_dd as gdd
+        >>> gdd.rank("td", suite="classic").own
+        'td'
+    """
+    rivals = [find(one) for one in against]
+    if not rivals:
+        raise bad_request("'against'", "name at least one learner", against)
+    own = None if rule is None else find(rule)
+    if own is not None and LEARNERS.get(own.name, own) != own:
+        raise bad_request("The name of a rule", "not be that of a registered learner", own.name)
+    problems = problems_of(suite)[:: EVERY if quick else 1]
+    known = {} if quick else {name: LEARNERS[name] for name in shipped_learners() if name in LEARNERS}
+    new = {one.name: one for one in (*([own] if own else []), *rivals) if one.name not in known}
+    if grid and (own is None or own.name not in new):
+        raise bad_request("'grid'", "be left out without a rule of your own", dict(grid))
+    work = []
+    for one in new.values():
+        given = grid if one is own else None
+        on_progress(f"Values to try of {space_of(one, given, problems[0].tasks(0)[0], budget_of(quick))}")
+        work += [(one, problem, given) for problem in problems]
+    entries = shipped(known, problems) | computed(work, quick, workers or cpu_count() or 1, on_progress)
+    return Standing(entries, problems, known | new, own.name if own else None, tuple(one.name for one in rivals), quick)
+
+
+def computed(
+    work: list[Item], quick: bool, workers: int, on_progress: Callable[[str], None]
+) -> dict[tuple[str, str], Entry]:
+    """Return the entries of rules on problems, made by several threads."""
+
+    def one_entry(item: Item) -> Entry:
+        entry = make_entry(*item, quick)
+        on_progress(f"{item[0].name} on {item[1].title}")
+        return entry
+
+    with ThreadPoolExecutor(workers) as pool:
+        made = list(pool.map(one_entry, work))
+    return {(rule.name, problem.name): one for (rule, problem, _), one in zip(work, made, strict=True)}

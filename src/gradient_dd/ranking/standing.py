@@ -1,0 +1,256 @@
+"""A standing: ranks, ratios and significant differences from the test errors of learners on problems.
+
+A resample of the bootstrap draws as many problems, with replacement, and in each as many of its test runs; all
+learners keep their errors of the same runs. Learners with the same mean error share a rank.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.errors import one_of
+from gradient_dd.learners import Rule
+from gradient_dd.ranking.entry import TEST_RUNS, Entry, budget_of
+from gradient_dd.ranking.standings import VERSION
+from gradient_dd.ranking.suites import MEASURES, Problem
+from gradient_dd.studies.intervals import TAILS, Interval, ratio_interval, resample_counts
+from gradient_dd.studies.study import ENGINE_VERSION
+
+DRAWS = 2_000  # of the mean ranks
+RATIO_DRAWS = 1_000  # of each ratio to a rival
+WORDS = {"area": "mean error over the run", "last100": "final error"}
+
+
+class MeanRank(NamedTuple):
+    """The mean rank of a learner over problems, its interval, and the share of resamples in which it is the lowest."""
+
+    mean: float
+    low: float
+    high: float
+    first: float
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Learners ranked on problems.
+
+    entries   by learner and problem; rules by name
+    own       the learner that is marked, or None
+    rivals    whom every learner is compared with
+    quick     whether this is a first look, which no number of the shipped standings enters
+    """
+
+    entries: Mapping[tuple[str, str], Entry]
+    problems: Sequence[Problem]
+    rules: Mapping[str, Rule]
+    own: str | None
+    rivals: tuple[str, ...]
+    quick: bool = False
+
+    @property
+    def runs(self) -> int:
+        """How many test runs each problem has."""
+        return TEST_RUNS[self.quick]
+
+    def errors(self, measure: str = "area") -> Array:
+        """Return the test errors, (learners, problems, runs)."""
+        at = MEASURES.index(one_of("'measure'", measure, MEASURES))
+        rows = [[self.entries[name, one.name].errors[at] for one in self.problems] for name in self.rules]
+        return np.array(rows, float)
+
+    @cached_property
+    def ranks(self) -> dict[str, MeanRank]:
+        """The mean rank of each learner, the lowest first."""
+        rng, errors = np.random.default_rng(0), self.errors()
+        exact = ranks_of(errors.mean(axis=2).T)
+        weights = [resample_counts(rng, self.runs, DRAWS) / self.runs for _ in self.problems]
+        drawn = np.stack([ranks_of(one @ errors[:, at].T) for at, one in enumerate(weights)])
+        problems = resample_counts(rng, len(self.problems), DRAWS) / len(self.problems)
+        again = np.einsum("dp,pdl->dl", problems, drawn)
+        low, high = np.quantile(again, TAILS, axis=0)
+        first = (again == again.min(axis=1, keepdims=True)).mean(axis=0)
+        found = zip(exact.mean(axis=0), low, high, first, strict=True)
+        ranked = {name: MeanRank(*map(float, one)) for name, one in zip(self.rules, found, strict=True)}
+        return dict(sorted(ranked.items(), key=lambda pair: pair[1].mean))
+
+    def ratio(self, learner: str, rival: str, problem: Problem) -> Interval:
+        """Return the ratio of the mean errors of two learners on a problem, in pairs, with its 95 % interval."""
+        pair = [self.entries[name, problem.name].errors[0].astype(float) for name in (learner, rival)]
+        return ratio_interval((pair[0], pair[1]), draws=RATIO_DRAWS)
+
+    def counts(self, learner: str, rival: str) -> tuple[int, int]:
+        """Return on how many problems a learner is significantly better than a rival, and on how many worse."""
+        found = [self.ratio(learner, rival, one) for one in self.problems]
+        return sum(one.high < 1 for one in found), sum(one.low > 1 for one in found)
+
+    def geometric_ratio(self, learner: str, rival: str | None) -> float:
+        """Return the geometric mean over problems of the ratio to a rival; to the best learner where it is None."""
+        means, names = np.log(self.errors().mean(axis=2)), list(self.rules)
+        base = means.min(axis=0) if rival is None else means[names.index(rival)]
+        return float(np.exp((means[names.index(learner)] - base).mean()))
+
+    def diverged(self, learner: str) -> float:
+        """Return the share of settings of the coarse grids that diverged."""
+        ours = [self.entries[learner, one.name] for one in self.problems]
+        return sum(one.diverged for one in ours) / sum(one.coarse for one in ours)
+
+    def place(self, learner: str) -> int:
+        """Return the place of a learner; learners with the same mean rank share it."""
+        return 1 + sum(one.mean < self.ranks[learner].mean for one in self.ranks.values())
+
+    @property
+    def sentence(self) -> str:
+        """Where the rule stands, or which learner leads, in short."""
+        name = self.own or next(iter(self.ranks))
+        one, label = self.ranks[name], self.rules[name].label
+        text = (
+            f"{label} ranks {ordinal(self.place(name))} of {len(self.rules)} on {len(self.problems)} problems "
+            f"(mean rank {one.mean:.1f}, 95 % interval {one.low:.1f} to {one.high:.1f})."
+        )
+        for rival in (one for one in self.rivals if one != name):
+            better, worse = self.counts(name, rival)
+            text += (
+                f" It is significantly better than {self.rules[rival].label} on {better} problems and worse on {worse}."
+            )
+        return f"First look, not for a claim: {text}" if self.quick else text
+
+    def frame(self) -> Any:
+        """Return the table as a pandas DataFrame, the best learner first."""
+        rows = []
+        for name, one in self.ranks.items():
+            row: dict[str, Any] = {"place": self.place(name), "learner": name, "label": self.rules[name].label}
+            row |= {"mean_rank": one.mean, "rank_low": one.low, "rank_high": one.high, "first": one.first}
+            row |= {"ratio_to_td": self.geometric_ratio(name, "td")} if "td" in self.rules else {}
+            row["ratio_to_best"] = self.geometric_ratio(name, None)
+            for rival in self.rivals:
+                better, worse = self.counts(name, rival)
+                row |= {f"better_than_{rival}": better, f"worse_than_{rival}": worse}
+            rows.append(row | {"diverged_settings": self.diverged(name)})
+        return as_frame(rows)
+
+    def problem_frame(self) -> Any:
+        """Return a row for each learner and problem: setting, errors, rank."""
+        ranks = ranks_of(self.errors().mean(axis=2).T)
+        rows = []
+        for at, problem in enumerate(self.problems):
+            for place, name in enumerate(self.rules):
+                entry = self.entries[name, problem.name]
+                values = " ".join(f"{key}={value:.6g}" for key, value in entry.setting.items())
+                row = {"problem": problem.name, "suite": problem.suite, "learner": name, "setting": values}
+                for measure, errors in zip(MEASURES, entry.errors.astype(float), strict=True):
+                    row |= {f"{measure}_mean": errors.mean(), f"{measure}_sem": errors.std(ddof=1) / self.runs**0.5}
+                rows.append(row | {"rank": int(ranks[at, place]), "edges": " ".join(entry.edges)})
+        return as_frame(rows)
+
+    @property
+    def head(self) -> list[str]:
+        """The heads of the table as it is printed."""
+        rivals = [f"better, worse than {self.rules[one].label}" for one in self.rivals]
+        return ["", "learner", "mean rank [95 %]", "ratio to TD", "to best", *rivals, "settings diverged"]
+
+    @cached_property
+    def rows(self) -> dict[str, list[str]]:
+        """The cells of the table as it is printed, by learner."""
+        found = {}
+        for row in self.frame().to_dict("records"):
+            ranks = f"{row['mean_rank']:.1f} [{row['rank_low']:.1f}, {row['rank_high']:.1f}]"
+            ratios = [f"{row.get(name, np.nan):.2f}" for name in ("ratio_to_td", "ratio_to_best")]
+            counts = [f"{row[f'better_than_{one}']}, {row[f'worse_than_{one}']}" for one in self.rivals]
+            found[row["learner"]] = [str(row["place"]), row["label"], ranks, *ratios, *counts]
+            found[row["learner"]].append(f"{100 * row['diverged_settings']:.0f} %")
+        return found
+
+    def to_latex(self) -> str:
+        """Return the table for a paper, the row of the rule in bold."""
+        lines = [
+            r"\begin{tabular}{rl" + "r" * (len(self.head) - 2) + "}",
+            r"\hline",
+            " & ".join(self.head) + r" \\ \hline",
+        ]
+        for name, row in self.rows.items():
+            cells = [rf"\textbf{{{one}}}" for one in row] if name == self.own else row
+            lines.append(" & ".join(cells) + r" \\")
+        text = "\n".join([*lines, r"\hline", r"\end{tabular}"])
+        return text.replace(" %", r"\,\%").replace("_", r"\_").replace("λ", r"$\lambda$").replace("β", r"$\beta$")
+
+    @property
+    def setup(self) -> str:
+        """The paragraph "Experimental setup" of a paper."""
+        from gradient_dd import __version__
+
+        budget, suites = budget_of(self.quick), " and ".join(dict.fromkeys(one.suite for one in self.problems))
+        finals = ", ".join(f"{count} on {runs}" for count, runs in budget.finals)
+        return (
+            f"{len(self.rules)} learners were compared on {len(self.problems)} problems (suites {suites}) with "
+            f"constant step sizes. On each problem every learner was tuned with the same budget: {budget.lane_runs:,} "
+            f"pairs of a setting and a run. These are {budget.coarse} settings of a coarse grid over all its "
+            f"parameters and {budget.refined} neighbours of the best points, on {budget.runs} tuning runs, then "
+            f"finalists ({finals} tuning runs). "
+            f"Settings were selected by the {WORDS['area']}; a run counts as ten times the initial error at most. "
+            f"The selected setting was tested on {self.runs} other runs; all learners saw the same transitions. Mean "
+            f"ranks have 95 % bootstrap intervals over problems and runs; differences on a problem are significant "
+            f"where the 95 % interval of the paired ratio excludes 1, not adjusted for the number of problems. "
+            f"gradient-dd {__version__}, engine {ENGINE_VERSION}, standings {VERSION}, seed 0."
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader should know before making a claim."""
+        found = []
+        if self.quick:
+            found.append(
+                "First look: few problems, a small budget and few test runs; the rivals were computed in the same way. "
+                "Leave out --quick for the standings."
+            )
+        if self.own is None:
+            return found
+        for problem in self.problems:
+            if edges := self.entries[self.own, problem.name].edges:
+                found.append(f"{problem.title}: the best {', '.join(edges)} is at the edge of what was searched.")
+        one = self.ranks[self.own]
+        if one.high - one.low > len(self.rules) / 2:
+            found.append("The interval of the mean rank covers more than half of all places: too little for a claim.")
+        return found
+
+    def plot(self, which: str = "heat") -> Any:
+        """Return a picture, shown in notebooks; `.save(path)` writes its SVG. `which` is one of PICTURES."""
+        pictures = import_module("gradient_dd.report.ranking_pictures").PICTURES
+        return pictures[one_of("'which'", which, pictures)](self)
+
+    def report(self, path: Any) -> None:
+        """Write a page, and beside it the tables as .csv and .tex and every picture as .svg."""
+        import_module("gradient_dd.report.ranking_page").write_report(self, path)
+
+    def table_html(self) -> str:
+        """Return the table in HTML, the row of the rule in bold."""
+        text = str(as_frame([*self.rows.values()], self.head).to_html(index=False, border=0))
+        if self.own is None:
+            return text
+        before, row, after = text.partition(f"<td>{escape(self.rules[self.own].label)}</td>")
+        return f"{before}{row.replace('<td>', '<td><b>').replace('</td>', '</b></td>')}{after}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.sentence)}</p>{self.table_html()}"
+
+
+def as_frame(rows: list[Any], columns: list[str] | None = None) -> Any:
+    """Return rows as a pandas DataFrame, which is loaded only now."""
+    return import_module("pandas").DataFrame(rows, columns=columns)
+
+
+def ranks_of(means: Array) -> Array:
+    """Return the rank of each mean among those of its row, 1 for the lowest; means: (rows, learners)."""
+    ranks: Array = 1.0 + (means[:, None, :] < means[:, :, None]).sum(axis=2)
+    return ranks
+
+
+def ordinal(number: int) -> str:
+    """Return a number as a place: 1st, 2nd, 3rd, 4th."""
+    ends = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ends.get(number % 10, 'th')}"

@@ -1,0 +1,99 @@
+"""The shipped standings: the entries of every registered learner on every problem, in one file of the package.
+
+The file holds numbers and a JSON header, no code. Its version is part of its name. `python -m trials.make_standings`
+writes it again.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import product
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.errors import BadRequestError, one_of
+from gradient_dd.learners import LEARNERS
+from gradient_dd.ranking.entry import Entry, entry_key, make_entry
+from gradient_dd.ranking.suites import SUITES, Problem
+from gradient_dd.studies.search import space_of
+
+VERSION = 1
+FILE = Path(__file__).with_name(f"standings-{VERSION}.npz")
+ARRAYS = ("errors", "curve", "diverged", "coarse")
+
+Entries = Mapping[tuple[str, str], Entry]  # by learner and problem
+
+
+def write_standings(entries: Entries, path: Path = FILE) -> None:
+    """Write the entries of some learners, each on the same problems."""
+    learners, problems = (list(dict.fromkeys(pair[place] for pair in entries)) for place in (0, 1))
+    ordered = [[entries[learner, problem] for problem in problems] for learner in learners]
+    header = {
+        "learners": learners,
+        "problems": problems,
+        "keys": [[one.key for one in row] for row in ordered],
+        "edges": [[list(one.edges) for one in row] for row in ordered],
+    }
+    names = list(dict.fromkeys(name for one in entries.values() for name in one.setting))
+    settings = np.array([[[one.setting.get(name, np.nan) for name in names] for one in row] for row in ordered])
+    arrays: dict[str, Any] = {
+        name: np.array([[getattr(one, name) for one in row] for row in ordered]) for name in ARRAYS
+    }
+    arrays["errors"] = np.moveaxis(arrays["errors"][..., None].view(np.uint8), -1, 0)  # like bytes together: 16 % less
+    np.savez_compressed(path, header=json.dumps(header | {"parameters": names}), settings=settings, **arrays)
+
+
+@lru_cache(maxsize=1)
+def read_standings(path: Path = FILE) -> Entries:
+    """Return all entries of the shipped file."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+    arrays["errors"] = np.ascontiguousarray(np.moveaxis(arrays["errors"], 0, -1)).view(np.float32)[..., 0]
+    header, found = json.loads(str(arrays["header"])), {}
+    for (i, learner), (j, problem) in product(enumerate(header["learners"]), enumerate(header["problems"])):
+        values = dict(zip(header["parameters"], arrays["settings"][i, j].tolist(), strict=True))
+        setting = {name: value for name, value in values.items() if not isnan(value)}
+        errors, curve, diverged, coarse = (arrays[name][i, j] for name in ARRAYS)
+        key, edges = header["keys"][i][j], tuple(header["edges"][i][j])
+        found[learner, problem] = Entry(key, setting, errors, curve, int(diverged), int(coarse), edges)
+    return found
+
+
+def shipped_learners() -> list[str]:
+    """Return the names of the learners that the shipped file has."""
+    return list(dict.fromkeys(name for name, _ in read_standings()))
+
+
+def shipped(learners: Iterable[str], problems: Sequence[Problem]) -> dict[tuple[str, str], Entry]:
+    """Return the shipped entries of some learners; raise where a rule, a problem, the search or the engine differs."""
+    known, found = read_standings(), {}
+    for learner, problem in product(learners, problems):
+        one_of("A learner of the standings", learner, shipped_learners())
+        entry = known.get((learner, problem.name))
+        if entry is None or entry.key != key_of(learner, problem):
+            raise BadRequestError(
+                f"The shipped standings have no entry of this {learner} on this {problem.name}: the learner, the "
+                "problem, the search or the engine has changed. Make them again: python -m trials.make_standings."
+            )
+        found[learner, problem.name] = entry
+    return found
+
+
+def key_of(learner: str, problem: Problem) -> str:
+    """Return the fingerprint that the entry of a learner must have."""
+    rule = LEARNERS[learner]
+    return entry_key(rule, problem, space_of(rule, None, problem.tasks(0)[0]), quick=False)
+
+
+def verify(learner: str, problems: Sequence[Problem] = SUITES["all"]) -> list[str]:
+    """Compute the entries of a shipped learner again, and return the problems on which any number differs."""
+    before = shipped([learner], problems)
+    return [one.name for one in problems if not same(before[learner, one.name], make_entry(LEARNERS[learner], one))]
+
+
+def same(left: Entry, right: Entry) -> bool:
+    """Return whether two entries agree in every bit of their settings and errors."""
+    return left.setting == right.setting and left.errors.tobytes() == right.errors.tobytes()

@@ -1,0 +1,304 @@
+"""Pictures as SVG inside a page: forest plots, lines over sizes, and drawings of matplotlib.
+
+What is written here has the page's own colours for black and white, and a title on every mark, so that pointing at it
+shows its numbers. A drawing of matplotlib is parsed and written anew, so that nothing of the file itself reaches the
+page unread; what matplotlib does not write, such as a script, is refused.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from html import escape
+from itertools import pairwise
+from math import ceil, floor, isfinite, log, log10
+from pathlib import Path
+from typing import NamedTuple
+
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request
+
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+TICKS = 6  # of a linear axis, at most
+
+SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+ELEMENTS = {"svg", "defs", "style", "g", "path", "use", "text", "tspan", "clipPath", "rect", "image", "pattern"}
+ATTRIBUTES = {
+    *("id", "x", "y", "d", "width", "height", "viewBox", "version", "type", "transform"),
+    *("style", "fill", "clip-path", "patternUnits"),
+}
+LEFT_OUT = "metadata"  # who drew it: the page says so itself
+DEEPEST = 40  # elements inside each other; matplotlib needs 8
+LOCAL = re.compile(r"url\(#([\w.-]+)\)")
+MOVE = re.compile(r"(?:rotate|translate|scale|matrix)\([-+\d.,e\s]*\)")
+PLAIN = re.compile(r"[\w\s.,:;#%+/'\"-]*")
+STYLE_SHEET = re.compile(r"[\w\s.,:;#%*{}-]*")
+INK = {"#000000": "currentColor", "#ffffff": "var(--paper, #fff)"}  # black and white follow the page's own colours
+LINKS = {"use": re.compile(r"#[\w.-]+"), "image": re.compile(r"data:image/png;base64,[\w+/=\s]+")}
+
+
+class Dot(NamedTuple):
+    """An estimate with its interval, a row of a forest plot.
+
+    hollow, dashed   how the dot and its interval are drawn; `strong` has a bold label
+    beside           in the row of the dot before, without a label
+    note             what its title says besides the numbers
+    """
+
+    label: str
+    estimate: float
+    low: float
+    high: float
+    colour: str = "currentColor"
+    hollow: bool = False
+    note: str = ""
+    beside: bool = False
+    dashed: bool = False
+    strong: bool = False
+
+
+class PlotAxis(NamedTuple):
+    """The limits of an axis, logarithmic unless it is `linear`."""
+
+    low: float
+    high: float
+    linear: bool = False
+
+    def place(self, value: float, left: float, right: float) -> float:
+        """Return where a value stands; what is outside stands at the end of the axis."""
+        inside = min(max(value, self.low), self.high) if value == value else self.low
+        if self.linear:
+            return left + (right - left) * (inside - self.low) / (self.high - self.low)
+        return left + (right - left) * log(inside / self.low) / log(self.high / self.low)
+
+    def ticks(self) -> list[float]:
+        """Return the round values that the axis shows."""
+        return self._linear_ticks() if self.linear else self._decades()
+
+    def _linear_ticks(self) -> list[float]:
+        span = self.high - self.low
+        if not isfinite(span):
+            return []
+        unit = 10.0 ** floor(log10(span / TICKS))
+        step = next(unit * factor for factor in (1, 2, 5, 10) if span / (unit * factor) <= TICKS)
+        return [k * step for k in range(ceil(self.low / step), floor(self.high / step) + 1)]
+
+    def _decades(self) -> list[float]:
+        low, high, _ = self
+        powers = range(int(log10(low)) - 1, int(log10(high)) + 2)
+        factors = (1, 2, 5) if high / low < 30 else (1,)
+        every = 2 if high / low > 1e5 else 1  # numbers of many decades would overlap; 1 always stays
+        return [f * 10.0**p for p in powers if p % every == 0 for f in factors if low <= f * 10.0**p <= high]
+
+
+class ForestSize(NamedTuple):
+    """The sizes of a forest plot in pixels: its width, that of the labels, the height of a row, the radius of a dot.
+
+    A `bare` one has neither labels nor numbers, for use in a row of a table.
+    """
+
+    wide: float = 400
+    left: float = 150
+    row: float = 20
+    radius: float = 4
+    bare: bool = False
+
+
+FULL, BARE = ForestSize(), ForestSize(160, 4, 7, 2.5, bare=True)
+
+
+class Series(NamedTuple):
+    """A line of a chart: a value for each size."""
+
+    label: str
+    colour: str
+    strong: bool
+    sizes: Sequence[float]
+    values: Sequence[float]
+
+
+def ratio_axis(dots: Sequence[Dot], bound: float = 1.0) -> PlotAxis:
+    """Return limits about a bound, all estimates and their intervals, at most a decade beyond the estimates.
+
+    So wide intervals of a few runs do not squeeze the estimates together. Limits are at most eight decades apart.
+    """
+    estimates = [dot.estimate for dot in dots if isfinite(dot.estimate) and dot.estimate > 0]
+    ends = [value for dot in dots for value in (dot.low, dot.high) if isfinite(value) and value > 0]
+    low, high = min([*estimates, 0.8]), max([*estimates, 1.25])
+    low, high = min([low, *(max(end, low / 10) for end in ends)]), max([high, *(min(end, high * 10) for end in ends)])
+    return PlotAxis(min(max(low / 1.2, 1e-4), bound / 1.2), max(min(high * 1.2, 1e4), bound * 1.2))
+
+
+def value_axis(dots: Sequence[Dot]) -> PlotAxis:
+    """Return linear limits that hold all intervals."""
+    ends = [value for dot in dots for value in (dot.estimate, dot.low, dot.high) if isfinite(value)] or [0.0]
+    low, high = min(ends), max(ends)
+    beside = 0.0 if high > low else abs(low) or 1.0
+    return PlotAxis(low - beside, high + beside, linear=True)
+
+
+def forest(
+    dots: Sequence[Dot],
+    axis: PlotAxis,
+    line: float | None = 1.0,
+    title: str = "",
+    words: str = "",
+    size: ForestSize = FULL,
+) -> str:
+    """Return a forest plot: a row for each dot, and a vertical line at a value.
+
+    `words` say to those who cannot see it what it shows; without them it is hidden from their readers.
+    """
+    rows: list[list[Dot]] = []
+    for dot in dots:
+        if dot.beside and rows:
+            rows[-1].append(dot)
+        else:
+            rows.append([dot])
+    left, right, head = size.left, size.wide - (4 if size.bare else 10), 20 if title else 0
+    first = 6 if size.bare else head + 14
+    high = size.row * len(rows) + (6 if size.bare else head + 30)
+    top, bottom = (0, high) if size.bare else (head + 2, high - 24)
+    parts = [f'<text x="0" y="14" class="head">{escape(title)}</text>'] if title else []
+    parts += [] if size.bare else [tick(one, axis, left, right, top, bottom) for one in axis.ticks()]
+    if line is not None:
+        x = axis.place(line, left, right)
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" class="one"/>')
+    for number, row in enumerate(rows):
+        y = first + size.row * number
+        strong = ' class="head"' if row[0].strong else ""
+        parts += [] if size.bare else [f'<text x="0" y="{y + 4}"{strong}>{escape(row[0].label)}</text>']
+        parts += [mark(dot, y + (4 if dot.beside else 0), axis, left, right, size.radius) for dot in row]
+    return framed("dots" if size.bare else "forest", size.wide, high, words, parts)
+
+
+def mark(dot: Dot, y: float, axis: PlotAxis, left: float, right: float, radius: float) -> str:
+    """Return an interval as a line and its estimate as a dot."""
+    x, low, high = (axis.place(value, left, right) for value in (dot.estimate, dot.low, dot.high))
+    numbers = f"{dot.estimate:.4g} [{dot.low:.4g}, {dot.high:.4g}]"
+    title = f"<title>{escape(f'{dot.label}: {numbers} {dot.note}'.strip())}</title>"
+    fill, dash = "var(--paper)" if dot.hollow else "currentColor", ' stroke-dasharray="2 3"' * dot.dashed
+    ends = arrow(left, y, 1) * (not dot.low >= axis.low) + arrow(right, y, -1) * (not dot.high <= axis.high)
+    return (
+        f'<g style="color:{dot.colour}">{title}'
+        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" class="bar"{dash}/>'
+        f'{ends}<circle cx="{x:.1f}" cy="{y}" r="{radius}" style="fill:{fill}" class="dot"/></g>'
+    )
+
+
+def arrow(x: float, y: float, inwards: int) -> str:
+    """Return the head of an arrow at the end of an axis, for an interval that goes on beyond it."""
+    points = f"{x + 5 * inwards},{y - 3} {x},{y} {x + 5 * inwards},{y + 3}"
+    return f'<polyline points="{points}" class="bar" fill="none"/>'
+
+
+def tick(value: float, axis: PlotAxis, left: float, right: float, top: float, bottom: float) -> str:
+    """Return a grid line with its number below."""
+    x = axis.place(value, left, right)
+    return (
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" class="grid"/>'
+        f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{plain(value)}</text>'
+    )
+
+
+def plain(value: float) -> str:
+    """Return a number as an axis shows it: 0.01, 200, 10⁻⁵."""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:g}"
+    power = floor(log10(abs(value)) + 1e-9)
+    factor = value / 10.0**power
+    return ("" if abs(factor - 1) < 1e-9 else f"{factor:g}·") + "10" + str(power).translate(SUPERSCRIPTS)
+
+
+def over_size(title: str, symbol: str, series: Sequence[Series]) -> str:
+    """Return errors against size, both logarithmic, each line with its name at its end."""
+    wide, high, left, right, top, bottom = 400, 300, 48, 290, 30, 262
+    values = [value for one in series for value in one.values if isfinite(value) and value > 0]
+    across = PlotAxis(min(min(one.sizes) for one in series) / 1.1, max(max(one.sizes) for one in series))
+    domain = PlotAxis(min(values) / 1.3, max(values) * 1.3)
+
+    def y_of(value: float) -> float:
+        return bottom + top - domain.place(value, top, bottom)
+
+    parts = [f'<text x="0" y="14" class="head">{escape(title)}</text>']
+    for value in domain.ticks():
+        parts.append(f'<line x1="{left}" x2="{right}" y1="{y_of(value):.1f}" y2="{y_of(value):.1f}" class="grid"/>')
+        parts.append(f'<text x="{left - 5}" y="{y_of(value) + 4:.1f}" text-anchor="end">{plain(value)}</text>')
+    for size in series[0].sizes:
+        x = across.place(size, left, right)
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{symbol} = {size}</text>')
+    names = spread_out([y_of(one.values[-1]) for one in series], 17)
+    for one, y in zip(series, names, strict=True):
+        points = [(across.place(s, left, right), y_of(v), s, v) for s, v in zip(one.sizes, one.values, strict=True)]
+        path = " ".join(f"{x:.1f},{h:.1f}" for x, h, *_ in points)
+        thick = 3.5 if one.strong else 1.6
+        parts.append(f'<g style="color:{one.colour}"><polyline points="{path}" class="curve" stroke-width="{thick}"/>')
+        for x, h, size, value in points:
+            words = escape(f"{one.label}, {symbol} = {size}: {value:.3g}")
+            parts.append(
+                f'<circle cx="{x:.1f}" cy="{h:.1f}" r="{thick + 1:.1f}" class="dot"><title>{words}</title></circle>'
+            )
+        parts.append(
+            f'<line x1="{right + 4}" x2="{right + 14}" y1="{points[-1][1]:.1f}" y2="{y:.1f}" class="leader"/></g>'
+        )
+        style = ' class="head"' if one.strong else ""
+        parts.append(f'<text x="{right + 18}" y="{y + 4:.1f}"{style}>{escape(one.label)}</text>')
+    return framed("chart", wide, high, f"{title}: errors against size; the numbers are in the ledger", parts)
+
+
+def framed(name: str, wide: float, high: float, words: str, parts: list[str]) -> str:
+    """Return a picture of a class, with words for those who cannot see it, or hidden from their readers."""
+    size = f'viewBox="0 0 {wide} {high}" width="{wide}"'
+    said = f'role="img" aria-label="{escape(words, quote=True)}"' if words else 'aria-hidden="true"'
+    return f'<svg {size} class="{name}" {said}>{"".join(parts)}</svg>'
+
+
+def spread_out(heights: Sequence[float], least: float) -> list[float]:
+    """Return heights moved apart so that labels do not overlap; their order is kept."""
+    order = sorted(range(len(heights)), key=lambda i: heights[i])
+    found = list(heights)
+    for before, after in pairwise(order):
+        found[after] = max(found[after], found[before] + least)
+    shift = sum(found[i] - heights[i] for i in order) / len(order)
+    return [value - shift for value in found]
+
+
+def inline_svg(file: Path, prefix: str) -> str:
+    """Return the drawing of a file as text for a page; its ids get a prefix, so that those of two do not clash."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        return written(ET.fromstring(text[text.index("<svg") :]), prefix, DEEPEST)
+    except BadRequestError as error:
+        reason = str(error)
+    except (ET.ParseError, ValueError) as error:
+        reason = f"no SVG: {error}"
+    rule, hint = "be as gradient-dd drew it", "Delete it, and it is drawn anew."
+    raise bad_request(f"The figure {str(file)!r}", rule, Unquoted(reason), hint)
+
+
+def written(element: ET.Element, prefix: str, deeper: int) -> str:
+    """Return an element and all in it as text, or raise the words for what may not be there."""
+    name = str(element.tag).removeprefix(SVG)
+    if name == LEFT_OUT:
+        return ""
+    if name not in ELEMENTS or deeper == 0:
+        raise BadRequestError(f"an element {name!r}")
+    attributes = "".join(attribute(name, key, value, prefix) for key, value in element.items())
+    text = element.text or ""
+    if name == "style" and not STYLE_SHEET.fullmatch(text):
+        raise BadRequestError(f"a style sheet {text!r}")
+    inside = escape(text) + "".join(written(one, prefix, deeper - 1) + escape(one.tail or "") for one in element)
+    return f"<{name}{attributes}>{inside}</{name}>" if inside else f"<{name}{attributes}/>"
+
+
+def attribute(element: str, key: str, value: str, prefix: str) -> str:
+    """Return an attribute as text, or raise the words for what may not be there."""
+    if key == f"{XLINK}href":
+        if element not in LINKS or not LINKS[element].fullmatch(value):
+            raise BadRequestError(f"a link {value[:40]!r}")
+        return f' xlink:href="{escape(value.replace("#", f"#{prefix}-", 1))}"'
+    if key not in ATTRIBUTES or not PLAIN.fullmatch(MOVE.sub("", LOCAL.sub("", value))):
+        raise BadRequestError(f"an attribute {key}={value[:40]!r}")
+    value = f"{prefix}-{value}" if key == "id" else LOCAL.sub(rf"url(#{prefix}-\1)", value)
+    if key in ("style", "fill"):
+        for colour, follows in INK.items():
+            value = value.replace(colour, follows)
+    return f' {key}="{escape(value)}"'

@@ -1,0 +1,281 @@
+"""The search: tune a rule with the same number of updates as every other rule.
+
+    found = search(space_of(LEARNERS["td"]), evaluate)        # found.setting, found.trail
+
+`evaluate(settings, runs)` returns errors (settings, runs) of tuning runs, numbered from 0. The search has three stages:
+
+coarse    every combination of the values to try; alpha gets as many values as the budget allows
+refined   neighbours of the best points, in steps that become smaller. The edges are open: a neighbour may lie outside
+          the values to try, within the legal range of the parameter
+finals    the best settings on more and more tuning runs (successive halving)
+
+The search is deterministic, and it evaluates the same number of settings on the same runs whatever the rule is.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, product
+from math import inf, log2, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, unknown
+from gradient_dd.learners import Parameter, Rule, Setting
+from gradient_dd.studies.intervals import order
+
+LAST_RUNG = 7.0  # the coordinate that stands for the upper bound of a parameter; the one before is high (1 − 2⁻⁷)
+SMALLEST = 0.01  # the smallest coordinate of a parameter that has an upper bound and must be positive
+FEWEST_ALPHAS = 4
+DIGITS = 9  # coordinates that agree in so many decimals are one point
+CHUNK = 8  # best points whose neighbours along the axes come before any neighbour along a diagonal
+
+Point = tuple[float, ...]
+Evaluate = Callable[[Sequence[Setting], range], Array]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many settings the search evaluates, and on how many tuning runs.
+
+    coarse, refined   settings of the first two stages, each on runs 0 … runs − 1
+    steps             sizes of the steps to neighbours, one refinement after another
+    starts            best points that a refinement looks at; the last one looks at more until the budget is spent
+    finals            pairs: so many of the best settings, on so many runs in all
+    """
+
+    coarse: int = 240
+    refined: int = 320
+    runs: int = 8
+    steps: tuple[float, ...] = (1.0, 0.5, 0.25, 0.125)
+    starts: int = 16
+    finals: tuple[tuple[int, int], ...] = ((32, 20), (12, 44), (4, 92))
+
+    @property
+    def lane_runs(self) -> int:
+        """How many (setting, run) pairs are evaluated."""
+        counts, runs = zip(*self.finals, strict=True) if self.finals else ((), ())
+        before = (self.runs, *runs[:-1])
+        more = sum(count * (now - then) for count, now, then in zip(counts, runs, before, strict=False))
+        return (self.coarse + self.refined) * self.runs + more
+
+
+FULL = Budget()
+QUICK = Budget(coarse=96, refined=96, runs=3, finals=((12, 10), (4, 20)))
+
+
+@dataclass(frozen=True)
+class SearchAxis:
+    """The values to try of a parameter, and a coordinate in which steps to neighbours are even.
+
+    The coordinate of a parameter with an upper bound is −log₂(1 − value / high), else log₂ of the value. Where 0 is
+    among the values to try, it is log₂(value + the smallest other one).
+    """
+
+    parameter: Parameter
+    values: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the parameter."""
+        return self.parameter.name
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether there is nothing to search."""
+        return len(self.values) == 1
+
+    @cached_property
+    def shift(self) -> float:
+        """What is added to a value before its logarithm is taken."""
+        return min((value for value in self.values if value), default=1.0) if 0.0 in self.values else 0.0
+
+    @cached_property
+    def unit(self) -> float:
+        """The length of a step of size 1: 1 with an upper bound, else the mean distance of the values, 1 or more."""
+        places = [self.coordinate(value) for value in self.values]
+        even = (max(places) - min(places)) / max(1, len(places) - 1)
+        return 1.0 if self.parameter.high < inf else max(1.0, even)
+
+    @cached_property
+    def given(self) -> dict[float, float]:
+        """The values to try by their coordinates, so that each keeps its exact value."""
+        return {self.coordinate(value): value for value in self.values}
+
+    def coordinate(self, value: float) -> float:
+        """Return the coordinate of a value."""
+        high = self.parameter.high
+        if high == inf:
+            return round(log2(value + self.shift), DIGITS)
+        return LAST_RUNG if value >= high else min(LAST_RUNG, round(-log2(1 - value / high), DIGITS))
+
+    def moved(self, place: float, step: float) -> float:
+        """Return the coordinate after a step, kept inside the legal range."""
+        place += step * self.unit
+        if self.parameter.high < inf:
+            place = min(LAST_RUNG, max(place, SMALLEST if self.parameter.positive else 0.0))
+        elif self.shift:
+            place = max(place, log2(self.shift))
+        return round(place, DIGITS)
+
+    def value(self, place: float) -> float:
+        """Return the value at a coordinate."""
+        if place in self.given:
+            return self.given[place]
+        high = self.parameter.high
+        if high < inf:
+            return high if place >= LAST_RUNG else high * (1 - 2.0**-place)
+        return 2.0**place - self.shift
+
+    def __str__(self) -> str:
+        shown = [f"{value:.4g}" for value in self.values]
+        if self.is_fixed:
+            return f"{self.name} {shown[0]} (fixed)"
+        return f"{self.name} {' '.join(shown) if len(shown) < 9 else f'{shown[0]} … {shown[-1]} ({len(shown)} values)'}"
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """What is searched: a rule, an axis for each of its parameters, and the placement of ρ."""
+
+    rule: Rule
+    axes: tuple[SearchAxis, ...]
+    rho_mode: str = "R"
+
+    def __str__(self) -> str:
+        return f"{self.rule.name}: {', '.join(map(str, self.axes))}"
+
+    def facts(self) -> list[Any]:
+        """Return all that makes it another space, for a fingerprint."""
+        return [self.rho_mode, *([axis.name, list(axis.values)] for axis in self.axes)]
+
+    def coarse(self) -> list[Point]:
+        """Return the points of the coarse grid."""
+        return list(product(*(tuple(axis.given) for axis in self.axes)))
+
+    def setting(self, point: Point) -> Setting:
+        """Return the setting at a point."""
+        values = {axis.name: axis.value(place) for axis, place in zip(self.axes, point, strict=True)}
+        return self.rule.setting(self.rho_mode, **values)
+
+    def neighbours(self, points: Sequence[Point], step: float) -> Iterator[Point]:
+        """Yield the neighbours of some points: along each axis first, then along the diagonals of alpha and another."""
+        free = [place for place, axis in enumerate(self.axes) if not axis.is_fixed]
+        single = [((place, sign),) for place in free for sign in (1, -1)]
+        double = [(*one, *other) for one in single[:2] for other in single[2:]]
+        for first in range(0, len(points), CHUNK):
+            for moves in (single, double):
+                for point, move in product(points[first : first + CHUNK], moves):
+                    moved = list(point)
+                    for place, sign in move:
+                        moved[place] = self.axes[place].moved(point[place], sign * step)
+                    yield tuple(moved)
+
+
+def space_of(
+    rule: Rule, grid: Mapping[str, Sequence[float]] | None = None, task: Any = None, budget: Budget = FULL
+) -> SearchSpace:
+    """Return the space of a rule: the values in `grid`, else those its parameters declare (some depend on the task).
+
+    A parameter without either is refused. The values of alpha are its range: it gets as many as the budget allows.
+    """
+    given = dict(grid or {})
+    for name in given:
+        if name not in rule.defaults:
+            raise unknown(f"parameter of {rule.name}:", name, rule.defaults)
+    chosen: dict[str, tuple[float, ...]] = {}
+    for one in rule.parameters:
+        values = given.get(one.name, one.grid(task) if callable(one.grid) else one.grid)
+        if not len(values):
+            raise BadRequestError(
+                f"The parameter {one.name!r} of {rule.name} has no values to try. Give some: "
+                f"Parameter({one.name!r}, …, grid=(0.1, 1.0)), grid={{{one.name!r}: (0.1, 1.0)}} or "
+                f"--grid {one.name}=0.1,1."
+            )
+        chosen[one.name] = tuple(sorted({one.check(value, rule.name) for value in values}))
+    others = prod(len(values) for name, values in chosen.items() if name != "alpha")
+    if others * FEWEST_ALPHAS > budget.coarse:
+        most = budget.coarse // FEWEST_ALPHAS
+        what = f"The values to try of {rule.name}"
+        raise bad_request(what, f"have at most {most} combinations besides alpha", Unquoted(str(others)))
+    low, high = chosen["alpha"][0], chosen["alpha"][-1]
+    chosen["alpha"] = tuple(map(float, np.geomspace(low, high, budget.coarse // others))) if low < high else (low,)
+    by_name = {one.name: one for one in rule.parameters}
+    axes = tuple(SearchAxis(by_name[name], chosen[name]) for name in sorted(chosen, key=lambda name: name != "alpha"))
+    return SearchSpace(rule, axes, "T" if rule.has_rho_mode else "R")  # T is the placement of ρ that extends to traces
+
+
+class Tried(NamedTuple):
+    """A setting that was evaluated: the stage that proposed it, and its errors on the tuning runs 0, 1, … (runs,)."""
+
+    setting: Setting
+    stage: str
+    errors: Array
+
+
+class Found(NamedTuple):
+    """The result of a search: the best setting, and everything that was tried, the best first."""
+
+    setting: Setting
+    trail: list[Tried]
+
+    @property
+    def coarse(self) -> list[Tried]:
+        """The settings of the coarse grid."""
+        return [one for one in self.trail if one.stage == "coarse"]
+
+
+class Candidates:
+    """The points that were evaluated, with their settings and errors."""
+
+    def __init__(self, space: SearchSpace, evaluate: Evaluate, runs: range) -> None:
+        self.space, self.evaluate, self.runs = space, evaluate, runs
+        self.tried: dict[Point, Tried] = {}
+
+    def add(self, points: Sequence[Point], stage: str) -> int:
+        """Evaluate new points, and return how many they are."""
+        settings = [self.space.setting(point) for point in points]
+        if settings:
+            errors = self.evaluate(settings, self.runs)
+            for point, setting, row in zip(points, settings, errors, strict=True):
+                self.tried[point] = Tried(setting, stage, row)
+        return len(points)
+
+    def new(self, step: float, starts: int | None, count: int) -> list[Point]:
+        """Return up to `count` new neighbours of the best points."""
+        near = self.space.neighbours(self.ranked()[:starts], step)
+        fresh = (point for point in dict.fromkeys(near) if point not in self.tried)
+        return list(islice(fresh, count))
+
+    def ranked(self) -> list[Point]:
+        """Return the points that have errors on all present runs, the best first."""
+        whole = [point for point, one in self.tried.items() if len(one.errors) == len(self.runs)]
+        return [whole[place] for place in order(np.stack([self.tried[point].errors for point in whole]))]
+
+    def go_on(self, count: int, runs: int) -> None:
+        """Evaluate the best points on more runs."""
+        best, more = self.ranked()[:count], range(self.runs.stop, runs)
+        errors = self.evaluate([self.tried[point].setting for point in best], more)
+        for point, row in zip(best, errors, strict=True):
+            one = self.tried[point]
+            self.tried[point] = one._replace(errors=np.concatenate([one.errors, row]))
+        self.runs = range(runs)
+
+
+def search(space: SearchSpace, evaluate: Evaluate, budget: Budget = FULL) -> Found:
+    """Return the setting with the smallest mean error on the tuning runs, found by spending the budget."""
+    found = Candidates(space, evaluate, range(budget.runs))
+    left = budget.coarse + budget.refined - found.add(space.coarse(), "coarse")
+    for place, step in enumerate(budget.steps):
+        is_last = place == len(budget.steps) - 1
+        room = left // (len(budget.steps) - place)
+        left -= found.add(found.new(step, None if is_last else budget.starts, room), "refined")
+    for count, runs in budget.finals:
+        found.go_on(count, runs)
+    trail: list[Tried] = []
+    for runs in sorted({len(one.errors) for one in found.tried.values()}, reverse=True):
+        group = [one for one in found.tried.values() if len(one.errors) == runs]
+        trail += [group[at] for at in order(np.stack([one.errors for one in group]))]
+    return Found(trail[0].setting, trail)

@@ -1,0 +1,354 @@
+"""Advice for a task: which learner, with which parameters, for so many episodes or steps and a schedule.
+
+The search tries settings of several learners at once, under one budget:
+
+    scout    every coarse point, on the whole horizon where that is cheap, else on a sixteenth of it. A short run
+             favours large step sizes: the best alpha of a long one is between a sixteenth of the best here and twice it
+    full     the points that are left, on the whole horizon
+    refine   the best points and their neighbours, half as far apart, then half of that, on more runs
+    judge    the best point of each learner that can still win, on fresh runs. These give the errors that are predicted
+
+Beyond some alpha rare runs go wrong, too rare to be seen in every pilot. So the judge also runs each point with larger
+and smaller step sizes, and steps back from an alpha beside which the error is much larger, if that costs little.
+
+All points of a stage see the same runs, and no two stages share a run. The budget counts estimated seconds of one core,
+not the clock, so the same call gives the same advice on every machine. A horizon too long for the budget is cut, and
+the advice is for the shorter run.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import isfinite, log2, nan
+from typing import NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.errors import bad_request, number, one_of
+from gradient_dd.learners import LEARNERS, Rule, Setting, find
+from gradient_dd.tasks import Task
+from gradient_dd.theory.arguments import checked
+from gradient_dd.theory.pilot import OCTAVE, Point, Scores, TaskPilot, expected_steps, part_of, spaces_of
+
+MEASURES = ("area", "last100")
+TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
+POINTS = 2000  # errors taken in a run that is counted in steps, about
+TYPICAL, CUT = 150, 0.2  # a horizon on which so many settings take this share of the budget in a run is long enough,
+TOO_LONG = 1.5  # and one so many times longer is cut to it
+NOT_TRIED = "not among the learners to try"
+DIVERGED = "diverged with every setting that was tried"
+BUDGET = 6.5  # core seconds
+SHORT = 16  # the part of the horizon that a scout runs where the whole is too long
+SHARES = {"scout": 0.2, "full": 0.2, "refine": 0.25, "judge": 0.25}  # of the budget, for a stage
+RUNS = {"scout": (1, 4), "full": (1, 4), "refine": (2, 32), "judge": (4, 64)}  # the fewest and the most
+LINES = 2  # of a learner are refined
+DISTANCES = ((2, OCTAVE), (1, OCTAVE // 2))  # places to the neighbours along alpha and along the others, by refinement
+HOPELESS = 3.0  # a line whose best error is so many times the best of all is not followed further
+CLOSE = 1.5  # a learner whose best error is within this factor of the best of all can still win
+ALIKE = 1.02  # of learners whose errors are within this factor, the one with the fewest parameters wins
+BESIDE = OCTAVE // 2  # places along alpha to the points beside one that is judged
+STEEP = 2.0  # the error beside a point is much larger if it is larger by this factor
+LITTLE = 1.15  # and stepping back costs little if it multiplies the error by no more than this
+
+
+class SearchProgress(NamedTuple):
+    """What is done next, about how many seconds of a core that takes, and the share of all stages that is done."""
+
+    doing: str
+    core_seconds: float
+    share: float
+
+
+OnProgress = Callable[[SearchProgress], None]
+
+
+class Row(NamedTuple):
+    """A point with its errors in a stage.
+
+    area, last100  (runs,);  curve (runs, bins)
+    """
+
+    point: Point
+    stage: str
+    area: Array
+    last100: Array
+    curve: Array
+
+
+class Stage(NamedTuple):
+    """What a stage found: the mean error of each point in the measure of the search, and all its errors."""
+
+    name: str
+    means: dict[Point, float]
+    scores: Scores
+
+    def row(self, point: Point) -> Row:
+        """Return a point with its errors."""
+        place = self.scores.points.index(point)
+        return Row(point, self.name, *(array[:, place] for array in self.scores[1:]))
+
+    def by_error(self) -> list[Point]:
+        """Return the points that did not diverge, the least error first; of equal errors the smaller alpha."""
+        finite = [point for point in self.means if isfinite(self.means[point])]
+        return sorted(finite, key=lambda point: (self.means[point], point.places[0]))
+
+    def best_of_lines(self) -> list[Point]:
+        """Return the best point of each line, the best line first."""
+        lines: dict[Point, Point] = {}
+        for point in self.by_error():
+            lines.setdefault(point.line, point)
+        return list(lines.values())
+
+    def to_follow(self) -> list[Point]:
+        """Return the best point of every line that is not hopeless, and of the best lines of each learner."""
+        lines = self.best_of_lines()
+        return [point for point in lines if self.is_near(point, lines[0]) or rank(lines, point) < LINES]
+
+    def to_refine(self) -> list[Point]:
+        """Return the best point of the best lines of each learner, hopeless lines left out."""
+        lines = self.best_of_lines()
+        return [point for point in lines if self.is_near(point, lines[0]) and rank(lines, point) < LINES]
+
+    def is_near(self, point: Point, best: Point) -> bool:
+        """Return whether a point is not hopeless beside the best one."""
+        return self.means[point] <= HOPELESS * self.means[best]
+
+    def stepped_back(self, point: Point) -> Point:
+        """Return the point or, where that is prudent, its neighbour with a smaller alpha."""
+        here, above, below = (self.means[point.moved(0, step)] for step in (0, BESIDE, -BESIDE))
+        prudent = above > STEEP * here and below <= LITTLE * here
+        return point.moved(0, -BESIDE) if prudent or not isfinite(here) else point
+
+
+class Search:
+    """A search with a pilot and a measure. `rows` holds the best point of each learner found so far."""
+
+    def __init__(self, pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress) -> None:
+        self.pilot, self.measure, self.budget, self.on_progress = pilot, measure, budget, on_progress
+        self.rows, self.stages, self.stages_done = dict[str, Row](), 4, 0
+
+    def best(self) -> Row | None:
+        """Search, and return the row to recommend; None where every point diverged."""
+        points = self.scout()
+        for distances in DISTANCES:
+            near = (near for point in points for near in neighbours(point, *distances))
+            points = self.run("refine", near).to_refine()
+        if not points:
+            return None
+        refined = [self.rows[learner] for learner in dict.fromkeys(point.learner for point in points)]
+        least = self.error(self.rows[points[0].learner])
+        return self.judge([row for row in refined if self.error(row) <= CLOSE * least])
+
+    def scout(self) -> list[Point]:
+        """Return the points to refine, after running all coarse points."""
+        coarse = [point for space in self.pilot.spaces.values() for point in space.coarse()]
+        if self.pilot.core_seconds(len(coarse)) <= SHARES["scout"] * self.budget:
+            return self.run("scout", coarse).to_refine()
+        self.stages = 5
+        lines = self.run("scout", coarse, SHORT).to_follow()
+        octaves = range(-int(log2(SHORT)), 2)
+        return self.run("full", (point.moved(0, OCTAVE * k) for point in lines for k in octaves)).to_refine()
+
+    def judge(self, finalists: list[Row]) -> Row:
+        """Return the best finalist on its runs so far and on fresh runs; of finalists that are alike, the simplest."""
+        beside = (row.point.moved(0, step) for row in finalists for step in (0, BESIDE, -BESIDE))
+        stage = self.run("judge", beside)
+        errors = {}
+        for old in finalists:
+            new = stage.row(stage.stepped_back(old.point))
+            rows = [new, old] if new.point == old.point else [new]
+            errors[new.point.learner] = float(np.concatenate([self.errors(row) for row in rows]).mean())
+            self.rows[new.point.learner] = new
+        least = min(errors.values())
+        if not isfinite(least):  # rare runs went wrong at all of these step sizes
+            none = np.empty(0)
+            smaller = [Row(row.point.moved(0, -OCTAVE), row.stage, none, none, none) for row in finalists]
+            return self.judge(smaller)
+        alike = [self.rows[name] for name in errors if errors[name] <= ALIKE * least]
+        return min(alike, key=lambda row: (len(row.point.places), errors[row.point.learner]))
+
+    def run(self, name: str, points: Iterable[Point], share: int = 1) -> Stage:
+        """Run points on as many runs as the budget of the stage allows, and note the best point of each learner."""
+        chosen = [point for point in dict.fromkeys(points) if self.pilot.spaces[point.learner].is_legal(point)]
+        if not chosen:
+            return Stage(name, {}, Scores([], *np.zeros((3, 0, 0))))
+        runs = self.affordable_runs(name, len(chosen), share)
+        self.report(f"{name}: {len(chosen)} settings, {runs} runs", self.pilot.core_seconds(len(chosen), runs, share))
+        scores = self.pilot.run(chosen, runs, share)
+        means = getattr(scores, self.measure).mean(axis=0).tolist()
+        stage = Stage(name, dict(zip(chosen, means, strict=True)), scores)
+        best = {point.learner: point for point in reversed(stage.by_error())}
+        self.rows |= {learner: stage.row(point) for learner, point in best.items()}
+        return stage
+
+    def report(self, doing: str, core_seconds: float) -> None:
+        """Report what is done next."""
+        self.on_progress(SearchProgress(doing, core_seconds, min(self.stages_done / self.stages, 1.0)))
+        self.stages_done += 1
+
+    def affordable_runs(self, stage: str, settings: int, share: int) -> int:
+        """Return how many runs the budget of a stage allows, within its bounds."""
+        (fewest, most), budget = RUNS[stage], SHARES[stage] * self.budget
+        counts = range(most, fewest, -1)
+        return next((runs for runs in counts if self.pilot.core_seconds(settings, runs, share) <= budget), fewest)
+
+    def errors(self, row: Row) -> Array:
+        """Return the errors of a row in the measure of the search, (runs,)."""
+        return np.asarray(getattr(row, self.measure))
+
+    def error(self, row: Row) -> float:
+        """Return the mean error of a row in the measure of the search."""
+        return float(self.errors(row).mean())
+
+
+def rank(lines: list[Point], point: Point) -> int:
+    """Return how many lines of the same learner stand before a point in the list."""
+    return sum(line.learner == point.learner for line in lines[: lines.index(point)])
+
+
+def neighbours(point: Point, along_alpha: int, along_others: int) -> Iterator[Point]:
+    """Yield a point and its neighbours along one axis, or along two: alpha and, in the opposite direction, another.
+
+    The products of alpha with the other parameters matter, ζα and κα, so a valley runs along these diagonals.
+    """
+    yield from (point.moved(0, step) for step in (-along_alpha, 0, along_alpha))
+    for axis in range(1, len(point.places)):
+        for sign in (-1, 1):
+            beside = point.moved(axis, sign * along_others)
+            yield from (beside, beside.moved(0, -sign * along_alpha))
+
+
+# The advice
+
+
+class PredictedError(NamedTuple):
+    """An error predicted from pilot runs: their mean, its standard error, and how many runs there were."""
+
+    mean: float
+    doubt: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class TunedLearner:
+    """The best setting found for a learner, and its errors.
+
+    setting        the learner with its parameters
+    area, last100  predicted errors: over all points of a run, and at its end
+    refined        False where the scout showed an error so much larger than the best that no more was tried
+    curve          (runs, bins) errors along the pilot runs
+    """
+
+    setting: Setting
+    area: PredictedError
+    last100: PredictedError
+    refined: bool
+    curve: Array
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to take, and what it rests on.
+
+    best           the advice; None where everything diverged
+    candidates     the tuned learners with a finite error, the best first
+    left_out       why a learner is not among the candidates, by its name
+    measure        "area" or "last100", what was to be small
+    initial_error  the error of the initial weights: that of not learning
+    horizon        what the advice is for
+    pilot_horizon  what the pilot ran, and what the errors are for: a part of `horizon` where that is very long
+    """
+
+    best: TunedLearner | None
+    candidates: list[TunedLearner]
+    left_out: dict[str, str]
+    measure: str
+    initial_error: float
+    horizon: Horizon
+    pilot_horizon: Horizon
+
+    def error_of(self, one: TunedLearner) -> PredictedError:
+        """Return the predicted error in the measure of the advice."""
+        return one.area if self.measure == "area" else one.last100
+
+    @property
+    def beats_standing_still(self) -> bool:
+        """Whether the advice has a smaller predicted error than the initial weights."""
+        return self.best is not None and self.error_of(self.best).mean < self.initial_error
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the pilot ran a part of the horizon only."""
+        return self.pilot_horizon.points != self.horizon.points
+
+
+@checked
+def advise(
+    task: Task,
+    horizon: Horizon,
+    schedule: Schedule = constant,
+    *,
+    sampling: str = "trajectory",
+    measure: str = "area",
+    learners: Iterable[str | Rule] = TRIED,
+    budget: float = BUDGET,
+    on_progress: OnProgress = lambda progress: None,
+) -> Advice:
+    """Return advice for a task from pilot runs on it.
+
+    `on_progress` is called before every stage. `budget` is in estimated seconds of one core, compiling left out.
+    """
+    horizon.check(task)
+    check_schedule(schedule)
+    several = learners if isinstance(learners, Iterable) and not isinstance(learners, str) else [learners]
+    rules = list(dict.fromkeys(map(find, several)))
+    squares = np.asarray(task.sparse_features.multiply(task.sparse_features).sum(axis=1)).ravel()
+    mean_square, off_policy = float(task.visits @ squares), bool(np.ptp(task.transitions.rho) > 0)
+    spaces = spaces_of(rules, mean_square, expected_steps(task, horizon), off_policy)
+    pilot = TaskPilot(task, coarser(horizon), schedule, sampling, spaces)
+    return advise_with(pilot, measure, budget, on_progress, task.rmsve(task.initial_weights))
+
+
+def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress, initial_error: float) -> Advice:
+    """Return the advice of a pilot, on a part of its horizon where the whole is too long for the budget."""
+    one_of("'measure'", measure, MEASURES)
+    budget = number("'budget'", "be a positive number of seconds", budget, low=0.0, positive=True)
+    horizon, longer = pilot.horizon, pilot.core_seconds(TYPICAL) / (CUT * budget)
+    if longer > TOO_LONG:
+        pilot.horizon = part_of(horizon, longer)
+    least = pilot.core_seconds(TYPICAL)
+    if least > budget:  # one episode of some tasks has millions of steps
+        rule = f"take at most {budget:.0f} s of a core for {TYPICAL} settings and the shortest run"
+        raise bad_request(
+            "The pilot of the advice", rule, f"about {least:.0f} s", "Give a number of steps, not of episodes."
+        )
+    search = Search(pilot, measure, budget, on_progress)
+    best = search.best()
+    rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))
+    candidates = [candidate(pilot, row) for row in rows]
+    chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
+    left_out = {name: NOT_TRIED for name in LEARNERS if name not in pilot.spaces}
+    left_out |= {name: DIVERGED for name in pilot.spaces if name not in search.rows}
+    return Advice(chosen, candidates, left_out, measure, initial_error, horizon, pilot.horizon)
+
+
+def coarser(horizon: Horizon) -> Horizon:
+    """Return a horizon with an error every few steps instead of at each step; its last few steps may be lost."""
+    if horizon.steps is None or horizon.points <= POINTS:
+        return horizon
+    every = horizon.steps // POINTS
+    return Horizon(steps=horizon.steps // every * every, every=every)
+
+
+def candidate(pilot: TaskPilot, row: Row) -> TunedLearner:
+    """Return a row of the search with its setting."""
+    setting = pilot.spaces[row.point.learner].setting(row.point)
+    return TunedLearner(setting, estimate(row.area), estimate(row.last100), row.stage in ("refine", "judge"), row.curve)
+
+
+def estimate(errors: Array) -> PredictedError:
+    """Return the mean of errors over runs with its standard error, which is NaN where there is one run."""
+    runs = len(errors)
+    return PredictedError(float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else nan, runs)

@@ -1,0 +1,181 @@
+"""What `AutoLearner` is compared with, on one run of a task: tuned rules as they are and averaged, and LSTD.
+
+Each rival has 15 step sizes, some of them times two ratios of step sizes. TD and TDRC also have tapered steps, α/(1 +
+t/τ) with τ a tenth of the run. Every setting is measured twice: its weights, and their average over the last half to
+three quarters of the run so far. All see the same transitions.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from gradient_dd.arrays import Array
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.trajectories import OutcomeSampler
+from gradient_dd.learners import LEARNERS, Setting
+from gradient_dd.stream.auto import AutoLearner
+from gradient_dd.tasks import Task
+from trials.auto_learner.lane_memory import LaneMemory, lane_rows
+
+SEED = 7331  # of trajectories
+POINTS = 200  # of a run at which the error is taken
+ALPHAS: Array = np.power(10.0, 0.2 - 0.3 * np.arange(15))  # over the mean of ‖x‖²
+OWN_ALPHAS: Array = np.power(10.0, 2.3 - 0.3 * np.arange(15))  # of `AutoLearner`: for least squares, 1 over the ridge
+RIVALS: dict[str, tuple[str, tuple[float, ...], bool]] = {  # rule, ratios of step sizes, tapered
+    "TD": ("td", (1.0,), False),
+    "TD, tapered": ("td", (1.0,), True),
+    "TDC": ("tdc", (0.25, 4.0), False),
+    "TDRC": ("tdrc", (1.0,), False),
+    "TDRC, tapered": ("tdrc", (1.0,), True),
+    "GTD2": ("gtd2", (0.25, 4.0), False),
+    "Gradient-DD": ("gradient_dd", (0.25, 1.0), False),
+    "HTD": ("htd", (1.0, 16.0), False),
+}
+FIRST_TURN = 64  # steps after which an average begins anew for the first time; then after twice as many each time
+SAMPLED = 10  # steps between two weights that are averaged where the engine keeps no sums
+LSTD_FEATURES = 250  # LSTD is run up to so many features
+RIDGES = (0.001, 0.1, 10.0, 1000.0)  # of LSTD
+
+
+class RivalSteps(NamedTuple):
+    """The transitions of a part of a run: rows of states, and (n,) numbers."""
+
+    row: Any
+    next_row: Any
+    reward: Array
+    discount: Array
+    rho: Array
+
+
+class Road:
+    """One run of a task: its transitions in POINTS equal parts, and the error of weights.
+
+    unit  of step sizes, one over the mean of ‖x‖²;  every  steps of a part
+    """
+
+    def __init__(self, task: Task, steps: int, run: int) -> None:
+        self.task, self.steps, self.run, self.every = task, steps, run, max(1, steps // POINTS)
+        self.outcomes = OutcomeSampler(task, SEED, run).take(steps)
+        rows, states = task.row_features.copy(), task.sparse_features.copy()
+        rows.sort_indices()
+        self.sparse = rows.shape[1] > LSTD_FEATURES
+        self.rows = rows if self.sparse else rows.toarray()
+        self.unit = 1 / float(task.visits @ np.asarray(states.multiply(states).sum(axis=1)).ravel())
+        self.root = np.sqrt(task.visits)
+        self.X = sp.diags(self.root) @ states
+        self.values = self.root * task.true_values
+
+    def parts(self) -> Iterator[RivalSteps]:
+        """Yield the transitions, part by part."""
+        row, next_row, reward, discount, rho, _ = self.task.transitions
+        for begin in range(0, self.steps, self.every):
+            o = self.outcomes[begin : begin + self.every]
+            yield RivalSteps(self.rows[row[o]], self.rows[next_row[o]], reward[o], discount[o], rho[o])
+
+    def errors(self, w: Array) -> Array:
+        """Return the error of every lane, w being (p, lanes); inf where weights are not finite."""
+        with np.errstate(all="ignore"):
+            gaps = np.linalg.norm(self.X @ w - self.values[:, None], axis=0)
+        return np.nan_to_num(gaps, nan=np.inf, posinf=np.inf)
+
+
+def settings_of(name: str, unit: float) -> list[Setting]:
+    """Return the settings of a rival."""
+    rule, ratios, _ = RIVALS[name]
+    made: list[dict[str, Any]] = [{"alpha": alpha * unit, "zeta": zeta} for zeta in ratios for alpha in ALPHAS]
+    known = {parameter.name for parameter in LEARNERS[rule].parameters}
+    return [LEARNERS[rule].setting(**{key: one[key] for key in one if key in known}) for one in made]
+
+
+class RivalAreas(NamedTuple):
+    """The mean error over a run of every setting, (settings,): of its weights, and of their average."""
+
+    plain: Array
+    averaged: Array
+
+
+def rival_areas(road: Road, name: str) -> RivalAreas:
+    """Return the areas of a rival on one run."""
+    settings = settings_of(name, road.unit)
+    if settings[0].rule.traces:
+        return sampled_areas(road, settings)
+    lanes = LaneMemory(settings, np.asarray(road.task.initial_weights, float))
+    lanes.average_from_now(1)
+    plain: list[Array] = []
+    averaged: list[Array] = []
+    older, turn, count, times = np.zeros_like(lanes.sums), FIRST_TURN, 0, 1 + np.arange(road.steps)
+    factors = 1 / (1 + times / (road.steps / 10)) if RIVALS[name][2] else np.ones(road.steps)
+    for part, steps in enumerate(road.parts()):
+        columns = steps.reward[:, None], steps.discount[:, None], steps.rho[:, None]
+        factor = factors[part * road.every :][: len(steps.reward)]
+        lanes.advance(as_rows(steps.row), as_rows(steps.next_row), columns, factor)
+        mean = (older + lanes.sums)[:, : lanes.count] / max(1, count + lanes.counted)
+        stopped = lanes.stopped[: lanes.count] >= 0
+        for found, w in ((plain, lanes.w), (averaged, mean)):
+            found.append(np.where(stopped, np.inf, road.errors(w)))
+        if lanes.steps >= turn:
+            older, count, turn = lanes.sums, lanes.counted, 2 * lanes.steps
+            lanes.average_from_now(1)
+    return RivalAreas(np.mean(plain, axis=0), np.mean(averaged, axis=0))
+
+
+def sampled_areas(road: Road, settings: list[Setting]) -> RivalAreas:
+    """Return the areas of a rule with traces: the average is of weights SAMPLED steps apart."""
+    lanes = LaneRun(road.task, settings, Horizon(steps=road.steps, every=road.every), seed=SEED, run=road.run)
+    plain: list[Array] = []
+    averaged: list[Array] = []
+    sums, older = np.zeros((2, road.task.n_features, len(settings)))
+    count, old_count, turn = 0, 0, FIRST_TURN
+    apart = min(SAMPLED, road.every) if road.task.n_features <= LSTD_FEATURES else road.every
+    with np.errstate(all="ignore"):
+        for done in range(apart, road.steps + 1, apart):
+            lanes.advance(apart)
+            w = lanes.weights()[0].T
+            sums, count = sums + w, count + 1
+            if done % road.every == 0:
+                plain.append(road.errors(w))
+                averaged.append(road.errors((older + sums) / (old_count + count)))
+            if done >= turn:
+                older, old_count, turn, sums, count = sums, count, 2 * done, np.zeros_like(sums), 0
+    return RivalAreas(np.mean(plain, axis=0), np.mean(averaged, axis=0))
+
+
+def as_rows(rows: Any) -> Any:
+    """Return rows of features as lanes read them; sparse ones have equally many non-zeros."""
+    if not sp.issparse(rows):
+        return lane_rows(None, rows)
+    n, width = rows.shape[0], rows.nnz // max(1, rows.shape[0])
+    return lane_rows(rows.indices.reshape(n, width).astype(np.int64), rows.data.reshape(n, width))
+
+
+class AutoRun(NamedTuple):
+    """The mean error of `AutoLearner` over a run, and the error at its end."""
+
+    area: float
+    end: float
+
+
+def auto_run(road: Road, alpha: float | None = None, quadratic: bool | None = None) -> AutoRun:
+    """Return how `AutoLearner` does on one run; alpha is in units of one over the mean of ‖x‖²."""
+    own = None if alpha is None else alpha * road.unit
+    agent = AutoLearner(road.task.n_features, own, quadratic=quadratic, initial_w=road.task.initial_weights)
+    errors = []
+    for row, next_row, reward, discount, rho in road.parts():
+        agent.update_many(row, reward, discount, next_row, rho)
+        errors.append(float(road.errors(agent.w[:, None])[0]))
+    return AutoRun(float(np.mean(errors)), errors[-1])
+
+
+def lstd_areas(road: Road) -> Array:
+    """Return the mean error of LSTD over a run with every ridge: that of its recursive form, solved at every point."""
+    w = np.asarray(road.task.initial_weights, float)
+    A, b, errors, unit = np.zeros((len(w), len(w))), np.zeros(len(w)), [], np.eye(len(w))
+    for row, next_row, reward, discount, rho in road.parts():
+        A = A + row.T @ (rho[:, None] * (row - discount[:, None] * next_row))
+        b = b + row.T @ (rho * reward)
+        solved = [np.linalg.lstsq(A + one * unit, b + one * w, rcond=None)[0] for one in RIDGES]
+        errors.append(road.errors(np.column_stack(solved)))
+    return np.asarray(np.mean(errors, axis=0))
