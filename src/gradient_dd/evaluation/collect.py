@@ -53,7 +53,7 @@ class PlayedStep(NamedTuple):
     behaviour: float
 
 
-class Place(NamedTuple):
+class EnvironmentBatch(NamedTuple):
     """An environment as a batch: how many copies, how it resets ("" if it is single), and the spaces of one copy."""
 
     env: Any
@@ -63,7 +63,7 @@ class Place(NamedTuple):
     action_space: Any
 
 
-def place_of(env: Any) -> Place:
+def place_of(env: Any) -> EnvironmentBatch:
     """Return what is known of an environment, single or vector, with whole-number actions."""
     with extra("environments"):
         import gymnasium
@@ -76,9 +76,9 @@ def place_of(env: Any) -> Place:
     if isinstance(env, gymnasium.vector.VectorEnv):
         mode = env.metadata.get("autoreset_mode", NEXT_STEP)
         mode = getattr(mode, "value", mode)
-        found = Place(env, env.num_envs, mode, env.single_observation_space, env.single_action_space)
+        found = EnvironmentBatch(env, env.num_envs, mode, env.single_observation_space, env.single_action_space)
     elif hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space"):
-        found = Place(env, 1, "", env.observation_space, env.action_space)
+        found = EnvironmentBatch(env, 1, "", env.observation_space, env.action_space)
     else:
         raise bad_request("'env'", "be a Gymnasium environment, or the name of one", env)
     if type(found.action_space).__name__ != "Discrete":
@@ -87,7 +87,7 @@ def place_of(env: Any) -> Place:
     return found
 
 
-def one_round(place: Place, behaviour: Policy, seed: int, rng: np.random.Generator, most: int) -> Steps:
+def one_round(place: EnvironmentBatch, behaviour: Policy, seed: int, rng: np.random.Generator, most: int) -> Steps:
     """Return the transitions of one round, at most `most` of them.
 
     A single environment ends a round with an episode, if that takes no longer than half of `most`.
@@ -113,7 +113,7 @@ def joined_steps(tracks: list[list[PlayedStep]], most: int) -> Steps:
 class Round:
     """A round of an environment: `seen` are the present observations of its copies, `tracks` what each copy did."""
 
-    def __init__(self, place: Place, seed: int) -> None:
+    def __init__(self, place: EnvironmentBatch, seed: int) -> None:
         self.place, self.env, self.count = place, place.env, 0
         self.tracks: list[list[PlayedStep]] = [[] for _ in range(place.copies)]
         self.resets = np.zeros(place.copies, bool)  # whose next step is a reset, and no transition

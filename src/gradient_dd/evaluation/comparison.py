@@ -307,7 +307,7 @@ class PolicyComparison:
     def report(self, path: str | PathLike[str]) -> Path:
         """Write the page of the comparison, and return its path."""
         page = Path(path)
-        page.write_text(import_module("gradient_dd.report.comparison_page").comparison_page(self, self.log), "utf-8")
+        page.write_text(import_module("gradient_dd.report.evaluation_pages").comparison_page(self, self.log), "utf-8")
         return page
 
     def plot(self) -> Any:

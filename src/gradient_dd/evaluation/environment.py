@@ -9,7 +9,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, file_path, number, whole_number
-from gradient_dd.evaluation.collect import Place, Steps, batch_of, one_round, place_of
+from gradient_dd.evaluation.collect import EnvironmentBatch, Steps, batch_of, one_round, place_of
 from gradient_dd.evaluation.log import evaluate_log
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.learners import Rule
@@ -136,7 +136,7 @@ class Observed(Features):
         return self.inner.rows(single_ones(self.space, seen) if each else structured(self.space, seen))
 
 
-def policy_in(place: Place, name: str, given: Any) -> Policy:
+def policy_in(place: EnvironmentBatch, name: str, given: Any) -> Policy:
     """Return a policy for the actions and observations of an environment."""
     space = place.observation_space
     first = int(getattr(space, "start", 0)) if hasattr(space, "n") else 0
