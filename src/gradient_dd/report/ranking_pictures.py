@@ -64,7 +64,7 @@ def heat(standing: Standing) -> StandingPicture:
     names = list(standing.ranks)
     means = dict(zip(standing.rules, standing.errors().mean(axis=2), strict=True))
     best = np.min(list(means.values()), axis=0)
-    wide, high = LABEL + CELL * len(standing.problems) + 10, HEAD + CELL * len(names) + 10
+    wide, high = LABEL + CELL * len(standing.problems) + 60, HEAD + CELL * len(names) + 10
     parts = [text(0, 14, "Error over the best", ' class="head"')]
     for column, problem in enumerate(standing.problems):
         x, y = LABEL + CELL * column + 11, HEAD - 6
