@@ -104,7 +104,7 @@ class LaneRun:
         seen, visible = column, segments
         if self.task.interest is not None:  # learners do not see steps from states without interest
             active = self.task.active[column]
-            seen, visible = column[active], segments._replace(end=np.cumsum([0, *active])[segments.end])
+            seen, visible = column[active], segments._replace(end=np.append(0, np.cumsum(active))[segments.end])
         for block in self.blocks:
             block.advance(seen, visible)
         made = int(segments.end[-1])
