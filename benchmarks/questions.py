@@ -178,10 +178,8 @@ def milliseconds(case: Case) -> tuple[dict[str, float], float]:
     best = {name: seconds / STEPS for name, seconds in best_times(calls, REPEATS).items()}
     if case == Case():
         best["NumPy"] = best_times({"": numpy_call(work)[0]}, 3)[""] / NUMPY_STEPS
-    kept = horde._shards[0].call("read", "state").values()
-    return {name: 1e3 * seconds for name, seconds in best.items()}, sum(
-        one.nbytes for one in kept if np.ndim(one)
-    ) / 1e6
+    arrays = [one for one in vars(horde._memory).values() if isinstance(one, np.ndarray)]
+    return {name: 1e3 * seconds for name, seconds in best.items()}, sum(one.nbytes for one in arrays) / 1e6
 
 
 def rows() -> Iterator[tuple[str, ...]]:

@@ -115,7 +115,7 @@ class SingleMemory:
     parts    (p, PARTS) what one feature needs stands together
     scale    (1,) of η
     counts   (3,) see CHANGED
-    changed  the features of x and x' at which w changed in the last step
+    changed  the features of x, x' and a trace at which w changed in the last step; one may be there more than once
     """
 
     def __init__(self, setting: Setting, p: int) -> None:
@@ -125,7 +125,7 @@ class SingleMemory:
         traces, most = max(1, len(rule.traces)), max([1, *(len(trace.memory) for trace in rule.traces)])
         room = p if rule.traces else 0
         self.parts, self.scale, self.counts = blank_memory(p), np.ones(1), np.zeros(3, np.int64)
-        self.changed = np.empty(2 * p if self.uses_change else 0, np.int64)
+        self.changed = np.empty((2 + len(rule.traces)) * p if self.uses_change else 0, np.int64)
         self.traces = TraceArrays(
             np.zeros(4),
             np.zeros((2, traces, most)),
@@ -159,7 +159,7 @@ class SingleMemory:
             change[places[:length]] = 0.0
 
     def note_change(self, *places: Any) -> None:
-        """Remember where a step has moved w along x and x': ordered features, or a slice."""
+        """Remember where a step has moved w: the features of each direction, or a slice."""
         if any(isinstance(one, slice) and one == slice(None) for one in places):
             self.counts[CHANGED] = EVERYWHERE
             return
