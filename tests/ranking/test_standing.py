@@ -59,8 +59,8 @@ def test_a_twin_is_neither_better_nor_worse():
 def test_the_sentence_says_place_interval_and_counts():
     assert made_up().sentence == (
         "twin_of_TD ranks 2nd of 5 on 13 problems (mean rank 2.0, 95 % interval 2.0 to 2.0). It is significantly "
-        "better than TD on 0 problems and worse on 0. It is significantly better than TDRC on 0 problems and worse "
-        "on 13."
+        "better than TD on 0 of 13 problems and worse on 0. It is significantly better than TDRC on 0 of 13 problems "
+        "and worse on 13."
     )
     assert made_up(own=None).sentence.startswith("TDRC ranks 1st of 5")
 
