@@ -114,10 +114,9 @@ class Standing:
             f"(mean rank {one.mean:.1f}, 95 % interval {one.low:.1f} to {one.high:.1f})."
         )
         for rival in (one for one in self.rivals if one != name):
-            better, worse = self.counts(name, rival)
-            text += (
-                f" It is significantly better than {self.rules[rival].label} on {better} problems and worse on {worse}."
-            )
+            (better, worse), label = self.counts(name, rival), self.rules[rival].label
+            count = f"{better} of {len(self.problems)} problems"
+            text += f" It is significantly better than {label} on {count} and worse on {worse}."
         return f"First look, not for a claim: {text}" if self.quick else text
 
     def frame(self) -> Any:
