@@ -132,7 +132,7 @@ def check_sizes(file: IO[bytes]) -> None:
             if kind.kind not in "biufU" or any(length < 0 for length in shape):
                 raise DamagedFileError(f"an array of {kind} of shape {shape}")
             content = prod(shape) * kind.itemsize
-            check_memory(f"The array {member.filename!r}", content, "Use fewer rows or columns.")
             most = size if member.compress_type == ZIP_STORED else size * MOST_PACKED
             if member.file_size > most or member.file_size != begin.tell() + content:
                 raise DamagedFileError(f"an array of shape {shape} in {member.file_size} bytes")
+            check_memory(f"The array {member.filename!r}", content, "Use fewer rows or columns.")

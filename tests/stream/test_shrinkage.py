@@ -186,7 +186,7 @@ def test_features_that_are_never_seen_or_always_equal():
     found = found.share * found.v
     assert found[4] == 0.0
     assert np.allclose(copy.T @ found, plain, rtol=1e-5)
-    assert found[2] == pytest.approx(found[3])
+    assert found[2] == pytest.approx(found[3], rel=1e-3)  # only the tiny ridge decides how two equal features share
 
 
 def test_nothing_seen_is_nothing_learnt():
