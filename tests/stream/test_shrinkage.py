@@ -179,14 +179,14 @@ def test_features_that_are_never_seen_or_always_equal():
     means, _ = regression(k=3)
     # The fourth feature is the third, the fifth is 0.
     copy = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]])
-    plain = shrunk_solution(sure(means)._replace(t=1e12))
+    plain = shrunk_solution(sure(means)._replace(t=1e6))
     plain = plain.share * plain.v
-    more = sure(means)._replace(A=copy @ means.A @ copy.T, b=copy @ means.b, c=copy @ means.c, t=1e12)
+    more = sure(means)._replace(A=copy @ means.A @ copy.T, b=copy @ means.b, c=copy @ means.c, t=1e6)
     found = shrunk_solution(more)
     found = found.share * found.v
     assert found[4] == 0.0
     assert np.allclose(copy.T @ found, plain, rtol=1e-5)
-    assert found[2] == pytest.approx(found[3], rel=1e-3)  # only the tiny ridge decides how two equal features share
+    assert found[2] == pytest.approx(found[3])  # the ridge decides that: with t = 1e12 it is below rounding
 
 
 def test_nothing_seen_is_nothing_learnt():
