@@ -1,4 +1,4 @@
-"""The policy that docs/tutorials/from-csv.md evaluates: chances of three banners, the same for every visitor."""
+"""The policy that docs/tutorials/csv-to-decision.md evaluates: chances of three banners, the same for every visitor."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Write the tables of claims in docs/paper.md anew, from the claims.json of a reproduction.
+"""Write the tables of claims in docs/evidence/paper.md anew, from the claims.json of a reproduction.
 
     python -m tools.claims_tables results
 
@@ -92,7 +92,7 @@ def rewrite(page: str, verdicts: list[Verdict]) -> str:
     for name, text in pieces(verdicts):
         before, begin, rest = page.partition(f"<!-- claims: {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")
-        assert begin, f"docs/paper.md must have a place for {name!r}."
+        assert begin, f"docs/evidence/paper.md must have a place for {name!r}."
         assert end, f"The place for {name!r} must end."
         page = f"{before}{begin}\n{text}\n\n{end}{after}"
     return page
@@ -100,7 +100,7 @@ def rewrite(page: str, verdicts: list[Verdict]) -> str:
 
 def main(folder: str) -> None:
     """Rewrite the page."""
-    file = ROOT / "docs/paper.md"
+    file = ROOT / "docs/evidence/paper.md"
     verdicts = json.loads((Path(folder) / "claims.json").read_text(encoding="utf-8"))
     file.write_text(rewrite(file.read_text(encoding="utf-8"), verdicts), encoding="utf-8")
     print(total([one for one in verdicts if one["source"] == "paper"]))

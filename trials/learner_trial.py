@@ -1,4 +1,4 @@
-"""The whole trial of AutoLearner against tuned rivals, as docs/auto-learner.md fixes it.
+"""The whole trial of AutoLearner against tuned rivals, as docs/evidence/auto-learner.md fixes it.
 
     python -m trials.learner_trial [--reduced] [--steps N] [--done] [--workers N] [--out learner_trial]
 

@@ -198,11 +198,11 @@ def test_what_a_linear_function_leaves():
 
 
 def test_the_page_lists_every_finding():
-    """docs/choosing.md has the tables that docs/reference.py makes of the registry."""
+    """docs/explanation/when-to-trust.md has the tables that docs/reference.py makes of the registry."""
     spec = spec_from_file_location("reference", ROOT / "docs/reference.py")
     reference = module_from_spec(spec)
     spec.loader.exec_module(reference)
-    page = (ROOT / "docs/choosing.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/explanation/when-to-trust.md").read_text(encoding="utf-8")
     for subjects in (("data", "ratios", "rows"), ("policy", "states", "learner")):
         table = reference.findings_table(*subjects)
-        assert table in page, f"the table of docs/choosing.md must be\n\n{table}"
+        assert table in page, f"the table of docs/explanation/when-to-trust.md must be\n\n{table}"

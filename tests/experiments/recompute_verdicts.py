@@ -3,7 +3,7 @@
     python -m tests.experiments.recompute_verdicts FOLDER
 
 Nothing of `gradient_dd.experiments.verdicts` is used: selection, intervals, outcomes, fractions and words are
-written here a second time, from what docs/paper.md says of them.
+written here a second time, from what docs/evidence/paper.md says of them.
 """
 
 import json

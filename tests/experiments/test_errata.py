@@ -1,4 +1,7 @@
-"""Errors of the paper that can be shown: each test demonstrates one, and the correction. docs/errata.md tells them."""
+"""Errors of the paper that can be shown: each test demonstrates one, and the correction.
+
+docs/evidence/errata.md describes them.
+"""
 
 import re
 from itertools import pairwise
@@ -23,7 +26,7 @@ from gradient_dd.testing import expected_move
 from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, penalised_step
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/errata.md"
+PAGE = ROOT / "docs/evidence/errata.md"
 
 
 def combined(x, x_next, discount, reward):
@@ -349,7 +352,7 @@ def test_the_statements_say_what_they_measured():
 
 
 def sections():
-    """Return what docs/errata.md says of each erratum, by number."""
+    """Return what docs/evidence/errata.md says of each erratum, by number."""
     parts = re.split(r"^## (\d+)\. ", PAGE.read_text(), flags=re.MULTILINE)[1:]
     return {int(number): text for number, text in zip(parts[::2], parts[1::2], strict=True)}
 

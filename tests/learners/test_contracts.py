@@ -95,7 +95,7 @@ def test_a_planted_error_is_caught(name, right, wrong, contract, unstated):
 
 
 def test_the_page_says_how_many_are_caught():
-    page = (Path(__file__).parents[2] / "docs" / "add-a-learner.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "add-a-learner.md").read_text()
     without = sum(unstated is not None for *_, unstated in PLANTED)
     assert f"of {len(PLANTED)} errors planted in" in page
     assert f"and {without} without" in page

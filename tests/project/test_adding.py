@@ -76,7 +76,7 @@ def check_house_rules(project, touched):
 
 def test_the_page_about_a_learner(tmp_path):
     project = copy_project(tmp_path)
-    touched = follow("docs/add-a-learner.md", project)
+    touched = follow("docs/how-to/add-a-learner.md", project)
     assert len(touched) == 2
     check_house_rules(project, touched)
     gradient_dd = (sys.executable, "-m", "gradient_dd.cli")

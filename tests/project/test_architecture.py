@@ -1,4 +1,4 @@
-"""The picture of the rooms in docs/architecture.md is what the code does: who imports whom, and who calls whom."""
+"""The diagram of docs/contribute/architecture.md is what the code does: who imports whom, and who calls whom."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ from gradient_dd.cli.commands import cli
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "gradient_dd"
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "contribute" / "architecture.md").read_text(encoding="utf-8")
 ROOMS = sorted(place.stem for place in PACKAGE.iterdir() if place.is_dir() and (place / "__init__.py").exists())
 CALLBACKS = {  # functions that a caller passes in, and the room below calls
     ("studies", "cli"),  # progress and notices

@@ -140,11 +140,11 @@ def test_the_table_of_learners_in_the_readme_says_what_the_rules_say():
 
 
 def test_everything_is_documented():
-    paper = (ROOT / "docs/paper.md").read_text()
+    paper = (ROOT / "docs/evidence/paper.md").read_text()
     assert all(task.name in paper for study in STUDIES.values() for task in study.tasks)
-    adding = (ROOT / "docs/add-a-learner.md").read_text()
+    adding = (ROOT / "docs/how-to/add-a-learner.md").read_text()
     assert all(f"`{name}`" in adding for name in (*SIGNALS, *MOVES))
-    architecture = (ROOT / "docs/architecture.md").read_text()
+    architecture = (ROOT / "docs/contribute/architecture.md").read_text()
     for module in (ROOT / "src/gradient_dd").iterdir():
         assert module.name in architecture or module.name in ("__pycache__", "py.typed"), module.name
 
@@ -175,14 +175,16 @@ def test_the_reference_has_every_learner_task_and_command():
 def test_readme_is_short_and_agrees_with_the_pages_it_sums_up():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
     verdict = r"(holds|holds in part|does not hold|not decided) \|$"
-    found = rows("docs/paper.md", rf"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|.*\| {verdict}")
+    found = rows("docs/evidence/paper.md", rf"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|.*\| {verdict}")
     apart = {claim.name for claim in CLAIMS if claim.source != "paper"}
     judged = [tuple(row) for name, *row in found if name not in apart]
     shown = rows("README.md", rf"^\| ([^|]+) \| ([^|]+) \| {verdict}")
     assert len(shown) >= 5
     assert set(shown) <= set(judged)
     counted = Counter(word for *_, word in judged)
-    told = re.search(r"^Of \d+ published statements .*$", (ROOT / "docs/paper.md").read_text(), re.MULTILINE)[0]
+    told = re.search(r"^Of \d+ published statements .*$", (ROOT / "docs/evidence/paper.md").read_text(), re.MULTILINE)[
+        0
+    ]
     assert told in (ROOT / "README.md").read_text()
     numbers = [len(judged), *(counted[word] for word in ("holds", "holds in part", "does not hold", "not decided"))]
     said = [*map(int, re.findall(r"\d+", told.partition(". ")[0])), 0]
@@ -192,7 +194,7 @@ def test_readme_is_short_and_agrees_with_the_pages_it_sums_up():
 def test_readme_has_the_times_of_the_performance_page():
     number = r"([\d.,]+)"
     measured = rows(
-        "docs/performance.md",
+        "docs/evidence/speed.md",
         rf"^\|[^|]*\| ([\w-]+) \| {number} \| {number} \| [\d.]+ \| [\d.]+ \| {number} \| [\d-]+ % \|",
     )
     measured = {learner: times for learner, *times in reversed(measured)}  # the first task, the walk, is what stays
@@ -204,7 +206,7 @@ def test_readme_has_the_times_of_the_performance_page():
 
 
 def test_every_figure_and_claim_is_on_the_page_of_the_paper():
-    paper = (ROOT / "docs/paper.md").read_text()
+    paper = (ROOT / "docs/evidence/paper.md").read_text()
     assert all(re.search(rf"^\| {name}\b.* \| {figure.study} \|", paper, re.M) for name, figure in FIGURES.items())
     for claim in CLAIMS:
         assert f"| `{claim.name}` | {claim.where} | {claim.statement} | {claim.criterion} | " in paper, claim.name

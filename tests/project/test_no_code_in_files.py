@@ -10,7 +10,10 @@ import gradient_dd
 SOURCE = Path(gradient_dd.__file__).parent
 UNPICKLERS = {"pickle", "_pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 ALLOWED = {
-    ("engine/kernels/disk.py", "pickle"): "compiled kernels are code: docs/reliability.md says what protects them",
+    (
+        "engine/kernels/disk.py",
+        "pickle",
+    ): "compiled kernels are code: docs/contribute/guarantees.md explains",
     ("engine/kernels/compiler.py", "exec"): "makes a kernel from source that the engine has written from a rule",
     ("studies/cluster.py", "cloudpickle"): "sends a user's own rule to Dask workers that he started himself",
 }

@@ -1,4 +1,4 @@
-"""Tables of docs/theory.md that are quick to compute are computed again, cell by cell."""
+"""Tables of docs/explanation/theory.md that are quick to compute are computed again, cell by cell."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from gradient_dd.learners import LEARNERS
 from gradient_dd.theory import largest_stable_alpha, rate
 from trials.theory_tables import steady_state_bias
 
-TEXT = (Path(__file__).parents[2] / "docs/theory.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs/explanation/theory.md").read_text(encoding="utf-8")
 BUILDERS = {"walk, m": tasks.random_walk, "Boyan, p": tasks.boyan_chain, "Baird, N": tasks.baird}
 NAMES = {"TD": "td", "TDC": "tdc", "TDRC": "tdrc", "GTD2": "gtd2", "Gradient-DD": "gradient_dd"}
 

@@ -40,7 +40,7 @@ def learnt(task, steps, **options):
 
 
 def textbook_rungs(task, x, reward, discount, x_next, rho, alpha):
-    """Yield for every step z, z', as docs/auto-learner.md has them: averages of TD and GTD2, less the first weights."""
+    """Yield z and z' of every step (docs/evidence/auto-learner.md): averages of TD and GTD2, less the first weights."""
     first = np.array(task.initial_weights, float)
     w, eta, norms = np.tile(first, (RUNGS, 1)), np.zeros(len(first)), 0.0
     a = w.copy()

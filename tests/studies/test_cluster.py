@@ -77,7 +77,7 @@ def test_dask_prints_no_tracebacks_of_its_own():
 
 def test_the_page_calls_what_there_is():
     """Its scripts need a cluster and cannot be run here, but their calls of this package fit."""
-    page = (ROOT / "docs" / "cluster.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "large-studies.md").read_text()
     known = {"dask_executor": dask_executor, "run": run, "read_study": read_study}
     called = set()
     for block in re.findall(r"^```text\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):

@@ -221,7 +221,7 @@ def test_a_folder_that_is_read_only(tmp_path):
 def test_the_schema_is_documented(tmp_path):
     from pathlib import Path
 
-    page = (Path(__file__).parents[2] / "docs" / "store.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "results-file.md").read_text()
     with Store(tmp_path / "a.db", write=True) as store:
         for (table,) in store.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
             assert f"`{table}`" in page

@@ -212,5 +212,5 @@ def test_the_mean_of_both_placements_is_the_same():
 
 
 def test_the_page_names_every_contract():
-    page = (Path(__file__).parents[2] / "docs" / "add-a-learner.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "add-a-learner.md").read_text()
     assert [name for name in (contract.__name__ for contract in CONTRACTS) if f"| `{name}` |" not in page] == []

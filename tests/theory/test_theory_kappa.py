@@ -35,7 +35,7 @@ def steps_of(task, number, seed=0):
 
 
 def followed(task, kappa, number=400):
-    """Return how far Gradient-DD is, at worst, from the statement of docs/theory.md, step by step.
+    """Return how far Gradient-DD is, at worst, from the statement of docs/explanation/theory.md, step by step.
 
     v = w + g x must move as `gtd2_to_td` with c = u does, but for u θ (a + g) along x', and see δ of w as written.
     """

@@ -1,4 +1,4 @@
-"""How a trial of `AutoLearner` is held, as docs/auto-learner.md fixes it; `python -m trials.learner_trial` runs it.
+"""How a trial of `AutoLearner` is held, as docs/evidence/auto-learner.md fixes it.
 
 Every learner is tuned on some runs of each task and shown on others, for every task alone. The measure of a learner on
 a task is the mean over all points of ‖X(w − w*)‖_D, w* being the TD fixed point, and its ratio to the smallest measure

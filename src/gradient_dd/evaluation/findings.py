@@ -10,8 +10,8 @@ A function takes the evidence of its subject and yields (level, sentence), once,
     policy   `PolicyEvidence` of policy_findings.py: the value of a policy
 
 A sentence says what was found, why it matters, and what to do. The docstring says what the finding means, and after
-"Remedy:" what to do. The tables of docs/choosing.md are made of them, and tests/evaluation/planted_failures.py has a
-log for each that the finding must notice.
+"Remedy:" what to do. The tables of docs/explanation/when-to-trust.md are made of them, and
+tests/evaluation/planted_failures.py has a log for each that the finding must notice.
 """
 
 from collections.abc import Callable, Iterator

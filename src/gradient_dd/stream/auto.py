@@ -2,7 +2,7 @@
 
 Up to 250 features it solves the TD equations by LSTD, and adds as much of the solution as the data support. With more
 it runs TD and GTD2 side by side at several step sizes, and solves the same equations for the best mix of their
-averages. `engine/auto.py` has the sums, `stream/shrinkage.py` the solution, docs/auto-learner.md what it is worth.
+averages. `engine/auto.py` has the sums, `stream/shrinkage.py` the solution, docs/evidence/auto-learner.md a trial.
 """
 
 from os import PathLike

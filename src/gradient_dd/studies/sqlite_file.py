@@ -29,7 +29,7 @@ CREATE TABLE unit (
     curves_checksum INTEGER NOT NULL, checksum INTEGER NOT NULL, numbers BLOB NOT NULL, curves BLOB NOT NULL
 );
 CREATE INDEX unit_task ON unit (task_key);
-"""  # docs/store.md explains every column
+"""  # docs/reference/results-file.md explains every column
 DAMAGED = "must be whole. Got a damaged file: nothing was changed. Take it from a backup, or start another."
 EXPLAINED = {  # what SQLite says, and the rest of a sentence that begins with the name of the file
     "disk is full": "must be on a disk with room. Got a full one: what was committed is kept; make room and run it "

@@ -1,6 +1,6 @@
 """How the paper is read where it is silent, and what is wrong in it: in a line each, for the report.
 
-The reasons stand in docs/paper.md, the corrections in docs/errata.md.
+The reasons stand in docs/evidence/paper.md, the corrections in docs/evidence/errata.md.
 """
 
 READINGS = (
@@ -18,7 +18,7 @@ READINGS = (
     ("Baird's ratios", "both as printed, ((N−1)/N, N), and of the usual policies, (0, N)"),
 )
 
-# The title of each erratum in docs/errata.md, and what is wrong in a sentence.
+# The title of each erratum in docs/evidence/errata.md, and what is wrong in a sentence.
 ERRATA = (
     (
         "The sign in the combined recursion",

@@ -1,6 +1,6 @@
 """The studies of the paper, as data: its grids, its sizes, its scale.
 
-Several figures read one study. What the paper leaves open (docs/paper.md) is decided here: the number of episodes of
+Several figures read one study. What the paper leaves open (docs/evidence/paper.md) is decided here: the episodes of
 the Boyan chain, the steps of Baird, TDC's wider grid, and which readings of Baird are run.
 
 The paper gives its learners unequal chances: GTD2 and TDC choose among five times as many settings as Gradient-DD, TD
