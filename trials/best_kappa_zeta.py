@@ -45,7 +45,7 @@ class PredictedErrors(NamedTuple):
     """Root of the mean squared error at the end of a run, and its mean over all episodes; inf where it diverges."""
 
     end: float
-    area: float
+    mean_error: float
 
 
 class SmallSteps:

@@ -35,7 +35,7 @@ TASKS = {"on-policy": 6, "off-policy": 14, "diverging": 12}
 FEW = tuple(2.0**-k for k in range(12))
 MANY = tuple(2.0 ** (-k / 2) for k in range(24))
 ZETAS, KAPPAS, US = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0), (0.25, 1.0, 4.0, 16.0), (0.1, 0.3, 1.0)
-MEASURES = ("area", "last100")
+MEASURES = ("mean_error", "last100")
 MOST = 100.0
 FULL = {
     "td": {"alpha": tuple(2.0 ** (-k / 12) for k in range(144))},

@@ -93,7 +93,9 @@ def main(words: list[str] | None = None) -> None:
 
     known = trial.read_rows(file)
     rows = (
-        known if chosen.done else trial.run_trial(some, rules, known, keep, chosen.workers, extra=untuned_rivals.areas)
+        known
+        if chosen.done
+        else trial.run_trial(some, rules, known, keep, chosen.workers, extra=untuned_rivals.mean_errors)
     )
     facts = facts_of(rows)
     chosen.out.with_suffix(".json").write_text(json.dumps(facts, indent=1), encoding="utf-8")

@@ -38,7 +38,7 @@ def main(words: list[str] | None = None) -> None:
         best = GRID
         for runs in (TUNING, TESTED):
             tasks = [collision(seed=run) for run in runs]
-            errors = area_of_pgtd2(tasks, runs, best, HORIZON, reuse)
+            errors = mean_error_of_pgtd2(tasks, runs, best, HORIZON, reuse)
             best = best[[select(errors)]]
         shown[name] = errors[0]
     shown["TD fixed point"] = np.array([task.rmsve(task.fixed_point) for task in tasks])
@@ -57,7 +57,7 @@ class Samples(NamedTuple):
     rho: Array
 
 
-def area_of_pgtd2(
+def mean_error_of_pgtd2(
     tasks: Sequence[Task], runs: Sequence[int], settings: Array, horizon: Horizon, reuse: bool = False
 ) -> Array:
     """Return the mean error over a run, (settings, runs).
@@ -82,8 +82,8 @@ def area_of_pgtd2(
             if (step + 1) % every == 0:
                 gap = np.einsum("srp,rnp->srn", w, features[:, :-1]) - values
                 total += np.sqrt(np.einsum("srn,rn->sr", gap**2, visits))
-    area = total / (steps // every)
-    return np.where(np.isfinite(area), area, np.inf)
+    mean_error = total / (steps // every)
+    return np.where(np.isfinite(mean_error), mean_error, np.inf)
 
 
 def gtd2_step(sample: Samples, w: Array, eta: Array, alpha: Array, beta: Array) -> tuple[Array, Array]:

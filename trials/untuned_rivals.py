@@ -48,7 +48,7 @@ def advance(rule, w, mean, state, steps, x, x_next, reward, discount, rho):  # p
     return steps
 
 
-def areas(road: Road) -> dict[str, float]:
+def mean_errors(road: Road) -> dict[str, float]:
     """Return the mean error over a run of every rule, as it is and averaged; nothing where features are sparse."""
     found = {}
     for place, name in enumerate(RULES if not road.sparse else ()):
@@ -66,7 +66,7 @@ def main(words: list[str] | None = None) -> None:
     """Print the mean errors on one ring; `trials.learner_trial` has them on all tasks."""
     parser_of(__doc__).parse_args(words)
     road = Road(aimed_at_the_fixed_point(ring(1)), 20_000, 0)
-    print(areas(road) | {"AutoLearner": auto_run(road).area})
+    print(mean_errors(road) | {"AutoLearner": auto_run(road).mean_error})
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def units_of(place: Path) -> Held:
     for name in results.tasks:
         try:
             settings, last = results.errors(name)
-            numbers = [last, results.errors(name, "area")[1], results.curves(name, settings)]
+            numbers = [last, results.errors(name, "mean_error")[1], results.curves(name, settings)]
         except GradientDDError:
             return {}  # no file yet, or nothing in it
         for number in range(LONG.runs):

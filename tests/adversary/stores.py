@@ -57,7 +57,9 @@ def exported(file: Path, *options: str) -> str:
 def all_errors(file: Path) -> list[bytes]:
     """Return the errors of every task, by both measures."""
     results = Results(STUDY, file)
-    return [results.errors(name, measure)[1].tobytes() for name in results.tasks for measure in ("last100", "area")]
+    return [
+        results.errors(name, measure)[1].tobytes() for name in results.tasks for measure in ("last100", "mean_error")
+    ]
 
 
 def all_curves(file: Path) -> list[bytes]:

@@ -66,7 +66,7 @@ def attack_theory(rng: Random, folder: Path) -> Case:
 
 def attack_advice(rng: Random, folder: Path) -> Case:
     """Advice on an odd task or horizon, with a short budget."""
-    given = {"schedule": constant, "measure": "area", "learners": ("td",), "budget": 0.2}
+    given = {"schedule": constant, "measure": "mean_error", "learners": ("td",), "budget": 0.2}
     words = changed(rng, given | {"task": TASKS[0], "horizon": Horizon(steps=50), "sampling": "iid"})
     return Case(f"advise({described(words)})", lambda: theory.advise(**words))
 

@@ -53,7 +53,7 @@ def rule_file(tmp_path):
 # Advice for a task
 
 
-@pytest.mark.parametrize(("measure", "schedule"), [("area", constant), ("last100", tapered(100))], ids=str)
+@pytest.mark.parametrize(("measure", "schedule"), [("mean_error", constant), ("last100", tapered(100))], ids=str)
 def test_advice_is_as_good_as_a_grid_on_runs_it_has_not_seen(measure, schedule):
     advice = advise(WALK, EPISODES, schedule, measure=measure, budget=QUICK)
     grid = [
@@ -76,14 +76,16 @@ def test_advice_depends_on_the_measure_and_the_length_as_it_must():
         advise(WALK, Horizon(episodes=episodes), measure=measure, learners=["td"], budget=QUICK).best.setting.values[
             "alpha"
         ]
-        for episodes, measure in ((60, "area"), (400, "area"), (400, "last100"), (3000, "last100"))
+        for episodes, measure in ((60, "mean_error"), (400, "mean_error"), (400, "last100"), (3000, "last100"))
     ]
     assert alphas[0] > 1.3 * alphas[1] > 1.69 * alphas[2] > 2.2 * alphas[3]
 
 
 def test_advice_is_the_same_every_time_and_answers_for_every_learner():
     one, two = (advise(WALK, EPISODES, budget=QUICK) for _ in range(2))
-    assert [(row.setting, row.area) for row in one.candidates] == [(row.setting, row.area) for row in two.candidates]
+    assert [(row.setting, row.mean_error) for row in one.candidates] == [
+        (row.setting, row.mean_error) for row in two.candidates
+    ]
     answered = {row.setting.rule.name for row in one.candidates} | set(one.left_out)
     assert answered == set(LEARNERS)
     assert set(one.left_out.values()) == {"not among the learners to try"}
@@ -93,7 +95,7 @@ def test_where_the_initial_weights_are_best_the_advice_says_so():
     solved = replace(WALK, initial_weights=WALK.fixed_point)
     advice = advise(solved, EPISODES, learners=["td"], budget=QUICK)
     assert not advice.beats_standing_still
-    assert advice.best.area.mean < 1e-3  # and it hardly moves
+    assert advice.best.mean_error.mean < 1e-3  # and it hardly moves
     found = analyse_task(solved, episodes=50, learners=("td",))
     assert found.facts()["advice"]["beats standing still"] is False
     assert "Nothing that was tried has a smaller error than the initial weights" in text_of(page_lines(found))
@@ -124,17 +126,20 @@ def shown(*arguments):
 
 
 def test_the_command_prints_advice_as_json_and_reports_progress():
-    result = shown("random_walk", "n_states=3", "--episodes", "60", "--schedule", "tapered(10)", "--json")
+    result = shown(
+        "random_walk", "n_states=3", "--episodes", "60", "--schedule", "tapered(10)", "--measure", "area", "--json"
+    )
     facts = json.loads(result.stdout)
     advice = facts["advice"]
     rule = LEARNERS[advice["learner"]]
     rule.setting(**{parameter.name: advice[parameter.name] for parameter in rule.plain.parameters})
-    assert advice["predicted error"] == advice["area"]["mean"] < facts["initial error"]
+    assert advice["predicted error"] == advice["mean_error"]["mean"] < facts["initial error"]
     assert advice["doubt"] > 0
-    assert (facts["horizon"], facts["schedule"], facts["measure"]) == ("60 episodes", "tapered(10) per episode", "area")
+    assert facts["measure"] == "mean_error"
+    assert (facts["horizon"], facts["schedule"]) == ("60 episodes", "tapered(10) per episode")
     curve = facts["curve"]
     assert curve["at"][-1] == 60
-    assert np.mean(curve["mean"]) == pytest.approx(advice["area"]["mean"])
+    assert np.mean(curve["mean"]) == pytest.approx(advice["mean_error"]["mean"])
     low, mean, high = (np.array(curve[name]) for name in ("low", "mean", "high"))
     assert (low <= mean * (1 + 1e-12)).all()
     assert (mean <= high * (1 + 1e-12)).all()
@@ -174,7 +179,7 @@ def test_a_rule_of_the_user_s_own_is_analysed_and_shown(rule_file):
     rows = {row["learner"]: row for row in facts["candidates"]}
     assert set(rows) == {"td", "clipped"}
     assert rows["clipped"]["clip"] > 0
-    assert rows["clipped"]["area"]["mean"] < facts["initial error"]
+    assert rows["clipped"]["mean_error"]["mean"] < facts["initial error"]
     page = CliRunner().invoke(cli, ["show", "--rule", rule_file])
     assert page.exit_code == 0
     for words in ("learner: clipped", "w ← w + α ρ max(min(δ, clip), −clip) x", "clip: limit of δ", "clipped_td.py"):
@@ -189,7 +194,7 @@ def test_theory_loads_no_compiler_until_something_is_run():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["random_walk", "--measure", "mean"], "'measure' must be 'area' or 'last100'. Got 'mean'."),
+        (["random_walk", "--measure", "mean"], "'measure' must be 'mean_error' or 'last100'. Got 'mean'."),
         (["random_walk", "--episodes", "9", "--steps", "9"], "A run must have either 'episodes' or 'steps'."),
         (["baird", "--episodes", "9"], "must be given in 'steps', for its episodes never end."),
         (["random_walk", "--sampling", "some"], "'sampling' must be 'trajectory' or 'iid'. Got 'some'."),

@@ -123,7 +123,7 @@ def test_an_error_that_is_not_a_number_is_divergence():
     assert np.isnan(run.weights()[0]).any()
     results = run.results()
     assert results.diverged_step[0, 0] == 2901  # the first of the last 100 steps
-    for values in (results.last100, results.area, results.curve):
+    for values in (results.last100, results.mean_error, results.curve):
         assert np.isposinf(values).all()
 
 

@@ -222,7 +222,7 @@ def test_divergence_is_recorded_and_leaves_the_neighbours_alone():
     trace = reference.run(task, "td", steps=4000, every=10, alpha=1.0)
     assert mixed.diverged_step[0, 1] == trace.diverged_at
     assert mixed.diverged_episode[0, 1] == 1
-    assert np.isinf([mixed.last100[0, 1], mixed.area[0, 1], mixed.curve[0, 1, -1]]).all()
+    assert np.isinf([mixed.last100[0, 1], mixed.mean_error[0, 1], mixed.curve[0, 1, -1]]).all()
     bins = horizon.bin_of(np.arange(1, 401))
     assert np.isfinite(mixed.curve[0, 1]).tolist() == [np.isfinite(trace.errors[bins == b]).all() for b in range(200)]
     assert not alone.diverged_step.any()

@@ -84,7 +84,7 @@ def check_headline(page, tables, claims):
         for part in re.finditer(r"([^;:(]+) \((random walk|Boyan chain), [mp] = (\d+)\)", text):
             study = DECIDED[part[2]] + ("-iid" if "independent transitions" in text else "") + "-fully"
             before = text[: part.end()].lower()
-            measure = "area" if "over all episodes" in before else "last100"
+            measure = "mean_error" if "over all episodes" in before else "last100"
             size, plainly = int(part[3]), "κ = ζ = 1" in text
             ours = judged_error(tables, study, size, "gradient_dd", measure, held=plainly)
             for said, rival in re.findall(r"([\w.+-]+) × (that of Gradient-DD tuned fully|\w+)", part[1]):
@@ -129,8 +129,8 @@ def check_figures(page, tables):
             continue
         frame, title = tables[link[1]], plain(re.search(r"<h3>(.*?)</h3>", inside, re.DOTALL)[1])
         caption = plain(re.search(r"<figcaption>(.*?)</figcaption>", inside, re.DOTALL)[1])
-        measure = "area" if "over the whole run" in title else "last100"
-        assert (measure == "area") == ("all episodes" in caption.partition(".")[0] or name.endswith("-iid")), name
+        measure = "mean_error" if "over the whole run" in title else "last100"
+        assert (measure == "mean_error") == ("all episodes" in caption.partition(".")[0] or name.endswith("-iid")), name
         assert ("off-policy" in title) == ("baird" in link[1].lower()), name
         study = FIGURES[name].study
         if "the error of Gradient-DD is" in title:

@@ -79,10 +79,10 @@ def case_rows(tables, study, task, learner, rho_mode):
         seeds = frame.reading.str.extract(r"start_seed=(\d+)")[0].astype(int)
         ratios = given.get("ratios", "standard")
         first = {seed: first_error(int(size), ratios, seed) for seed in seeds.unique()}
-        for measure in ("last100_mean", "area_mean"):
+        for measure in ("last100_mean", "mean_error_mean"):
             frame[measure] = frame[measure] / seeds.map(first)
         keys = [name for name in PARAMETERS if name in frame]
-        frame = frame.groupby(keys, dropna=False, sort=False)[["last100_mean", "area_mean"]].mean().reset_index()
+        frame = frame.groupby(keys, dropna=False, sort=False)[["last100_mean", "mean_error_mean"]].mean().reset_index()
     return frame
 
 

@@ -78,7 +78,7 @@ def test_several_cases_are_three(worlds):
 
     def better_at(sizes):
         def world(study, one, setting, measure="last100", fresh=False):
-            ours = 0.5 if one.parameters.get("n_states") in sizes and measure == "area" else 2.0
+            ours = 0.5 if one.parameters.get("n_states") in sizes and measure == "mean_error" else 2.0
             return ours if setting.rule.name == "gradient_dd" else 1.0
 
         return verdict_of("better-than-td", world_evidence(world, needed_studies(BY_NAME["better-than-td"])))
@@ -255,7 +255,7 @@ def test_both_tunings_stand_where_they_differ():
 
     verdict = verdict_of("boyan-slow-start", world_evidence(world, needed_studies(BY_NAME["boyan-slow-start"])))
     found = {one.tuned_for: one.verdict for one in verdict.judgements if one.tuning == MAIN}
-    assert found == {"area": "holds", "last100": "does not hold"}
+    assert found == {"mean_error": "holds", "last100": "does not hold"}
     assert (verdict.verdict, verdict.tally) == ("holds in part", "6 / 0 / 6")
 
 

@@ -309,7 +309,7 @@ def test_erratum_17_five_anchors_do_not_reach_the_last_state():
 
 def test_erratum_18_captions_and_grids_as_we_read_them():
     """walk-area is tuned over all episodes, as its caption says; Baird's ζ leave out 4; boyan-constant is ours."""
-    assert FIGURES["walk-area"].measure == "area"
+    assert FIGURES["walk-area"].measure == "mean_error"
     assert FIGURES["walk"].measure == "last100"
     assert 4.0 in ZETAS
     assert 4.0 not in BAIRD_ZETAS
@@ -337,7 +337,7 @@ def test_erratum_20_the_gain_is_in_the_trajectories_that_a1_excludes():
         for name in ("gtd2", "gradient_dd"):
             lanes = [LEARNERS[name].setting(alpha=10 ** (-i / 4)) for i in range(8)]
             horizon, common = Horizon(episodes=300), {"schedule": tapered(1000), "runs": 4, "sampling": sampling}
-            best[sampling, name] = run_lanes(task, lanes, horizon, **common).area.mean(axis=0).min()
+            best[sampling, name] = run_lanes(task, lanes, horizon, **common).mean_error.mean(axis=0).min()
     assert follows["trajectory"] == 1
     assert follows["iid"] < 0.2
     assert best["trajectory", "gradient_dd"] < 0.6 * best["trajectory", "gtd2"]

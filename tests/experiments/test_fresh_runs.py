@@ -25,7 +25,7 @@ def test_fresh_runs_are_of_every_setting_that_a_question_names():
     assert sorted(ours) == pytest.approx([1e-3, 1.0])
     judgements = [one for one in claim.judge(claim.ask(evidence)).judgements if one.tuning != FULLY]
     goals = {one.tuned_for: one.comparisons[0].ours["values"]["alpha"] for one in judgements}
-    assert goals == {"last100": pytest.approx(1e-3), "area": 1.0}
+    assert goals == {"last100": pytest.approx(1e-3), "mean_error": 1.0}
 
 
 @pytest.mark.parametrize(("name", "runs"), [("walk-alike", range(50, 150)), ("walk-fully", range(50, 100))])

@@ -157,17 +157,17 @@ def values(line):
 @in_a_browser
 def test_the_twin_shows_the_table_and_its_labels_follow_its_controls(made, tmp_path):
     steps = """twin.open = true; twin.dispatchEvent(new Event("toggle")); look();
-      choose("measure", "area"); choose("parameter-zeta", "0.25"); choose("view", "time");
+      choose("measure", "mean_error"); choose("parameter-zeta", "0.25"); choose("view", "time");
       twin.querySelector("input").click(); look();"""
     outcome = outcome_of(browse(made[1].page, tmp_path, steps=steps))
     assert outcome["seen"] == []
     assert [name for name in outcome["requests"] if not name.startswith(("file:", "data:"))] == []
     frame = pd.read_csv(made[0] / "tables" / "walk-constant.csv")
-    first, by_area, zeta_set, over_time, one_less = (
+    first, by_mean_error, zeta_set, over_time, one_less = (
         {line["name"]: line for line in d["lines"]} for d in outcome["drawn"]
     )
     limit = EXPLODED * random_walk(20).rmsve(random_walk(20).initial_weights)
-    for found, measure in ((first, "last100"), (by_area, "area")):
+    for found, measure in ((first, "last100"), (by_mean_error, "mean_error")):
         for name, learner, held in (
             ("TD", "td", {}),
             ("GTD2, ζ tuned", "gtd2", {}),
@@ -177,7 +177,7 @@ def test_the_twin_shows_the_table_and_its_labels_follow_its_controls(made, tmp_p
             assert values(found[name]) == pytest.approx([value for value in wanted if value <= limit], rel=1e-3)
             assert len(found[name]["gone"]) == sum(not value <= limit for value in wanted)
     assert set(zeta_set) == {"TD", "TDRC", "GTD2, ζ = 1/4", "TDC, ζ = 1/4", "Gradient-DD"}, "no line twice, none gone"
-    set_to = [value for value in tuned(frame, "gtd2", "area", zeta=0.25) if value <= limit]
+    set_to = [value for value in tuned(frame, "gtd2", "mean_error", zeta=0.25) if value <= limit]
     assert values(zeta_set["GTD2, ζ = 1/4"]) == pytest.approx(set_to, rel=1e-3)
     assert len(over_time["TD"]["points"]) != len(zeta_set["TD"]["points"])
     assert set(over_time) - set(one_less) == {"TD"}
@@ -200,12 +200,12 @@ def test_what_exploded_stands_in_a_labelled_strip_and_all_else_on_the_axes(made,
 
 @in_a_browser
 def test_a_view_can_be_linked(made, tmp_path):
-    address = "#twin=walk-constant&measure=area&zeta=0.25&hide=TD"
+    address = "#twin=walk-constant&measure=mean_error&zeta=0.25&hide=TD"
     outcome = outcome_of(browse(made[1].page, tmp_path, steps='look(); choose("scale", "linear");', address=address))
     assert outcome["open"]
     names = {line["name"] for line in outcome["drawn"][0]["lines"]}
     assert names == {"TDRC", "GTD2, ζ = 1/4", "TDC, ζ = 1/4", "Gradient-DD"}
-    for part in ("twin=walk-constant", "measure=area", "zeta=0.25", "hide=TD", "scale=linear"):
+    for part in ("twin=walk-constant", "measure=mean_error", "zeta=0.25", "hide=TD", "scale=linear"):
         assert part in outcome["drawn"][1]["hash"]
 
 

@@ -84,7 +84,7 @@ def test_the_table_has_every_setting_and_the_reference_engine_s_numbers(made):
             for number in range(3)
         ]
         assert row.last100_mean == pytest.approx(np.mean([trace.errors[-100:].mean() for trace in traces]), rel=1e-10)
-        assert row.area_mean == pytest.approx(np.mean([trace.errors.mean() for trace in traces]), rel=1e-10)
+        assert row.mean_error_mean == pytest.approx(np.mean([trace.errors.mean() for trace in traces]), rel=1e-10)
 
 
 def test_verdicts_come_from_fresh_runs(made):
@@ -128,7 +128,7 @@ def test_every_verdict_follows_from_the_tables_alone(tiny, made):
     verdicts = json.loads((tiny / "claims.json").read_text())
     comparisons = [one for verdict in verdicts for j in verdict["judgements"] for one in j["comparisons"]]
     assert {one["kind"] for one in comparisons} == KINDS
-    assert {one["measure"] for one in comparisons} == {"last100", "area", "early", "episodes", "nanoseconds"}
+    assert {one["measure"] for one in comparisons} == {"last100", "mean_error", "early", "episodes", "nanoseconds"}
     assert recompute(tiny) == (len(verdicts), len(comparisons))
     assert recompute(made[0])[0] == 3
 

@@ -7,18 +7,18 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.reference import run
 from gradient_dd.tasks import build
 from trials.published_orderings import projected_errors
-from trials.two_samples import area_of_pgtd2
+from trials.two_samples import mean_error_of_pgtd2
 
 
 def test_pgtd2_with_its_own_sample_again_is_pgtd2():
     tasks, runs = [build("collision", seed=1), build("collision", seed=2)], [1, 2]
     settings, horizon = np.array([[0.1, 1.0], [0.02, 0.125]]), Horizon(steps=300, every=10)
-    ours = area_of_pgtd2(tasks, runs, settings, horizon, reuse=True)
+    ours = mean_error_of_pgtd2(tasks, runs, settings, horizon, reuse=True)
     for lane, (alpha, zeta) in enumerate(settings):
         for place, (one, number) in enumerate(zip(tasks, runs, strict=True)):
             reference = run(one, "pgtd2", steps=300, every=10, run=number, alpha=alpha, zeta=zeta)
             assert ours[lane, place] == pytest.approx(reference.errors.mean(), rel=1e-10)
-    other = area_of_pgtd2(tasks, runs, settings, horizon)
+    other = mean_error_of_pgtd2(tasks, runs, settings, horizon)
     assert not np.isclose(other, ours).any()
 
 

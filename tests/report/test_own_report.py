@@ -37,9 +37,9 @@ def test_a_sweep_writes_its_report_beside_its_results(swept):
     text = plain((folder / "report.html").read_text(encoding="utf-8"))
     assert len(frame) == 2 * (4 + 8)
     for (_, learner), some in frame.groupby(["size", "learner"]):
-        for measure in ("last100_mean", "area_mean"):
+        for measure in ("last100_mean", "mean_error_mean"):
             assert f"{some[measure].min():.3g} ±" in text, (learner, measure)
-    assert {path.name for path in (folder / "figures").glob("*.png")} == {"last100.png", "area.png"}
+    assert {path.name for path in (folder / "figures").glob("*.png")} == {"last100.png", "mean_error.png"}
 
 
 def test_the_same_report_is_made_from_the_file_alone(swept, tmp_path):

@@ -109,7 +109,7 @@ def test_the_weights_on_the_page_are_those_of_the_reference_engine(browser, name
 def test_the_three_stops_say_what_the_engine_finds(browser):
     """The sentence of the walk carries the numbers of the reference engine; here for fewer and shorter runs."""
 
-    def area(name, **values):
+    def mean_error(name, **values):
         how = {"steps": 4000, "every": 20, "alpha": 0.2} | values
         return float(np.mean([reference.run(tasks.random_walk(), name, run=run, **how).errors for run in range(2)]))
 
@@ -118,7 +118,7 @@ def test_the_three_stops_say_what_the_engine_finds(browser):
     said = browser.run(FINDING.format("walk"))
     browser.run("walk.plan = plans; again('walk')()")
     browser.wait()
-    td, gtd2, dd = area("td"), area("gtd2"), area("gradient_dd", kappa=2)
+    td, gtd2, dd = mean_error("td"), mean_error("gtd2"), mean_error("gradient_dd", kappa=2)
     assert f"gone {round(100 * (gtd2 - dd) / (gtd2 - td))}\u00a0% of the way" in said
     assert f"mean error {dd:.3g}, where GTD2 has {gtd2:.3g} and TD {td:.3g}" in said
     assert "TD bursts at step 900; GTD2 and Gradient-DD stay bounded" in browser.run(FINDING.format("baird"))
@@ -192,10 +192,10 @@ def test_the_python_that_is_copied_makes_the_same_run(page, browser, tmp_path):
     browser.run("choose('learners', 'td,gradient_dd,my_tdc_dd'); choose('gradient_dd.rho_mode', 'T'); refreshBench()")
     browser.wait()
     program = browser.run("pythonOf(bench.plan())")
-    shown = browser.run("bench.lines.map(line => line.found.area)")
+    shown = browser.run("bench.lines.map(line => line.found.meanError)")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    areas = [float(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines()]
-    assert areas == pytest.approx(shown, rel=1e-9)
+    mean_errors = [float(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines()]
+    assert mean_errors == pytest.approx(shown, rel=1e-9)
     assert "rho_mode" in program
 
 

@@ -73,7 +73,7 @@ def everything_read(path):
     parts = [sorted(table.to_csv(index=False).splitlines()) for table in tables]
     for name in results.tasks:
         settings, errors = results.errors(name)
-        parts += [str(settings), errors.tobytes().hex(), results.errors(name, "area")[1].tobytes().hex()]
+        parts += [str(settings), errors.tobytes().hex(), results.errors(name, "mean_error")[1].tobytes().hex()]
         parts += [results.curves(name, settings).tobytes().hex()]
     return parts
 

@@ -39,7 +39,7 @@ STUDY = Study(
 NAME = "random_walk(n_states=3)"
 FIXED = [
     *("task", "size", "reading", "learner", "alpha", "zeta", "kappa", "schedule", "episodes", "runs"),
-    *("last100_mean", "last100_sem", "area_mean", "area_sem", "diverged_runs"),
+    *("last100_mean", "last100_sem", "mean_error_mean", "mean_error_sem", "diverged_runs"),
 ]
 pytestmark = pytest.mark.xdist_group("kernels of td")
 
@@ -52,7 +52,9 @@ def results(tmp_path_factory):
 def test_every_declared_parameter_is_a_column_of_the_summary(results):
     """The rule's own `clip` has a column; its `runs`, a name that every table has already, gets another name."""
     frame = results.frame()
-    assert frame.columns.tolist() == [*FIXED, "exploded_runs", "reg", "rho_mode", "sampling", "clip", "parameter_runs"]
+    others = ["exploded_runs", "reg", "rho_mode", "sampling", "clip", "parameter_runs"]
+    assert frame.columns.tolist() == [*FIXED, *others, "area_mean", "area_sem"]
+    assert frame[["area_mean", "area_sem"]].to_numpy().tolist() == frame[FIXED[12:14]].to_numpy().tolist()
     assert frame["clip"].tolist() == pytest.approx([0.01, 1.0, 0.01, 1.0, np.nan, np.nan], nan_ok=True)
     assert frame["alpha"].tolist() == [0.1, 0.1, 0.2, 0.2, 0.1, 0.1]
     assert frame["reg"].tolist() == pytest.approx([*[np.nan] * 4, 1.0, np.nan], nan_ok=True)
@@ -66,9 +68,9 @@ def test_a_run_far_beyond_the_first_error_is_counted_as_exploded_even_if_it_is_f
     steep = replace(STUDY, grids=(grid("gtd2", alpha=(0.01, 1.5, 300.0), zeta=1.0),), episodes=30)
     found = run(steep, tmp_path / "steep.db")
     frame, first = found.frame(), found.tasks[NAME].rmsve(found.tasks[NAME].initial_weights)
-    both = [found.errors(NAME, measure)[1] for measure in ("last100", "area")]
+    both = [found.errors(NAME, measure)[1] for measure in ("last100", "mean_error")]
     assert frame["exploded_runs"].tolist() == [
-        sum(not max(last, area) <= 10 * first for last, area in zip(*rows, strict=True))
+        sum(not max(last, mean_error) <= 10 * first for last, mean_error in zip(*rows, strict=True))
         for rows in zip(*both, strict=True)
     ]
     exploded, diverged = frame["exploded_runs"].tolist(), frame["diverged_runs"].tolist()
@@ -77,7 +79,7 @@ def test_a_run_far_beyond_the_first_error_is_counted_as_exploded_even_if_it_is_f
     with Store(found.path) as store:
         exported = summary_frame(store)
     assert exported["exploded_runs"].tolist() == exploded, "an export counts the same, from the file alone"
-    assert exported.columns.tolist()[-1] == "exploded_runs", "what others read by place stays where it was"
+    assert exported.columns.tolist()[-3:] == ["exploded_runs", "area_mean", "area_sem"], "others read by place"
 
 
 def test_an_export_counts_explosions_on_a_task_of_the_user_s_own(tmp_path):
@@ -96,9 +98,10 @@ def test_every_declared_parameter_is_a_column_of_the_table_of_runs(results):
         frame = run_frame(store)
     assert frame.columns.tolist() == [
         *("task", "size", "reading", "learner", "alpha", "zeta", "kappa", "rho_mode", "schedule", "episodes"),
-        *("sampling", "seed", "run", "last100", "area", "diverged_step", "diverged_episode"),
-        *("reg", "clip", "parameter_runs"),
+        *("sampling", "seed", "run", "last100", "mean_error", "diverged_step", "diverged_episode"),
+        *("reg", "clip", "parameter_runs", "area"),
     ]
+    assert frame["area"].tolist() == frame["mean_error"].tolist()
     assert len(frame) == 18
     means = frame.groupby(["learner", "alpha", "clip"], sort=False)["last100"].mean()
     wanted = results.frame().dropna(subset="clip").set_index(["learner", "alpha", "clip"])["last100_mean"]

@@ -159,7 +159,7 @@ def test_the_best_setting_is_chosen_as_everywhere_and_shows_what_varies(tmp_path
     best = Results(study, tmp_path / "a.db").best_frame()
     assert best.columns.tolist() == [
         *("task", "size", "reading", "learner", "alpha", "kappa"),
-        *("last100_mean", "last100_sem", "area_mean", "diverged_runs"),
+        *("last100_mean", "last100_sem", "mean_error_mean", "diverged_runs"),
     ]
     assert best[["alpha", "kappa", "last100_mean"]].to_numpy().tolist() == [[0.2, 1.0, 0.5]]
     more = replace(study, grids=(grid("gradient_dd", alpha=(0.05, 0.1, 0.2), kappa=(1, 2)),))

@@ -52,8 +52,8 @@ def test_results_come_back(tmp_path):
         "runs",
         "last100_mean",
         "last100_sem",
-        "area_mean",
-        "area_sem",
+        "mean_error_mean",
+        "mean_error_sem",
         "diverged_runs",
     ]
     assert frame["last100_mean"].tolist() == pytest.approx([0.15, 0.25, 0.35])

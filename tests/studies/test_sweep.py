@@ -61,7 +61,7 @@ def whole(tmp_path):
 def test_results_are_the_reference_engine_s(tmp_path):
     results = run(STUDY, tmp_path / "a.db")
     for name, one in results.tasks.items():
-        settings, errors = results.errors(name, "area")
+        settings, errors = results.errors(name, "mean_error")
         for setting, row in zip(settings, errors, strict=True):
             for number, error in enumerate(row):
                 trace = reference.run(one, "td", episodes=30, schedule=tapered(100), run=number, **setting.values)
@@ -75,7 +75,7 @@ def test_the_seed_reaches_the_runs(tmp_path):
     for seed in (0, 5):
         results = run(replace(one, seed=seed), tmp_path / "a.db")
         ((name, walk),) = results.tasks.items()
-        found[seed] = results.errors(name, "area")[1][0, 0]
+        found[seed] = results.errors(name, "mean_error")[1][0, 0]
         trace = reference.run(walk, "td", episodes=30, schedule=tapered(100), run=0, seed=seed, alpha=0.1)
         assert found[seed] == pytest.approx(trace.errors.mean(), rel=1e-12)
     assert found[0] != found[5]
@@ -112,7 +112,7 @@ def test_a_changed_definition_is_noticed_and_never_mixed(tmp_path):
     changed = replace(one, grids=(grid(replace(LEARNERS["td"], step=step), alpha=(0.1, 0.2)),))
     after = run(changed, path, on_notice=said.append).frame()
     assert "made by another definition of a task, a rule or the engine" in said[0]
-    assert not np.array_equal(before["area_mean"], after["area_mean"])
+    assert not np.array_equal(before["mean_error_mean"], after["mean_error_mean"])
     assert Results(one, path).frame().equals(before)
     assert len(content(path)) == 12
 
@@ -147,12 +147,12 @@ def test_selection_and_fresh_runs(tmp_path):
     """Selected on three runs, evaluated on four others, all in one store."""
     results = run(STUDY, tmp_path / "a.db")
     name = "random_walk(n_states=5)"
-    best = results.selected(name, "td", "area")
+    best = results.selected(name, "td", "mean_error")
     fresh = run(STUDY.fresh(4, [best]), tmp_path / "a.db")
-    settings, errors = fresh.errors(name, "area")
+    settings, errors = fresh.errors(name, "mean_error")
     assert settings == [best]
     assert errors.shape == (1, 4)
-    assert not set(errors[0]) & set(results.errors(name, "area")[1].ravel())
+    assert not set(errors[0]) & set(results.errors(name, "mean_error")[1].ravel())
 
 
 def test_a_failing_unit_leaves_the_others(tmp_path, monkeypatch):

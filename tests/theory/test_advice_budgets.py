@@ -26,7 +26,7 @@ from tests.theory.test_theory_advice import KnownErrors, Priced, bowl, spaces
     ],
 )
 def test_a_stage_makes_as_many_runs_as_its_share_of_the_budget_pays_for(stage, budget, runs):
-    search = Search(Priced(None), "area", budget, lambda progress: None)
+    search = Search(Priced(None), "mean_error", budget, lambda progress: None)
     assert search.affordable_runs(stage, 1, 1) == runs
     assert search.affordable_runs(stage, 2, 2) == runs
 
@@ -46,7 +46,7 @@ def test_the_cost_of_a_pilot_counts_steps_rows_and_errors():
 @pytest.mark.parametrize(("longer", "points"), [(1.499, 1000), (1.51, round(1000 / 1.51)), (10.0, 100)])
 def test_a_horizon_is_cut_where_150_settings_take_more_than_a_fifth_of_the_budget(longer, points):
     pilot = KnownErrors(lambda name, values: bowl(alpha=0.1)(values), names=("td",), seconds=longer / (160 * 1e5))
-    advice = advise_with(pilot, "area", 5.0, lambda progress: None, initial_error=2.0)
+    advice = advise_with(pilot, "mean_error", 5.0, lambda progress: None, initial_error=2.0)
     assert advice.pilot_horizon.points == points
     assert advice.horizon.points == 1000
     assert advice.is_cut == (points < 1000)
@@ -56,8 +56,8 @@ def test_a_horizon_is_cut_where_150_settings_take_more_than_a_fifth_of_the_budge
 def test_a_pilot_whose_shortest_run_is_too_long_is_refused():
     pilot = KnownErrors(None, names=("td",), seconds=5.1 / (160 * 100))
     with pytest.raises(BadRequestError, match=r"must take at most 5 s of a core for 150 settings and the shortest run"):
-        advise_with(pilot, "area", 5.0, lambda progress: None, initial_error=2.0)
-    with pytest.raises(BadRequestError, match="'measure' must be 'area' or 'last100'"):
+        advise_with(pilot, "mean_error", 5.0, lambda progress: None, initial_error=2.0)
+    with pytest.raises(BadRequestError, match="'measure' must be 'mean_error' or 'last100'"):
         advise_with(pilot, "mean", 5.0, lambda progress: None, initial_error=2.0)
 
 
@@ -74,7 +74,7 @@ def test_advice_for_a_task_searches_the_scale_of_its_features_for_its_length(mon
     task, told = tasks.baird(3), print
     advise(task, Horizon(steps=4000), tapered(9), sampling="iid", learners=["gtd2", "gtd2"], on_progress=told)
     pilot, measure, budget, on_progress, initial_error = asked[0]
-    assert (measure, budget, on_progress) == ("area", 6.5, told)
+    assert (measure, budget, on_progress) == ("mean_error", 6.5, told)
     assert (pilot.task, pilot.horizon) == (task, Horizon(steps=4000, every=2))
     assert (pilot.schedule, pilot.sampling) == (tapered(9), "iid")
     assert initial_error == task.rmsve(task.initial_weights)
@@ -94,7 +94,7 @@ def test_advice_for_a_task_searches_the_scale_of_its_features_for_its_length(mon
 
 def test_advice_beats_standing_still_only_where_the_error_asked_for_is_smaller():
     pilot = KnownErrors(lambda name, values: bowl(alpha=0.125)(values), names=("td",))
-    for measure, error in (("area", 1.0), ("last100", 2.0)):
+    for measure, error in (("mean_error", 1.0), ("last100", 2.0)):
         for initial, beats in ((error, False), (error + 1e-9, True)):
             advice = advise_with(pilot, measure, 5.0, lambda progress: None, initial)
             assert advice.error_of(advice.best).mean == error
@@ -134,7 +134,7 @@ def test_hopeless_lines_are_left_and_two_lines_of_a_learner_are_kept():
     far = stage_of({td: 1.0, lines[0]: 3.1, lines[1]: 3.2, lines[2]: 3.3})
     assert far.to_refine() == [td]
     assert far.to_follow() == [td, lines[0], lines[1]]
-    assert stage.row(lines[1]).area.tolist() == [3.0, 3.0]
+    assert stage.row(lines[1]).mean_error.tolist() == [3.0, 3.0]
 
 
 @pytest.mark.parametrize(

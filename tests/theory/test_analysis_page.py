@@ -33,7 +33,7 @@ TD = TunedLearner(
 )
 GTD2 = replace(TD, setting=LEARNERS["gtd2"].setting(alpha=0.2, zeta=0.5, rho_mode="T"), refined=False)
 RUN = Horizon(steps=40, every=10)
-ADVICE = Advice(TD, [TD, GTD2], {"gtd": "diverged"}, "area", 0.6, RUN, RUN)
+ADVICE = Advice(TD, [TD, GTD2], {"gtd": "diverged"}, "mean_error", 0.6, RUN, RUN)
 FOUND = Analysis(
     "a walk", "iid", "constant", ADVICE, [Limits(1.0, 0.5, 0.1), Limits(None, 0.0, None)],
     np.array([0.2 - 1j, 0.2 + 1j]),
@@ -117,7 +117,7 @@ def test_facts_are_plain_data():
     facts = FOUND.facts()
     assert facts["advice"] == {
         "learner": "td", "alpha": 0.1, "predicted error": 0.5, "doubt": 0.01, "runs": 2,
-        "area": {"mean": 0.5, "doubt": 0.01, "runs": 2},
+        "mean_error": {"mean": 0.5, "doubt": 0.01, "runs": 2},
         "last100": {"mean": 0.25, "doubt": pytest.approx(nan, nan_ok=True), "runs": 2},
         "beats standing still": True, "pilot horizon": None,
     }  # fmt: skip
@@ -160,7 +160,7 @@ def test_a_task_is_analysed_with_what_was_asked(asked):
     found = analysis.analyse_task(walk, learners=("td",), on_progress=lambda *given: told.append(given))
     (task, horizon, _), how = asked[0]
     assert (task, horizon) == (walk, Horizon(episodes=10_000))
-    assert how == {"sampling": "trajectory", "measure": "area", "learners": ["td"]}
+    assert how == {"sampling": "trajectory", "measure": "mean_error", "learners": ["td"]}
     assert told == [
         ("a pilot on random_walk(n_states=3): at most about 7 s", 0.0),
         ("judge, about 0.1 s of a core", 0.5),

@@ -113,7 +113,7 @@ class KnownErrors:
 
     def search(self, budget=5.0):
         self.progress = []
-        search = Search(self, "area", budget, self.progress.append)
+        search = Search(self, "mean_error", budget, self.progress.append)
         return search, search.best()
 
 
@@ -205,7 +205,7 @@ def test_where_rare_runs_go_wrong_smaller_step_sizes_are_judged():
             scores = super().run(points, runs, share)
             if len(self.calls) > 3:  # after a scout and two refinements
                 large = [self.spaces["td"].values(point)["alpha"] > self.most for point in points]
-                scores.area[-1, large] = inf
+                scores.mean_error[-1, large] = inf
             return scores
 
     for most, least in ((0.02, 0.01), (0.09, 0.06)):  # two octaves below the best, and half an octave
@@ -270,17 +270,19 @@ def test_the_search_keeps_to_its_budget_and_to_itself():
 
 def test_advice_names_what_diverged_and_what_was_not_tried_and_gives_standard_errors():
     pilot = KnownErrors(lambda name, values: inf if name == "td" else bowl(alpha=0.1)(values), noise=0.5)
-    advice = advise_with(pilot, "area", 5.0, lambda progress: None, initial_error=2.0)
+    advice = advise_with(pilot, "mean_error", 5.0, lambda progress: None, initial_error=2.0)
     assert advice.left_out["td"] == "diverged with every setting that was tried"
     assert advice.left_out["gtd"] == "not among the learners to try"
     assert set(advice.left_out) | {"gradient_dd"} == set(LEARNERS)
     (row,) = advice.candidates
     assert row == advice.best
-    assert row.last100 == pytest.approx((2 * row.area.mean, 2 * row.area.doubt, row.area.runs))
+    assert row.last100 == pytest.approx((2 * row.mean_error.mean, 2 * row.mean_error.doubt, row.mean_error.runs))
     runs = row.curve[:, 0]
-    assert row.area.doubt == pytest.approx(runs.std(ddof=1) / len(runs) ** 0.5)
-    assert row.area.runs == len(runs) == 64
-    none = advise_with(KnownErrors(lambda name, values: inf), "area", 5.0, lambda progress: None, initial_error=2.0)
+    assert row.mean_error.doubt == pytest.approx(runs.std(ddof=1) / len(runs) ** 0.5)
+    assert row.mean_error.runs == len(runs) == 64
+    none = advise_with(
+        KnownErrors(lambda name, values: inf), "mean_error", 5.0, lambda progress: None, initial_error=2.0
+    )
     assert none.best is None
     assert not none.beats_standing_still
 

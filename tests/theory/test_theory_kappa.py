@@ -140,7 +140,7 @@ def test_predicted_errors_are_those_of_runs_with_small_steps(learner, values):
     found = SmallSteps(task, constant, 3000).errors(setting)
     runs = run_lanes(task, [setting], Horizon(3000), runs=30, workers=1)
     assert found.end == pytest.approx(np.sqrt((runs.last100**2).mean()), rel=0.15)
-    assert found.area == pytest.approx(runs.area.mean(), rel=0.15)
+    assert found.mean_error == pytest.approx(runs.mean_error.mean(), rel=0.15)
 
 
 def test_predictions_are_for_some_learners_alone():

@@ -103,7 +103,7 @@ def test_rivals_and_their_averages_are_those_of_single_learners():
     """TD in lanes, its tail average, and the error of LSTD at the end, against plain loops."""
     task = cases.aimed_at_the_fixed_point(tasks.random_mdp(6, 2, 3, 0.9, seed=4))
     road = rivals.Road(task, 400, 0)
-    found = rivals.rival_areas(road, "TD")
+    found = rivals.rival_errors(road, "TD")
     alpha, place = rivals.ALPHAS[5] * road.unit, 5
     td, kept, plain, averaged, turn = Learner("td", 3, alpha=alpha), [], [], [], rivals.FIRST_TURN
     older, newer = [], []
@@ -119,16 +119,16 @@ def test_rivals_and_their_averages_are_those_of_single_learners():
     assert found.plain[place] == pytest.approx(np.mean(plain))
     assert found.averaged[place] == pytest.approx(np.mean(averaged))
     assert road.unit == pytest.approx(1 / float(task.visits @ (task.features**2).sum(axis=1)))
-    lstd = rivals.lstd_areas(road)
+    lstd = rivals.lstd_errors(road)
     assert lstd.shape == (4,)
     assert lstd[1] < lstd[3] < task.rmsve(task.initial_weights)  # a ridge of 1,000 hardly moves
-    assert rivals.auto_run(road).area < task.rmsve(task.initial_weights)
-    assert rivals.auto_run(road, quadratic=False).area != rivals.auto_run(road, alpha=0.1).area
+    assert rivals.auto_run(road).mean_error < task.rmsve(task.initial_weights)
+    assert rivals.auto_run(road, quadratic=False).mean_error != rivals.auto_run(road, alpha=0.1).mean_error
 
 
 def test_a_rule_with_traces_is_averaged_from_samples():
     task = cases.aimed_at_the_fixed_point(tasks.random_mdp(6, 2, 3, 0.9, seed=4))
-    found = rivals.rival_areas(rivals.Road(task, 400, 0), "HTD")
+    found = rivals.rival_errors(rivals.Road(task, 400, 0), "HTD")
     assert found.plain.shape == found.averaged.shape == (30,)
     assert found.averaged.min() < task.rmsve(task.initial_weights)
 

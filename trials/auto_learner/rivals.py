@@ -90,18 +90,18 @@ def settings_of(name: str, unit: float) -> list[Setting]:
     return [LEARNERS[rule].setting(**{key: one[key] for key in one if key in known}) for one in made]
 
 
-class RivalAreas(NamedTuple):
+class RivalErrors(NamedTuple):
     """The mean error over a run of every setting, (settings,): of its weights, and of their average."""
 
     plain: Array
     averaged: Array
 
 
-def rival_areas(road: Road, name: str) -> RivalAreas:
-    """Return the areas of a rival on one run."""
+def rival_errors(road: Road, name: str) -> RivalErrors:
+    """Return the mean errors of a rival on one run."""
     settings = settings_of(name, road.unit)
     if settings[0].rule.traces:
-        return sampled_areas(road, settings)
+        return sampled_errors(road, settings)
     lanes = LaneMemory(settings, np.asarray(road.task.initial_weights, float))
     lanes.average_from_now(1)
     plain: list[Array] = []
@@ -119,11 +119,11 @@ def rival_areas(road: Road, name: str) -> RivalAreas:
         if lanes.steps >= turn:
             older, count, turn = lanes.sums, lanes.counted, 2 * lanes.steps
             lanes.average_from_now(1)
-    return RivalAreas(np.mean(plain, axis=0), np.mean(averaged, axis=0))
+    return RivalErrors(np.mean(plain, axis=0), np.mean(averaged, axis=0))
 
 
-def sampled_areas(road: Road, settings: list[Setting]) -> RivalAreas:
-    """Return the areas of a rule with traces: the average is of weights SAMPLED steps apart."""
+def sampled_errors(road: Road, settings: list[Setting]) -> RivalErrors:
+    """Return the mean errors of a rule with traces: the average is of weights SAMPLED steps apart."""
     lanes = LaneRun(road.task, settings, Horizon(steps=road.steps, every=road.every), seed=SEED, run=road.run)
     plain: list[Array] = []
     averaged: list[Array] = []
@@ -140,7 +140,7 @@ def sampled_areas(road: Road, settings: list[Setting]) -> RivalAreas:
                 averaged.append(road.errors((older + sums) / (old_count + count)))
             if done >= turn:
                 older, old_count, turn, sums, count = sums, count, 2 * done, np.zeros_like(sums), 0
-    return RivalAreas(np.mean(plain, axis=0), np.mean(averaged, axis=0))
+    return RivalErrors(np.mean(plain, axis=0), np.mean(averaged, axis=0))
 
 
 def as_rows(rows: Any) -> Any:
@@ -154,7 +154,7 @@ def as_rows(rows: Any) -> Any:
 class AutoRun(NamedTuple):
     """The mean error of `AutoLearner` over a run, and the error at its end."""
 
-    area: float
+    mean_error: float
     end: float
 
 
@@ -169,7 +169,7 @@ def auto_run(road: Road, alpha: float | None = None, quadratic: bool | None = No
     return AutoRun(float(np.mean(errors)), errors[-1])
 
 
-def lstd_areas(road: Road) -> Array:
+def lstd_errors(road: Road) -> Array:
     """Return the mean error of LSTD over a run with every ridge: that of its recursive form, solved at every point."""
     w = np.asarray(road.task.initial_weights, float)
     A, b, errors, unit = np.zeros((len(w), len(w))), np.zeros(len(w)), [], np.eye(len(w))

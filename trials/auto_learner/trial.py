@@ -25,8 +25,8 @@ from trials.auto_learner.rivals import (
     RIVALS,
     Road,
     auto_run,
-    lstd_areas,
-    rival_areas,
+    lstd_errors,
+    rival_errors,
 )
 
 CAP = 1000.0  # ratios beyond it, divergence included, count as this
@@ -59,17 +59,19 @@ def tune_then_show(errors: Array, tuning_runs: int) -> tuple[int, Array]:
 
 def measured(road: Road, extra: Extra) -> dict[str, Array]:
     """Return the mean error of every setting of every learner in one run, diverged ones as inf."""
-    areas: dict[str, Array] = {}
+    mean_errors: dict[str, Array] = {}
     for name in RIVALS:
-        areas[name], areas[name + AVERAGED] = rival_areas(road, name)
+        mean_errors[name], mean_errors[name + AVERAGED] = rival_errors(road, name)
     free, rungs, tuned = AUTO
-    areas[free], areas[rungs] = (np.array([auto_run(road, quadratic=one).area]) for one in (None, False))
-    areas[tuned] = np.array([auto_run(road, alpha).area for alpha in OWN_ALPHAS])
-    areas[STILL] = np.array([first_error(road.task)])
+    mean_errors[free], mean_errors[rungs] = (
+        np.array([auto_run(road, quadratic=one).mean_error]) for one in (None, False)
+    )
+    mean_errors[tuned] = np.array([auto_run(road, alpha).mean_error for alpha in OWN_ALPHAS])
+    mean_errors[STILL] = np.array([first_error(road.task)])
     if road.task.n_features <= LSTD_FEATURES:
-        areas[LSTD_TUNED] = lstd_areas(road)
-        areas[LSTD] = areas[LSTD_TUNED][[RIDGES.index(0.1)]]
-    return areas | {name: np.array([area]) for name, area in extra(road).items()}
+        mean_errors[LSTD_TUNED] = lstd_errors(road)
+        mean_errors[LSTD] = mean_errors[LSTD_TUNED][[RIDGES.index(0.1)]]
+    return mean_errors | {name: np.array([mean_error]) for name, mean_error in extra(road).items()}
 
 
 def shown(case: Case, rules: TrialRules, extra: Extra = lambda road: {}) -> Row:
@@ -80,10 +82,10 @@ def shown(case: Case, rules: TrialRules, extra: Extra = lambda road: {}) -> Row:
     row: Row = {"kind": case.kind, "task": case.name, "rules": str(rules), "td_stable": td_is_stable(task)}
     row |= {"features": task.n_features, "start": first_error(task), "measure": {}, "setting": {}, "every_setting": {}}
     for name in runs[0]:
-        areas = np.stack([areas[name] for areas in runs], axis=1)
-        place, errors = tune_then_show(areas, rules.tuned)
+        mean_errors = np.stack([mean_errors[name] for mean_errors in runs], axis=1)
+        place, errors = tune_then_show(mean_errors, rules.tuned)
         row["measure"][name], row["setting"][name] = float(errors.mean()), place
-        means = np.minimum(areas[:, rules.tuned :], 1e100).mean(axis=1)
+        means = np.minimum(mean_errors[:, rules.tuned :], 1e100).mean(axis=1)
         row["every_setting"][name] = [float(f"{mean:.4g}") for mean in means]
     row["ends"] = [auto_run(road).end for road in roads[rules.tuned :]]
     return row

@@ -1,8 +1,8 @@
 """Horizon: how long a run is, when its error is taken, and how errors are folded into three numbers.
 
-    last100   mean of the last 100 errors: of episodes, or of single steps in a run that is counted in steps
-    area      mean over all points
-    curve     means over at most 200 bins of points
+    last100      mean of the last 100 errors: of episodes, or of single steps in a run that is counted in steps
+    mean_error   mean over all points
+    curve        means over at most 200 bins of points
 
 A point is the end of an episode, or every so many steps.
 """
@@ -74,7 +74,7 @@ class Horizon:
 
     @property
     def points(self) -> int:
-        """How many errors make the area and the curve."""
+        """How many errors make the mean error and the curve."""
         return self.steps // self.every if self.episodes is None else self.episodes  # type: ignore[operator]
 
     @property
@@ -139,14 +139,14 @@ class Horizon:
 class LaneResults:
     """The folded errors of runs of the lane engine; settings in the order given.
 
-    last100, area                    (runs, settings) means of errors; inf where the lane diverged
+    last100, mean_error              (runs, settings) means of errors; inf where the lane diverged
     curve                            (runs, settings, bins) means over bins of points
     diverged_step, diverged_episode  (runs, settings) where the error left the bound; 0 if it did not
     steps                            (runs,) steps made
     """
 
     last100: Array
-    area: Array
+    mean_error: Array
     curve: Array
     diverged_step: Integers
     diverged_episode: Integers

@@ -124,15 +124,17 @@ class LaneRun:
         if not self.done:
             raise bad_request("A run", "be finished for its results", Unquoted(f"{self.steps} steps so far"))
         count, bins = len(self.settings), self.horizon.bins
-        last, area, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
+        last, mean_error, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
         curve, sizes = np.empty((count, bins)), self.horizon.bin_sizes()[:, None]
         for places, block in zip(self.places, self.blocks, strict=True):
             lanes, errors = len(places), block.unpacked().errors
             last[places] = errors.last[:lanes] / self.horizon.n_last
-            area[places] = errors.total[:lanes] / self.horizon.points
+            mean_error[places] = errors.total[:lanes] / self.horizon.points
             curve[places] = (errors.curve.reshape(bins, -1)[:, :lanes] / sizes).T
             diverged[:, places] = errors.diverged.reshape(2, -1)[:, :lanes]
-        return LaneResults(last[None], area[None], curve[None], diverged[:1], diverged[1:], np.array([self.steps]))
+        return LaneResults(
+            last[None], mean_error[None], curve[None], diverged[:1], diverged[1:], np.array([self.steps])
+        )
 
     def costs(self) -> dict[str, tuple[float, int]]:
         """Return what each learner's kernels took: seconds, and updates of all its settings.
@@ -204,7 +206,7 @@ def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> Lane
         by_run = [np.concatenate(rows[run * len(shares) : (run + 1) * len(shares)], axis=1) for run in range(runs)]
         return np.concatenate(by_run)[:, back]
 
-    names = ("last100", "area", "curve", "diverged_step", "diverged_episode")
+    names = ("last100", "mean_error", "curve", "diverged_step", "diverged_episode")
     steps = np.concatenate([part.steps for part in parts[:: len(shares)]])
     return LaneResults(**{name: gather(name) for name in names}, steps=steps)
 

@@ -26,17 +26,17 @@ from gradient_dd.report.figure import BLACK, COLOURS, NAMES, SYMBOLS, Figure, jo
 from gradient_dd.report.page import Shown, figure_facts
 from gradient_dd.report.svg import BARE, Dot, forest, ratio_axis
 from gradient_dd.studies import Study
-from gradient_dd.studies.results import Results
+from gradient_dd.studies.results import Results, with_old_names
 from gradient_dd.tasks import Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PARAMETERS = ("alpha", "zeta", "kappa", "reg", "c")
-MEASURES = ("last100", "area", "early", "episodes")
+MEASURES = ("last100", "mean_error", "early", "episodes")
 MOST_DOTS = 14  # of a small picture
 OURS = "gradient_dd"
-MEASURED = {"last100": "at the end", "area": "over the whole run"}
+MEASURED = {"last100": "at the end", "mean_error": "over the whole run"}
 WORLDS = {"random_walk": "Random walk", "boyan_chain": "Boyan chain", "baird": "Baird's counterexample"}
 READING = "usual ratios, ρ placed R, the paper's first weights"  # whose numbers stand for a task with several readings
 
@@ -181,7 +181,7 @@ def runs_frame(evidence: StudyEvidence) -> "pd.DataFrame":
             measured = {name: used.errors[name][unit] for name in MEASURES if name in used.errors}
             rows.append(common | {"unit": unit} | measured)
     columns = ["task", "runs", "learner", *PARAMETERS, "rho_mode", "unit", *MEASURES]
-    return pd.DataFrame(rows, columns=columns)
+    return with_old_names(pd.DataFrame(rows, columns=columns))
 
 
 def time_rows(name: str, evidence: StudyEvidence) -> list[str]:

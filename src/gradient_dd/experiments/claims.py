@@ -20,7 +20,7 @@ from gradient_dd.report.figure import SYMBOLS, joined
 MANY = 4  # judgements from which on only their counts are shown
 MEASURES = {
     "last100": "at the end",
-    "area": "over all episodes",
+    "mean_error": "over all episodes",
     "early": "over the first twentieth",
     "episodes": "in episodes",
 }
@@ -127,7 +127,7 @@ def tallies(judgements: list[Judgement], goals: bool) -> str:
 
 def name_of(judgement: Judgement, goals: bool) -> str:
     """Return what tells a judgement from the others of its claim; `goals` says whether they are tuned for several."""
-    words = {"last100": "the end", "area": "all episodes"}
+    words = {"last100": "the end", "mean_error": "all episodes"}
     tuned = f"tuned for {words.get(judgement.tuned_for, judgement.tuned_for)}" if goals else ""
     return ", ".join(part for part in (judgement.reading if judgement.reading != "default" else "", tuned) if part)
 

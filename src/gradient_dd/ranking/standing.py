@@ -24,7 +24,7 @@ from gradient_dd.studies.study import ENGINE_VERSION
 
 DRAWS = 2_000  # of the mean ranks
 RATIO_DRAWS = 1_000  # of each ratio to a rival
-WORDS = {"area": "mean error over the run", "last100": "final error"}
+WORDS = {"mean_error": "mean error over the run", "last100": "final error"}
 
 
 class MeanRank(NamedTuple):
@@ -58,7 +58,7 @@ class Standing:
         """How many test runs each problem has."""
         return TEST_RUNS[self.quick]
 
-    def errors(self, measure: str = "area") -> Array:
+    def errors(self, measure: str = "mean_error") -> Array:
         """Return the test errors, (learners, problems, runs)."""
         at = MEASURES.index(one_of("'measure'", measure, MEASURES))
         rows = [[self.entries[name, one.name].errors[at] for one in self.problems] for name in self.rules]
@@ -190,9 +190,9 @@ class Standing:
             f"constant step sizes. On each problem every learner was tuned with the same budget: {budget.lane_runs:,} "
             f"pairs of a setting and a run. These are {budget.coarse} settings of a coarse grid over all its "
             f"parameters and {budget.refined} neighbours of the best points, on {budget.runs} tuning runs, then "
-            f"finalists ({finals} tuning runs). "
-            f"Settings were selected by the {WORDS['area']}; a run counts as ten times the initial error at most. "
-            f"The selected setting was tested on {self.runs} other runs; all learners saw the same transitions. Mean "
+            f"finalists ({finals} tuning runs). Settings were selected by the {WORDS['mean_error']}; a run counts as "
+            f"at most ten times the initial error. The selected setting was tested on {self.runs} other runs; all "
+            f"learners saw the same transitions. Mean "
             f"ranks have 95 % bootstrap intervals over problems and runs; differences on a problem are significant "
             f"where the 95 % interval of the paired ratio excludes 1, not adjusted for the number of problems. "
             f"gradient-dd {__version__}, engine {ENGINE_VERSION}, standings {VERSION}, seed 0."

@@ -30,7 +30,7 @@ from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.studies.study import TaskSpec, task
 from gradient_dd.tasks import Task, from_tables
 
-MEASURES = ("area", "last100")  # the mean error over the run, which settings are chosen by, and the final error
+MEASURES = ("mean_error", "last100")  # the mean error over the run, which settings are chosen by, and the final error
 POINTS = 50  # errors of a run
 TEST = 100_000  # the number of the first test run
 UNSEEN = 0.3  # size of the part of the values that the features cannot represent, relative to the other part

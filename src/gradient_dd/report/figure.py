@@ -79,7 +79,7 @@ def held_value(setting: Setting, name: str) -> float | None:
 class Figure:
     """What to draw of a study: errors over alpha above, learning curves below, a column for each task.
 
-    `measure` is what alpha is tuned by and what is drawn above: "last100" or "area". `header` names the function
+    `measure` is what alpha is tuned by and what is drawn above: "last100" or "mean_error". `header` names the function
     "module:name" that draws what stands above the panels.
     """
 

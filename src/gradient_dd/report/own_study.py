@@ -16,7 +16,7 @@ from gradient_dd.studies.results import Results, places, tuned
 from gradient_dd.studies.store import Store
 
 CONDITIONS = ("schedule", "episodes", "steps", "every", "sampling", "seed")
-MEASURES = {"last100": "the last 100 errors", "area": "all errors"}
+MEASURES = {"last100": "the last 100 errors", "mean_error": "all errors"}
 
 
 def write_report(results: Results, folder: Path) -> Path:

@@ -9,7 +9,7 @@ function studyOf(name) {
   if (!studies[name]) {
     const study = JSON.parse(document.getElementById("study-" + name).textContent), after = FIRST + study.parameters.length;
     study.column = Object.fromEntries(study.parameters.map((parameter, i) => [parameter, FIRST + i]));
-    study.mean = { last100: after, area: after + 3 };
+    study.mean = { last100: after, mean_error: after + 3 };
     study.others = study.parameters.filter(parameter => parameter !== "alpha");
     studies[name] = study;
   }

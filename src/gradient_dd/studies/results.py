@@ -21,9 +21,10 @@ from gradient_dd.tasks import Task
 if TYPE_CHECKING:
     import pandas as pd
 
-MEASURES = ("last100", "area")
+MEASURES = ("last100", "mean_error")
 FACTS = ("task", "size", "reading", "learner", "schedule", "episodes", "rho_mode", "sampling", "seed")
 COMMON_PARAMETERS = ("alpha", "zeta", "kappa", "reg")  # they are columns of every table, empty where nobody has them
+OLD_NAMES = {"area_mean": "mean_error_mean", "area_sem": "mean_error_sem", "area": "mean_error"}  # aliases, for now
 MEASURED = [f"{measure}_{what}" for measure in MEASURES for what in ("mean", "sem")]
 SUMMARY_COLUMNS = [
     *("task", "size", "reading", "learner", "alpha", "zeta", "kappa", "schedule", "episodes", "runs"),
@@ -34,7 +35,7 @@ RUN_COLUMNS = [
     *("sampling", "seed", "run", *MEASURES, "diverged_step", "diverged_episode", "reg"),
 ]
 FORMULA = ("=", "+", "-", "@")  # what the first character of a formula is
-TAKEN = {*SUMMARY_COLUMNS, *RUN_COLUMNS, "exploded_runs"} - {*COMMON_PARAMETERS}
+TAKEN = {*SUMMARY_COLUMNS, *RUN_COLUMNS, *OLD_NAMES, "exploded_runs"} - {*COMMON_PARAMETERS}
 
 
 class Results:
@@ -109,7 +110,7 @@ class Results:
         frame = pd.concat(parts, ignore_index=True)
         first, shown = (
             ["task", "size", "reading", "learner"],
-            ["last100_mean", "last100_sem", "area_mean", "diverged_runs"],
+            ["last100_mean", "last100_sem", "mean_error_mean", "diverged_runs"],
         )
         return frame[[*first, *varying_columns(self.study.settings()), *shown]]
 
@@ -246,7 +247,7 @@ def summary_frame(
     others = other_columns(frame)
     frame = frame.join(fold_runs(rows, numbers, first)).reset_index(drop=True)
     frame[["runs", "diverged_runs"]] = frame[["runs", "diverged_runs"]].fillna(0).astype(int)
-    return frame[[*SUMMARY_COLUMNS, *others, "exploded_runs"]]
+    return with_old_names(frame[[*SUMMARY_COLUMNS, *others, "exploded_runs"]])
 
 
 def results_of(
@@ -302,7 +303,12 @@ def run_frame(store: Store) -> "pd.DataFrame":
     names = (*MEASURES, "diverged_step", "diverged_episode")
     results = pd.DataFrame({"run": runs} | {name: numbers[name] for name in names})
     of_setting = frame.loc[rows].reset_index(drop=True)
-    return pd.concat([of_setting, results], axis=1)[[*RUN_COLUMNS, *other_columns(frame)]]
+    return with_old_names(pd.concat([of_setting, results], axis=1)[[*RUN_COLUMNS, *other_columns(frame)]])
+
+
+def with_old_names(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a frame with its renamed columns a second time at the end, under the names of earlier versions."""
+    return frame.assign(**{old: frame[name] for old, name in OLD_NAMES.items() if name in frame.columns})
 
 
 def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:

@@ -27,7 +27,7 @@ from gradient_dd.studies.sqlite_file import ResultsFile, StoreError
 from gradient_dd.studies.study import Study
 from gradient_dd.tasks import Task
 
-NUMBERS = np.dtype([("last100", "<f8"), ("area", "<f8"), ("diverged_step", "<i8"), ("diverged_episode", "<i8")])
+NUMBERS = np.dtype([("last100", "<f8"), ("mean_error", "<f8"), ("diverged_step", "<i8"), ("diverged_episode", "<i8")])
 HEAD = "id, task_key, run, facts, settings, curves_checksum"  # the columns of a unit that its checksum begins with
 EVERY_RUN = range(2**63 - 1)
 SOME = 3  # damaged parts that a sentence names

@@ -164,7 +164,7 @@ def assert_alike(
     sampling: str = "trajectory",
     seed: int = 0,
 ) -> None:
-    """Raise unless both engines give the same weights, last100, area and curve to a relative 1e-12."""
+    """Raise unless both engines give the same weights, last100, mean_error and curve to a relative 1e-12."""
     lane_run = LaneRun(task, [setting], horizon, schedule, sampling, seed)
     lane_run.advance()
     values: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
@@ -178,7 +178,7 @@ def assert_alike(
     results = lane_run.results()
     for name, got, wanted in (
         ("last100", results.last100[0], left.errors[-horizon.n_last :].mean(keepdims=True)),
-        ("area", results.area[0], points.mean(keepdims=True)),
+        ("mean_error", results.mean_error[0], points.mean(keepdims=True)),
         ("curve", results.curve[0, 0], bins),
     ):
         assert_close(got, wanted, f"{what} {name} against the reference")

@@ -32,7 +32,7 @@ from gradient_dd.tasks import Task
 from gradient_dd.theory.arguments import checked
 from gradient_dd.theory.pilot import OCTAVE, Point, Scores, TaskPilot, expected_steps, part_of, spaces_of
 
-MEASURES = ("area", "last100")
+MEASURES = ("mean_error", "last100")
 TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
 POINTS = 2000  # errors taken in a run that is counted in steps, about
 TYPICAL, CUT = 150, 0.2  # a horizon on which so many settings take this share of the budget in a run is long enough,
@@ -67,12 +67,12 @@ OnProgress = Callable[[SearchProgress], None]
 class Row(NamedTuple):
     """A point with its errors in a stage.
 
-    area, last100  (runs,);  curve (runs, bins)
+    mean_error, last100  (runs,);  curve (runs, bins)
     """
 
     point: Point
     stage: str
-    area: Array
+    mean_error: Array
     last100: Array
     curve: Array
 
@@ -236,13 +236,13 @@ class TunedLearner:
     """The best setting found for a learner, and its errors.
 
     setting        the learner with its parameters
-    area, last100  predicted errors: over all points of a run, and at its end
+    mean_error, last100  predicted errors: over all points of a run, and at its end
     refined        False where the scout showed an error so much larger than the best that no more was tried
     curve          (runs, bins) errors along the pilot runs
     """
 
     setting: Setting
-    area: PredictedError
+    mean_error: PredictedError
     last100: PredictedError
     refined: bool
     curve: Array
@@ -255,7 +255,7 @@ class Advice:
     best           the advice; None where everything diverged
     candidates     the tuned learners with a finite error, the best first
     left_out       why a learner is not among the candidates, by its name
-    measure        "area" or "last100", what was to be small
+    measure        "mean_error" or "last100", what was to be small
     initial_error  the error of the initial weights: that of not learning
     horizon        what the advice is for
     pilot_horizon  what the pilot ran, and what the errors are for: a part of `horizon` where that is very long
@@ -271,7 +271,7 @@ class Advice:
 
     def error_of(self, one: TunedLearner) -> PredictedError:
         """Return the predicted error in the measure of the advice."""
-        return one.area if self.measure == "area" else one.last100
+        return one.mean_error if self.measure == "mean_error" else one.last100
 
     @property
     def beats_standing_still(self) -> bool:
@@ -291,7 +291,7 @@ def advise(
     schedule: Schedule = constant,
     *,
     sampling: str = "trajectory",
-    measure: str = "area",
+    measure: str = "mean_error",
     learners: Iterable[str | Rule] = TRIED,
     budget: float = BUDGET,
     on_progress: OnProgress = lambda progress: None,
@@ -345,7 +345,9 @@ def coarser(horizon: Horizon) -> Horizon:
 def candidate(pilot: TaskPilot, row: Row) -> TunedLearner:
     """Return a row of the search with its setting."""
     setting = pilot.spaces[row.point.learner].setting(row.point)
-    return TunedLearner(setting, estimate(row.area), estimate(row.last100), row.stage in ("refine", "judge"), row.curve)
+    return TunedLearner(
+        setting, estimate(row.mean_error), estimate(row.last100), row.stage in ("refine", "judge"), row.curve
+    )
 
 
 def estimate(errors: Array) -> PredictedError:

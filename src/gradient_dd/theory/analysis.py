@@ -35,7 +35,7 @@ SECONDS_FOR_LIMITS = 1.5  # of this thread
 MOST_FEATURES = 500  # of a matrix whose eigenvalues are computed
 SECONDS_TO_COMPILE = 4  # about: two kernels, and starting up
 HEAD = ("learner", "its best setting", "over the run", "at the end", "stable below", "safe below")
-WHEN = {"area": "over the whole run", "last100": "at the end"}
+WHEN = {"mean_error": "over the whole run", "last100": "at the end"}
 BARS = "▁▂▃▄▅▆▇█"
 COLUMNS = 40  # of the picture of the curve
 SHARES = (0.01, 0.1, 0.5, 1.0)  # of a run at which the error is printed
@@ -90,7 +90,7 @@ def analyse_task(
     episodes: int | None = None,
     steps: int | None = None,
     schedule: Schedule = constant,
-    measure: str = "area",
+    measure: str = "mean_error",
     sampling: str = "trajectory",
     learners: Sequence[str] = (),
     rules: Sequence[Rule] = (),
@@ -174,7 +174,7 @@ def setting_facts(setting: Setting) -> Facts:
 
 def errors_of(one: TunedLearner) -> Facts:
     """Return both predicted errors of a learner."""
-    return {"area": one.area._asdict(), "last100": one.last100._asdict()}
+    return {"mean_error": one.mean_error._asdict(), "last100": one.last100._asdict()}
 
 
 def best_facts(advice: Advice, best: TunedLearner) -> Facts:
@@ -237,8 +237,8 @@ def advice_lines(found: Analysis) -> list[str]:
             f"What comes nearest is {words}.",
         ]
     lines += [
-        f"  predicted error  {error_words(best.area)} {WHEN['area']}, {error_words(best.last100)} "
-        f"{WHEN['last100']}, on {best.area.runs} pilot runs",
+        f"  predicted error  {error_words(best.mean_error)} {WHEN['mean_error']}, {error_words(best.last100)} "
+        f"{WHEN['last100']}, on {best.mean_error.runs} pilot runs",
         f"  initial weights  {advice.initial_error:.4g}",
         *curve_lines(curve_facts(advice.pilot_horizon, best)),
     ]
@@ -282,7 +282,7 @@ def curve_lines(curve: Facts) -> list[str]:
 
 def table_row(one: TunedLearner, limits: Limits) -> Row:
     """Return a learner as a row of the table."""
-    errors = (f"{error_words(error)}{'' if one.refined else ' *'}" for error in (one.area, one.last100))
+    errors = (f"{error_words(error)}{'' if one.refined else ' *'}" for error in (one.mean_error, one.last100))
     return (one.setting.rule.name, parameters(one.setting), *errors, limit(limits.stable), limit(limits.safe))
 
 

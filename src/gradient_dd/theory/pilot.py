@@ -134,12 +134,12 @@ class Scores(NamedTuple):
     """Errors of points, all on the same pilot runs.
 
     points         what was run
-    area, last100  (runs, points) inf where a run diverged
+    mean_error, last100  (runs, points) inf where a run diverged
     curve          (runs, points, bins)
     """
 
     points: list[Point]
-    area: Array
+    mean_error: Array
     last100: Array
     curve: Array
 
@@ -169,7 +169,7 @@ class TaskPilot:
             seed=SEED + self.calls,
             runs=runs,
         )
-        return Scores(points, found.area, found.last100, found.curve)
+        return Scores(points, found.mean_error, found.last100, found.curve)
 
     def core_seconds(self, settings: int, runs: int = 1, share: float = 1.0) -> float:
         """Return about how long so many settings and runs take on one core."""

@@ -15,9 +15,9 @@ from gradient_dd.cli.options import as_json, json_text, text_of
 @click.option("--schedule", default="constant", show_default=True, help="'constant', 'tapered(1000)', '... per step'.")
 @click.option(
     "--measure",
-    default="area",
+    default="mean_error",
     show_default=True,
-    help="The error to keep small: 'area', over the whole run, or 'last100', at its end.",
+    help="The error to keep small: 'mean_error', over the whole run, or 'last100', at its end.",
 )
 @click.option("--sampling", default="trajectory", show_default=True, help="'trajectory' or 'iid'.")
 @click.option("--learner", "learners", multiple=True, metavar="NAME", help="Try this learner, not the usual five.")
@@ -42,6 +42,7 @@ def analyse(task: str, parameters: tuple[str, ...], details: bool, as_json: bool
     def on_progress(doing: str, share: float) -> None:
         click.echo(f"{share:4.0%}  {doing}", err=True)
 
+    flags["measure"] = {"area": "mean_error"}.get(flags["measure"], flags["measure"])  # the name of earlier versions
     flags["schedule"] = parse_schedule(flags["schedule"])
     flags["rules"] = tuple(map(load_rule, flags["rules"]))
     found = analyse_task(build(task, **dict(map(assignment, parameters))), **flags, on_progress=on_progress)

@@ -9,7 +9,7 @@ The rows are the states' own, √d_s x_s, or those of the triangular factor R of
 Both are exact identities, and sums of squares. The second is taken only where C is conditioned well enough for it to be
 exact in floating point too. The 396 states of the Boyan chain with p = 100 become 100 rows of two non-zeros.
 
-Where an error is taken, it is added to the sums of last100, area and curve.
+Where an error is taken, it is added to the sums of last100, mean_error and curve.
 """
 
 from functools import cache, lru_cache

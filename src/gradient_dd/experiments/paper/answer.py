@@ -69,15 +69,15 @@ def fully(verdicts: Sequence[ClaimVerdict], study: str, measure: str, *rivals: s
 
 def on_policy(verdicts: Sequence[ClaimVerdict]) -> str:
     """Return Gradient-DD against TD and TDRC on the largest walk and the longest Boyan chain."""
-    end, area = (
+    end, mean_error = (
         [one for study in ("walk", "boyan") for one in largest(fully(verdicts, study, measure, "td", "tdrc"))]
-        for measure in ("last100", "area")
+        for measure in ("last100", "mean_error")
     )
     if not end:
         return ""
     settings = (end[0].ours or {})["settings"]
     lead = f"On-policy, with {settings} settings for every learner over all its parameters, Gradient-DD ends with"
-    more = f" Over all episodes it has {word(area)}: {ratios(area)}." if area else ""
+    more = f" Over all episodes it has {word(mean_error)}: {ratios(mean_error)}." if mean_error else ""
     return f"{lead} {word(end)}: {ratios(end)}.{more}"
 
 
@@ -95,7 +95,7 @@ def defaults(verdicts: Sequence[ClaimVerdict]) -> str:
 
 def knob(verdicts: Sequence[ClaimVerdict]) -> str:
     """Return how Gradient-DD stands to gtd2_to_td, on-policy and tuned fully, in counts."""
-    some = [one for study in WORDS for m in ("last100", "area") for one in fully(verdicts, study, m, KNOB)]
+    some = [one for study in WORDS for m in ("last100", "mean_error") for one in fully(verdicts, study, m, KNOB)]
     if not some:
         return ""
     lower, higher = sum(one.high < 1 for one in some), sum(one.low > 1 for one in some)
@@ -124,7 +124,7 @@ def off_policy(verdicts: Sequence[ClaimVerdict]) -> str:
 
 def alone(verdicts: Sequence[ClaimVerdict]) -> str:
     """Return how it stands to GTD2 on independent transitions."""
-    some = [one for s in ("walk-iid", "boyan-iid") for one in fully(verdicts, s, "area", "gtd2")]
+    some = [one for s in ("walk-iid", "boyan-iid") for one in fully(verdicts, s, "mean_error", "gtd2")]
     if not some:
         return ""
     lead = "On independent transitions, which the theorem assumes, it has"

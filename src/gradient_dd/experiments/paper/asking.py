@@ -33,7 +33,7 @@ WITHIN = 2.0  # times the best error: what counts as a good step size
 MUCH = 1 / AS_GOOD  # below it "much faster": beyond what counts as as good
 CONVERGED = 0.1  # of the first error: below it a run has converged as far as a finite one can show
 NEGLIGIBLE = 1.1  # times the cost of GTD2
-FOR_SPEED = ("area", "last100")  # tuned for speed, and for the end
+FOR_SPEED = ("mean_error", "last100")  # tuned for speed, and for the end
 
 
 class Criterion(NamedTuple):
@@ -51,24 +51,28 @@ class Criterion(NamedTuple):
 
 
 LOWER = Criterion("lower: ratio of errors below 1")
-FASTER = Criterion("lower error over all episodes, tuned for it and for the end", measure="area", tuned_for=FOR_SPEED)
+FASTER = Criterion(
+    "lower error over all episodes, tuned for it and for the end", measure="mean_error", tuned_for=FOR_SPEED
+)
 MUCH_FASTER = Criterion(
     "error over all episodes, and episodes to a tenth of the first error, below 0.8 of theirs, tuned for all episodes "
     "and for the end",
     bound=MUCH,
-    measure="area",
+    measure="mean_error",
     tuned_for=FOR_SPEED,
 )
 AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
 AS_FAST_AS = Criterion(
-    "as good over all episodes, tuned for it and for the end", bound=AS_GOOD, measure="area", tuned_for=FOR_SPEED
+    "as good over all episodes, tuned for it and for the end", bound=AS_GOOD, measure="mean_error", tuned_for=FOR_SPEED
 )
 SLOWER_AT_FIRST = Criterion(
     "higher error over the first twentieth, tuned for speed and for the end", "above", 1.0, "early", FOR_SPEED
 )
 BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD)
 GROWS = Criterion("the ratio grows from each size to the next", "above")
-SPEED_GROWS = Criterion("the ratio over all episodes grows from each size to the next", "above", 1.0, "area", FOR_SPEED)
+SPEED_GROWS = Criterion(
+    "the ratio over all episodes grows from each size to the next", "above", 1.0, "mean_error", FOR_SPEED
+)
 ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
 
 LEARNERS = (
@@ -200,7 +204,7 @@ def insensitive(study: str, lines: tuple[Line, ...]) -> Ask:
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
-        for goal in ("last100", "area"):
+        for goal in ("last100", "mean_error"):
             for case in evidence[study].cases:
                 best, *_, worst = ordered(evidence[study], case, lines, goal)
                 found.append(ClaimQuestion("ratio", (Pair(worst, best, goal),), "below", INSENSITIVE, tuned_for=goal))
@@ -320,10 +324,10 @@ def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
     """Ask whether Gradient-DD is lower than TD, by what is tuned for, and over all episodes if tuned for the end."""
     tuned_for_it = [
         Criterion(words, measure=measure, tuned_for=(measure,), together="what is measured")
-        for measure in ("last100", "area")
+        for measure in ("last100", "mean_error")
     ]
     asks = [versus(study, ("td",), criterion) for study in studies for criterion in tuned_for_it]
-    return together(*asks, *(versus(study, ("td",), Criterion(words, measure="area")) for study in studies))
+    return together(*asks, *(versus(study, ("td",), Criterion(words, measure="mean_error")) for study in studies))
 
 
 def costs_as_much(*studies: str) -> Ask:

@@ -62,19 +62,21 @@ FIGURES = {
     figure.name: figure
     for figure in (
         Figure("walk", "Random walk, tabular: last 100 episodes", "walk", COMPARED),
-        Figure("walk-area", "Random walk, tabular: all episodes", "walk", COMPARED, measure="area"),
+        Figure("walk-area", "Random walk, tabular: all episodes", "walk", COMPARED, measure="mean_error"),
         Figure("walk-various-kappa", "Random walk: Gradient-DD for several κ", "walk", BY_KAPPA),
         Figure("walk-various-u", "Random walk: Gradient-DD for several u = ακ", "walk-u", BY_U, remark=TAPERED_U),
         Figure("walk-beta", "Random walk: Gradient-DD for several ζ", "walk", BY_ZETA),
         Figure("walk-natural", "Random walk: natural GTD2, natural TDC and Gradient-DD", "walk-natural", NATURAL),
         Figure("walk-constant", "Random walk: constant step size", "walk-constant", COMPARED),
         Figure("walk-linear", "Random walk: linear features", "walk-linear", COMPARED),
-        Figure("walk-iid", "Random walk: independent transitions, no trajectories", "walk-iid", COMPARED, "area"),
+        Figure("walk-iid", "Random walk: independent transitions, no trajectories", "walk-iid", COMPARED, "mean_error"),
         Figure("boyan", "Boyan chain: last 100 episodes", "boyan", COMPARED),
-        Figure("boyan-area", "Boyan chain: all episodes", "boyan", COMPARED, measure="area"),
+        Figure("boyan-area", "Boyan chain: all episodes", "boyan", COMPARED, measure="mean_error"),
         Figure("boyan-kappa", "Boyan chain: Gradient-DD for several κ", "boyan", BY_KAPPA),
         Figure("boyan-constant", "Boyan chain: constant step size", "boyan-constant", COMPARED),
-        Figure("boyan-iid", "Boyan chain: independent transitions, no trajectories", "boyan-iid", COMPARED, "area"),
+        Figure(
+            "boyan-iid", "Boyan chain: independent transitions, no trajectories", "boyan-iid", COMPARED, "mean_error"
+        ),
         Figure("Baird", "Baird's counterexample", "baird", ON_BAIRD, remark=DIPS, header=STATES),
     )
 }

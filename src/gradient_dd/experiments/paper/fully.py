@@ -39,7 +39,7 @@ WORDS = {
     "boyan-constant": "Boyan chain, constant steps",
     "boyan-iid": "Boyan chain, independent draws",
 }
-AS_FAST = Criterion(AS_GOOD_AS.words, bound=AS_GOOD, measure="area", tuned_for=("area",))
+AS_FAST = Criterion(AS_GOOD_AS.words, bound=AS_GOOD, measure="mean_error", tuned_for=("mean_error",))
 GOALS = (AS_GOOD_AS, AS_FAST)
 ONE = Line("Gradient-DD, κ = ζ = 1", "gradient_dd", PLAIN_DD)
 PREFIX = "fully-"

@@ -48,16 +48,16 @@ function runMap(plan) {
 // Give every learner the α of its lowest mean error on the map.
 function takeBest() {
   for (const row of bench.rows || []) {
-    const areas = row.found.map(found => found.bursts ? Infinity : found.area), best = areas.indexOf(Math.min(...areas));
-    if (areas[best] < Infinity) choose(`${row.name}.alpha`, bench.alphas[best]);
+    const meanErrors = row.found.map(found => found.bursts ? Infinity : found.meanError), best = meanErrors.indexOf(Math.min(...meanErrors));
+    if (meanErrors[best] < Infinity) choose(`${row.name}.alpha`, bench.alphas[best]);
   }
   refreshBench();
 }
 
 function drawBench() {
   const { lines, drawn } = bench, left = drawn.left.length ? ` ${namesOf(drawn.left)} left out: a trace needs steps in their order.` : "";
-  const best = lines.filter(line => !line.found.bursts).sort((a, b) => a.found.area - b.found.area)[0];
-  const lowest = best && lines.length > 1 ? ` The lowest mean error is ${short(best.found.area)}, of ${best.label}.` : "";
+  const best = lines.filter(line => !line.found.bursts).sort((a, b) => a.found.meanError - b.found.meanError)[0];
+  const lowest = best && lines.length > 1 ? ` The lowest mean error is ${short(best.found.meanError)}, of ${best.label}.` : "";
   const sentence = `In ${grouped(drawn.steps)} steps ${fatesClause(lines)}.${lowest}${left}`;
   $("bench-finding").textContent = sentence;
   drawCurves($("bench-curves"), `Mean errors. ${sentence}`, lines, drawn.steps);

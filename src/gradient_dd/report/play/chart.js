@@ -92,7 +92,7 @@ function drawCurves(box, label, lines, steps, range) {
       path += `L${x((at + 1) * every).toFixed(1)},${y(last).toFixed(1)}`;
     }
     const curve = node(group, "path", { d: path, class: "curve" + (line.strong ? " strong" : ""), "stroke-dasharray": line.dash || "none" });
-    node(curve, "title", {}, `${line.label}: mean error ${short(line.found.area)}, at the end ${short(line.found.last)}`);
+    node(curve, "title", {}, `${line.label}: mean error ${short(line.found.meanError)}, at the end ${short(line.found.last)}`);
     if (gone) {
       const px = x(at * every), py = y(high);
       node(group, "path", { d: `M${px - 5},${py - 5}l10,10m0,-10l-10,10`, class: "cross" });
@@ -139,7 +139,7 @@ const FATES = { bursts: "✕", grows: "▲", bounded: "·", quick: "●" };
 function fateOf(found) {
   if (found.bursts) return "bursts";
   if (found.last > found.first) return "grows";
-  return found.area < found.first / 2 ? "quick" : "bounded";
+  return found.meanError < found.first / 2 ? "quick" : "bounded";
 }
 
 // A table of buttons, a row for each learner, a column for each α; arrow keys move in it.
@@ -155,8 +155,8 @@ function drawMap(box, rows, alphas, chosen, onChoose) {
     element(line, "th", { scope: "row", style: `--colour:${row.colour}` }).append(element(null, "span", {}, row.label));
     const nearest = alphas.reduce((a, b) => Math.abs(Math.log(b / chosen(row))) < Math.abs(Math.log(a / chosen(row))) ? b : a);
     alphas.forEach((alpha, c) => {
-      const found = row.found[c], fate = fateOf(found), share = Math.min(1, found.area / found.first), isHere = alpha === nearest;
-      const words = `${row.label}, α = ${short(alpha)}: ${fate}` + (fate === "bursts" ? "" : `, mean error ${short(found.area)}`);
+      const found = row.found[c], fate = fateOf(found), share = Math.min(1, found.meanError / found.first), isHere = alpha === nearest;
+      const words = `${row.label}, α = ${short(alpha)}: ${fate}` + (fate === "bursts" ? "" : `, mean error ${short(found.meanError)}`);
       const button = element(element(line, "td"), "button", { type: "button", class: fate + (isHere ? " here" : ""), "data-place": `${r},${c}`,
         tabindex: -1, "aria-label": words, "aria-pressed": isHere, title: words }, FATES[fate]);
       if (fate === "bounded" || fate === "quick") button.style.setProperty("--share", `${Math.round(100 * (1 - share))}%`);

@@ -175,6 +175,6 @@ function work(task, job) {
   }
   const over = mean.findIndex(error => !(error <= limit)), tail = mean.slice(-Math.max(1, points / 10));
   const average = some => some.reduce((a, b) => a + b, 0) / some.length;
-  return { first, bursts, runs: job.runs, burstStep: over < 0 ? null : (over + 1) * job.every, area: average(mean), last: average(tail),
+  return { first, bursts, runs: job.runs, burstStep: over < 0 ? null : (over + 1) * job.every, meanError: average(mean), last: average(tail),
     mean: job.brief ? null : mean, shown: job.brief ? null : shown, updates: job.runs * job.steps };
 }

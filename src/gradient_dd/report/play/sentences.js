@@ -34,13 +34,13 @@ function mapSentence(row, alphas) {
 
 // How far Gradient-DD has gone from GTD2 (0) to TD (1), by mean errors; null where that is no way to go.
 function wayToTd([td, gtd2, dd]) {
-  if (td.found.bursts || gtd2.found.bursts || dd.found.bursts || !(gtd2.found.area > td.found.area)) return null;
-  return (gtd2.found.area - dd.found.area) / (gtd2.found.area - td.found.area);
+  if (td.found.bursts || gtd2.found.bursts || dd.found.bursts || !(gtd2.found.meanError > td.found.meanError)) return null;
+  return (gtd2.found.meanError - dd.found.meanError) / (gtd2.found.meanError - td.found.meanError);
 }
 
 function walkSentence(lines) {
   const { kappa } = lines[2].setting.values;
-  const [from, to, here] = [lines[1].found.area, lines[0].found.area, lines[2].found.area], way = wayToTd(lines);
+  const [from, to, here] = [lines[1].found.meanError, lines[0].found.meanError, lines[2].found.meanError], way = wayToTd(lines);
   if (way === null) return `With κ = ${kappa}, ${fatesClause(lines)}.`;
   if (here === from) return `With κ = ${kappa}, Gradient-DD is GTD2: the two curves are one.`;
   const numbers = `mean error ${short(here)}, where GTD2 has ${short(from)} and TD ${short(to)}`;
@@ -49,7 +49,7 @@ function walkSentence(lines) {
   return `With κ = ${kappa}, Gradient-DD has gone ${percent(way)} of the way from GTD2 to TD: ${numbers}.`;
 }
 
-function gain([gtd2, dd]) { return 1 - dd.found.area / gtd2.found.area; }
+function gain([gtd2, dd]) { return 1 - dd.found.meanError / gtd2.found.meanError; }
 function difference(share) {
   if (share === 0) return "the same as";
   if (Math.abs(share) < 0.005) return "within 0.5\u00a0% of";
