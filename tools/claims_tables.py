@@ -19,7 +19,7 @@ HEAD = (
 )
 PAPER = "as the paper has it"
 COUNTS = ("held", "open", "refuted")
-PLURALS = {"holds": "hold", "holds in part": "hold in part", "does not hold": "do not hold"}
+PLURALS = {"holds": "hold", "partly holds": "partly hold", "does not hold": "do not hold"}
 MATRIX = {
     "baird-td": "TD diverges",
     "baird-better": "better",
@@ -57,7 +57,7 @@ def total(verdicts: list[Verdict]) -> str:
     """Return the counts of the paper's statements in a sentence."""
     words = [one["verdict"] for one in verdicts]
     listed = [f"{words.count(word)} {plural}" for word, plural in PLURALS.items()]
-    listed += [f"{words.count('not decided')} are not decided"] if "not decided" in words else []
+    listed += [f"{words.count('undecided')} are undecided"] if "undecided" in words else []
     held, unsure, refuted = (sum(one[name] for one in verdicts) for name in COUNTS)
     counted = f"Of {len(verdicts)} published statements {', '.join(listed)}."
     return f"{counted} Of their comparisons {held} held, {unsure} are open and {refuted} were refuted."

@@ -66,11 +66,9 @@ def test_before_the_first_result_the_line_tells_of_kernels(monkeypatch):
 
 def test_verdicts_have_colours_unless_they_are_not_wanted(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
-    text = (
-        "a  holds (1 / 0 / 0)\nb  does not hold (0 / 0 / 1)\nc  holds in part (1 / 0 / 1)\nd  not decided (0 / 1 / 0)"
-    )
+    text = "a  holds (1 / 0 / 0)\nb  does not hold (0 / 0 / 1)\nc  partly holds (1 / 0 / 1)\nd  undecided (0 / 1 / 0)"
     shown = coloured(text)
-    colours = {"holds": "green", "does not hold": "red", "holds in part": "yellow", "not decided": "cyan"}
+    colours = {"holds": "green", "does not hold": "red", "partly holds": "yellow", "undecided": "cyan"}
     for word, colour in colours.items():
         assert click.style(word, fg=colour) in shown
     assert click.unstyle(shown) == text

@@ -222,15 +222,15 @@ def word(comparisons, needed):
     if held >= (needed or len(comparisons)):
         return "holds"
     if held and needed is None:
-        return "holds in part"
-    return "not decided" if {one["outcome"] for one in comparisons} == {"open"} else "does not hold"
+        return "partly holds"
+    return "undecided" if {one["outcome"] for one in comparisons} == {"open"} else "does not hold"
 
 
 def over_all(verdict, tuning):
     """Return the word for all judgements; where so many comparisons are needed, each judgement needs them."""
     words = [one["verdict"] for one in verdict["judgements"] if one["tuning"] == tuning]
     if verdict["needed"] is not None and "holds" in words:
-        return "holds" if set(words) == {"holds"} else "holds in part"
+        return "holds" if set(words) == {"holds"} else "partly holds"
     return word(pooled(verdict, tuning), verdict["needed"])
 
 

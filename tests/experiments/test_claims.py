@@ -70,7 +70,7 @@ def test_a_claim_does_not_hold_where_it_is_false(worlds, claim):
 def test_a_claim_that_is_true_somewhere_holds_in_part(worlds):
     mixed = worlds[right] | {"boyan": worlds[wrong]["boyan"]}
     verdict = verdict_of("converges-better-than-td", mixed)
-    assert (verdict.verdict, verdict.tally, verdict.alike) == ("holds in part", "6 / 0 / 6", "holds (12 / 0 / 0)")
+    assert (verdict.verdict, verdict.tally, verdict.alike) == ("partly holds", "6 / 0 / 6", "holds (12 / 0 / 0)")
 
 
 def test_several_cases_are_three(worlds):
@@ -93,7 +93,7 @@ def test_several_cases_must_hold_whatever_is_tuned_for(worlds):
         replace(one, verdict=word) for one, word in zip(verdict.judgements, ("holds", "does not hold"), strict=False)
     )
     assert over_all([speed, speed], needed=3) == "holds"
-    assert over_all([speed, end], needed=3) == "holds in part"
+    assert over_all([speed, end], needed=3) == "partly holds"
     assert over_all([replace(end, comparisons=[])], needed=3) == "not judged"
 
 
@@ -147,9 +147,9 @@ def test_words_of_a_verdict():
         return in_words([question.compare(0.95) for question in questions], needed)
 
     assert word(yes, yes) == "holds"
-    assert word(yes, no) == word(yes, maybe) == "holds in part"
+    assert word(yes, no) == word(yes, maybe) == "partly holds"
     assert word(no, maybe) == word(no) == "does not hold"
-    assert word(maybe, maybe) == "not decided"
+    assert word(maybe, maybe) == "undecided"
     assert word() == "not judged"
     assert word(yes, no, no, needed=1) == "holds"
     assert word(yes, no, no, needed=2) == "does not hold"
@@ -256,7 +256,7 @@ def test_both_tunings_stand_where_they_differ():
     verdict = verdict_of("boyan-slow-start", world_evidence(world, needed_studies(BY_NAME["boyan-slow-start"])))
     found = {one.tuned_for: one.verdict for one in verdict.judgements if one.tuning == MAIN}
     assert found == {"mean_error": "holds", "last100": "does not hold"}
-    assert (verdict.verdict, verdict.tally) == ("holds in part", "6 / 0 / 6")
+    assert (verdict.verdict, verdict.tally) == ("partly holds", "6 / 0 / 6")
 
 
 @pytest.mark.parametrize("study", [study for study in COMPANIONS if study != "walk-natural"])

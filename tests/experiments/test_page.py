@@ -91,7 +91,7 @@ def comparison(rival, size, estimate, low, high, *, task="random_walk", measure=
 def verdict(claim, *comparisons, readings=("default",), tunings=(MAIN, ALIKE)):
     judgements = [
         Judgement(
-            reading, tuning, "last100", "holds in part", 1, 0, 1, [one for one in comparisons if one.tuning == tuning]
+            reading, tuning, "last100", "partly holds", 1, 0, 1, [one for one in comparisons if one.tuning == tuning]
         )
         for reading in readings
         for tuning in tunings

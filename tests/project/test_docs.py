@@ -174,7 +174,7 @@ def test_the_reference_has_every_learner_task_and_command():
 
 def test_readme_is_short_and_agrees_with_the_pages_it_sums_up():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
-    verdict = r"(holds|holds in part|does not hold|not decided) \|$"
+    verdict = r"(holds|partly holds|does not hold|undecided) \|$"
     found = rows("docs/evidence/paper.md", rf"^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|.*\| {verdict}")
     apart = {claim.name for claim in CLAIMS if claim.source != "paper"}
     judged = [tuple(row) for name, *row in found if name not in apart]
@@ -186,7 +186,7 @@ def test_readme_is_short_and_agrees_with_the_pages_it_sums_up():
         0
     ]
     assert told in (ROOT / "README.md").read_text()
-    numbers = [len(judged), *(counted[word] for word in ("holds", "holds in part", "does not hold", "not decided"))]
+    numbers = [len(judged), *(counted[word] for word in ("holds", "partly holds", "does not hold", "undecided"))]
     said = [*map(int, re.findall(r"\d+", told.partition(". ")[0])), 0]
     assert said[:5] == numbers
 
@@ -210,7 +210,7 @@ def test_every_figure_and_claim_is_on_the_page_of_the_paper():
     assert all(re.search(rf"^\| {name}\b.* \| {figure.study} \|", paper, re.M) for name, figure in FIGURES.items())
     for claim in CLAIMS:
         assert f"| `{claim.name}` | {claim.where} | {claim.statement} | {claim.criterion} | " in paper, claim.name
-        word = "(holds|holds in part|does not hold|not decided)"
+        word = "(holds|partly holds|does not hold|undecided)"
         assert re.search(rf"^\| `{claim.name}` .*\| \d+ / \d+ / \d+ \| {word} \|$", paper, re.M), claim.name
 
 

@@ -24,6 +24,11 @@ MEASURES = {
     "early": "over the first twentieth",
     "episodes": "in episodes",
 }
+SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
+TESTS = {  # by the kind of a claim's comparisons; all others have the one above
+    "time": "test_the_cost_is_read_from_the_units_of_the_study",
+    "exact": "test_statements_of_theory_are_computed[{claim}]",
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Claim:
     """A statement in our words, where it stands, and what decides it.
 
     needed   how many comparisons must hold; None stands for all of them
+    section, group, figure   where the report shows it; a claim without a section is among the extras
     source   "paper"; "time" for a statement of the paper on wall-clock time, which depends on the machine and is not
              counted; "ours" for one that we added
     """
@@ -53,6 +59,9 @@ class Claim:
     ask: Ask
     needed: int | None = None
     source: str = "paper"
+    section: str = "extras"
+    group: str = ""
+    figure: str = ""
 
     @property
     def studies(self) -> tuple[str, ...]:
@@ -67,7 +76,7 @@ class Claim:
     def judge(self, questions: list[ClaimQuestion]) -> ClaimVerdict:
         """Return the verdict, from fresh runs of the settings in the questions."""
         judgements = judged(questions, self.needed)
-        main = of_tuning(judgements, decisive(judgements))
+        main, every = of_tuning(judgements, decisive(judgements)), compared(judgements)
         return ClaimVerdict(
             claim=self.name,
             source=self.source,
@@ -82,7 +91,20 @@ class Claim:
             studies=list(self.studies),
             needed=self.needed,
             judgements=judgements,
+            section=self.section,
+            group=self.group,
+            figure=self.figure,
+            test=self.test(every),
+            variants=list(dict.fromkeys(one.variant for one in every if one.variant)),
+            runs=sorted({one.runs for one in every if one.runs}),
+            selection_runs=sorted({one.selection_runs for one in every if one.selection_runs}),
         )
+
+    def test(self, comparisons: list[Comparison]) -> str:
+        """Return the test that shows that the criterion distinguishes true from false."""
+        kinds = {one.kind for one in comparisons}
+        test = next((test for kind, test in TESTS.items() if kind in kinds), SAMPLED_TEST)
+        return f"tests/experiments/test_claims.py::{test.format(claim=self.name)}"
 
     def told(self, judgements: list[Judgement]) -> str:
         """Return a word with its counts; empty without any judgement."""

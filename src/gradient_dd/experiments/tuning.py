@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
+from gradient_dd.engine.schedules import constant
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Line, bin_middles
 from gradient_dd.studies import Grid, Study
@@ -164,6 +165,13 @@ class StudyEvidence(Evidence):
     def size(self, case: str) -> int:
         """Return the number a case is known by: m, p or N."""
         return task_size(self.cases[case][0])
+
+    def variant(self, case: str) -> str:
+        """Return what differs from the plain task, in words; empty where nothing does."""
+        study, features = self.study, self.cases[case][0].parameters.get("features", "tabular")
+        parts = [] if features == "tabular" else [f"{features} features"]
+        parts += ["constant steps"] if study.episodes and study.schedule is constant else []
+        return ", ".join([*parts, *(["independent draws"] if study.sampling == "iid" else [])])
 
     def has_random_starts(self, case: str) -> bool:
         """Return whether a case has random first weights."""

@@ -21,16 +21,16 @@ from gradient_dd.studies.intervals import LEVEL, Interval, ratio_interval
 MAIN, ALIKE, FULLY = "as the paper has it", "tuned alike", "tuned fully"
 SIGNS = {  # every verdict in words, and the class of its sign on a page
     "holds": "holds",
-    "holds in part": "part",
+    "partly holds": "part",
     "does not hold": "fails",
-    "not decided": "open",
+    "undecided": "open",
     "not judged": "open",
 }
 PLURALS = {
     "holds": "hold",
-    "holds in part": "hold in part",
+    "partly holds": "partly hold",
     "does not hold": "do not hold",
-    "not decided": "are not decided",
+    "undecided": "are undecided",
     "not judged": "are not judged",
 }
 OUTCOMES = ("holds", "open", "fails")  # of a comparison; counted as held, open and refuted
@@ -46,6 +46,8 @@ class Comparison:
     runs     on how many fresh runs (or starts) it rests; 0 where nothing was sampled
     level    of the interval from `low` to `high`
     before   for a growth: the same two learners at the smaller size
+    variant  of the task, in words: "constant steps", or the interpretation of Baird's counterexample
+    selection_runs   on how many runs the settings were selected; 0 where none was
     """
 
     kind: str
@@ -70,6 +72,8 @@ class Comparison:
     holds: bool
     edge: str
     text: str
+    variant: str = ""
+    selection_runs: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,8 @@ class Pair:
             if self.rival
             else {"label": "the first error", "mean": evidence.first_error(ours.case)},
             "edge": "; ".join(f"{one.label}: {one.edge}" for one in learners if "alpha" in one.edge),
+            "variant": evidence.variant(ours.case),
+            "selection_runs": evidence.study.runs,
         }
 
 
@@ -146,6 +152,8 @@ class ClaimQuestion:
         if self.pairs:
             facts |= self.pairs[-1].facts()
             facts["before"] = self.pairs[0].facts() if self.kind == "growth" else None
+        if self.reading != "default":
+            facts["variant"] = self.reading
         return Comparison(
             kind=self.kind, reading=self.reading, tuning=self.tuning, tuned_for=self.tuned_for, side=self.side,
             bound=self.bound, level=level, estimate=estimate, low=low, high=high, outcome=outcome,
@@ -206,10 +214,13 @@ class ClaimVerdict:
     """A claim with what we found.
 
     verdict, held, open, refuted   over all judgements of the first way of tuning: as the paper has it, where it has one
-    alike      the same where every learner has as many settings, e.g. "holds in part (3 / 2 / 1)"; or empty
+    alike      the same where every learner has as many settings, e.g. "partly holds (3 / 2 / 1)"; or empty
     fully      the same where every learner has as many settings over all parameters it has
     finding    a sentence made from the numbers
     source     "paper"; "time" for what the paper says of wall-clock time; "ours" for what we added
+    section    of the report; `group` and `figure` say where in it, `test` what shows that the criterion can fail
+    variants   of the tasks that its comparisons are about
+    runs, selection_runs   of its comparisons: test runs, and tuning runs that settings were selected on
     """
 
     claim: str
@@ -227,6 +238,13 @@ class ClaimVerdict:
     studies: list[str]
     needed: int | None
     judgements: list[Judgement]
+    section: str = ""
+    group: str = ""
+    figure: str = ""
+    test: str = ""
+    variants: list[str] = field(default_factory=list)
+    runs: list[int] = field(default_factory=list)
+    selection_runs: list[int] = field(default_factory=list)
 
     @property
     def tally(self) -> str:
@@ -235,7 +253,7 @@ class ClaimVerdict:
 
     @property
     def counted(self) -> str:
-        """The word with the counts, e.g. "holds in part (2 / 4 / 0)"."""
+        """The word with the counts, e.g. "partly holds (2 / 4 / 0)"."""
         return f"{self.verdict} ({self.tally})"
 
     @property
@@ -252,15 +270,15 @@ def in_words(comparisons: list[Comparison], needed: int | None = None) -> str:
     if held >= (needed or len(comparisons)):
         return "holds"
     if needed is None and held:
-        return "holds in part"
-    return "not decided" if all(one.outcome == "open" for one in comparisons) else "does not hold"
+        return "partly holds"
+    return "undecided" if all(one.outcome == "open" for one in comparisons) else "does not hold"
 
 
 def over_all(judgements: list[Judgement], needed: int | None = None) -> str:
     """Return the verdict of several judgements; where `needed` comparisons must hold, they must in each of them."""
     held = [judgement.verdict == "holds" for judgement in judgements]
     if needed is not None and any(held):
-        return "holds" if all(held) else "holds in part"
+        return "holds" if all(held) else "partly holds"
     return in_words([one for judgement in judgements for one in judgement.comparisons], needed)
 
 

@@ -23,7 +23,7 @@ from gradient_dd.cli.options import (
 if TYPE_CHECKING:
     from gradient_dd.experiments.running import Made
 
-COLOURS = {"does not hold": "red", "holds in part": "yellow", "not decided": "cyan", "holds": "green"}
+COLOURS = {"does not hold": "red", "partly holds": "yellow", "undecided": "cyan", "holds": "green"}
 
 figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 

@@ -20,11 +20,6 @@ from gradient_dd.experiments.verdicts import FULLY, ClaimVerdict, Comparison
 from gradient_dd.report.figure import BLACK, COLOURS, NAMES
 from gradient_dd.report.svg import Dot, ForestSize, PlotAxis, Series, forest, over_size, ratio_axis
 
-SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
-TESTS = {  # by the kind of a claim's comparisons; all others have the one above
-    "time": "test_the_cost_is_read_from_the_units_of_the_study",
-    "exact": "test_statements_of_theory_are_computed[{claim}]",
-}
 FORESTS = {  # TD and TDRC are rivals in each; on Baird TD diverges
     "Random walk, on-policy, last 100 episodes": ("walk-better", "walk-as-td"),
     "Boyan chain, on-policy, last 100 episodes": ("boyan-better", "boyan-as-td"),
@@ -133,19 +128,12 @@ def content(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict]) -> PageCo
         "forests": forests(verdicts),
         "full_rows": fully.full_rows(verdicts),
         "matrix": matrix_of(verdicts, long.study.steps) if long else None,
-        "tests": {one.claim: held_by(one) for one in verdicts},
+        "tests": {one.claim: one.test for one in verdicts},
         "drawings": job.drawings,
         "readings": READINGS,
         "errata": ERRATA,
     }
     return PageContent({**plain.facts, **more}, plain.results, plain.studies)
-
-
-def held_by(verdict: ClaimVerdict) -> str:
-    """Return the test that shows that a claim's criterion tells true from false."""
-    kinds = {one.kind for one in verdict.comparisons}
-    test = next((test for kind, test in TESTS.items() if kind in kinds), SAMPLED_TEST)
-    return f"tests/experiments/test_claims.py::{test.format(claim=verdict.claim)}"
 
 
 EXPERIMENT = study_experiment(

@@ -1,5 +1,6 @@
 """The claims as data: every statement once, with its questions. What the paper does not say is marked as ours."""
 
+from dataclasses import replace
 from functools import partial
 
 from gradient_dd.experiments.claims import Claim
@@ -30,7 +31,7 @@ from gradient_dd.experiments.paper.asking import (
     values_of,
     versus,
 )
-from gradient_dd.experiments.paper.figures import KAPPAS, US, ZETAS
+from gradient_dd.experiments.paper.figures import FIGURES, KAPPAS, US, ZETAS
 
 SEVERAL = 3
 IN_SEVERAL = f"lower in at least {SEVERAL} cases, whatever is tuned for"
@@ -220,4 +221,47 @@ OURS = (
     ),
 )
 
-CLAIMS = (*ON_WALK, *ON_BOYAN, *ON_BAIRD, *ON_ALL, *IN_THEORY, *OURS, *fully.CLAIMS)
+# Where the report shows each claim: by section the groups, each with its figure and its claims.
+SECTIONS = {
+    "walk": (
+        ("Final error", "walk", "walk-better walk-grows walk-grows-tdc walk-as-td walk-sensitive"),
+        ("Speed", "walk-area", "walk-faster walk-as-fast walk-speed-grows"),
+        ("Its parameters κ and ζ", "walk-various-kappa", "walk-kappa-one walk-kappa walk-zeta"),
+        ("Constant steps and linear features", "walk-constant", "walk-constant walk-constant-td"),
+        ("Constant steps and linear features", "walk-linear", "walk-linear walk-linear-td"),
+    ),
+    "boyan": (
+        ("Final error", "boyan", "boyan-better boyan-grows boyan-grows-tdc boyan-as-td"),
+        ("Final error", "boyan-constant", "boyan-tapered"),
+        ("Speed", "boyan-area", "boyan-faster boyan-slow-start"),
+        ("Its parameters κ and ζ", "boyan-kappa", "boyan-kappa-one boyan-kappa boyan-zeta"),
+    ),
+    "baird": (
+        ("Off-policy", "Baird", "baird-td baird-better baird-tdrc baird-others-zero baird-zero baird-kappa-one"),
+    ),
+    "theory": (
+        ("Across the tasks", "", "better-than-td converges-better-than-td large-spaces same-cost"),
+        ("Theorem and mechanism", "", "theorem theorem-applies natural-gradient less-drastic"),
+    ),
+}
+FIGURE_OF = {
+    **{"walk-zeta": "walk-beta", "walk-u": "walk-various-u", "walk-iid-td": "walk-iid", "boyan-as-fast": "boyan-area"},
+    **{"boyan-iid-td": "boyan-iid", "boyan-constant-td": "boyan-constant", "fully-baird": "Baird"},
+    **{f"fully-{name}": name for name in fully.WORDS},
+}
+PLACES = {
+    name: (section, group, figure)
+    for section, groups in SECTIONS.items()
+    for group, figure, names in groups
+    for name in names.split()
+}
+
+
+def placed(claim: Claim) -> Claim:
+    """Return a claim with its place in the report."""
+    section, group, figure = PLACES.get(claim.name, ("extras", "Our own statements", claim.name))
+    figure = FIGURE_OF.get(claim.name, figure)
+    return replace(claim, section=section, group=group, figure=figure if figure in FIGURES else "")
+
+
+CLAIMS = tuple(map(placed, (*ON_WALK, *ON_BOYAN, *ON_BAIRD, *ON_ALL, *IN_THEORY, *OURS, *fully.CLAIMS)))
