@@ -245,8 +245,13 @@ SECTIONS = {
     ),
 }
 FIGURE_OF = {
-    **{"walk-zeta": "walk-beta", "walk-u": "walk-various-u", "walk-iid-td": "walk-iid", "boyan-as-fast": "boyan-area"},
-    **{"boyan-iid-td": "boyan-iid", "boyan-constant-td": "boyan-constant", "fully-baird": "Baird"},
+    "walk-zeta": "walk-beta",
+    "walk-u": "walk-various-u",
+    "walk-iid-td": "walk-iid",
+    "boyan-as-fast": "boyan-area",
+    "boyan-iid-td": "boyan-iid",
+    "boyan-constant-td": "boyan-constant",
+    "fully-baird": "Baird",
     **{f"fully-{name}": name for name in fully.WORDS},
 }
 PLACES = {
