@@ -5,15 +5,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help setup test test-all lint types layers pytest docs mutants reproduce bench bench-paper adversary torture clean
+.PHONY: help setup test test-all lint types layers pytest docs mutants reproduce bench bench-paper adversary torture package clean
 help:
 	@echo "make reproduce   check the paper (sets up .venv first)"
 	@echo "make test        lint, types, layers, docs and tests (sets up .venv first)"
-	@echo "make test-all    the same, with the slow tests and with every rule where make test takes one of each kind"
+	@echo "make test-all    the same, with the slow tests, every rule where make test takes one of each kind, and make package"
 	@echo "make docs        build the site into site/, links checked, warnings as errors"
 	@echo "make mutants     plant errors in the source and count how many the tests catch"
 	@echo "make adversary   25,000 odd inputs with a fresh seed: our own error in one sentence, or success"
 	@echo "make torture     200 killed programs and 500 flipped bytes: nothing lost, no wrong number read"
+	@echo "make package     build the wheel, and try it in empty environments: no extras, all, lowest versions"
 	@echo "make bench       the lane engine against hand-written C and a NumPy loop, on one core"
 	@echo "make bench-paper the studies of the paper against hand-written C, on one core"
 	@echo "make setup       only make .venv with the package and its development tools"
@@ -52,6 +53,7 @@ test: lint types layers docs pytest
 
 test-all: lint types layers docs
 	GRADIENT_DD_ALL_RULES=1 $(BIN)/pytest -m "slow or not slow"
+	$(BIN)/python -m tools.package
 
 mutants: setup
 	$(BIN)/python -m tools.mutants
@@ -67,6 +69,10 @@ adversary: setup
 
 torture: setup
 	$(BIN)/python -m tests.adversary.torture
+
+# Needs an index of packages: each environment is empty, so that nothing of .venv is used.
+package: setup
+	$(BIN)/python -m tools.package
 
 reproduce: setup
 	$(BIN)/gradient-dd reproduce

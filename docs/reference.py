@@ -32,7 +32,7 @@ PYTHON = {  # what the page of Python names shows, by section; the package's own
         *("engine.horizon.LaneResults", "engine.horizon.Horizon", "engine.schedules"),
     ),
     "Studies and results": (
-        *("studies.study.grid", "studies.study.task", "studies.files", "studies.intervals"),
+        *("studies.files", "studies.intervals"),
         *("studies.results.summary_frame", "studies.results.run_frame", "studies.results.write_frame"),
     ),
     "Contracts": ("testing.check_learner",),

@@ -6,6 +6,7 @@ GRADIENT_DD_ALL_RULES=1, compiles all.
 """
 
 import os
+from functools import cache
 from pathlib import Path
 from subprocess import CalledProcessError, run
 
@@ -22,9 +23,11 @@ KINDS = {
     "gtd2_momentum": "momentum",
     "natural_gtd2": "along M⁻¹x",
 }
+FEW = ("gradient_dd", "etd")  # what the kinds above need of a kernel: two weight vectors and the last change; a trace
 ROOT = Path(__file__).parent.parent
 
 
+@cache
 def changed_rules():
     """Return the names of learners whose file differs from the last commit on main, or is new; none without git."""
     place, found = "src/gradient_dd/learners", ""
@@ -47,6 +50,16 @@ def compiled_rules():
     return [name for name in LEARNERS if name in chosen]
 
 
-def with_kernels(names):
-    """Return parameters for pytest that keep the tests of one learner's kernels on one worker."""
-    return [pytest.param(name, marks=pytest.mark.xdist_group(f"kernels of {name}")) for name in names]
+def with_kernels(names, quick=None):
+    """Return parameters for pytest that keep the tests of one learner's kernels on one worker.
+
+    The others than the `quick` ones are slow, unless their file differs from main: for tests that compile much.
+    """
+    wanted = None if quick is None else {*quick, *changed_rules()}
+
+    def marks(name):
+        yield pytest.mark.xdist_group(f"kernels of {name}")
+        if wanted is not None and name not in wanted:
+            yield pytest.mark.slow
+
+    return [pytest.param(name, marks=[*marks(name)]) for name in names]

@@ -2,7 +2,7 @@
 
     python -m tools.mutants --count 400 --seed 1              a sample, as many from each package
     python -m tools.mutants --package studies --count 60      a sample of one package
-    python -m tools.mutants --only studies/intervals.py       every mutant of one file
+    python -m tools.mutants --only studies/intervals.py --tests tests/studies      every mutant of one file
 
 A mutant is one change of the source (tools/mutations.py). All tests first run once without a change, which tells the
 lines that each test executes and the time that it takes (tools/recorder.py); the record is kept in .pytest_cache until
@@ -106,6 +106,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--package", help="mutants of one package only")
     parser.add_argument("--only", metavar="FILE", help="all mutants of one file, e.g. studies/intervals.py")
+    parser.add_argument("--tests", nargs="+", default=["tests"], metavar="PLACE", help="these folders or files alone")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     files = [mutations.SOURCE / given.only] if given.only else sorted(mutations.SOURCE.rglob("*.py"))
@@ -117,7 +118,7 @@ def main() -> None:
     chosen = every if given.only else sampled(every, given.count, given.seed)
     begin = time.monotonic()
     with Workers(given.workers) as workers:
-        record = recorded(workers)
+        record = recorded(workers, given.tests)
         print(f"{len(chosen)} of {len(every):,} mutants, seed {given.seed}", flush=True)
         print_scores(verified(chosen, record, workers))
     for test in record.left_out:

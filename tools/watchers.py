@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from itertools import islice, pairwise
@@ -221,9 +221,14 @@ class Kept:
         self.place(name).write_bytes(gzip.compress(json.dumps(kept).encode(), 1))
 
 
-def recorded(workers: Workers) -> Record:
-    """Return the record of all tests on the source as it is; test files that changed run now."""
-    files = sorted(TESTS.rglob("test_*.py"), key=lambda path: -path.stat().st_size)
+def recorded(workers: Workers, places: Sequence[str] = ("tests",)) -> Record:
+    """Return the record of all tests in some folders or files; those that changed since the last record run now."""
+    found = {
+        file
+        for place in places
+        for file in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("test_*.py"))
+    }
+    files = sorted(found, key=lambda path: -path.stat().st_size)
     names = [path.relative_to(ROOT).as_posix() for path in files]
     kept = Kept(names)
     records = {name: kept.read(name) for name in names}

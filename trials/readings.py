@@ -49,7 +49,7 @@ def after(results: Results, task: str, line: Line, length: int) -> Array:
     settings = list(results.study.settings())
     ours = [settings[place] for place in places(settings, line.has)]
     ends = np.cumsum(results.study.horizon.bin_sizes() * results.study.horizon.every)
-    errors = results.curves(task, ours)[:, :, int(np.searchsorted(ends, length))]
+    errors = results.curves(task, ours)[1][:, :, int(np.searchsorted(ends, length))]
     half = errors.shape[1] // 2
     shown: Array = errors[select(errors[:, :half]), half:]
     return shown

@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any
 from gradient_dd.registration import register_environments
 
 if TYPE_CHECKING:
-    from gradient_dd import studies, tasks, testing
-    from gradient_dd.engine import reference, schedules
+    from gradient_dd import exact, features, schedules, studies, tasks, testing
+    from gradient_dd.engine import reference
     from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
     from gradient_dd.evaluation import collect, compare, evaluate, evaluate_log
-    from gradient_dd.learners import LEARNERS, Parameter, Rule
+    from gradient_dd.learners import LEARNERS, Parameter, Rule, Setting, register
     from gradient_dd.networks.control import NetworkControl
     from gradient_dd.networks.learner import NetworkLearner
     from gradient_dd.networks.network import Network
     from gradient_dd.ranking import rank
-    from gradient_dd.stream import Learner, features
+    from gradient_dd.stream import Learner
     from gradient_dd.stream.auto import AutoLearner
     from gradient_dd.stream.question import Question
     from gradient_dd.stream.questions import Questions
     from gradient_dd.studies.results import Results
-    from gradient_dd.studies.study import Study
+    from gradient_dd.studies.study import Study, grid, task
     from gradient_dd.studies.sweep import run
-    from gradient_dd.tasks import TASKS, exact
+    from gradient_dd.tasks import TASKS
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _HOME = {  # the module of each public name; a module that is itself public stands for all of it
     "LEARNERS": "learners",
@@ -50,18 +50,22 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "Questions": "stream.questions",
     "Results": "studies.results",
     "Rule": "learners",
+    "Setting": "learners",
     "Study": "studies.study",
     "collect": "evaluation",
     "compare": "evaluation",
     "evaluate": "evaluation",
     "evaluate_log": "evaluation",
-    "exact": "tasks.exact",
-    "features": "stream.features",
+    "exact": "exact",
+    "features": "features",
+    "grid": "studies.study",
     "rank": "ranking",
     "reference": "engine.reference",
+    "register": "learners",
     "run": "studies.sweep",
-    "schedules": "engine.schedules",
+    "schedules": "schedules",
     "studies": "studies",
+    "task": "studies.study",
     "tasks": "tasks",
     "testing": "testing",
 }
@@ -82,6 +86,7 @@ __all__ = [
     "Questions",
     "Results",
     "Rule",
+    "Setting",
     "Study",
     "collect",
     "compare",
@@ -89,11 +94,14 @@ __all__ = [
     "evaluate_log",
     "exact",
     "features",
+    "grid",
     "rank",
     "reference",
+    "register",
     "run",
     "schedules",
     "studies",
+    "task",
     "tasks",
     "testing",
 ]

@@ -1,4 +1,4 @@
-"""The kinds of arrays that rooms exchange, and the checks of arrays that a user gives."""
+"""Array types shared by the packages, and checks of arrays from users."""
 
 import os
 from numbers import Real
@@ -14,15 +14,15 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
-MEMORY = "GRADIENT_DD_MEMORY"  # the environment variable with the bytes that one table or matrix may take
-LARGEST = 1e50  # of the numbers of a task or a log: products of four features, rewards and weights stay finite
+MEMORY = "GRADIENT_DD_MEMORY"  # environment variable: largest size of one table or matrix in bytes
+LARGEST = 1e50  # largest number of a task or a log: products of four features, rewards and weights stay finite
 
 
 def numbers(what: str, value: Any, largest: float = np.inf) -> Array:
     """Return `value` as a float array of finite numbers, none beyond `largest`, or raise.
 
-    Booleans count as 0 and 1. Text, complex numbers, dates and masked arrays are refused, because making them floats
-    would lose what they say. The result may share memory with `value`.
+    Booleans count as 0 and 1. Text, complex numbers, dates and masked arrays are errors, because a conversion to float
+    would lose information. The result may share memory with `value`.
     """
     array = as_floats(what, value)
     finite = np.isfinite(array)
@@ -34,7 +34,7 @@ def numbers(what: str, value: Any, largest: float = np.inf) -> Array:
 
 
 def dimensions(value: Any) -> int:
-    """Return how many dimensions a value has as an array; 0 for a ragged one, which whoever reads it refuses."""
+    """Return the number of dimensions of a value as an array; 0 for a ragged value, which is rejected later."""
     try:
         return np.ndim(value)
     except ValueError:
@@ -42,7 +42,7 @@ def dimensions(value: Any) -> int:
 
 
 def as_floats(what: str, value: Any) -> Array:
-    """Return `value` as a float array, which may hold NaN or infinity, or raise."""
+    """Return `value` as a float array, which may contain NaN or infinity, or raise."""
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value  # the common case
     if is_masked(value):
@@ -52,7 +52,7 @@ def as_floats(what: str, value: Any) -> Array:
         plain = array.dtype.kind in "biuf" or (array.dtype.kind == "O" and all(map(is_real, array.flat)))
         with np.errstate(over="ignore"):
             floats = array.astype(float) if plain else None
-    except (OverflowError, TypeError, ValueError):  # ragged, or a whole number that no float can hold
+    except (OverflowError, TypeError, ValueError):  # ragged, or an integer too large for a float
         floats = None
     if floats is None:
         raise bad_request(what, "be numbers", value)
@@ -65,7 +65,7 @@ def sparse_numbers(what: str, matrix: Any, largest: float = np.inf) -> sp.csr_ma
         raise bad_request(what, "be a matrix of numbers", Unquoted(f"{matrix.ndim} dimensions of {matrix.dtype}"))
     try:
         rows = sp.csr_matrix(matrix)
-        rows.check_format(full_check=True)  # a product with indices out of range would read foreign memory
+        rows.check_format(full_check=True)  # a product with indices out of range would read invalid memory
     except ValueError as error:
         raise bad_request(what, "be a sparse matrix whose parts agree", Unquoted(error)) from None
     numbers(what, rows.data, largest)
@@ -84,7 +84,7 @@ def is_real(value: Any) -> bool:
 
 
 def check_memory(what: str, size: float, hint: str) -> None:
-    """Raise before `size` bytes are taken for one table or matrix, if that is more than `memory_limit`."""
+    """Raise if a table or matrix of `size` bytes would exceed `memory_limit`; called before the allocation."""
     limit = memory_limit()
     if size > limit:
         rule = f"take at most {in_words(limit)}, which is half of the memory here"
@@ -94,7 +94,7 @@ def check_memory(what: str, size: float, hint: str) -> None:
 
 
 def memory_limit() -> float:
-    """Return the bytes that one table or matrix may take: what GRADIENT_DD_MEMORY says, or half of this machine's."""
+    """Return the largest size of one table or matrix: GRADIENT_DD_MEMORY, or half of the memory of this machine."""
     if MEMORY in os.environ:
         try:
             return float(os.environ[MEMORY])
@@ -102,12 +102,12 @@ def memory_limit() -> float:
             raise bad_request(MEMORY, "be a number of bytes, e.g. 4e9", os.environ[MEMORY]) from None
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
-    except (AttributeError, OSError, ValueError):  # a system that does not say
+    except (AttributeError, OSError, ValueError):  # the system does not report it
         return 2.0**32
 
 
 def in_words(size: float) -> str:
-    """Return a number of bytes as a reader says it: 7.2 GB."""
+    """Return a number of bytes as text: 7.2 GB."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000:
             return f"{size:.3g} {unit}"

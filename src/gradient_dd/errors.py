@@ -1,4 +1,4 @@
-"""One small tree of errors, and the one form their sentences take.
+"""The errors of the package, and the form of their messages.
 
 *What* must be *rule*. Got *value*. Did you mean …?
 """
@@ -12,42 +12,42 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-LONGEST = 80  # characters of a value that a sentence shows
-LONGEST_NAME = 255  # bytes of the name of a file, on every common disk
-MOST_BITS = 10_000  # of a whole number that is written out: Python refuses to write more than 4,300 digits
+LONGEST = 80  # most characters of a value in a message
+LONGEST_NAME = 255  # most bytes of a file name, on all common file systems
+MOST_BITS = 10_000  # of a printed integer: Python refuses to print more than 4,300 digits
 
 
 class GradientDDError(Exception):
-    """Whatever this package raises on purpose."""
+    """Base class of all errors of this package."""
 
 
 class BadRequestError(GradientDDError, ValueError):
-    """The caller asked for something that cannot be; nothing was changed. Exit code 2."""
+    """The caller passed a wrong argument; nothing was changed. Exit code 2."""
 
 
 class DivergedError(GradientDDError, ArithmeticError):
-    """A learner's next step would leave the finite numbers; its last finite weights are kept."""
+    """A learner's next step would not be finite; its last finite weights are kept."""
 
 
 class MissingExtraError(GradientDDError, ImportError):
-    """A package is not installed that an extra of this one brings."""
+    """A package of an optional extra is not installed."""
 
 
-EXTRAS = {  # each extra of the package, and what needs it
-    "cluster": "A Dask cluster",
-    "environments": "A Gymnasium environment",
-    "neural": "A network",
-    "report": "A figure or a report",
+EXTRAS = {  # the extras of the package: their users, and the packages that they add
+    "cluster": ("A Dask cluster", "cloudpickle distributed"),
+    "environments": ("A Gymnasium environment", "gymnasium"),
+    "neural": ("A network", "jax optax"),
+    "report": ("A figure or a report", "jinja2 matplotlib"),
 }
 
 
 class Unquoted(str):
-    """A value given in words: a sentence shows it without quotes."""
+    """Text that messages show without quotes."""
 
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Import what an extra brings; where it is not installed, the error says how to install it.
+    """Import packages of an extra; if they are not installed, the error says how to install them.
 
     with extra("environments"):
         import gymnasium
@@ -56,12 +56,13 @@ def extra(name: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
-        sentence = f"{EXTRAS[name]} needs {package}, which is not installed. Try: pip install 'gradient-dd[{name}]'."
+        user, packages = EXTRAS[name]
+        sentence = f"{user} needs {package}, which is not installed. Try: pip install {packages}"
         raise MissingExtraError(sentence) from None
 
 
 def bad_request(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
-    """Return the error for a broken rule, ready to raise."""
+    """Return the error for a wrong argument."""
     return BadRequestError(f"{one_line(what)} must {rule}. Got {show(got)}." + (f" {hint}" if hint else ""))
 
 
@@ -93,7 +94,7 @@ def whole_number(what: str, value: Any, at_least: int = 1, at_most: int | None =
 
 
 def boolean(what: str, value: Any) -> bool:
-    """Return `value` if it is True or False, else raise; 1, "no" and arrays of several are not."""
+    """Return `value` if it is True or False, else raise; 1, "no" and longer arrays raise."""
     plain = value.item() if getattr(value, "ndim", None) == 0 else value
     if not isinstance(plain, bool):
         raise bad_request(what, "be true or false", value)
@@ -116,7 +117,7 @@ def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
 
 
 def file_path(what: str, value: Any) -> Path:
-    """Return the path of a file to read or to write, else raise; an empty name is not one."""
+    """Return the path of a file to read or to write; raise for an empty or invalid name."""
     text = fspath(value) if isinstance(value, str | PathLike) else ""
     if not isinstance(text, str) or "\0" in text or Path(text).name in ("", ".."):
         raise bad_request(what, "be the path of a file", value)
@@ -126,7 +127,7 @@ def file_path(what: str, value: Any) -> Path:
 
 
 def unknown(kind: str, name: Any, known: Iterable[str]) -> BadRequestError:
-    """Return the error for a name that is not in `known`, with the nearest known one."""
+    """Return the error for a name that is not in `known`, with the closest match."""
     known = list(known)
     wanted = name[:LONGEST].strip().lower().replace("-", "_").replace(" ", "_") if isinstance(name, str) else ""
     close = get_close_matches(wanted, known, n=1, cutoff=0.5)
@@ -135,7 +136,7 @@ def unknown(kind: str, name: Any, known: Iterable[str]) -> BadRequestError:
 
 
 def show(value: Any) -> str:
-    """Write a value as it should stand in a sentence: one short line, and plain for NumPy scalars."""
+    """Return a value as text for a message: one short line, and plain for NumPy scalars."""
     try:
         return shortened(value)
     except Exception:  # `repr` may raise anything: ValueError for 5,000 digits, RecursionError, an error of its own

@@ -7,7 +7,7 @@ the size of the file.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from io import BytesIO
@@ -42,22 +42,42 @@ class DamagedFileError(ValueError):
 def write_file(path: Any, kind: FileKind, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Write a header of JSON values and arrays to a new file, then put that file in its place in one step."""
     target = file_path(f"The path of the {kind.name}", path)
-    part = target.with_name(f"gradient-dd-{token_hex(8)}.part")  # no two writers share one
     plain = {name: np.asanyarray(array) for name, array in arrays.items()}
     facts = {"kind": kind.name, "version": kind.version, **header}
     text = json.dumps(facts | {"checksum": checksum(facts, plain)})
     try:
-        with part.open("xb") as file:
+        with replaced(target) as part, part.open("xb") as file:
             np.savez(file, header=np.array(text), **plain)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(target)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
         raise bad_request(
             f"{str(path)!r}", "be a file that can be written", Unquoted(error.strerror or "an error")
         ) from None
+
+
+@contextmanager
+def replaced(target: Path) -> Iterator[Path]:
+    """Yield the path of a new file that takes the place of `target` in one step; if writing it fails, remove it."""
+    check_regular(target)  # a device would be replaced too
+    part = target.with_name(f"gradient-dd-{token_hex(8)}.part")  # threads, and containers with one pid, share no name
+    try:
+        yield part
+        part.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def check_regular(file: Path) -> None:
+    """Raise if a path names a pipe or a device: opening one could wait for ever, and SQLite leaves a journal beside."""
+    try:
+        odd = file.exists() and not (file.is_file() or file.is_dir())
+    except (OSError, ValueError):  # whoever opens it says what is wrong
+        odd = False
+    if odd:
+        raise bad_request(f"{str(file)!r}", "be a regular file", Unquoted("a pipe or a device"))
 
 
 def checksum(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
@@ -99,16 +119,34 @@ def open_saved(path: Any, kind: FileKind) -> Iterator[tuple[dict[str, Any], dict
         raise bad_request(f"{str(path)!r}", f"be {kind.words}", got) from None
 
 
-def read_arrays(path: Path) -> dict[str, Any]:
-    """Return the arrays of a .npz file by name. Raise OSError if it cannot be opened, DamagedFileError if damaged."""
+def read_arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the arrays of a .npz file by name, all or some; the others are not unpacked.
+
+    Raise OSError if the file cannot be opened, DamagedFileError if it is damaged.
+    """
+    return opened_arrays(path, lambda file: loaded(file, names))
+
+
+def array_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays of a .npz file by name, from their headers; it raises as `read_arrays` does."""
+    return opened_arrays(path, lambda file: check_sizes(file, ()))
+
+
+def loaded(file: IO[bytes], names: Sequence[str] | None) -> dict[str, Any]:
+    """Return arrays of an open .npz file."""
+    shapes = check_sizes(file, names)
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as archive:  # it has a checksum of every array, and compares it here
+        return {name: archive[name] for name in (shapes if names is None else names)}
+
+
+def opened_arrays(path: Path, read: Callable[[IO[bytes]], dict[str, Any]]) -> dict[str, Any]:
+    """Return what a function reads from a .npz file; what goes wrong is a DamagedFileError."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise DamagedFileError("a pipe or a device")  # opening one could wait for ever
     with path.open("rb") as file:
         try:
-            check_sizes(file)
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as archive:
-                return dict(archive)  # the archive has a checksum of every array, and compares it here
+            return read(file)
         except (DamagedFileError, GradientDDError):
             raise
         except Exception as error:  # what `zipfile`, `zlib` and NumPy raise for damaged bytes has no common class
@@ -116,12 +154,12 @@ def read_arrays(path: Path) -> dict[str, Any]:
             raise DamagedFileError(words) from None
 
 
-def check_sizes(file: IO[bytes]) -> None:
-    """Raise unless the arrays of an open .npz file are numbers or text and as large as their headers say.
+def check_sizes(file: IO[bytes], names: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all arrays of an open .npz file, which are numbers or text, as large as headers say.
 
-    No array may be larger than the file, unpacked, can hold, nor than memory allows.
+    No array may be larger than the file, unpacked, can hold, nor those with `names` (None: all) than memory allows.
     """
-    size = os.fstat(file.fileno()).st_size
+    size, shapes, wanted = os.fstat(file.fileno()).st_size, {}, 0
     with ZipFile(file) as archive:
         for member in archive.infolist():
             with archive.open(member) as opened:
@@ -135,4 +173,8 @@ def check_sizes(file: IO[bytes]) -> None:
             most = size if member.compress_type == ZIP_STORED else size * MOST_PACKED
             if member.file_size > most or member.file_size != begin.tell() + content:
                 raise DamagedFileError(f"an array of shape {shape} in {member.file_size} bytes")
-            check_memory(f"The array {member.filename!r}", content, "Use fewer rows or columns.")
+            name = member.filename.removesuffix(".npy")
+            shapes[name] = shape
+            wanted += content if names is None or name in names else 0
+            check_memory(f"The array {member.filename!r}, with those before it,", wanted, "Use fewer rows or columns.")
+    return shapes

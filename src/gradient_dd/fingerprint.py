@@ -3,8 +3,9 @@
 import ast
 import json
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
-from inspect import getsource
+from inspect import findsource, getsource
 from textwrap import dedent
 from typing import Any
 
@@ -44,7 +45,48 @@ def code_of(function: Callable[..., Any]) -> str:
     if not hasattr(function, "__code__"):
         return repr(function)  # a record that can be called, such as a schedule's
     try:
+        if function.__name__ == "<lambda>":
+            return lambda_source(function)
         return ast.unparse(ast.parse(dedent(getsource(function))))
-    except (OSError, TypeError, SyntaxError, IndentationError):
+    except (OSError, TypeError, SyntaxError, StopIteration):
         code = function.__code__
         return f"{code.co_code.hex()} {code.co_consts} {code.co_names}"
+
+
+def lambda_source(function: Callable[..., Any]) -> str:
+    """Return the source of a lambda alone, whatever else stands in its lines."""
+    code = function.__code__
+    lines, _ = findsource(function)
+    places = {(line, column) for line, _, column, _ in code.co_positions() if line is not None}
+    found = [
+        node
+        for node in ast.walk(ast.parse("".join(lines)))
+        if isinstance(node, ast.Lambda) and (node.body.lineno, node.body.col_offset) in places
+    ]
+    return ast.unparse(next(iter(found)))
+
+
+LIBRARIES = (
+    "gradient_dd",
+    "jax",
+    "numpy",
+    "optax",
+    "scipy",
+)  # their functions go by name, not by code
+
+
+def made_of(value: Any, depth: int = 0) -> Any:
+    """Return what a value is made of, as plain data: of a function its code, and what it encloses."""
+    if depth > DEEPEST or value is None or isinstance(value, str | int | float | bool):
+        return value if depth <= DEEPEST else "..."
+    if isinstance(value, tuple | list):
+        return [made_of(one, depth + 1) for one in value]
+    if isinstance(value, partial):
+        return made_of((value.func, value.args, *value.keywords.items()), depth + 1)
+    if hasattr(value, "tobytes"):
+        return [str(value.dtype), list(value.shape), sha256(value.tobytes()).hexdigest()]
+    if not hasattr(value, "__code__"):
+        return type(value).__qualname__
+    named = str(value.__module__).partition(".")[0] in LIBRARIES
+    enclosed = [made_of(cell.cell_contents, depth + 1) for cell in value.__closure__ or ()]
+    return [value.__qualname__ if named else code_of(value), enclosed]

@@ -20,7 +20,7 @@ from typing import Any
 LIMIT = 3 * 2**30  # bytes of data a process may have; more is a crash
 LARGEST = 10**9  # bytes that a process may need at its peak
 PIECE = 500  # inputs of one process
-PATIENCE = 60  # seconds without an answer after which a process is ended
+PATIENCE = 200  # seconds without an answer after which a process is ended
 
 
 def work(seed: int, first: int, last: int) -> None:

@@ -118,7 +118,7 @@ def other_words(rng: Random, folder: Path) -> list[str]:
             ["analyse", rng.choice(TEXTS), parameter],
             ["analyse", "--log", rng.choice([place, *TEXTS])],
             ["status", "--out", place],
-            ["verify", place, *(["--drop"] if rng.random() < 0.3 else [])],
+            ["verify", place],
             ["export", target, "--out", place, *(["--per-run"] if rng.random() < 0.5 else [])],
             ["reproduce", "no-such-figure", "--out", place, "--runs", rng.choice(COUNTS)],
             ["reproduce", "no-such-figure", "--episodes", rng.choice(COUNTS)],

@@ -1,17 +1,21 @@
-"""The programs that `torture` kills, and what each has kept: a sweep, an evaluation and two experiments."""
+"""The programs that `torture` kills, and what each has kept: a sweep, an evaluation, a reproduction and a ranking."""
 
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
-from gradient_dd import GradientDDError, Results, evaluate, run
+from gradient_dd import LEARNERS, GradientDDError, Results, evaluate, rank, run
+from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.studies.cluster import dask_executor
 from tests.adversary.checkpoints import REQUEST
 from tests.adversary.environments import Walk
@@ -19,15 +23,31 @@ from tests.adversary.stores import STUDY, command
 
 LONG = replace(STUDY, runs=60, episodes=3000)
 Held = dict[Any, bytes]  # numbers by what they are of
+Begin = Callable[[], object]
+TWIN = replace(LEARNERS["td"], name="td_again", label="TD again")
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program that works in a folder, what the folder holds of its numbers, and after which share it is killed."""
+    """A program that works in a folder and says when its work begins, and what the folder holds of its numbers."""
 
-    run: Callable[[Path], object]
+    run: Callable[[Path, Begin], object]
     held: Callable[[Path], Held]
-    share: float  # of the time that the whole work takes, within which a kill falls
+
+
+@contextmanager
+def announced(begin: Begin) -> Iterator[None]:
+    """Call `begin` when lanes advance for the first time: after imports, and with all kernels."""
+    advance, calls = LaneRun.advance, list[int]()
+
+    def first(self: LaneRun, *given: Any) -> None:
+        if not calls:
+            calls.append(1)
+            begin()
+        advance(self, *given)
+
+    with patch.object(LaneRun, "advance", first):
+        yield
 
 
 def when_free(call: Callable[..., object], *arguments: Any, **words: Any) -> None:
@@ -37,15 +57,16 @@ def when_free(call: Callable[..., object], *arguments: Any, **words: Any) -> Non
             call(*arguments, **words)
             return
         except GradientDDError as error:
-            if "free for a sweep" not in str(error):
+            if "in use by another sweep" not in str(error):
                 raise
             time.sleep(0.2)
 
 
-def sweep(place: Path) -> None:
+def sweep(place: Path, begin: Begin = lambda: None) -> None:
     """Run the long study."""
     place.mkdir(exist_ok=True)
-    when_free(run, LONG, place / "results.db", workers=2)
+    with announced(begin):
+        when_free(run, LONG, place / "results.db", workers=2)
 
 
 def units_of(place: Path) -> Held:
@@ -54,7 +75,7 @@ def units_of(place: Path) -> Held:
     for name in results.tasks:
         try:
             settings, last = results.errors(name)
-            numbers = [last, results.errors(name, "mean_error")[1], results.curves(name, settings)]
+            numbers = [last, results.errors(name, "mean_error")[1], results.curves(name, settings)[1]]
         except GradientDDError:
             return {}  # no file yet, or nothing in it
         for number in range(LONG.runs):
@@ -65,11 +86,18 @@ def units_of(place: Path) -> Held:
     return units
 
 
-def evaluation(place: Path) -> None:
+def evaluation(place: Path, begin: Begin) -> None:
     """Evaluate a policy from forty rounds, each of which leaves a file, and write its weights."""
     place.mkdir(exist_ok=True)
-    words = REQUEST | {"steps": 4000, "round_steps": 100, "out": place / "log"}
-    weights = evaluate(Walk(), **words).w
+    words, steps = REQUEST | {"steps": 4000, "round_steps": 100, "out": place / "log"}, list[int]()
+
+    def first(step: Any) -> Any:
+        if not steps:
+            begin()
+        steps.append(1)
+        return step
+
+    weights = evaluate(Walk(first), **words).w
     part = place / "part"
     part.write_bytes(weights.tobytes())
     part.replace(place / "weights")
@@ -81,13 +109,21 @@ def weights_of(place: Path) -> Held:
     return {"weights": file.read_bytes()} if file.is_file() else {}
 
 
-def experiment(name: str) -> Callable[[Path], None]:
-    """Return a program that makes one experiment at a small scale."""
-    return lambda place: when_free(command, "reproduce", name, "--runs", "2", "--episodes", "20", "--out", place)
+def reproduction(place: Path, begin: Begin) -> None:
+    """Reproduce a figure at a small scale."""
+    with announced(begin):
+        when_free(command, "reproduce", "walk-constant", "--runs", "2", "--episodes", "20", "--out", place)
+
+
+def ranking(place: Path, begin: Begin) -> None:
+    """Rank a rule and write the report."""
+    place.mkdir(exist_ok=True)
+    with announced(begin):
+        rank(TWIN, against=["td"], quick=True, workers=2).report(place / "report.html")
 
 
 def tables_of(place: Path) -> Held:
-    """Return the tables and verdicts of an experiment, once its page, which is written last, is there; no times."""
+    """Return the tables and verdicts beside a page, once the page, which is written last, is there; no times."""
     if not (place / "report.html").is_file():
         return {}
     files = [file for kind in ("*.csv", "*.json") for file in sorted(place.rglob(kind)) if "cost" not in file.name]
@@ -95,19 +131,22 @@ def tables_of(place: Path) -> Held:
 
 
 PROGRAMS = {
-    "sweep": Program(sweep, units_of, 1.0),
-    "evaluation": Program(evaluation, weights_of, 1.0),
-    "reproduce a figure": Program(experiment("walk-constant"), tables_of, 1 / 3),
+    "sweep": Program(sweep, units_of),
+    "evaluation": Program(evaluation, weights_of),
+    "reproduce a figure": Program(reproduction, tables_of),
+    "rank": Program(ranking, tables_of),
 }
 
 
 # A Dask cluster ---------------------------------------------------------------------------------------------------
 
 
-def worker_killed(folder: Path) -> list[str]:
-    """Kill the only worker of a Dask cluster in the middle of a sweep and start another; return what is wrong."""
+def workers_killed(folder: Path, kills: int, rng: Random) -> list[str]:
+    """Kill the only worker of a Dask cluster at random moments of a sweep and start others; return what is wrong."""
     folder.mkdir()
     sweep(folder / "true")
+    units = len(LONG.tasks) * LONG.runs
+    moments, landed = set(rng.sample(range(1, units - 5), kills)), list[int]()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -121,13 +160,13 @@ def worker_killed(folder: Path) -> list[str]:
     scheduler = subprocess.Popen(
         [*dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"], **quiet
     )
-    workers, seen = [worker()], 0
+    workers, seen = [worker()], list[int]()
 
     def on_progress(state: object) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == 5:
-            workers[0].kill()
+        seen.append(1)
+        if len(seen) in moments:
+            landed.append(len(seen))
+            workers[-1].kill()
             workers.append(worker())
 
     begin = time.perf_counter()
@@ -144,7 +183,8 @@ def worker_killed(folder: Path) -> list[str]:
             process.kill()
             process.wait()
     wrong = [] if units_of(folder / "killed") == units_of(folder / "true") else ["dask: other numbers"]
-    print(f"a Dask worker killed after {seen and 5} units: {len(wrong)} losses, {time.perf_counter() - begin:.0f} s")
+    words = f"{len(landed)} with units left, {len(wrong)} losses, {time.perf_counter() - begin:.0f} s"
+    print(f"{kills} kills of the worker of a Dask cluster with {units} units: {words}", flush=True)
     return wrong
 
 

@@ -10,10 +10,10 @@ from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import run_lanes
-from gradient_dd.engine.schedules import Schedule, constant, tapered
+from gradient_dd.engine.schedules import Schedule, constant, parse_schedule, tapered
 from gradient_dd.errors import show
 from gradient_dd.learners import LEARNERS, Parameter, Rule
-from gradient_dd.studies import Study, grid, parse_schedule
+from gradient_dd.studies import Study, grid
 from gradient_dd.studies import task as task_spec
 from gradient_dd.tasks import TASKS, Task, from_tables
 from tests.adversary.odd import anything, changed, scalar, sparse

@@ -10,6 +10,7 @@ from tempfile import mkdtemp
 from tests.adversary import (
     checkpoints,
     command_line,
+    decisions,
     environments,
     files,
     kernel_folders,
@@ -22,16 +23,18 @@ from tests.adversary import (
 from tests.adversary.rule import MEMORY, Attack, Finding, generator, judge
 
 SURFACES = (
-    *(laboratory, theory, streams, logs, environments, checkpoints, files, stores, command_line, kernel_folders),
+    *(laboratory, theory, streams, logs, decisions, environments, checkpoints, files, stores, command_line),
+    kernel_folders,
 )
 ATTACKS: dict[str, Attack] = {name: attack for surface in SURFACES for name, attack in surface.ATTACKS.items()}
 WEIGHTS = {  # 2 for those not named
     **dict.fromkeys(("log_forms", "log_file"), 8),
     **dict.fromkeys(("update", "from_tables", "log_columns"), 6),
     **dict.fromkeys(("theory", "update_many", "predict", "learner", "random_tables", "task", "study"), 4),
-    **dict.fromkeys(("environment_answers", "log_arguments", "minari", "crafted_file"), 4),
-    **dict.fromkeys(("command_line", "toml", "schedule"), 3),
+    **dict.fromkeys(("environment_answers", "log_arguments", "minari", "crafted_file", "compare"), 4),
+    **dict.fromkeys(("command_line", "toml", "schedule", "questions", "auto_learner_many"), 3),
     **dict.fromkeys(("lanes", "damaged_store", "edited_store", "store_that_is_none", "rule_file"), 1),
+    **dict.fromkeys(("network_update", "report_of_odd_names"), 1),
     **dict.fromkeys(("advice", "kernel_folder"), 0.3),
 }
 
@@ -46,13 +49,15 @@ def run_input(seed: int, number: int, attack: str | None = None) -> tuple[str, F
     """Run one input in a folder of its own; return how it ended, and what it broke."""
     name = attack or attack_of(seed, number)
     home, folder = Path.cwd(), Path(mkdtemp(prefix="adversary-"))
+    path, modules, environment = list(sys.path), dict(sys.modules), dict(os.environ)
     os.environ["GRADIENT_DD_MEMORY"] = MEMORY
     os.chdir(folder)
-    path, modules = list(sys.path), dict(sys.modules)
     try:
         return judge(name, number, ATTACKS[name](generator(seed, name, number), folder))
     finally:
         os.chdir(home)
         sys.path[:] = path
+        os.environ.clear()
+        os.environ.update(environment)
         sys.modules.update(modules)  # one input that replaces a module must not spoil the next
         rmtree(folder, ignore_errors=True)

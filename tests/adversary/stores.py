@@ -65,7 +65,7 @@ def all_errors(file: Path) -> list[bytes]:
 def all_curves(file: Path) -> list[bytes]:
     """Return the curves of every setting of every task."""
     results = Results(STUDY, file)
-    return [results.curves(name, results.errors(name)[0]).tobytes() for name in results.tasks]
+    return [results.curves(name, results.errors(name)[0])[1].tobytes() for name in results.tasks]
 
 
 READERS: dict[str, Callable[[Path], Any]] = {

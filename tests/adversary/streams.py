@@ -1,4 +1,4 @@
-"""Attacks on what learns from a stream: Learner, AutoLearner and feature maps."""
+"""Attacks on what learns from a stream: Learner, AutoLearner, Questions, networks and feature maps."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +26,7 @@ def attack_update(rng: Random, folder: Path) -> Case:
     good |= {"pi": 0.5, "mu": 0.5}
     for _ in range(rng.randrange(4)):
         agent.update(**good)
-    words = changed(rng, good | {"ended": None})
+    words = changed(rng, good | {"terminated": False, "truncated": False})
     if rng.random() < 0.2:
         words["x"] = anything(rng), anything(rng)
     call = lambda: agent.update(**words)  # noqa: E731
@@ -91,6 +91,89 @@ def attack_auto_learner(rng: Random, folder: Path) -> Case:
 
     text = f"AutoLearner({described(made)}).update({described(words)})"
     return Case(text, call, complaint=lambda result: not_finite(*result))
+
+
+def attack_auto_learner_many(rng: Random, folder: Path) -> Case:
+    """Odd transitions for a learner with nothing to tune, many at once."""
+    agent = gdd.AutoLearner(3, quadratic=rng.random() < 0.5)
+    shapes = {"x": (4, 3), "x_next": (4, 3), "reward": (4,), "discount": (4,), "rho": (4,)}
+    words = changed(rng, {name: np.ones(shape) for name, shape in shapes.items()}, shapes)
+    if rng.random() < 0.2:
+        words |= {"x": sparse(rng, (4, 3)), "x_next": rng.choice([None, sparse(rng, (4, 3))])}
+
+    def call() -> Any:
+        agent.update_many(**words)
+        return agent.w, agent.predict(np.ones(3))
+
+    text = f"AutoLearner.update_many({described(words)})"
+    return Case(text, call, lambda: agent.w.tobytes(), lambda result: not_finite(*result))
+
+
+def attack_question(rng: Random, folder: Path) -> Case:
+    """An odd question, or an odd set of questions."""
+    words = changed(rng, {"name": "a", "cumulant": 1.0, "discount": 0.5, "target": None, "interest": None})
+    asked = changed(rng, {"n_features": 3, "learner": "td", "precision": "float64", "initial_w": 0.0, "alpha": 0.1})
+
+    def call() -> Any:
+        horde = gdd.Questions([gdd.Question(**words), gdd.Question("b", 0.0, 0.9)], **asked)
+        horde.update_many(np.eye(3), x_next=np.eye(3)[::-1], actions=[0, 1, 0], behaviour_probability=np.full(3, 0.5))
+        return horde.w, horde.predict(np.ones(3))
+
+    text = f"Questions(Question({described(words)}), {described(asked)})"
+    return Case(text, call, complaint=lambda result: not_finite(*result))
+
+
+def attack_questions(rng: Random, folder: Path) -> Case:
+    """Odd transitions for a set of questions."""
+    policy = lambda seen: np.full((len(seen), 2), 0.5)  # noqa: E731
+    asked = [gdd.Question("a", 1.0, 0.5), gdd.Question("b", "bump", 0.9, target=policy)]
+    horde = gdd.Questions(asked, n_features=3, learner=rng.choice(("td", "tdrc")), alpha=rng.choice([0.1, 10.0]))
+    shapes = {"x": (4, 3), "x_next": (4, 3), "actions": (4,), "behaviour_probability": (4,), "observations": (4, 2)}
+    good: dict[str, Any] = {name: np.full(shape, 0.5) for name, shape in shapes.items()}
+    good |= {"actions": np.array([0, 1, 1, 0]), "terminated": np.zeros(4, bool), "columns": {"bump": np.ones(4)}}
+    words = changed(rng, good, shapes)
+    if rng.random() < 0.2:
+        words["columns"] = {rng.choice(["bump", "x", 3]): anything(rng, (4,))}
+
+    def call() -> Any:
+        with suppress(DivergedError):
+            horde.update_many(**words)
+        return horde.w, horde.predict(np.ones(3))
+
+    text = f"Questions.update_many({described(words)})"
+    return Case(text, call, lambda: horde.w.tobytes(), lambda result: not_finite(*result))
+
+
+NETWORK = {"inputs": 2, "hidden": (2,), "activation": "tanh", "second": "head", "precision": "float32"}
+
+
+def attack_network(rng: Random, folder: Path) -> Case:
+    """An odd network, or an odd learner on one; no program is compiled, so that it is quick."""
+    gdd.Network(**NETWORK)  # imports JAX, which changes the environment
+    words = changed(rng, NETWORK)
+    rule = rng.choice(["td", "gradient_dd", "tdrc", "natural_tdc", "pgtd2"])
+    made = changed(rng, {"learner": rule, "alpha": 0.1, "optimiser": "sgd", "seed": 0, "period": 1, "pull": 0.0})
+
+    def call() -> Any:
+        return repr(gdd.NetworkLearner(network=gdd.Network(**words), **made))
+
+    return Case(f"NetworkLearner({described(made)}, Network({described(words)}))", call)
+
+
+def attack_network_update(rng: Random, folder: Path) -> Case:
+    """An odd transition for a learner on a small network."""
+    agent = gdd.NetworkLearner("gradient_dd", gdd.Network(**NETWORK), alpha=0.1)
+    shapes = {"observation": (2,), "next_observation": (2,)}
+    good = {"observation": np.ones(2), "reward": 1.0, "discount": 0.9, "next_observation": np.zeros(2), "rho": 1.0}
+    words = changed(rng, good, shapes)
+
+    def call() -> Any:
+        with suppress(DivergedError):
+            agent.update(**words)
+        return agent.predict(np.ones((1, 2)))
+
+    text = f"NetworkLearner.update({described(words)})"
+    return Case(text, call, lambda: (agent.updates, agent.predict(np.ones((1, 2))).tobytes()), not_finite)
 
 
 FEATURE_WORDS: dict[str, dict[str, Any]] = {

@@ -1,11 +1,12 @@
 """`python -m tests.adversary.torture`: programs killed at random moments, and files with a flipped byte.
 
     flip   a results file and a saved learner give the true numbers, or our error
-    kill   a sweep, an evaluation and `reproduce walk-constant`: what was committed is kept, whole, and
-           the finished work has the same numbers as work that was never killed
-    dask   a sweep on a Dask cluster whose only worker is killed goes on with another one, and has the same numbers
+    kill   a sweep, an evaluation, `reproduce walk-constant` and `rank`: what was committed is kept, whole, and the
+           finished work has the same numbers as work that was never killed
+    dask   a sweep on a Dask cluster whose only worker is killed again and again has the same numbers
 
-Prints the seed, the counts and the time. Exit code 1 if a number was lost or a wrong one read.
+The clock of a kill starts when the work starts, after imports and kernels. Prints the seed, the counts, how many kills
+hit work that was under way, and the time. Exit code 1 if a number was lost or a wrong one read.
 """
 
 import argparse
@@ -13,38 +14,34 @@ import os
 import signal
 import sys
 import time
-from ast import literal_eval
 from collections import Counter
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 from random import Random, SystemRandom
-from tempfile import NamedTemporaryFile
 from traceback import print_exc
 from typing import Any, NamedTuple
 
 import gradient_dd as gdd
 from gradient_dd import GradientDDError
 from tests.adversary.checkpoints import saved_learner
-from tests.adversary.killed_programs import PROGRAMS, Program, worker_killed
+from tests.adversary.killed_programs import PROGRAMS, Program, workers_killed
 from tests.adversary.stores import READERS, scratch, whole_store
 
-KILLS = {"sweep": 130, "evaluation": 50, "reproduce a figure": 20}  # 200 in all
-
-SECONDS = 30  # that reading a damaged file may take
+KILLS = {"sweep": 110, "evaluation": 40, "reproduce a figure": 20, "rank": 20}
+WORKERS = 10  # killed in the sweep on a Dask cluster; 200 kills in all
 
 
 # Flips ------------------------------------------------------------------------------------------------------------
 
 
 class Flipped(NamedTuple):
-    """A kind of file: its bytes, the ways to read it, its share of all flips, and whether a process must read it."""
+    """A kind of file: its bytes, the ways to read it, and its share of all flips."""
 
     content: Callable[[], bytes]
     readers: dict[str, Callable[[Path], Any]]
     share: float
-    apart: bool = False  # an evaluation has threads, which a process that was forked does not
 
 
 def saved_weights(file: Path) -> list[bytes]:
@@ -79,13 +76,12 @@ def readings(kind: str, content: bytes) -> dict[str, Any]:
 def flip_bytes(kind: str, flips: int, rng: Random) -> list[str]:
     """Flip one bit of a file at a time and read it in every way; return the wrong readings."""
     begin, wrong, ended = time.perf_counter(), list[str](), Counter[str]()
-    call = in_a_child if FLIPPED[kind].apart else lambda call, *arguments: call(*arguments)
-    whole = call(FLIPPED[kind].content)
-    truth = call(readings, kind, whole)
+    whole = FLIPPED[kind].content()
+    truth = readings(kind, whole)
     for _ in range(flips):
         place, bit = rng.randrange(len(whole)), rng.randrange(8)
         content = whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :]
-        found = call(readings, kind, content)
+        found = readings(kind, content)
         bad = [name for name in truth if found.get(name, "") not in (None, truth[name])]
         wrong += [f"{kind}, bit {bit} of byte {place}: {name} {found.get(name, found)}"[:200] for name in bad]
         ended["wrong" if bad else "refused" if None in found.values() else "harmless"] += 1
@@ -93,22 +89,6 @@ def flip_bytes(kind: str, flips: int, rng: Random) -> list[str]:
     seconds = time.perf_counter() - begin
     print(f"{flips} flips in the {len(whole):,} bytes of a {kind}: {counts}, {seconds:.0f} s", flush=True)
     return wrong
-
-
-def in_a_child(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a call returns in a process of its own, which a damaged file may end, or after half a minute."""
-    with NamedTemporaryFile() as answer:
-        child = os.fork()
-        if child == 0:
-            signal.alarm(SECONDS)
-            try:
-                Path(answer.name).write_text(repr(call(*arguments)), encoding="utf-8")
-            except BaseException:
-                print_exc()
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        text = Path(answer.name).read_text(encoding="utf-8")
-    return literal_eval(text) if text else {"": f"ended its process with {os.waitstatus_to_exitcode(status)}"}
 
 
 # Kills ------------------------------------------------------------------------------------------------------------
@@ -119,16 +99,16 @@ def kill_program(name: str, kills: int, rng: Random) -> list[str]:
     program, folder = PROGRAMS[name], scratch() / name.replace(" ", "-")
     folder.mkdir()
     run_to_the_end(program, folder / "warm")  # compiles
-    begin = time.perf_counter()
-    run_to_the_end(program, folder / "true")
-    length = time.perf_counter() - begin
+    begin, length = time.perf_counter(), run_to_the_end(program, folder / "true")
     truth, place = program.held(folder / "true"), folder / "killed-0"
-    wrong, midway, finished, kept = list[str](), 0, 0, 0
+    wrong, landed, midway, finished, kept = list[str](), 0, 0, 0, 0
     for number in range(kills):
         child = start(program, place)
-        time.sleep(rng.uniform(0, length * program.share))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        time.sleep(rng.uniform(0, length))
+        landed += os.waitpid(child, os.WNOHANG) == (0, 0)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         now = program.held(place)
         if len(now) < kept or not now.items() <= truth.items():
             wrong.append(f"{name}, kill {number}: {kept} numbers before, {len(now)} now, or other ones")
@@ -139,27 +119,33 @@ def kill_program(name: str, kills: int, rng: Random) -> list[str]:
             wrong += [] if program.held(place) == truth else [f"{name}: finished with other numbers after {number + 1}"]
             finished, kept = finished + 1, 0
             place = folder / f"killed-{finished}"
-    words = f"{midway} of them with some of the numbers there, finished {finished} times"
+    words = f"{landed} hit work under way, {midway} left some numbers more, finished {finished} times"
     print(f"{kills} kills of {name}: {words}, {len(wrong)} losses, {time.perf_counter() - begin:.0f} s", flush=True)
     return wrong if truth else [f"{name}: a run that was never killed left no numbers"]
 
 
 def start(program: Program, place: Path) -> int:
-    """Start a program in a process of its own; what it prints is dropped."""
+    """Start a program in a process of its own, and return when its work begins; what it prints is dropped."""
+    begun, begins = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-                program.run(place)
+                program.run(place, lambda: os.write(begins, b"."))
         except BaseException:
             print_exc()
         os._exit(0)
+    os.close(begins)
+    with os.fdopen(begun, "rb") as pipe:
+        pipe.read(1)
     return child
 
 
-def run_to_the_end(program: Program, place: Path) -> None:
-    """Run a program in a process of its own and wait for its end."""
-    os.waitpid(start(program, place), 0)
+def run_to_the_end(program: Program, place: Path) -> float:
+    """Run a program in a process of its own and wait for its end; return the seconds that its work took."""
+    child, begin = start(program, place), time.perf_counter()
+    os.waitpid(child, 0)
+    return time.perf_counter() - begin
 
 
 def main() -> int:
@@ -167,7 +153,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.adversary.torture", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--kills", type=int, default=sum(KILLS.values()), help="how many, over all programs")
+    parser.add_argument("--kills", type=int, default=sum(KILLS.values()) + WORKERS, help="how many, over all programs")
     parser.add_argument("--flips", type=int, default=500, help="how many, over all kinds of files")
     parser.add_argument("--only", choices=[*FLIPPED, *KILLS, "dask"], help="one kind alone")
     parser.add_argument("--seed", type=int, help="default a fresh one")
@@ -179,11 +165,11 @@ def main() -> int:
         if options.only in (None, name):
             wrong += flip_bytes(name, round(options.flips * flipped.share), rng)
     for name, count in KILLS.items():
-        kills = round(count * options.kills / sum(KILLS.values()))
+        kills = round(count * options.kills / (sum(KILLS.values()) + WORKERS))
         if options.only in (None, name) and kills:
             wrong += kill_program(name, kills, rng)
     if options.only in (None, "dask"):
-        wrong += worker_killed(scratch() / "dask")
+        wrong += workers_killed(scratch() / "dask", max(1, options.kills // (200 // WORKERS)), rng)
     for line in wrong[:20]:
         print(f"  {line}")
     print(f"{len(wrong)} lost or wrong, in {time.perf_counter() - begin:.0f} s")

@@ -47,7 +47,8 @@ def test_list_names_everything(command):
     assert [line.split()[0] for line in learners[1:] if not line.startswith(" " * 4)] == list(LEARNERS)
     assert max(map(len, learners)) <= 100
     (line,) = (line for line in learners if line.startswith("  gradient_dd "))
-    assert line == f"  {'gradient_dd':{width}}  Gradient-DD: GTD2 that also holds on to the values of one step before."
+    summary = "Gradient-DD: GTD2 with a penalty on the change in values since the last step."
+    assert line == f"  {'gradient_dd':{width}}  {summary}"
     listed = json.loads(command("list", "tasks", "--json").out)
     parameters = ", ".join(f"{one.name}={one.default!r}" for one in signature(tasks.random_walk).parameters.values())
     assert list(listed) == ["tasks"]
@@ -90,10 +91,10 @@ def test_facts_of_a_task_are_those_of_its_tables():
     assert (baird["rank of A"], baird["features"]) == (7, "8, rank 7")
     assert baird["smallest real part of the eigenvalues of A"] < 0 < walk["smallest real part of the eigenvalues of A"]
     assert baird["ratios"] == "target / behaviour"
-    assert describe_task(tasks.baird(7, ratios="paper"))["ratios"].startswith("given by the task itself")
+    assert describe_task(tasks.baird(7, ratios="paper"))["ratios"].startswith("defined by the task")
     assert walk["discount"] == [1.0]
     own = describe_task(tasks.from_tables(np.ones((1, 1, 1)), np.ones((1, 1, 1)), 0.9, np.ones((1, 1))))
-    assert (own["summary"], own["file"]) == ("a task of your own", "")
+    assert (own["summary"], own["file"]) == ("user-defined task", "")
     assert condition(np.diag([4.0, 0.5, 0.0])) == 8.0
     assert condition(np.zeros((2, 2))) == float("inf")
 
@@ -134,7 +135,7 @@ MISTAKES = [
     (["show", "baird", "=3"], "Error: A parameter must be written NAME=VALUE. Got '=3'."),
     (["show", "baird", "size=3"], "Error: Unknown parameter of baird: 'size'."),
     (["show", "baird", "name=3"], "Error: Unknown parameter of baird: 'name'."),
-    (["show", "td", "alpha=3"], "Error: A learner must be shown by its name alone. Got 'alpha=3'."),
+    (["show", "td", "alpha=3"], "Error: A learner must be shown without parameters. Got 'alpha=3'."),
     (["reproduce", "wak"], "Error: Unknown figure 'wak'. Did you mean 'walk'?"),
     (["list", "things"], "'things' is not one of"),
     (["lisst"], "No such command 'lisst'"),
@@ -167,4 +168,4 @@ def test_the_folder_of_kernels_is_shown_and_cleared(command, tmp_path, monkeypat
     assert command("cache", "--clear").out == f"3 kernels removed from {tmp_path}.\n"
     assert json.loads(command("cache", "--clear", "--json").out)["removed"] == 3
     monkeypatch.setenv("GRADIENT_DD_CACHE", "off")
-    assert command("cache").out == "No kernels are kept: GRADIENT_DD_CACHE is off, or there is no home folder.\n"
+    assert command("cache").out == "No kernels are stored: GRADIENT_DD_CACHE is off, or there is no home folder.\n"

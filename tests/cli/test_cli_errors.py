@@ -49,8 +49,8 @@ def test_a_folder_of_other_things_is_left_alone(words, tmp_path, command):
     (tmp_path / "letter.txt").write_text("dear")
     study = ["--task", "random_walk", "--learner", "td", "--episodes", "3"] if words == "sweep" else []
     result = command(*words.split(), "--out", tmp_path, *study)
-    rule = "be a new or an empty folder, or one with earlier results"
-    assert result.err.endswith(f"Error: '--out' must {rule}. Got '{tmp_path}'. Name another one.\n")
+    rule = "be a new folder, an empty folder or a folder of earlier results"
+    assert result.err.endswith(f"Error: '--out' must {rule}. Got '{tmp_path}'. Name another folder.\n")
     assert result.code == 2
     assert [file.name for file in tmp_path.iterdir()] == ["letter.txt"]
 
@@ -71,7 +71,7 @@ def test_a_folder_may_be_new_or_empty_or_ours(tmp_path):
 def test_a_large_task_is_shown_without_what_would_take_hours(command, monkeypatch):
     monkeypatch.setenv("GRADIENT_DD_MEMORY", "1e9")
     facts = json.loads(command("show", "random_walk", "n_states=30000", "--json").out)
-    assert facts["matrices"] == "not computed beyond 2,000 features"
+    assert facts["matrices"] == "not computed for more than 2,000 features"
     assert len(facts["true values"]) == 30_000
 
 
@@ -88,7 +88,7 @@ def test_a_full_disk_is_reported():
     with Path("/dev/full").open("w") as full:
         result = subprocess.run([COMMAND, "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert result.returncode == 1
-    assert result.stderr == "Error: Files and output must be usable. Got No space left on device.\n"
+    assert result.stderr == "Error: Cannot read or write: No space left on device.\n"
 
 
 def test_a_reader_may_stop_reading():
@@ -114,13 +114,13 @@ def test_closed_streams_are_no_error(closed):
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (MemoryError(), "Error: The work must fit in memory. Got more than there is."),
+        (MemoryError(), "Error: Not enough memory. Try a smaller task"),
         (
             RecursionError("maximum\ndepth"),
-            "Error: gradient-dd must not fail like this. Got RecursionError: maximum depth.",
+            "Error: gradient-dd failed unexpectedly with RecursionError: maximum depth.",
         ),
-        (ZeroDivisionError(), "Error: gradient-dd must not fail like this. Got ZeroDivisionError."),
-        (OSError(28, "No space left on device", "a\x1bb"), "Error: Files and output must be usable. Got No space left"),
+        (ZeroDivisionError(), "Error: gradient-dd failed unexpectedly with ZeroDivisionError."),
+        (OSError(28, "No space left on device", "a\x1bb"), "Error: Cannot use 'a\\\\x1bb': No space left on device."),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -217,7 +217,7 @@ def test_ctrl_c_in_a_sweep_says_what_is_kept(tmp_path):
     for when, kept in ((during, True), (hit, False)):
         result = interrupted(when, "sweep", *WALK, "--out", str(tmp_path / "a.db"))
         assert result.returncode == 1
-        sentence = f"What was committed is kept in {tmp_path / 'a.db'}; run the same command to resume."
+        sentence = f"Committed results are kept in {tmp_path / 'a.db'}; run the same command to resume."
         last = result.stderr.splitlines()[-1]
         assert last == f"Stopped. {sentence}" if kept else last.startswith("Stopped.")
         assert "Traceback" not in result.stderr

@@ -18,7 +18,7 @@ def test_a_sweep_is_run_once_and_its_results_are_read(command, tmp_path):
     out = tmp_path / "walk.db"
     first = command("sweep", *WALK, "--out", out)
     assert first.code == 0, first.err
-    assert first.out.startswith("The best setting of each learner, by the mean of the last 100 errors:\n")
+    assert first.out.startswith("Best setting of each learner, by the mean of the last 100 errors:\n")
     assert first.out.endswith(f"All 2 settings are in {out}: gradient-dd export --out {out} table.csv\n")
     assert "sweep: " in first.err
     assert " updates in " in first.err
@@ -31,11 +31,11 @@ def test_a_sweep_is_run_once_and_its_results_are_read(command, tmp_path):
     assert "6 of 6" in text
     assert text.splitlines()[0].split() == ["study", "started", "length", "runs", "done"]
     assert text.splitlines()[-1].startswith(f"3 units, {facts['steps']:,} steps, {facts['worker_seconds']:.1f} seconds")
-    assert command("verify", out).out.endswith("and their curves were checked. None is damaged.\n")
-    assert command("verify", out, "--drop", "--json").code == 0
+    assert command("verify", out).out.endswith("and their curves. No damage found.\n")
+    assert command("verify", out, "--json").code == 0
     for more, rows in (([], 2), (["--per-run"], 6)):
         target = tmp_path / "table.csv"
-        assert command("export", target, "--out", out, *more).out == f"{rows} rows in {target}\n"
+        assert command("export", target, "--out", out, *more).out == f"Wrote {rows} rows to {target}.\n"
 
 
 def test_a_study_file_and_a_rule_of_your_own_from_the_command_line(tmp_path, command):
@@ -49,8 +49,8 @@ def test_a_study_file_and_a_rule_of_your_own_from_the_command_line(tmp_path, com
     assert "my_tdc_dd" in result.out
     assert "65" in command("status", "--out", out).out
     for target, rows in (("t.csv", 13), ("t.parquet", 13)):
-        assert command("export", tmp_path / target, "--out", out).out == f"{rows} rows in {tmp_path / target}\n"
-    assert command("export", tmp_path / "r.csv", "--per-run", "--out", out).out.startswith("65 rows")
+        assert command("export", tmp_path / target, "--out", out).out == f"Wrote {rows} rows to {tmp_path / target}.\n"
+    assert command("export", tmp_path / "r.csv", "--per-run", "--out", out).out.startswith("Wrote 65 rows")
     assert load_rule(rule).name == "my_tdc_dd"
 
 
@@ -111,7 +111,7 @@ def test_a_bad_request_gets_one_sentence_and_exit_code_2(arguments, sentence, co
 def test_other_commands_refuse_what_they_cannot_do(tmp_path, command):
     missing = command("status", "--out", tmp_path / "none.db")
     assert missing.code == 1
-    assert "must be a results file. Got no such file." in missing.err
+    assert "does not exist." in missing.err
     with Store(tmp_path / "a.db", write=True):
         pass
     assert "must end in .csv or .parquet" in command("export", tmp_path / "t.xls", "--out", tmp_path / "a.db").err

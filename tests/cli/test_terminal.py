@@ -26,7 +26,7 @@ def test_without_a_terminal_a_plain_line_tells_how_far_it_is(monkeypatch, capsys
         view(progress("boyan", 5, 5))
         view.closed.wait(0.3)
     lines = capsys.readouterr().err.splitlines()
-    wanted = "Settings × runs done: walk 3 of 1,200; walk, selected settings on fresh runs 1 of 2"
+    wanted = "Settings × runs done: walk 3 of 1,200; walk, selected settings on test runs 1 of 2"
     assert lines.count(wanted) >= 2
     assert set(lines) == {wanted}
 
@@ -45,7 +45,7 @@ def test_bars_of_tasks_are_hidden_once_their_study_is_complete():
     assert study.fields["note"] == "1 updates/s, 2 diverged"
     line, whole = view.summary()
     assert line == "walk: 1 updates in 1.0 core-seconds, 2 settings × runs diverged"
-    assert whole.startswith("All of it, compiling included: ")
+    assert whole.startswith("Total time, including compilation: ")
     assert view.line().endswith("Studies complete: 1.")
     state.updates = 0.0
     assert view.summary() == []
@@ -61,7 +61,7 @@ def test_more_than_three_studies_are_cut_short_in_a_line():
 
 def test_before_the_first_result_the_line_tells_of_kernels(monkeypatch):
     monkeypatch.setattr(live.blocks, "COMPILING", dict.fromkeys(range(12)))
-    assert live.LiveView().line() == "Working; compiled or taken from disk so far: 12 kernels …"
+    assert live.LiveView().line() == "Working; kernels compiled or loaded so far: 12 …"
 
 
 def test_verdicts_have_colours_unless_they_are_not_wanted(monkeypatch):

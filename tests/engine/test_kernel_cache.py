@@ -359,7 +359,7 @@ def test_switched_off_nothing_is_read_or_written(tmp_path, monkeypatch):
     assert kernel_folder.folder() is None
     assert not list(tmp_path.iterdir())
     shown = CliRunner().invoke(cli, ["cache"]).stdout
-    assert shown == "No kernels are kept: GRADIENT_DD_CACHE is off, or there is no home folder.\n"
+    assert shown == "No kernels are stored: GRADIENT_DD_CACHE is off, or there is no home folder.\n"
 
 
 def test_the_command_shows_and_clears(folder):

@@ -20,7 +20,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import ALPHA, Rule
 from gradient_dd.testing import assert_alike, modes
-from tests.rules import compiled_rules, with_kernels
+from tests.rules import FEW, compiled_rules, with_kernels
 
 STEP_LEFT_OR_RIGHT = np.zeros((6, 1, 6))
 for state in range(1, 5):
@@ -128,7 +128,7 @@ def test_parameters_of_every_kind_are_lanes_of_one_call():
         assert np.allclose(w, trace.w, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", with_kernels(name for name in PLAIN if not LEARNERS[name].natural))
+@pytest.mark.parametrize("name", with_kernels((name for name in PLAIN if not LEARNERS[name].natural), FEW))
 def test_one_hot_kernel_is_the_sparse_kernel_bit_for_bit(name):
     task = tasks.random_walk(10)
     stay = tasks.from_tables(LAZY_WALK, LAZY_REWARD, 0.9, behaviour=np.ones((6, 1)), start=2)  # with self loops
@@ -295,7 +295,7 @@ def test_what_cannot_be_run_gets_one_sentence():
         (lambda: run_lanes(walk, lanes, EPISODES, runs=0), "'runs' must be a whole number, 1 or more. Got 0."),
         (lambda: run_lanes(walk, lanes, EPISODES, workers=-1), "'workers' must be a whole number, 1 or more."),
         (lambda: run_lanes(tasks.baird(7), lanes, EPISODES), "A run of baird must be given in 'steps'"),
-        (lambda: run_lanes(walk, lanes, EPISODES, schedule="x"), "'schedule' must be a Schedule"),
+        (lambda: run_lanes(walk, lanes, EPISODES, schedule="x"), "'schedule' must be 'constant', 'tapered(1000)'"),
         (lambda: LaneRun(walk, lanes, EPISODES).results(), "A run must be finished for its results. Got 0 steps"),
         (lambda: LaneRun(walk, lanes, EPISODES).advance(-3), "'steps' must be a whole number, 1 or more. Got -3."),
         (lambda: Horizon(episodes=5, every=10), "'every' must be left out where the run is counted in episodes."),

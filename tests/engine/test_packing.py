@@ -42,7 +42,7 @@ def assert_same(left, right):
     [
         pytest.param(name, task, horizon, marks=pytest.mark.xdist_group(f"kernels of {name}"), id=f"{name}-{task.name}")
         for name, task, horizon in (
-            *((name, WALK, Horizon(episodes=400)) for name in ("td", "tdrc", "gradient_dd")),
+            *((name, WALK, Horizon(episodes=400)) for name in ("tdrc", "gradient_dd")),
             ("gradient_dd", STAR, Horizon(steps=5000, every=100)),
             ("natural_tdc", STAR, Horizon(steps=3000, every=6)),
         )

@@ -106,7 +106,7 @@ def test_sherman_morrison_is_the_inverse():
         ({"steps": 105, "every": 10}, "'every' must divide the number of steps (105). Got 10."),
         (
             {"episodes": 3, "schedule": "tapered"},
-            "'schedule' must be a Schedule, e.g. tapered(1000). Got 'tapered'.",
+            "'schedule' must be 'constant', 'tapered(1000)' or 'tapered(1000) per step'. Got 'tapered'.",
         ),
         ({"episodes": 3, "alpha": -1}, "'alpha' of td must be a positive number. Got -1."),
         (

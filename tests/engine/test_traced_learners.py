@@ -15,6 +15,7 @@ from gradient_dd.stream import Learner
 from gradient_dd.stream.question import Question
 from gradient_dd.stream.questions import Questions
 from gradient_dd.theory import SampleMaps
+from tests.rules import with_kernels
 
 COLLISION, ROOM = tasks.collision(2), tasks.rooms(0)
 TRACED = [name for name, rule in LEARNERS.items() if rule.traced.traces]
@@ -63,10 +64,10 @@ def rule_with(**fields):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"traces": ()}, "The traces of the rule 'mine' must include 'z', for it uses 'w_z'"),
+        ({"traces": ()}, "The traces of the rule 'mine' must include 'z', because it uses 'w_z'"),
         ({"traces": (B,)}, "The traces of the rule 'mine' must include 'z'"),
         ({"parameters": (ALPHA,)}, "Unknown argument of the trace 'z' of the rule 'mine': 'lam'"),
-        ({"natural": True}, "The rule 'mine' must have no trace, for it is natural"),
+        ({"natural": True}, "The rule 'mine' must have no trace, because it is natural"),
         ({"traces": (Trace("z", lambda lam, gamma: (lam, gamma)),)}, "Unknown argument of the trace 'z'"),
     ],
 )
@@ -113,7 +114,7 @@ def test_learners_that_need_the_probabilities_ask_for_them():
     agent.update([1, 0, 0], 1.0, 0.9, [0, 1, 0], rho=2.0, pi=0.5, mu=0.25)
 
 
-@pytest.mark.parametrize("name", TRACED)
+@pytest.mark.parametrize("name", with_kernels(TRACED, ("gradient_dd", "etd", "abtd")))
 def test_a_learner_with_a_trace_is_saved_and_goes_on(name, tmp_path):
     rng = np.random.default_rng(0)
     lam = {"bootstrap": 0.7} if name == "abtd" else {"lam": 0.7}

@@ -67,11 +67,20 @@ def answer(*values):
 
 
 BAD = {
-    "nothing": (lambda *made: None, "What the environment's step returns must be (observation, reward, terminated,"),
-    "an array": (lambda *made: np.ones(5), "What the environment's step returns must be (observation, reward,"),
-    "four values": (lambda *made: made[:4], "What the environment's step returns must be (observation, reward,"),
-    "an observation": (lambda *made: made[0], "What the environment's step returns must be (observation, reward,"),
-    "no observation": (lambda *made: (None, *made[1:]), "An observation of the environment must be given. Got None."),
+    "nothing": (
+        lambda *made: None,
+        "The result of the environment's step must be (observation, reward, terminated,",
+    ),
+    "an array": (lambda *made: np.ones(5), "The result of the environment's step must be (observation, reward,"),
+    "four values": (lambda *made: made[:4], "The result of the environment's step must be (observation, reward,"),
+    "an observation": (
+        lambda *made: made[0],
+        "The result of the environment's step must be (observation, reward,",
+    ),
+    "no observation": (
+        lambda *made: (None, *made[1:]),
+        "Observations of the environment must be 1 × 1 numbers, as its space says. Got None.",
+    ),
     "no reward": (
         lambda *made: (made[0], None, *made[2:]),
         "The reward of a step must be one finite number. Got None.",
@@ -85,7 +94,7 @@ BAD = {
     "a share": (lambda *made: (*made[:3], 0.5, made[4]), "'truncated' of a step must be true or false. Got 0.5."),
     "another shape": (
         lambda seen, reward, *rest: (seen if reward < 3 else np.ones(2), reward, *rest),
-        "Observations of the environment must have one shape.",
+        "Observations of the environment must be 1 × 1 numbers, as its space says.",
     ),
     "an error": (lambda *made: 1 / 0, "The environment must take a step. Got ZeroDivisionError: division by zero."),
 }
@@ -103,7 +112,7 @@ def test_an_odd_step_is_refused_in_one_sentence(name):
 
 @pytest.mark.parametrize("at_reset", [np.zeros(1), np.zeros(2), (np.zeros(1),), (np.zeros(1), 3), "start"])
 def test_an_odd_reset_is_refused_in_one_sentence(at_reset):
-    with pytest.raises(BadRequestError, match="What the environment's reset returns must be \\(observation, info\\)"):
+    with pytest.raises(BadRequestError, match="The result of the environment's reset must be \\(observation, info\\)"):
         values_of(Ring(at_reset=at_reset))
 
 

@@ -7,7 +7,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from gradient_dd import BadRequestError, collect, evaluate, evaluate_log, features, tasks
-from gradient_dd.evaluation.collect import one_round, place_of
+from gradient_dd.evaluation.environment import one_round, place_of
 from gradient_dd.stream.policies import drawn, policy_of, ratios
 
 UNIFORM = np.full((16, 4), 0.25)
@@ -61,15 +61,18 @@ def wanted_rows(n):
 
 
 def seen_rows(made):
-    pairs = ([tuple(map(int, one)) for one in column] for column in (made.observation, made.next_observation))
-    return list(zip(*pairs, made.terminated.tolist(), made.cut.tolist(), strict=True))
+    pairs = (
+        list(zip(made[f"{name}_0"].astype(int).tolist(), made[f"{name}_1"].astype(int).tolist(), strict=True))
+        for name in ("obs", "next_obs")
+    )
+    return list(zip(*pairs, made["terminated"].tolist(), made["truncated"].tolist(), strict=True))
 
 
 def test_a_single_environment_tells_ends_from_cuts():
     made = made_by(Counter(), 19)
     assert seen_rows(made) == wanted_rows(11)  # the round ends with the first episode that is over after 9 steps
-    assert made.reward.tolist() == [there[1] for _, there, _, _ in wanted_rows(11)]
-    assert set(made.action) == {0, 1}
+    assert made["reward"].tolist() == [there[1] for _, there, _, _ in wanted_rows(11)]
+    assert set(made["action"]) == {0, 1}
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
@@ -161,11 +164,11 @@ def test_a_collection_that_was_stopped_continues_with_the_same_bits(tmp_path):
         ({"target": lambda seen: np.ones((2, 2))}, "What the policy 'behaviour' gives must be of shape (1, 4)"),
         ({"steps": 0}, "'steps' must be a whole number, 1 or more."),
         ({"discount": 2}, "'discount' must be in [0, 1]. Got 2."),
-        ({"env": 3}, "'env' must be a Gymnasium environment, or the name of one. Got 3."),
-        ({"env": "Nope-v0"}, "'env' must be the name of an environment that can be made. Got Environment `Nope`"),
+        ({"env": 3}, "'env' must be a Gymnasium environment, or its name. Got 3."),
+        ({"env": "Nope-v0"}, "'env' must be the name of an environment that can be created. Got Environment `Nope`"),
         ({"features": lambda seen: 1 / 0}, "A feature map of your own must run on the observations. Got ZeroDivision"),
         ({"on_progress": 3}, "'on_progress' must be a function of two numbers. Got 3."),
-        ({"env": "Pendulum-v1"}, "The space of actions must be Discrete"),
+        ({"env": "Pendulum-v1"}, "The action space must be Discrete"),
         ({"features": 3}, "A feature map of your own must be a function"),
         ({"learner": "tdd"}, "Unknown learner 'tdd'."),
     ],

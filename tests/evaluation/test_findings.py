@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gradient_dd.evaluation import data_findings
 from gradient_dd.evaluation.data_findings import RatioFacts, time_limit_of, unexplained, worst_feature
 from gradient_dd.evaluation.findings import FINDINGS
 from gradient_dd.evaluation.policy_value import PolicyEstimate
@@ -21,13 +22,12 @@ def levels(key, evidence):
     return [level for level, _ in FINDINGS[key].find(evidence)]
 
 
-def facts(columns=None, dropped=(0, 0.0), used=(100, 0.5), inside=0, named=False, discount=0.9, **rest):
-    """Return evidence on a log of which only this is known."""
-    last = SimpleNamespace(ends_inside=inside, first_inside=12_345, dropped=rewards(*dropped), used=rewards(*used))
+def data(columns=None, dropped=(0, 0.0), used=(100, 0.5), inside=0, named=False, discount=0.9, **rows):
+    """Return a log of which only this is known."""
+    read = SimpleNamespace(ends_inside=inside, first_inside=12_345, dropped=rewards(*dropped), used=rewards(*used))
     reader = SimpleNamespace(columns=columns or LogColumns(("x",), terminated="end"), discount=discount)
-    rows = SimpleNamespace(**{"n": 1000, "episodes": 100, "ended": 100, "cut": 0} | rest.pop("rows", {}))
-    data = SimpleNamespace(last=last, reader=reader, rows=rows, named=named)
-    return SimpleNamespace(**{"data": data, "pairs": 0, "forward": 0, "backward": 0, "limit": None, "leaks": []} | rest)
+    rows = SimpleNamespace(**{"n": 1000, "episodes": 100, "ended": 100, "cut": 0, "read": read} | rows)
+    return SimpleNamespace(reader=reader, rows=rows, named=named, first=None)
 
 
 def rewards(count, mean):
@@ -41,7 +41,7 @@ def rewards(count, mean):
      ({"n": 2000, "episodes": 1, "ended": 0}, "fine"), ({"n": 1999, "episodes": 1, "ended": 0}, "with care")],
 )  # fmt: skip
 def test_episodes(rows, level):
-    assert levels("episodes", facts(rows=rows)) == [level]
+    assert levels("episodes", data(**rows)) == [level]
 
 
 @pytest.mark.parametrize(
@@ -49,28 +49,29 @@ def test_episodes(rows, level):
     [(19, 0, 0, []), (20, 18, 0, ["fine"]), (20, 17, 0, ["with care"]), (20, 0, 18, ["with care"]),
      (20, 0, 19, ["not"])],
 )  # fmt: skip
-def test_order_of_columns(pairs, forward, backward, said):
-    assert levels("order_of_columns", facts(pairs=pairs, forward=forward, backward=backward)) == said
+def test_order_of_columns(pairs, forward, backward, said, monkeypatch):
+    monkeypatch.setattr(data_findings, "in_order", lambda sample: (pairs, forward, backward))
+    assert levels("order_of_columns", data()) == said
 
 
 def test_ends_and_rows_left_out():
-    assert levels("ends_inside", facts(inside=1)) == ["not"]
-    assert levels("ends_inside", facts()) == []
-    assert levels("no_ends", facts(LogColumns(("x",)))) == ["with care"]
-    assert levels("no_ends", facts(LogColumns(("x",)), discount=0.0)) == []
+    assert levels("ends_inside", data(inside=1)) == ["not"]
+    assert levels("ends_inside", data()) == []
+    assert levels("no_ends", data(LogColumns(("x",)))) == ["with care"]
+    assert levels("no_ends", data(LogColumns(("x",)), discount=0.0)) == []
     for role in ("terminated", "truncated", "done", "discount"):
-        assert levels("no_ends", facts(LogColumns(("x",), **{role: "end"}))) == []
-    assert levels("left_out", facts(dropped=(19, 1.0), used=(1981, 0.5))) == []
-    assert levels("left_out", facts(dropped=(200, 1.0), used=(1800, 0.5))) == ["with care"]
-    assert levels("left_out", facts(dropped=(201, 1.0), used=(1799, 0.5))) == ["not"]
+        assert levels("no_ends", data(LogColumns(("x",), **{role: "end"}))) == []
+    assert levels("left_out", data(dropped=(19, 1.0), used=(1981, 0.5))) == []
+    assert levels("left_out", data(dropped=(200, 1.0), used=(1800, 0.5))) == ["with care"]
+    assert levels("left_out", data(dropped=(201, 1.0), used=(1799, 0.5))) == ["not"]
     for apart, count in ((0.24, 1), (0.22, 0)):  # standard error 0.0458: of 100 and of 1,900 rewards
-        assert len(levels("left_out", facts(dropped=(100, 0.5 - apart), used=(1900, 0.5)))) == count
+        assert len(levels("left_out", data(dropped=(100, 0.5 - apart), used=(1900, 0.5)))) == count
 
 
 def test_unused_columns():
     columns = LogColumns(("x",), terminated="end", unused=("a", "b"))
-    assert levels("unused_columns", facts(columns)) == ["with care"]
-    assert levels("unused_columns", facts(columns, named=True)) == levels("unused_columns", facts()) == []
+    assert levels("unused_columns", data(columns)) == ["with care"]
+    assert levels("unused_columns", data(columns, named=True)) == levels("unused_columns", data()) == []
 
 
 def ratios(**changes):
@@ -117,7 +118,7 @@ def lengths(*counts):
     return SimpleNamespace(episode=episode, ended=ended)
 
 
-def test_a_spike_of_lengths_is_a_time_limit_at_any_length():
+def test_a_spike_of_lengths_is_a_time_limit_at_any_length(monkeypatch):
     rng = np.random.default_rng(0)
     for limit in (2, 6, 50):
         natural = rng.geometric(0.03, size=300)
@@ -125,7 +126,10 @@ def test_a_spike_of_lengths_is_a_time_limit_at_any_length():
         assert time_limit_of(lengths(*natural)) is None
     assert time_limit_of(lengths(*np.ones(100, int))) is None  # a bandit
     assert time_limit_of(lengths(*np.full(19, 6))) is None
-    assert levels("time_limit", facts(limit=(6, 0.5))) == ["with care"]
+    monkeypatch.setattr(data_findings, "time_limit_of", lambda sample: (6, 0.5))
+    for known, said in ((False, ["with care"]), (True, [])):
+        monkeypatch.setattr(data_findings, "knows_time", lambda log, known=known: known)
+        assert levels("time_limit", data()) == said
 
 
 def value(**changes):
@@ -138,7 +142,15 @@ def value(**changes):
         "d": PolicyEstimate(10.0, 0.5),
         "gap": 0.0,
     }
-    fine |= {"steps": 9, "rest": 0.1, "effective": 900.0, "apart": 0.0, "impossible": False}
+    fine |= {
+        "steps": 9,
+        "rest": 0.1,
+        "effective": 900.0,
+        "apart": 0.0,
+        "impossible": False,
+        "outside": False,
+        "share": 0.5,
+    }
     return SimpleNamespace(**fine | changes)
 
 
@@ -164,6 +176,7 @@ def evidence(found=None, logging=None, **changes):
         ("doubly_robust", evidence(value(gap=3.1, d=PolicyEstimate(10.9, 0.5))), ["fine"]),
         ("doubly_robust", evidence(value(gap=3.1, d=PolicyEstimate(11.1, 0.5)), single=True), ["fine"]),
         ("possible_values", evidence(value(impossible=True)), ["with care"]),
+        ("possible_values", evidence(value(outside=True)), ["with care"]),
         ("possible_values", evidence(), []),
         ("other_features", evidence(value(apart=1.1)), ["with care"]),
         ("other_features", evidence(value(apart=0.9)), []),

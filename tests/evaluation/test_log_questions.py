@@ -80,7 +80,7 @@ def test_a_question_that_ends_earlier_and_is_not_asked_everywhere(log):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"discount": 0.9}, "'discount' must be left out with 'questions'. Got 0.9."),
+        ({"discount": 0.9}, "'discount' must be omitted with 'questions'. Got 0.9."),
         ({"questions": []}, "'questions' must be one Question or more."),
         ({"questions": [Question("q", "cold", 0.5)]}, "The column 'cold' of a question"),
     ],
@@ -103,4 +103,4 @@ def test_the_command_prints_a_line_for_each_question(log, tmp_path):
     assert run.exit_code == 0, run.output
     assert [line.split()[0] for line in run.stdout.splitlines()[-2:]] == ["goal", "heat"]
     refused = CliRunner().invoke(cli, [*words, "--report", "page.html"])
-    assert "must be left out with --questions" in str(refused.exception)
+    assert "must be omitted with --questions" in str(refused.exception)

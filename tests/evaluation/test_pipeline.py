@@ -73,11 +73,11 @@ def data_of(seed=0, episodes=60, **options):
 def test_influences_are_those_of_leaving_an_episode_out():
     """To first order: the value without an episode is the value minus the influence of the episode."""
     log, policy, data = data_of()
-    found = values_of(data, data.policies, 0.95)[1][0]
+    found = list(values_of(data, data.policies, 0.95))[1][0]
     for episode in (3, 40):
         kept = log["episode"] != episode
         part = LogData({k: v[kept] for k, v in log.items()}, {"f": policy}, discount=0.9, features=OneHot(4))
-        other = values_of(part, part.policies, 0.95)[0][0]
+        other = next(values_of(part, part.policies, 0.95))[0]
         assert found.q.value - other.q.value == pytest.approx(found.psi[episode, 0], rel=0.15, abs=2e-3)
     assert found.psi.shape == (60, 3)
     assert abs(found.psi[:, 0].sum()) < 0.2 * np.abs(found.psi[:, 0]).sum()
@@ -85,7 +85,7 @@ def test_influences_are_those_of_leaving_an_episode_out():
 
 def test_the_logging_policy_is_worth_what_its_episodes_paid():
     log, _, data = data_of(episodes=120)
-    base = values_of(data, data.policies, 0.95)[0][0]
+    base = next(values_of(data, data.policies, 0.95))[0]
     paid = np.bincount(log["episode"], log["reward"] * 0.9 ** (np.arange(720) % 6)).mean()
     assert base.value == base.d.value == pytest.approx(paid, abs=1e-9)
 
@@ -129,7 +129,7 @@ def test_products_along_episodes():
     seen = walk(piece, np.array([2.0, 0.5, 3.0, 0.5, 4.0]), 3)
     assert seen.product == pytest.approx([2, 1, 3, 0.5, 2])
     assert seen.discount == pytest.approx([1, 0.9, 0.81, 1, 0.9])
-    sums = step_sums(piece, np.array([2.0, 0.5, 3.0, 0.5, 4.0]), 3)
+    sums = step_sums(piece, seen, 3)
     assert sums[0] == pytest.approx([2.5, 3, 5])  # the second episode has ended, and keeps its 2
     assert sums[1] == pytest.approx([4.25, 5, 13])
 
@@ -138,7 +138,7 @@ def test_steps_after_a_missing_row_are_not_followed():
     piece = piece_of([0, 0, 0], [0.9, 0.9, 0], row=[0, 1, 3])
     assert piece.step.tolist()[:2] == [0, 1]
     assert piece.step[2] >= HOLE
-    assert step_sums(piece, np.array([2.0, 2.0, 5.0]), 3)[0] == pytest.approx([2, 4, 4])
+    assert step_sums(piece, walk(piece, np.array([2.0, 2.0, 5.0]), 3), 3)[0] == pytest.approx([2, 4, 4])
 
 
 def test_pieces_do_not_cut_episodes_and_groups_do_not_depend_on_pieces():
@@ -191,3 +191,101 @@ def test_too_many_features_are_learnt_by_auto_learner():
     assert found.chosen == "AutoLearner"
     assert found.start_value == pytest.approx(1.875, abs=0.3)
     assert found.found.psi.shape == (8, 3)
+
+
+def parted(folder, monkeypatch, n=2400, files=4, **changes):
+    """Write a log with text as a folder of files, each of which is a part, and return its columns."""
+    import pandas as pd
+
+    from gradient_dd.stream.log import reader
+
+    monkeypatch.setattr(reader, "SMALL", 0)
+    rng = np.random.default_rng(0)
+    state, action = rng.integers(0, 5, n), rng.integers(0, 2, n)
+    log = {"obs_0": rng.standard_normal(n), "obs_1": np.array(["a", "b", "c", "d", "e"])[state], "action": action}
+    log |= {"reward": state * action + rng.standard_normal(n), "terminated": np.arange(n) % 6 == 5}
+    log |= {"propensity": np.full(n, 0.5), "episode": np.arange(n) // 6} | changes
+    for k in range(files):
+        part = slice(k * n // files, (k + 1) * n // files)
+        pd.DataFrame({name: column[part] for name, column in log.items()}).to_parquet(folder / f"{k}.parquet")
+    return log
+
+
+def most_right(seen):
+    return np.tile([0.3, 0.7], (len(seen), 1))
+
+
+def test_parts_of_a_folder_are_summed_one_after_the_other(tmp_path, monkeypatch):
+    log = parted(tmp_path, monkeypatch)
+    one, two = (gdd.evaluate_log(source, target=most_right, discount=0.9) for source in (tmp_path, log))
+    assert one.rows == two.rows == 2400
+    assert one.w == pytest.approx(two.w, rel=1e-9)
+    assert one.start_interval == pytest.approx(two.start_interval, rel=1e-9)
+    assert one.verdict == two.verdict
+    assert LogData(tmp_path, {"a": None}, discount=0.9).rows.parts == 4
+
+
+def test_an_episode_in_two_files_joins_their_parts(tmp_path, monkeypatch):
+    parted(tmp_path, monkeypatch, n=2000, terminated=np.arange(2000) % 6 == 5)  # 500 rows are not whole episodes
+    rows = LogData(tmp_path, {"a": None}, discount=0.9).rows
+    assert rows.parts == 2
+    assert [len(rows.reader.files(k)) for k in range(2)] == [3, 1]
+
+
+def test_an_episode_that_returns_in_another_file_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradient_dd.stream.log.sources.CHUNK", 100)
+    parted(tmp_path, monkeypatch, episode=np.arange(2400) // 6 % 300)
+    with pytest.raises(gdd.BadRequestError, match="Sort the rows by episode"):
+        gdd.evaluate_log(tmp_path, discount=0.9)
+
+
+@pytest.mark.xdist_group("dask")
+def test_workers_return_the_same_bits(tmp_path, monkeypatch):
+    parted(tmp_path, monkeypatch)
+    targets = {"f": most_right, "even": lambda seen: np.full((len(seen), 2), 0.5)}
+    seen = []
+    here, there = (
+        gdd.compare(tmp_path, targets, discount=0.9, on_progress=lambda *done: seen.append(done), **options)
+        for options in ({}, {"dask": "local"})
+    )
+    assert here.table == there.table
+    assert here.stated == there.stated
+    assert seen[-1][0] == seen[-1][1] > 0
+    with pytest.raises(gdd.BadRequestError, match="'dask' must be omitted unless the log is a folder"):
+        gdd.compare({}, targets, discount=0.9, dask="local")
+
+
+def test_a_long_log_chooses_its_features_by_a_sample(monkeypatch):
+    from gradient_dd.evaluation import rows
+
+    log, policy, _ = data_of(episodes=300)
+    log["obs"] = log["obs"] + 0.01 * np.random.default_rng(1).standard_normal(len(log["obs"]))
+    whole = gdd.evaluate_log(log, target=policy, discount=0.9)
+    monkeypatch.setattr(rows, "KEPT_NUMBERS", 0)
+    again = gdd.evaluate_log(log, target=policy, discount=0.9)
+    assert again.start_value == pytest.approx(whole.start_value, rel=1e-9)
+    monkeypatch.setattr(rows, "SAMPLE_ROWS", 900)
+    part = gdd.evaluate_log(log, target=policy, discount=0.9)
+    assert part.rows == 1800
+    assert part.start_value == pytest.approx(whole.start_value, rel=0.1)
+    assert set(part.found.by_map) >= {part.found.map.name}
+
+
+def test_one_blas_thread_while_an_evaluation_runs():
+    from gradient_dd.evaluation.workers import libraries, one_thread
+
+    before = [get() for get, _ in libraries()]
+    with one_thread():
+        assert [get() for get, _ in libraries()] == [1] * len(before)
+    assert [get() for get, _ in libraries()] == before
+
+
+def test_values_of_states_stay_within_what_rewards_allow():
+    log, policy, _ = data_of()
+    log["reward"] = np.clip(log["reward"], 0, 1)
+    found = gdd.evaluate_log(log, target=policy, discount=0.9, features=lambda seen: np.array([1.0, seen[0] - 20]))
+    low, high = found.support.bounds
+    states = np.arange(-3000.0, 3000.0, 100.0)
+    assert np.nanmin(found.predict(states)) >= low
+    assert np.nanmax(found.predict(states)) <= high
+    assert (found.predict_interval(states).low >= low).all()

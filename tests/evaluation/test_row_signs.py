@@ -1,55 +1,60 @@
-"""Signs in the rows: what each function computes, on rows made for it."""
+"""Findings on the rows: what each statistic computes on rows made for it, and the level at both sides of its bounds."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from gradient_dd.evaluation import drift, row_findings
+from gradient_dd.evaluation.drift import Drift, drift_of, moved_most
 from gradient_dd.evaluation.findings import FINDINGS
 from gradient_dd.evaluation.log_data import LogData
-from gradient_dd.evaluation.row_findings import RowEvidence
-from gradient_dd.evaluation.row_signs import (
-    Drift,
-    Hole,
-    RowSigns,
-    Shift,
-    Tail,
-    Twins,
-    links_of,
-    row_signs,
-    shift_of,
-    sketch,
-    tail_of,
-)
+from gradient_dd.evaluation.row_findings import Hole, links_of, row_evidence, shift_of, sketch, tail_of, twins_of
 from gradient_dd.tasks import random_walk
 from tests.evaluation.known_logs import log_of
 
-NOTHING = RowSigns(None, None, None, None, None, None)
+
+def said(name, links=(None, None)):
+    """Return the levels that a finding gives to rows with these links."""
+    return [level for level, _ in FINDINGS[name].find(SimpleNamespace(links=links))]
 
 
-def said(name, **signs):
-    """Return the levels that a finding gives to some signs."""
-    return [level for level, _ in FINDINGS[name].find(RowEvidence(NOTHING._replace(**signs), ("a",)))]
+def rows_of(log, **options):
+    """Return the evidence on the rows of a log."""
+    return row_evidence(LogData(log, {"today": None}, **options))[0]
 
 
-def signs_of(log, **options):
-    """Return the signs of a log."""
-    return row_signs(LogData(log, {"today": None}, **options), 0)
+@pytest.mark.parametrize(
+    ("name", "statistic", "values", "levels"),
+    [
+        ("heavy_tails", "tail_of", (0.51, 12.34), ["not"]),
+        ("heavy_tails", "tail_of", (0.5, 12.34), ["with care"]),
+        ("heavy_tails", "tail_of", (0.25, 12.34), []),
+        ("heavy_tails", "tail_of", (0.9, 10.0), []),
+        ("heavy_tails", "tail_of", None, []),
+        ("copied_episodes", "twins_of", (0.03, 4.1), ["with care"]),
+        ("copied_episodes", "twins_of", (0.02, 4.1), []),
+        ("copied_episodes", "twins_of", (1.0, 4.0), []),
+        ("shifted_rewards", "shift_of", ("after", 0.21, 6.1), ["not"]),
+        ("shifted_rewards", "shift_of", ("after", 0.05, 9.0), []),
+        ("shifted_rewards", "shift_of", ("after", 0.2, 6.0), []),
+    ],
+)
+def test_findings_on_statistics(name, statistic, values, levels, monkeypatch):
+    monkeypatch.setattr(row_findings, statistic, lambda *arrays: values)
+    rows = rows_of({"obs": np.arange(201) % 7, "reward": np.ones(201)}, discount=0.9)
+    assert [level for level, _ in FINDINGS[name].find(rows)] == levels
 
 
-def test_findings_on_signs():
-    assert said("drift", drift=Drift(0.002, True, 0, 0.5, 0.1)) == ["with care"]
-    assert said("drift", drift=Drift(0.003, True, 0, 0.5, 0.1)) == ["fine"]
-    assert said("drift") == []
-    assert said("heavy_tails", tail=Tail(0.51, 12.34)) == ["not"]
-    assert said("heavy_tails", tail=Tail(0.5, 12.34)) == ["with care"]
-    assert said("heavy_tails", tail=Tail(0.25, 12.34)) == said("heavy_tails", tail=Tail(0.9, 10.0)) == []
-    assert said("copied_episodes", twins=Twins(0.03, 9.0, 4.1)) == ["with care"]
-    assert said("copied_episodes", twins=Twins(0.02, 9.0, 4.1)) == said("copied_episodes", twins=Twins(1, 9, 4.0)) == []
-    assert said("order", linked=3.9) == ["with care"]
-    assert said("order", linked=4.0) == []
-    assert said("missing_rows", hole=Hole(9, 1.3, 6.1)) == ["with care"]
-    assert said("missing_rows", hole=Hole(9, 1.2, 6.1)) == said("missing_rows", hole=Hole(9, 1.3, 6.0)) == []
-    assert said("shifted_rewards", shift=Shift(1, 0.21, 6.1)) == ["not"]
-    assert said("shifted_rewards", shift=Shift(1, 0.05, 9.0)) == said("shifted_rewards", shift=Shift(1, 0.2, 6.0)) == []
+def test_findings_on_links_and_drift(monkeypatch):
+    assert said("order", links=(3.9, None)) == ["with care"]
+    assert said("order", links=(4.0, None)) == said("order") == []
+    assert said("missing_rows", links=(9.0, Hole(9, 1.3, 6.1))) == ["with care"]
+    assert said("missing_rows", links=(9.0, Hole(9, 1.2, 6.1))) == []
+    assert said("missing_rows", links=(9.0, Hole(9, 1.3, 6.0))) == []
+    for found, levels in ((Drift(0.003), ["fine"]), (None, [])):
+        monkeypatch.setattr(drift, "drift_of", lambda rows, found=found: found)
+        assert said("drift") == levels
 
 
 def test_rewards_that_change_in_some_states_are_drift_and_another_policy_is_not():
@@ -57,29 +62,39 @@ def test_rewards_that_change_in_some_states_are_drift_and_another_policy_is_not(
     n = 4000
     state, late = rng.integers(0, 5, n), np.arange(n) >= 3 * n // 4
     columns = {"obs": state, "terminated": np.arange(n) % 4 == 3, "reward": state + rng.standard_normal(n)}
-    assert signs_of(columns, discount=0.9).drift.chance > 0.01
+    assert drift_of(rows_of(columns, discount=0.9)).chance > 0.01
     moved = columns | {"reward": columns["reward"] - 0.6 * late * (state == 2)}
-    found = signs_of(moved, discount=0.9).drift
+    rows = rows_of(moved, discount=0.9)
+    found = drift_of(rows)
     assert found.chance <= 0.002
-    assert found.since == pytest.approx(0.75, abs=0.1)
-    assert found.reward
+    assert found.since / n == pytest.approx(0.75, abs=0.1)
+    assert found.what == "reward"
+    where, change = moved_most(rows, found)
+    assert where == "where 'obs' is 2"
+    assert change == pytest.approx(-0.6, abs=0.2)
+    ((level, sentence),) = FINDINGS["drift"].find(rows)
+    assert level == "with care"
+    assert sentence.startswith("The reward where 'obs' is 2 changes by -0.")
+    assert " after episode " in sentence
     often = np.where(late, rng.integers(2, 5, n), state)  # other states are visited, and pay what they always paid
-    assert signs_of(columns | {"obs": often, "reward": often + rng.standard_normal(n)}, discount=0.9).drift.chance < 1
+    assert (
+        drift_of(rows_of(columns | {"obs": often, "reward": often + rng.standard_normal(n)}, discount=0.9)).chance < 1
+    )
 
 
 def test_a_rare_reward_is_no_heavy_tail():
     rng = np.random.default_rng(0)
-    assert tail_of((rng.random(5000) < 0.002) * 1.0).times == 1.0
-    assert tail_of(rng.standard_normal(5000)).share < 0.02
-    heavy = tail_of(rng.pareto(1.0, 5000))
-    assert (heavy.share > 0.5, heavy.times > 100) == (True, True)
+    assert tail_of((rng.random(5000) < 0.002) * 1.0)[1] == 1.0
+    assert tail_of(rng.standard_normal(5000))[0] < 0.02
+    share, times = tail_of(rng.pareto(1.0, 5000))
+    assert (share > 0.5, times > 100) == (True, True)
     assert tail_of(np.zeros(5000)) is tail_of(np.ones(100)) is None
 
 
 def test_a_log_without_noise_does_not_drift():
     state = np.arange(400) % 4
     log = {"obs": state, "reward": state == 3, "terminated": state == 3}
-    assert signs_of(log, discount=0.9).drift.chance == 1.0
+    assert drift_of(rows_of(log, discount=0.9)).chance == 1.0
 
 
 def walks(seed, n=4000, times=1):
@@ -89,11 +104,17 @@ def walks(seed, n=4000, times=1):
     return {name: np.concatenate([column[:last]] * times) for name, column in log.items()}
 
 
+def twins(log):
+    """Return the statistic of copied episodes."""
+    rows = rows_of(log)
+    return twins_of(rows.piece, rows.reward)
+
+
 def test_short_episodes_repeat_by_chance_and_copies_do_not():
     for seed in range(5):
-        assert signs_of(walks(seed)).twins.beyond < 4
-    assert signs_of(walks(0, 1500, 3)).twins.beyond > 10
-    assert signs_of(walks(0, 40)).twins is None
+        assert twins(walks(seed))[1] < 4
+    assert twins(walks(0, 1500, 3))[1] > 10
+    assert twins(walks(0, 40)) is None
 
 
 def test_states_that_are_linked_and_holes():
@@ -110,18 +131,21 @@ def test_states_that_are_linked_and_holes():
     assert (hole.period in (9, 18), hole.sure > 6, hole.times > 1.2) == (True, True, True)
 
 
-@pytest.mark.parametrize("rows", [-1, 1])
-def test_rewards_that_are_shifted(rows):
+@pytest.mark.parametrize(("rows", "where"), [(-1, "before"), (1, "after")])
+def test_rewards_that_are_shifted(rows, where):
     rng = np.random.default_rng(0)
     described = np.column_stack([rng.standard_normal((2000, 3)), np.ones(2000)])
     reward = described @ [1.0, -2.0, 0.5, 1.0] + 0.1 * rng.standard_normal(2000)
-    assert shift_of(described, reward).gain < 0
-    found = shift_of(described, np.roll(reward, -rows))
-    assert (found.rows, found.gain > 0.9, found.sure > 10) == (rows, True, True)
+    assert shift_of(described, reward)[1] < 0
+    row, gain, sure = shift_of(described, np.roll(reward, -rows))
+    assert (row, gain > 0.9, sure > 10) == (where, True, True)
     assert shift_of(described, np.ones(2000)) is None
 
 
 def test_short_logs_give_no_signs_and_many_features_a_sketch():
-    assert signs_of(walks(0, 100))._replace(drift=None) == NOTHING
+    short = rows_of(walks(0, 100))
+    assert tail_of(short.reward) is None
+    assert short.links == (None, None)
+    assert list(FINDINGS["shifted_rewards"].find(short)) == []
     assert sketch(np.ones((3, 65))).shape == (3, 64)
     assert np.array_equal(sketch(np.eye(3)), np.eye(3))

@@ -276,7 +276,7 @@ def test_a_comparison_says_how_many_settings_were_to_choose_from(worlds):
     numbers = {
         one.tuning: {(c.ours["settings"], c.rival["settings"]) for c in one.comparisons} for one in verdict.judgements
     }
-    assert numbers == {MAIN: {(13, 65)}, "ζ = 1 for GTD2 and TDC": {(13, 13)}, ALIKE: {(65, 65)}, FULLY: {(240, 240)}}
+    assert numbers == {MAIN: {(13, 65)}, "ζ = 1 for GTD2 and TDC": {(13, 13)}, ALIKE: {(65, 65)}, FULLY: {(160, 160)}}
 
 
 def test_a_comparison_says_that_a_setting_is_at_the_edge(worlds):

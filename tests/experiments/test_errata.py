@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradient_dd import exact, tasks
+from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.lanes import Horizon, run_lanes
 from gradient_dd.engine.reference import Weights
@@ -22,6 +22,7 @@ from gradient_dd.experiments.paper.readings import ERRATA
 from gradient_dd.experiments.paper.studies import BAIRD_ZETAS, BOYAN_ALPHAS, STUDIES, WALK_ALPHAS, ZETAS
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.learner import Learner
+from gradient_dd.tasks import exact
 from gradient_dd.testing import expected_move
 from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, penalised_step
 

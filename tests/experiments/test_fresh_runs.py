@@ -1,10 +1,13 @@
 """Which settings run afresh, and on which runs."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from gradient_dd.experiments.by_study import fresh_work
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import STUDIES
+from gradient_dd.experiments.searching import SearchEvidence
 from gradient_dd.experiments.verdicts import FULLY
 from tests.experiments.made_up_worlds import MadeUp, right, world_evidence
 
@@ -28,12 +31,28 @@ def test_fresh_runs_are_of_every_setting_that_a_question_names():
     assert goals == {"last100": pytest.approx(1e-3), "mean_error": 1.0}
 
 
-@pytest.mark.parametrize(("name", "runs"), [("walk-alike", range(50, 150)), ("walk-fully", range(50, 100))])
-def test_a_companion_is_judged_on_the_fresh_runs_of_its_study(name, runs):
-    """All learners meet the same runs whatever the way of tuning; few runs to select on are judged on half of them."""
+@pytest.mark.parametrize("name", ["walk-alike", "walk-fully"])
+def test_a_companion_is_judged_on_the_fresh_runs_of_its_study(name):
+    """All learners have the same 100 test runs, whatever the way of tuning."""
     companion = MadeUp(name, right)
     companion.beside = STUDIES["walk"]
     case = next(iter(companion.cases))
     fresh = companion.fresh_study(case, companion.settings[:1])
-    assert (fresh.name, fresh.run_numbers) == (f"{name}-fresh", runs)
-    assert set(fresh.run_numbers).isdisjoint(companion.study.run_numbers)
+    assert (fresh.name, fresh.run_numbers) == (f"{name}-fresh", range(50, 150))
+
+
+@pytest.mark.parametrize(("name", "base"), [("walk-fully", "walk"), ("baird-starts-fully", "baird-starts")])
+def test_a_search_is_judged_on_other_runs_and_other_first_weights_than_it_is_tuned_on(name, base):
+    study = STUDIES[name]
+    results = SimpleNamespace(study=study, tasks={str(one): one for one in study.built_tasks})
+    evidence = SearchEvidence(results, beside=STUDIES[base])
+    case, settings = next(iter(evidence.cases)), [next(study.settings())]
+    tuning = evidence.round(case, settings, range(study.runs))
+    fresh = evidence.fresh_study(case, settings)
+    units = {(str(one), run) for part in tuning for one in part.built_tasks for run in part.run_numbers}
+    tests = {(str(one), run) for one in fresh.built_tasks for run in fresh.run_numbers}
+    assert (len(units), len(tests)) == (80, 100 if base == "walk" else 20 * len(fresh.run_numbers))
+    assert {run for _, run in units}.isdisjoint(run for _, run in tests)
+    if base != "walk":
+        assert {one for one, _ in units}.isdisjoint(one for one, _ in tests)
+        assert len({one for one, _ in units}) == 80

@@ -92,7 +92,7 @@ def test_verdicts_come_from_fresh_runs(made):
     with Store(folder / "results.db") as store:
         runs = {unit.run for unit in store.units()}
         before = store.rows("SELECT count(*) FROM unit")
-    assert runs == set(range(9))  # twice as many fresh ones
+    assert runs == set(range(13))  # 3 tuning runs, twice as many test runs, then the 4 tuning runs of the search
     reproduce(EXPERIMENT, ("walk-constant",), folder, SMALL)
     with Store(folder / "results.db") as store:
         assert store.rows("SELECT count(*) FROM unit") == before
@@ -124,13 +124,18 @@ def tiny(tmp_path_factory):
     return folder
 
 
-def test_every_verdict_follows_from_the_tables_alone(tiny, made):
+@pytest.mark.slow
+def test_every_verdict_follows_from_the_tables_alone(tiny):
     verdicts = json.loads((tiny / "claims.json").read_text())
     comparisons = [one for verdict in verdicts for j in verdict["judgements"] for one in j["comparisons"]]
     assert {one["kind"] for one in comparisons} == KINDS
     assert {one["measure"] for one in comparisons} == {"last100", "mean_error", "early", "episodes", "nanoseconds"}
     assert recompute(tiny) == (len(verdicts), len(comparisons))
+
+
+def test_the_verdicts_and_the_page_of_one_figure_follow_from_its_tables(made):
     assert recompute(made[0])[0] == 3
+    assert check_page(made[0])[2] > 50
 
 
 def test_a_verdict_that_does_not_follow_is_found(made, tmp_path):
@@ -158,13 +163,14 @@ def test_a_verdict_that_does_not_follow_is_found(made, tmp_path):
     assert fails(lambda one, verdict: verdict.update(verdict="holds"))
 
 
-def test_every_number_of_the_page_follows_from_the_tables(tiny, made):
+@pytest.mark.slow
+def test_every_number_of_the_page_follows_from_the_tables(tiny):
     headline, figures, ledger = check_page(tiny)
     assert (headline, figures) >= (20, 40)
     assert ledger > 1000
-    assert check_page(made[0])[2] > 50
 
 
+@pytest.mark.slow
 def test_a_number_of_the_page_that_does_not_follow_is_found(tiny, tmp_path):
     shutil.copytree(tiny / "tables", tmp_path / "tables")
     shutil.copy(tiny / "claims.json", tmp_path)
@@ -193,6 +199,7 @@ def test_a_number_of_the_page_that_does_not_follow_is_found(tiny, tmp_path):
     assert fails('id="claim-walk-better"', r"\d+ refuted", "77 refuted")
 
 
+@pytest.mark.slow
 def test_every_test_that_the_ledger_names_exists(tiny):
     page = (tiny / "report.html").read_text(encoding="utf-8")
     named = set(re.findall(r"<code>tests/experiments/test_claims\.py::(\w+)(?:\[([\w-]+)\])?</code>", page))

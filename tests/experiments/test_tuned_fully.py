@@ -1,4 +1,4 @@
-"""Tuned fully: every learner has as many settings over all parameters it has, and what is TD is left out."""
+"""Tuned fully: every learner spends the same budget on all parameters it has, and what is TD is left out."""
 
 from functools import partial
 
@@ -6,25 +6,32 @@ import numpy as np
 import pytest
 
 from gradient_dd.engine import reference
-from gradient_dd.experiments.paper import studies
 from gradient_dd.experiments.paper.studies import STUDIES
+from gradient_dd.studies.search import search
 from gradient_dd.tasks import boyan_chain, random_walk
 
 
 @pytest.mark.parametrize("study", [name for name in STUDIES if name.endswith("-fully")])
-def test_tuned_fully_every_learner_has_as_many_settings_over_all_it_has(study):
-    found = {}
-    for setting in STUDIES[study].settings():
-        found.setdefault((setting.rule.name, setting.rho_mode), []).append(setting)
-    assert {len(settings) for settings in found.values()} == {studies.SETTINGS}
-    for (name, _), settings in found.items():
-        several = {parameter for parameter in settings[0].values if len({s.values[parameter] for s in settings}) > 1}
-        wanted = set(settings[0].values) - {"lam"}
-        if name == "htd_dd" and not study.startswith("baird"):
+def test_tuned_fully_every_learner_spends_the_same_budget_on_all_parameters_it_has(study):
+    study = STUDIES[study]
+    budget = study.budget_at_scale
+    assert study.goals == ("last100", "mean_error")
+    assert budget.starts >= 8
+    assert budget.all_runs >= 80
+    for space in study.spaces():
+        evaluated = []
+
+        def errors(settings, runs, evaluated=evaluated):
+            evaluated += [setting for setting in settings for _ in runs]
+            return np.array([[abs(np.log2(one.values["alpha"])) + run / 1e6 for run in runs] for one in settings])
+
+        search(space, errors, budget)
+        assert len(evaluated) == budget.lane_runs, space
+        several = {name for name in evaluated[0].values if len({one.values[name] for one in evaluated}) > 1}
+        wanted = set(evaluated[0].values) - {"lam"}
+        if space.rule.name == "htd_dd" and not study.name.startswith("baird"):
             wanted -= {"zeta"}  # on-policy ζ of HTD makes no difference
-        assert several == wanted, name
-    defaults = [s for s in found["gradient_dd", "R"] if s.values["zeta"] == s.values["kappa"] == 1]
-    assert len(defaults) >= 8  # the paper's κ = ζ = 1 has its step sizes too
+        assert several == wanted, space
 
 
 def test_what_is_td_is_left_out_of_tuning_fully():

@@ -165,7 +165,7 @@ REFUSALS = [
     ),
     (
         lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, lam=0.5).update(*batch()),
-        "'s' for td must be one state, for its trace follows one stream",
+        "'observation' for td must be a single observation, because its trace follows one stream",
     ),
 ]
 

@@ -138,7 +138,7 @@ whole = (copy / "src/gradient_dd/a.py").read_text()
 found = {}
 for name, old, new in json.loads(sys.argv[2]):
     (copy / "src/gradient_dd/a.py").write_text(whole.replace(old, new))
-    found[name] = run(Job(["test_a.py"]), copy) if name == "record" else judge(Job(tests, "a.py", "", [0.2] * 3), copy)
+    found[name] = run(Job(["test_a.py"]), copy) if name == "record" else judge(Job(tests, "a.py", "", [1.0] * 3), copy)
 print(json.dumps(found))
 """
 

@@ -20,7 +20,12 @@ from gradient_dd.ranking.suites import SUITES, problems_of
 BY_NAME = {one.name: one for one in SUITES["all"]}
 FEW = tuple(BY_NAME[name] for name in ("walk-5-tabular", "on-policy-1", "unstable-1"))
 CLIPPED_FILE = f"{Path(__file__).parents[2] / 'examples' / 'clipped_td.py'}:CLIPPED_TD"
-CHECKED = [("td", "walk-5-tabular"), ("gradient_dd", "on-policy-1"), ("tdrc", "unstable-1"), ("abtd", "large-1")]
+CHECKED = [  # the first has the kernel of the one-hot walk, the second that of dense rows and two weight vectors
+    ("td", "walk-5-tabular"),
+    ("gradient_dd", "on-policy-1"),
+    pytest.param("tdrc", "unstable-1", marks=pytest.mark.slow),
+    pytest.param("abtd", "large-1", marks=pytest.mark.slow),
+]
 TWIN = replace(LEARNERS["td"], name="td_again", label="TD again")
 
 
@@ -80,7 +85,7 @@ def test_td_under_another_name_ties_with_td_bit_for_bit(few_problems):
     assert standing.counts("td_again", "td") == (0, 0)
 
 
-@pytest.mark.parametrize("rule", [WRONG, DIVERGING])
+@pytest.mark.parametrize("rule", [WRONG, pytest.param(DIVERGING, marks=pytest.mark.slow)])
 def test_a_rule_that_goes_the_wrong_way_or_diverges_ranks_last(rule, few_problems):
     standing = gdd.rank(rule)
     count = len(shipped_learners()) + 1
@@ -88,6 +93,7 @@ def test_a_rule_that_goes_the_wrong_way_or_diverges_ranks_last(rule, few_problem
     assert standing.sentence.startswith(f"{rule.label} ranks {ordinal(count)} of {count} on 3 problems")
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_nothing(few_problems):
     first, second = (gdd.rank(WRONG, workers=workers, quick=True) for workers in (1, 3))
     assert all(same(one, second.entries[key]) for key, one in first.entries.items())
@@ -106,7 +112,12 @@ def test_a_first_look_has_only_the_rivals(few_problems):
         ({"rule": "td", "grid": {"alpha": (0.1, 1.0)}}, "'grid' must be left out without a rule of your own"),
         ({"rule": replace(WRONG, name="td")}, "The name of a rule must not be that of a registered learner"),
         ({"against": ["tdx"]}, "Unknown learner 'tdx'"),
-        ({"against": []}, "'against' must name at least one learner"),
+        ({"against": []}, "'against' must be a list of at least one learner"),
+        ({"against": "td"}, "'against' must be a list of at least one learner. Got 'td'"),
+        ({"against": 3}, "'against' must be a list"),
+        ({"quick": "no"}, "'quick' must be true or false"),
+        ({"workers": 0}, "'workers' must be a whole number, 1 or more"),
+        ({"grid": [1.0]}, "'grid' must map names of parameters to lists of values"),
         ({"suite": "both"}, "'suite' must be"),
     ],
 )

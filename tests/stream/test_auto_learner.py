@@ -227,7 +227,7 @@ def test_numbers_that_would_overflow_are_refused(far, quadratic):
     agent.update([1.0, 0.0], 1.0, 0.5, [0.0, 1.0])
     reward, rho = [1.0, far.get("reward", 1.0)], [1.0, far.get("rho", 1.0)]
     x, x_next = [[1.0, 0.0], [far.get("x", 1.0), 0.0]], [[0.0, 1.0], [0.0, far.get("x_next", 1.0)]]
-    with pytest.raises(DivergedError, match=r"a feature, a ratio or a TD error of its first weights beyond 1e\+60"):
+    with pytest.raises(DivergedError, match=r"a feature, a ratio or a TD error of its initial weights beyond 1e\+60"):
         agent.update_many(x, reward, 0.5, x_next, rho)
     assert agent.updates == 2
     assert np.isfinite(agent.w).all()

@@ -149,7 +149,7 @@ def test_features_of_gymnasium_spaces():
     assert features_of_space(both, "polynomial", degree=1).n_features == 16
     assert features_of_space(gymnasium.spaces.Discrete(3, start=5))(6)[0].tolist() == [1]
     assert features_of_space(gymnasium.spaces.MultiDiscrete([2, 3], start=[1, 0]))([2, 1])[0].tolist() == [4]
-    with pytest.raises(BadRequestError, match="The space of observations must be Discrete"):
+    with pytest.raises(BadRequestError, match="The observation space must be Discrete"):
         features_of_space(gymnasium.spaces.Text(3))
 
 

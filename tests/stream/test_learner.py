@@ -105,10 +105,10 @@ def test_a_feature_too_large_is_divergence():
     assert not agent.w.any()
 
 
-def test_episodes_may_be_counted_by_the_caller():
+def test_a_cut_ends_an_episode():
     agent = Learner("td", 1)
-    agent.update([1], 1.0, 0.0, [1], ended=False)
-    agent.update([1], 1.0, 0.9, [1], ended=True)
+    agent.update([1], 1.0, 0.9, [1])
+    agent.update([1], 1.0, 0.9, [1], truncated=True)
     assert agent.episodes == 1
 
 
@@ -165,7 +165,7 @@ def test_predict_refuses_what_is_no_feature(x):
 def test_reset_forgets():
     agent = Learner("gradient_dd", 6, alpha=0.1)
     first = [agent.update(*t) for t in random_transitions(20)]
-    agent.reset()
+    agent.forget()
     assert not agent.w.any()
     assert agent.updates == 0
     assert [agent.update(*t) for t in random_transitions(20)] == first
@@ -203,7 +203,7 @@ def test_a_saved_learner_goes_on_bit_for_bit(name, tmp_path):
         assert agent.update(*transition) == again.update(*transition)
     assert np.array_equal(agent.w, again.w)
     assert np.array_equal(agent.eta, again.eta)
-    again.reset()
+    again.forget()
     assert again.w.tolist() == [0.3] * 6
     assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
 
@@ -290,14 +290,14 @@ def test_bad_input_gets_one_sentence_and_changes_nothing(change, sentence):
         (("gtd2", 3), {"zeta": np.nan}, "'zeta' of gtd2 must be a number that is zero or more. Got nan."),
         (("gradient-dd", 3), {}, "Unknown learner 'gradient-dd'. Did you mean 'gradient_dd'?"),
         (("gradient_dd", 3), {"kapa": 1}, "Unknown parameter of gradient_dd: 'kapa'. Did you mean 'kappa'?"),
-        (("td", 3), {"rho_mode": "T"}, "td has no 'rho_mode': its update is the same in both."),
+        (("td", 3), {"rho_mode": "T"}, "td has no 'rho_mode': its update is the same in both modes. Leave it out."),
         (("gtd2", 3), {"rho_mode": "X"}, "'rho_mode' of gtd2 must be 'R' or 'T'. Got 'X'."),
         (("gtd2", 0), {}, "'n_features' must be a whole number, 1 or more. Got 0."),
         (("gtd2", 3), {"initial_w": [1, 2]}, "The shape of 'initial_w' must be () or (3,). Got (2,)."),
         (
             ("gtd2", 3),
             {"schedule": "tapered"},
-            "'schedule' must be a Schedule, e.g. tapered(1000). Got 'tapered'.",
+            "'schedule' must be 'constant', 'tapered(1000)' or 'tapered(1000) per step'. Got 'tapered'.",
         ),
         (("natural_tdc", 3), {"ridge": 0}, "'ridge' of natural_tdc must be a positive number. Got 0."),
     ],

@@ -107,8 +107,8 @@ COUNTS = {"updates": 1, "episodes": 0, "scale": 1.0}
         ({"learner": "none"}, "was saved with a rule of your own, 'none': give it again"),
         ({"features": 3}, "must be a learner saved by gradient-dd."),
         ({"features": {"kind": "none"}}, "Unknown kind of features 'none'."),
-        ({"version": "3"}, "must be of version 3. Got '3'. Another gradient-dd wrote it"),
-        ({"version": 4}, "must be of version 3. Got 4. Another gradient-dd wrote it"),
+        ({"version": "3"}, "must be of version 4. Got '3'. Another gradient-dd wrote it"),
+        ({"version": 5}, "must be of version 4. Got 5. Another gradient-dd wrote it"),
         ({"kind": "evaluation"}, "must be a learner saved by gradient-dd."),
     ],
 )

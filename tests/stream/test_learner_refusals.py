@@ -24,9 +24,9 @@ def everything(agent):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"ended": np.array([True, False])}, "'ended' must be true or false. Got array([ True, False])."),
-        ({"ended": "no"}, "'ended' must be true or false. Got 'no'."),
-        ({"ended": 1}, "'ended' must be true or false. Got 1."),
+        ({"truncated": np.array([True, False])}, "'truncated' must be true or false. Got array([ True, False])."),
+        ({"terminated": "no"}, "'terminated' must be true or false. Got 'no'."),
+        ({"truncated": 1}, "'truncated' must be true or false. Got 1."),
         ({"x": np.ma.masked_array([1.0, 2, 3], [0, 1, 0])}, "'x' must be plain numbers. Got a masked array."),
         ({"x": [1 + 2j, 0, 0]}, "'x' must be numbers."),
         ({"x": [10**400, 0, 0]}, "'x' must be numbers."),
@@ -76,7 +76,7 @@ def test_the_metric_does_not_overflow_in_silence():
 
 def test_booleans_of_numpy_end_an_episode():
     agent = Learner("td", 3)
-    agent.update(**GOOD, ended=np.bool_(True))
+    agent.update(**GOOD, truncated=np.bool_(True))
     assert agent.episodes == 1
     assert type(agent.episodes) is int
 

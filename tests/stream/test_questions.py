@@ -96,11 +96,9 @@ def assert_same_as_alone(learner, parameters, form, asked=ASKED):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize("learner", with_kernels(TRACED))
+@pytest.mark.parametrize("learner", with_kernels(TRACED, ("td",)))
 @pytest.mark.parametrize("sharing", ["own traces", "shared traces"])
 def test_each_question_has_the_bits_of_a_learner_alone(learner, form, sharing, monkeypatch):
-    if sharing == "own traces" and learner == "etd":
-        pytest.skip("a kernel to compile: TD shows the same")
     monkeypatch.setattr(engine, "FEWEST", 16 if sharing == "own traces" else 0)
     assert_same_as_alone(learner, TRACED[learner], form)
 

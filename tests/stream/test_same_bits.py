@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gradient_dd import LEARNERS, Learner
+from tests.rules import FEW, with_kernels
 
 P, N = 9, 130  # so that the last updates are compiled
 
@@ -60,7 +61,7 @@ def settings_of(rule):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", with_kernels(LEARNERS, (*FEW, "gtd2_momentum")))
 def test_update_and_update_many(name, form):
     rng = np.random.default_rng(0)
     x, x_next, columns = form(rng), form(rng), numbers(rng)

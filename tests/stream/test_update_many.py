@@ -11,7 +11,7 @@ from gradient_dd import LEARNERS, BadRequestError, DivergedError, Learner, featu
 from gradient_dd.engine.schedules import Schedule, tapered
 from gradient_dd.engine.single import NO_INDICES, PIECE, FeatureRows
 from gradient_dd.engine.trajectories import OutcomeSampler
-from tests.rules import compiled_rules
+from tests.rules import FEW, compiled_rules, with_kernels
 
 P, N = 7, 400
 RNG = np.random.default_rng(3)
@@ -46,7 +46,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("learner", PLAIN)
+@pytest.mark.parametrize("learner", with_kernels(PLAIN, FEW))
 def test_the_same_bits_as_one_by_one(learner, form):
     batch, single = FORMS[form]
     x, reward, discount, x_next, rho = transitions(n=60 if LEARNERS[learner].natural else N)
@@ -63,10 +63,9 @@ def test_the_same_bits_as_one_by_one(learner, form):
             assert (right.updates, right.episodes) == (left.updates, left.episodes)
 
 
-@pytest.mark.parametrize("learner", ["td", "tdrc", "gradient_dd"])
-def test_batches_and_single_updates_can_be_mixed(learner):
+def test_batches_and_single_updates_can_be_mixed():
     x, reward, discount, x_next, rho = transitions()
-    whole, mixed = (Learner(learner, P, alpha=0.05) for _ in range(2))
+    whole, mixed = (Learner("gradient_dd", P, alpha=0.05) for _ in range(2))
     whole.update_many(x, reward, discount, x_next, rho)
     for begin in range(0, N, 40):
         part = slice(begin, begin + 39)
@@ -219,7 +218,7 @@ def test_an_empty_batch_changes_nothing():
 
 
 @pytest.mark.parametrize("form", ["dense", "pairs"])
-@pytest.mark.parametrize("learner", [name for name in PLAIN if not LEARNERS[name].natural])
+@pytest.mark.parametrize("learner", with_kernels([name for name in PLAIN if not LEARNERS[name].natural], FEW))
 def test_a_compiled_single_update_has_the_bits_of_a_plain_one(learner, form, monkeypatch):
     single = FORMS[form][1]
     x, reward, discount, x_next, rho = transitions(n=150)

@@ -16,7 +16,7 @@ from gradient_dd.errors import GradientDDError
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results, run_frame, summary_frame
 from gradient_dd.studies.sqlite_file import StoreError
-from gradient_dd.studies.status import drop, verify
+from gradient_dd.studies.status import verify
 from gradient_dd.studies.store import DamagedStoreError, Store
 from gradient_dd.studies.sweep import run
 from tests.command import call
@@ -74,7 +74,7 @@ def everything_read(path):
     for name in results.tasks:
         settings, errors = results.errors(name)
         parts += [str(settings), errors.tobytes().hex(), results.errors(name, "mean_error")[1].tobytes().hex()]
-        parts += [results.curves(name, settings).tobytes().hex()]
+        parts += [results.curves(name, settings)[1].tobytes().hex()]
     return parts
 
 
@@ -130,9 +130,7 @@ DAMAGES = {
 def test_damage_is_noticed_named_and_run_again(kind, original, copy):
     before = everything_read(copy)
     change(copy, DAMAGES[kind])
-    with pytest.raises(
-        DamagedStoreError, match=r"must be whole. Got damage to (random_walk\(n_states=3\)|\?), (every )?run"
-    ):
+    with pytest.raises(DamagedStoreError, match=r"is damaged: (random_walk\(n_states=3\)|\?), (every )?run"):
         everything_read(copy)
     found = verify(copy)
     assert not found.is_whole
@@ -146,7 +144,7 @@ def test_damage_is_noticed_named_and_run_again(kind, original, copy):
     assert found.results >= 12, "what is not damaged counts"
     notices = []
     run(STUDY, copy, on_notice=notices.append)
-    assert any("had damage to" in sentence and "its sweep runs it again" in sentence for sentence in notices)
+    assert any("was damaged:" in sentence and "were removed and are run again" in sentence for sentence in notices)
     assert content(copy) == content(original)
     assert everything_read(copy) == before
     assert verify(copy).is_whole
@@ -158,7 +156,7 @@ def test_a_unit_that_was_moved_is_missed_by_whoever_reads_its_task(kind, copy):
     change(copy, DAMAGES[kind])
     results = Results(STUDY, copy)
     for read in (lambda: results.errors(NAME), lambda: results.curves(NAME, []), results.frame):
-        with pytest.raises(DamagedStoreError, match="Got damage to random_walk"):
+        with pytest.raises(DamagedStoreError, match="is damaged: random_walk"):
             read()
 
 
@@ -177,7 +175,7 @@ SETTING_DAMAGES = {
 def test_a_damaged_setting_is_noticed_and_mended_without_a_run(kind, original, copy):
     change(copy, SETTING_DAMAGES[kind])
     for read in (summary_frame, run_frame, lambda store: Results(STUDY, store.path).frame()):
-        with Store(copy) as store, pytest.raises(DamagedStoreError, match=r"Got damage to (random_walk|\?)"):
+        with Store(copy) as store, pytest.raises(DamagedStoreError, match=r"is damaged: (random_walk|\?)"):
             read(store)
     right, read = (Results(STUDY, path).errors(NAME)[1] for path in (original, copy))
     assert (read == right).all(), "numbers are found by the key of their setting"
@@ -193,7 +191,7 @@ def test_a_damaged_setting_is_noticed_and_mended_without_a_run(kind, original, c
 def test_a_damaged_study_is_noticed_and_removed(copy):
     right = everything_read(copy)
     change(copy, "UPDATE study SET facts = replace(facts, '\"runs\": 3', '\"runs\": 4')")
-    with Store(copy) as store, pytest.raises(DamagedStoreError, match="Got damage to a study"):
+    with Store(copy) as store, pytest.raises(DamagedStoreError, match="is damaged: a study"):
         store.studies()
     assert verify(copy).damaged == [("a study", None, {"study": 1})]
     run(STUDY, copy)
@@ -226,7 +224,7 @@ GONE = f"DELETE FROM unit {HERE}"
 def test_a_unit_that_was_removed_is_missed(original, copy, edit):
     """Each task has the number of its units: one that another program has removed, or a wrong number, is noticed."""
     change(copy, *edit.split(";"))
-    with pytest.raises(DamagedStoreError, match=r"Got damage to random_walk\(n_states=3\), every run"):
+    with pytest.raises(DamagedStoreError, match=r"is damaged: random_walk\(n_states=3\), every run"):
         Results(STUDY, copy).errors(NAME)
     assert (NAME, None, {"missing unit": 1}) in verify(copy).damaged
     run(STUDY, copy)
@@ -254,7 +252,7 @@ def test_a_unit_that_its_table_has_lost_is_noticed(copy):
         page[4] -= 1  # the number of cells of the page
 
     damage_page(copy, "unit", lose_a_cell)
-    with Store(copy) as store, pytest.raises(DamagedStoreError, match=r"Got damage to random_walk.*, every run"):
+    with Store(copy) as store, pytest.raises(DamagedStoreError, match=r"is damaged: random_walk.*, every run"):
         store.units()
     assert any(what == {"missing unit": 1} for *_, what in verify(copy).damaged)
     with pytest.raises(DamagedStoreError):
@@ -294,36 +292,10 @@ def test_a_file_with_other_tables_is_refused(copy):
 
     change(copy, rename)
     before = copy.read_bytes()
-    for use in (everything_read, verify, lambda file: run(STUDY, file), drop):
-        with pytest.raises(StoreError, match=r"must be whole. Got a damaged file: nothing was changed"):
+    for use in (everything_read, verify, lambda file: run(STUDY, file)):
+        with pytest.raises(StoreError, match=r"is damaged. Nothing was changed"):
             use(copy)
     assert copy.read_bytes() == before
-
-
-# Removed on request -----------------------------------------------------------------------------------------------
-
-
-def test_what_is_damaged_is_removed_on_request(copy):
-    """The units of a setting that cannot be read are removed; the others are readable then."""
-    change(copy, SETTING_DAMAGES["a changed parameter"])
-    dropped = call("verify", "--drop", copy)
-    assert dropped.returncode == 1
-    assert "It has been removed." in dropped.stdout
-    assert verify(copy).is_whole
-    with Store(copy) as store:
-        assert len(run_frame(store)) == 9
-    run(STUDY, copy)
-    assert verify(copy).results == 18
-
-
-def test_removing_damage_leaves_the_rest(copy):
-    for damage in DAMAGES.values():
-        change(copy, damage)
-    drop(copy)
-    assert verify(copy).is_whole
-    assert verify(copy).results >= 9 + 3  # the other task, and another run
-    run(STUDY, copy)
-    assert verify(copy).results == 18
 
 
 # Flipped bytes: what is read is right, or refused --------------------------------------------------------------------
@@ -372,7 +344,7 @@ def test_a_sweep_never_builds_on_a_damaged_structure(copy):
 
     damage_page(copy, "unit", free_a_byte)
     before = copy.read_bytes()
-    with pytest.raises(StoreError, match=r"must be whole. Got a damaged file: nothing was changed"):
+    with pytest.raises(StoreError, match=r"is damaged. Nothing was changed"):
         run(STUDY, copy)
     assert (copy.read_bytes(), everything_read(copy)) == (before, right)
     assert verify(copy).structure
@@ -384,7 +356,7 @@ def test_a_sweep_never_builds_on_a_damaged_structure(copy):
 def test_verify_says_what_it_checked_or_names_what_is_damaged(copy):
     whole = call("verify", copy)
     assert (whole.returncode, whole.stderr) == (0, "")
-    assert whole.stdout == f"{copy}: 6 units with 18 results and their curves were checked. None is damaged.\n"
+    assert whole.stdout == f"{copy}: checked 6 units with 18 results and their curves. No damage found.\n"
     change(copy, flip("numbers", 0))
     damaged = call("verify", copy)
     assert damaged.returncode == 1
@@ -394,6 +366,6 @@ def test_verify_says_what_it_checked_or_names_what_is_damaged(copy):
     assert (facts["whole"], facts["units"], facts["results"]) == (False, 5, 15)
     exported = call("export", copy.parent / "t.csv", "--out", copy)
     assert exported.returncode == 1
-    assert f"Got damage to {NAME}, run 1." in exported.stderr
+    assert f"is damaged: {NAME}, run 1." in exported.stderr
     assert not (copy.parent / "t.csv").exists()
     assert call("verify", copy.parent / "none.db").returncode == 1

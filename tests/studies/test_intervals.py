@@ -55,7 +55,7 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize("runs", [25, 100])
+@pytest.mark.parametrize("runs", [25, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ERRORS)
 def test_the_interval_of_a_ratio_covers_the_truth_on_skewed_errors(kind, runs):
     """At least 94 % of them do, up to the noise of 1,000 trials (0.7 %). Run with -s to see the numbers."""
@@ -236,3 +236,27 @@ def test_settings_that_diverged_equally_often_are_compared_on_their_other_runs()
     assert intervals.select(np.array([few, many])) == 1
     assert intervals.select(np.array([[np.inf, 0.4, 0.4], [np.inf, 0.3, 0.6]])) == 0
     assert intervals.select(np.array([[np.inf, 2.0], [np.inf, 1.0]])) == 1
+
+
+def test_two_runs_have_a_bounded_interval_and_one_run_has_none():
+    one, two = np.array([2.0]), np.array([2.0, 3.0])
+    assert intervals.paired_bootstrap(one, one + 1) == (-1.0, -np.inf, np.inf)
+    assert np.isfinite(intervals.paired_bootstrap(two, np.array([1.0, 1.5]), level=0.2)).all()
+    assert intervals.ratio_interval((one, 2 * one)) == (pytest.approx(0.5), 0.0, np.inf)
+    assert np.isfinite(intervals.ratio_interval((two, np.array([1.0, 1.5])), level=0.2)).all()
+    assert intervals.ratio_interval((two, two), (one, one))[1:] == (0.0, np.inf)
+
+
+def test_the_error_of_resampled_means_is_the_standard_error():
+    values = np.random.default_rng(0).random(7)
+    mean, error = intervals.mean_and_error(np.array([values.mean(), (values**2).mean()]), 7)
+    assert (mean, error) == (values.mean(), pytest.approx(values.std(ddof=1) / np.sqrt(7)))
+
+
+def test_every_pair_of_a_ratio_is_checked():
+    with pytest.raises(BadRequestError, match="the same runs"):
+        intervals.ratio_interval((np.ones(3), np.ones(3)), (np.ones(3), np.ones(2)))
+
+
+def test_the_limit_of_divergence_grows_with_the_initial_error():
+    assert intervals.has_exploded(np.array([15.0, 25.0]), 2.0).tolist() == [False, True]

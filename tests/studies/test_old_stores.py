@@ -10,7 +10,7 @@ from gradient_dd.cli.commands import cli
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.sqlite_file import APPLICATION, StoreError
-from gradient_dd.studies.status import drop, verify
+from gradient_dd.studies.status import verify
 from gradient_dd.studies.store import Store
 from gradient_dd.studies.sweep import run
 
@@ -27,7 +27,6 @@ INSERT INTO result VALUES (1, 0, 0.5, 0.6);
 USES = {
     "Store": Store,
     "verify": verify,
-    "drop": drop,
     "run": lambda file: run(STUDY, file),
     "errors": lambda file: Results(STUDY, file).errors("random_walk(n_states=3)"),
     "frame": lambda file: Results(STUDY, file).frame(),
@@ -50,7 +49,7 @@ def test_a_file_of_an_earlier_version_is_refused_and_left_alone(old, use):
     before = old.read_bytes()
     with pytest.raises(StoreError, match=r"must be a results file of version 5. Got version \d. An earlier") as caught:
         USES[use](old)
-    assert str(caught.value).endswith("nothing was changed: run the same command into a new file.")
+    assert str(caught.value).endswith("Nothing was changed: run the same command with a new file.")
     assert old.read_bytes() == before
     assert [file.name for file in old.parent.iterdir()] == ["old.db"]
 
@@ -58,4 +57,4 @@ def test_a_file_of_an_earlier_version_is_refused_and_left_alone(old, use):
 def test_the_command_line_says_it_in_one_sentence(old):
     done = CliRunner().invoke(cli, ["status", "--out", str(old)])
     assert done.exit_code == 1
-    assert "run the same command into a new file" in str(done.exception) + done.output
+    assert "run the same command with a new file" in str(done.exception) + done.output

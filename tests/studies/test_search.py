@@ -32,8 +32,11 @@ class Valley:
         return np.array(gaps)[:, None] + 1.0 + 1e-6 * noise
 
 
+ONE_OF_EACH_SIZE = {len(rule.defaults): name for name, rule in LEARNERS.items()}.values()
+
+
 @pytest.mark.parametrize("budget", [FULL, QUICK])
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", ONE_OF_EACH_SIZE)
 def test_every_learner_spends_exactly_the_budget(name, budget):
     errors = Valley(alpha=0.03)
     search(space_of(LEARNERS[name], task=collision(seed=0), budget=budget), errors, budget)

@@ -76,7 +76,7 @@ def test_status_counts_what_is_whole_and_says_what_is_not(path):
     with Store(path) as store:
         facts = store_status(store)
     assert (facts["damaged"], facts["tasks"][0]["results"], facts["tasks"][0]["diverged"]) == (1, 8, 0)
-    assert "1 damaged parts are not counted: see gradient-dd verify" in call("status", "--out", path).stdout
+    assert "1 damaged parts are not counted. Run: gradient-dd verify" in call("status", "--out", path).stdout
 
 
 def test_no_text_of_a_file_commands_the_terminal(path):

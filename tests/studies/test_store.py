@@ -36,7 +36,7 @@ def test_results_come_back(tmp_path):
     settings, errors = results.errors("random_walk(n_states=3)")
     assert errors == pytest.approx(np.array([[0.1, 0.2], [0.2, 0.3], [0.3, 0.4]]))
     assert results.selected("random_walk(n_states=3)", "td").values["alpha"] == 0.1
-    assert results.curves("random_walk(n_states=3)", settings[:1])[0, 1].tolist() == [1] * 8
+    assert results.curves("random_walk(n_states=3)", settings[:1])[1][0, 1].tolist() == [1] * 8
     assert results.compare("random_walk(n_states=3)", settings[0], settings[1]).estimate == pytest.approx(-0.1)
     frame = results.frame()
     assert frame.columns[:15].tolist() == [
@@ -110,7 +110,7 @@ def test_readers_look_on_while_a_sweep_writes(tmp_path):
 
 def test_a_second_sweep_on_the_same_file_is_refused(tmp_path):
     with Store(tmp_path / "a.db", write=True) as store:
-        with pytest.raises(StoreError, match=r"must be free for a sweep. Got one that another sweep is writing to"):
+        with pytest.raises(StoreError, match=r"is in use by another sweep"):
             Store(tmp_path / "a.db", write=True)
         fill(store)
     with Store(tmp_path / "a.db", write=True) as store:
@@ -129,13 +129,13 @@ def refusal(path, write=True):
 def test_files_that_are_not_ours_are_left_alone(tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("hello " * 1000)
-    assert "must be a results file. Got another kind of file: nothing was changed." in refusal(text)
+    assert "is not a results file. Nothing was changed." in refusal(text)
     foreign = tmp_path / "foreign.db"
     other = sqlite3.connect(foreign)
     other.execute("CREATE TABLE phones (number TEXT)")
     other.close()
-    assert "Got another program's database: nothing was changed." in refusal(foreign)
-    assert "Got another program's database" in refusal(foreign, write=False)
+    assert "it is a database of another program. Nothing was changed." in refusal(foreign)
+    assert "it is a database of another program" in refusal(foreign, write=False)
     newer = tmp_path / "newer.db"
     Store(newer, write=True).close()
     db = sqlite3.connect(newer)
@@ -145,8 +145,8 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path):
         "must be a results file of version 5. Got version 99. A newer gradient-dd wrote it: please update."
         in refusal(newer)
     )
-    assert "must be a results file. Got no such file." in refusal(tmp_path / "none.db", write=False)
-    assert "must be in a folder that exists" in refusal(tmp_path / "nowhere" / "a.db")
+    assert "does not exist." in refusal(tmp_path / "none.db", write=False)
+    assert "cannot be opened: its folder does not exist" in refusal(tmp_path / "nowhere" / "a.db")
 
 
 @pytest.mark.parametrize("keep", [0.3, 0.6, 0.9])
@@ -159,7 +159,7 @@ def test_a_truncated_file_is_noticed(tmp_path, keep):
     path.write_bytes(content[: int(len(content) * keep)])
     for leftover in ("-wal", "-shm"):
         path.with_name(path.name + leftover).unlink(missing_ok=True)
-    assert "must be whole. Got a damaged file" in refusal(path)
+    assert "is damaged. Nothing was changed" in refusal(path)
 
 
 def test_a_full_disk_loses_nothing(tmp_path):
@@ -171,9 +171,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
         walk = STUDY.built_tasks[0]
         key = next(iter(STUDY.lanes(walk)))[0]
         big = LaneResults(*np.ones((2, 1, 1)), np.ones((1, 1, 10**6)), *np.zeros((2, 1, 1), int), np.array([1]))
-        with pytest.raises(
-            StoreError, match=r"must be on a disk with room. Got a full one: what was committed is kept"
-        ):
+        with pytest.raises(StoreError, match=r"cannot be written: the disk is full. Committed results are kept"):
             store.add_unit(walk, 1, [key], big, Work(0.1, {}), {})
         assert len(run_frame(store)) == 3
     with Store(tmp_path / "a.db", write=True) as store:
@@ -192,7 +190,7 @@ def test_a_disk_that_is_really_full(tmp_path):
         with Store(disk / "a.db", write=True) as store:
             fill(store, runs=[0])
             (disk / "ballast").write_bytes(b"x" * os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize)
-            with pytest.raises(StoreError, match="must be on a disk with room"):
+            with pytest.raises(StoreError, match="cannot be written: the disk is full"):
                 fill(store, runs=range(1, 500))
             kept = len(run_frame(store))
             (disk / "ballast").unlink()
@@ -212,7 +210,7 @@ def test_a_folder_that_is_read_only(tmp_path):
         pytest.skip("may not mount a file system here")
     folder.chmod(0o555) if os.geteuid() != 0 else None
     try:
-        assert "must be in a folder that exists and can be written" in refusal(folder / "a.db")
+        assert "cannot be opened: its folder does not exist or is not writable" in refusal(folder / "a.db")
     finally:
         if os.geteuid() == 0:
             subprocess.run(["umount", str(folder)], check=True)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradient_dd import tasks
-from gradient_dd.engine.schedules import Schedule, constant, tapered
+from gradient_dd.engine.schedules import Schedule, constant, parse_schedule, tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.studies import Study, grid, load_rule, parse_schedule, read_study, task
+from gradient_dd.studies import Study, grid, load_rule, read_study, task
 
 ROOT = Path(__file__).parents[2]
 SMALL = Study(
@@ -181,7 +181,7 @@ def test_schedules_are_parsed(text, schedule):
         ({"grids": (grid("tdd"),)}, "Unknown learner 'tdd'. Did you mean 'td'?"),
         ({"grids": (grid("td", alpha=(0.1, -1)),)}, "'alpha' of td must be a positive number. Got -1."),
         ({"grids": (grid("td", kappa=1),)}, "Unknown parameter of td: 'kappa'."),
-        ({"schedule": "tapered"}, "'schedule' must be a Schedule"),
+        ({"schedule": "tapered"}, "'schedule' must be 'constant', 'tapered(1000)'"),
     ],
 )
 def test_a_study_that_cannot_be_is_refused_before_anything_starts(change, sentence):

@@ -46,8 +46,8 @@ def test_a_file_alone_is_what_it_says(file):
     [
         ("runs", 7, "runs", 7, "--runs 7 is used instead of 5 in study.toml."),
         ("episodes", 9, "episodes", 9, "--episodes 9 is used instead of 300 in study.toml."),
-        ("seed", 3, "seed", 3, "--seed 3 is used instead of what it leaves out in study.toml."),
-        ("sampling", "iid", "sampling", "iid", "--sampling iid is used instead of what it leaves out in study.toml."),
+        ("seed", 3, "seed", 3, "--seed 3 is used instead of the default in study.toml."),
+        ("sampling", "iid", "sampling", "iid", "--sampling iid is used instead of the default in study.toml."),
         (
             *("schedule", "constant", "schedule", constant),
             "--schedule constant is used instead of tapered(1000) in study.toml.",
@@ -63,7 +63,7 @@ def test_a_flag_replaces_what_the_file_says_and_it_is_said(file, flag, value, fi
 def test_another_length_replaces_the_file_s(file):
     study, changes = study_from_file(file, NOTHING | {"steps": 200, "every": 10}, {})
     assert (study.episodes, study.steps, study.every) == (None, 200, 10)
-    assert "episodes = 300 in study.toml is left out, for --steps is given." in changes
+    assert "episodes = 300 in study.toml is ignored, because --steps is given." in changes
 
 
 def test_the_same_value_changes_nothing_and_says_nothing(file):
@@ -82,7 +82,7 @@ def test_the_same_value_changes_nothing_and_says_nothing(file):
     ],
 )
 def test_what_cannot_be_combined_is_refused(file, flag, value, word):
-    with pytest.raises(BadRequestError, match=f"{word} must be left out where a study file is given"):
+    with pytest.raises(BadRequestError, match=f"{word} must be omitted if a study file is given"):
         study_from_file(file, NOTHING | {flag: value}, {})
 
 

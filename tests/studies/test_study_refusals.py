@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gradient_dd.engine.schedules import parse_schedule
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.studies import Grid, Study, TaskSpec, grid, load_rule, parse_schedule, read_study, task
+from gradient_dd.studies import Grid, Study, TaskSpec, grid, load_rule, read_study, task
 from tests.command import call
 
 SMALL = Study("small", (task("random_walk", n_states=3),), (grid("td", alpha=0.1),), episodes=5)
@@ -36,7 +37,7 @@ def test_a_schedule_with_any_number(text, n0):
     ("change", "sentence"),
     [
         (
-            {"tasks": ("random_walk",)},
+            {"tasks": (3,)},
             "Each of the tasks of study 'small' must be like task('random_walk', n_states=20).",
         ),
         ({"tasks": "random_walk"}, "'tasks' of study 'small' must be a tuple"),
@@ -104,9 +105,9 @@ def test_an_array_of_values_is_several():
         (HEAD + TASK + LEARNER + "alpha = {a = 1}", "'alpha' of td must be a positive number."),
         (HEAD + TASK + LEARNER + "alpha = [[0.1]]", "'alpha' of td must be a positive number."),
         (HEAD + TASK + LEARNER + "alpha = 2020-01-01", "'alpha' of td must be a positive number."),
-        (HEAD + "schedule = ['constant']\n" + TASK + LEARNER, "'schedule' must be 'constant'"),
+        (HEAD + "schedule = ['constant']\n" + TASK + LEARNER, "'schedule' must be a Schedule or a text"),
         (HEAD + "seed = 9223372036854775808\n" + TASK + LEARNER, "'seed' of study 'study' must be less than 2⁶²."),
-        ("x = " + "[" * 5000, "must be a TOML file. Got brackets nested too deep."),
+        ("x = " + "[" * 5000, "must be a TOML file. Got brackets nested too deeply."),
         ("runs = " + "9" * 6000, "must be a TOML file."),
         ("a.b.c = 1", "Unknown entry of a study: 'a'."),
         (HEAD + "tasks = 3\n" + LEARNER, "'tasks' of a study must be tables, [[tasks]]. Got 3."),
@@ -160,8 +161,8 @@ def test_a_rule_file_that_ends_gets_one_sentence(tmp_path, code):
         (["--schedule", "tapered(e)"], 2, "'schedule' must be"),
         (["--seed", "99999999999999999999"], 2, "'seed' of study 'sweep' must be less than 2⁶²."),
         (["--out", ""], 2, "The results file must have a name."),
-        (["--out", "x" * 300], 1, "must be the name of a file. Got an error: File name too long."),
-        (["--out", "file/a.db"], 1, "must be in a folder that exists and can be written."),
+        (["--out", "x" * 300], 1, "as a results file: File name too long."),
+        (["--out", "file/a.db"], 1, "cannot be opened: its folder does not exist or is not writable."),
         (["--dask", "nowhere"], 2, "'--dask' must be an address like tcp://HOST:8786, or 'local'. Got 'nowhere'."),
         (["--alpha", "1e-3..1:1000000000", "--dry-run"], 2, "must be 2,000,000 or fewer."),
     ],

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -111,7 +112,7 @@ def test_a_changed_definition_is_noticed_and_never_mixed(tmp_path):
 
     changed = replace(one, grids=(grid(replace(LEARNERS["td"], step=step), alpha=(0.1, 0.2)),))
     after = run(changed, path, on_notice=said.append).frame()
-    assert "made by another definition of a task, a rule or the engine" in said[0]
+    assert "from another definition of a task, a rule or the engine" in said[0]
     assert not np.array_equal(before["mean_error_mean"], after["mean_error_mean"])
     assert Results(one, path).frame().equals(before)
     assert len(content(path)) == 12
@@ -293,55 +294,102 @@ def test_ctrl_c_stops_soon_and_says_what_is_kept(tmp_path):
     _, said = process.communicate(timeout=60)
     assert time.monotonic() - begin < 2
     assert process.returncode == 1
-    assert f"Stopped. What was committed is kept in {path}; run the same command to resume." in said
+    assert f"Stopped. Committed results are kept in {path}; run the same command to resume." in said
     assert "Traceback" not in said
     kept = len(content(path))
     assert kept > 0
     assert kept % 64 == 0
 
 
+RULE = """
+from gradient_dd.learners import Rule
+from gradient_dd.learners.rule import ALPHA
+
+SHARE = {share}
+
+def half(delta, alpha):
+    return (SHARE * alpha * delta,)
+
+HALF = Rule("{name}", "Half", half, ("w_x",), (ALPHA,), "a test", __name__)
+"""
 DASK = """
-import os, signal, sys, time
-from pathlib import Path
-from contextlib import suppress
+import os, signal, sys
+sys.path.append(sys.argv[1])
 from dataclasses import replace
-from tests.studies.test_sweep import ROOT, STUDY, content
+from pathlib import Path
+import imported_rule
+from tests.studies.test_sweep import STUDY, content
 from gradient_dd.studies.cluster import dask_executor
-from gradient_dd.engine.schedules import Schedule
 from gradient_dd.studies import grid, load_rule
 from gradient_dd.studies.sweep import run
 
 if __name__ == "__main__":
-    folder = sys.argv[1]
-    rule = load_rule(str(ROOT / "examples/my_rule.py") + ":TDC_DD")
-    grids, root = (*STUDY.grids, grid(rule, alpha=(0.1, 0.2))), Schedule(lambda n: 1 / n**0.5)
-    study = replace(STUDY, runs=8, grids=grids, schedule=root)
-    run(study, folder + "/threads.db")
-    with dask_executor("local") as executor:
-        run(replace(study, runs=3), folder + "/dask.db", executor=executor, workers=2)
+    folder, address = sys.argv[1:]
+    rules = load_rule(folder + "/rule_in_a_file.py:HALF"), imported_rule.HALF, HALF
+    studies = [replace(STUDY, tasks=STUDY.tasks[:1], grids=(grid(rule, alpha=0.1),), runs=6) for rule in rules]
+    killed = []
+
+    def kill_one(state):
+        if not killed:
+            killed.append(victims[0])
+            os.kill(victims[0], signal.SIGKILL)
+
+    for study in studies:
+        run(study, folder + "/threads.db")
+    with dask_executor(address) as executor:
         victims = list(executor._executor._client.run(os.getpid).values())
-        assert len(victims) == 2, victims
-        killed = []
-
-        def kill_one(state):
-            if not killed:
-                os.kill(victims[0], signal.SIGKILL)
-                killed.append(victims[0])
-
-        run(study, folder + "/dask.db", executor=executor, workers=2, on_progress=kill_one)
-        assert killed
+        for study in studies:  # each alone: a rule of the script would make Dask send all by value
+            watch = kill_one if study is studies[-1] else print
+            run(study, folder + "/dask.db", executor=executor, workers=2, on_progress=watch)
+    assert len(victims) == 2 and killed
     assert content(folder + "/dask.db") == content(folder + "/threads.db")
     print("same", len(content(folder + "/dask.db")))
 """
 
 
-@pytest.mark.slow  # `make torture` kills a worker too
-def test_dask_gives_the_same_store_even_if_a_worker_is_killed(tmp_path):
-    """Two worker processes, a rule and a schedule of the user's own, one worker killed in the middle."""
+def test_rules_of_a_user_run_on_dask_even_if_a_worker_is_killed(tmp_path):
+    """Rules from a file, from an imported module and from the script; workers can import none of them."""
+    (tmp_path / "rule_in_a_file.py").write_text(RULE.format(name="from_a_file", share=0.5))
+    (tmp_path / "imported_rule.py").write_text(RULE.format(name="imported", share=0.25))
     script = tmp_path / "on_dask.py"
-    script.write_text(DASK)
-    environment = os.environ | {"PYTHONPATH": SEARCHED}
-    call = [sys.executable, str(script), str(tmp_path)]
-    result = subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=300)
+    script.write_text(RULE.format(name="in_the_script", share=0.125) + DASK)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    address, dask = f"tcp://127.0.0.1:{port}", [sys.executable, "-m", "dask"]
+    started = [[*dask, "scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]]
+    started += [
+        [
+            *dask,
+            "worker",
+            address,
+            "--no-nanny",
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--local-directory",
+            str(tmp_path),
+        ]
+    ] * 2
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
+    processes = [subprocess.Popen(call, **quiet) for call in started]
+    try:
+        wait_for(int(port))
+        environment = os.environ | {"PYTHONPATH": SEARCHED}
+        call = [sys.executable, str(script), str(tmp_path), address]
+        result = subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("same")
+    assert "\nsame" in result.stdout
+
+
+def wait_for(port):
+    """Return when something listens at a port of this machine."""
+    for _ in range(120):
+        with suppress(OSError):
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        time.sleep(0.5)

@@ -11,7 +11,7 @@ from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.errors import BadRequestError
-from gradient_dd.learners import LEARNERS, MOVES, SIGNALS, TERMS, Parameter, Rule
+from gradient_dd.learners import _LEARNERS, LEARNERS, MOVES, SIGNALS, TERMS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA, ZETA
 from gradient_dd.stream import Learner
 from gradient_dd.testing import CONTRACTS, check_learner, expected_move, modes
@@ -86,7 +86,7 @@ def test_what_could_not_be_seen_is_said():
 def test_a_rule_that_is_not_affine_can_be_listed_and_what_does_not_apply_is_said(monkeypatch):
     """Huber TD clips the TD error: it has no mean update in A, b and C. All other contracts are checked."""
     huber = replace(OTHERS["clipped error"], name="huber_td", affine=False)
-    monkeypatch.setitem(LEARNERS, "huber_td", huber)
+    monkeypatch.setitem(_LEARNERS, "huber_td", huber)
     notes = check_learner("huber_td")
     assert notes == [
         "huber_td is not affine, so there is no mean update to compare its terms with.",
@@ -94,7 +94,9 @@ def test_a_rule_that_is_not_affine_can_be_listed_and_what_does_not_apply_is_said
     ]
     past_the_end = make(lambda alpha, clip, delta: (alpha * delta, alpha * min(clip, delta)), W, (ALPHA, CLIP))
     assert catcher(replace(past_the_end, affine=False)) == END
-    with pytest.raises(BadRequestError, match="'expected' of the rule 'mine' must be left out, for it is not affine"):
+    with pytest.raises(
+        BadRequestError, match="'expected' of the rule 'mine' must be left out, because the rule is not affine"
+    ):
         make(clipped_error, ("w_x",), (ALPHA, CLIP), affine=False, expected=RULES["td"].expected)
     with pytest.raises(BadRequestError, match="must be affine in delta"):
         rate(tasks.random_walk(3), huber.setting())

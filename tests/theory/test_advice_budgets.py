@@ -11,7 +11,7 @@ from gradient_dd.engine.schedules import constant, tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
-from gradient_dd.theory.advice import Advice, Search, Stage, advise, advise_with, coarser, neighbours
+from gradient_dd.theory.advice import Advice, AdviceSearch, Stage, advise, advise_with, coarser, neighbours
 from gradient_dd.theory.pilot import OCTAVE, Point, Scores, TaskPilot, part_of, spaces_of
 from tests.theory.test_theory_advice import KnownErrors, Priced, bowl, spaces
 
@@ -26,7 +26,7 @@ from tests.theory.test_theory_advice import KnownErrors, Priced, bowl, spaces
     ],
 )
 def test_a_stage_makes_as_many_runs_as_its_share_of_the_budget_pays_for(stage, budget, runs):
-    search = Search(Priced(None), "mean_error", budget, lambda progress: None)
+    search = AdviceSearch(Priced(None), "mean_error", budget, lambda progress: None)
     assert search.affordable_runs(stage, 1, 1) == runs
     assert search.affordable_runs(stage, 2, 2) == runs
 

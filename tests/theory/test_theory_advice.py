@@ -13,7 +13,7 @@ from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
-from gradient_dd.theory.advice import SHORT, Search, advise_with, neighbours
+from gradient_dd.theory.advice import SHORT, AdviceSearch, advise_with, neighbours
 from gradient_dd.theory.pilot import OCTAVE, SEED, SPECIAL_CASES, Point, Scores, TaskPilot, spaces_of
 
 
@@ -113,7 +113,7 @@ class KnownErrors:
 
     def search(self, budget=5.0):
         self.progress = []
-        search = Search(self, "mean_error", budget, self.progress.append)
+        search = AdviceSearch(self, "mean_error", budget, self.progress.append)
         return search, search.best()
 
 

@@ -158,7 +158,7 @@ def lane_program(kind: Kind) -> Any:
         s, reward, discount, s_next, rho = (column[stream, rows] for column in data)
         one, none = jnp.ones((len(rows), 1), s.dtype), jnp.zeros_like(reward)
         new, _, sound = advance(
-            kind, values, state, NetworkSample(s, one, reward, discount, s_next, one, rho, none, none)
+            kind, values, state, NetworkSample(s, one, reward, discount, s_next, one, rho, none, none, none)
         )
         alive &= sound
         return jax.tree.map(lambda after, before: jnp.where(alive, after, before), new, state), alive

@@ -1,4 +1,4 @@
-"""The command line. A command parses its words, calls one function of one room, and prints what comes back.
+"""The command line. A command parses its arguments, calls one function of one package, and prints the result.
 
 Each command is a file of `commands/`.
 """
@@ -19,19 +19,19 @@ from gradient_dd.errors import BadRequestError, GradientDDError, one_line
 if TYPE_CHECKING:
     import click
 
-SOON = 0.02  # seconds after which a Ctrl-C that was lost is repeated
-DEBUG = "GRADIENT_DD_DEBUG"  # the environment variable that lets tracebacks through
+SOON = 0.02  # seconds after which a lost Ctrl-C is repeated
+DEBUG = "GRADIENT_DD_DEBUG"  # the environment variable that shows tracebacks
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 1 the work failed or was stopped, 2 a bad request.
+    """Run the command line. Exit codes: 0 done, 1 the work failed or was interrupted, 2 a bad request.
 
-    Whatever goes wrong is one sentence on stderr; GRADIENT_DD_DEBUG=1 shows the traceback of an unexpected error.
+    Every error is one sentence on stderr; GRADIENT_DD_DEBUG=1 shows the traceback of an unexpected error.
     """
     stopped = catch_ctrl_c()
     try:
-        if "numpy" not in sys.modules:  # the variable is read once, when NumPy loads
-            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we have threads of our own
+        if "numpy" not in sys.modules:  # NumPy reads the variable once, when it loads
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we use our own threads
         print_what_can_be_printed()
         from gradient_dd.cli.commands import cli
 
@@ -39,7 +39,7 @@ def main() -> None:
     except KeyboardInterrupt as error:
         stop(str(error) or "Stopped.", 1)
     except Exception as error:
-        if stopped:  # an import that Ctrl-C ends may raise anything
+        if stopped:  # an import interrupted by Ctrl-C may raise anything
             stop("Stopped.", 1)
         if isinstance(error, GradientDDError):
             stop(f"Error: {error}", 2 if isinstance(error, BadRequestError) else 1)
@@ -47,11 +47,11 @@ def main() -> None:
             raise
         stop(f"Error: {unexpected(error)}", 1)
     finally:
-        handle_ctrl_c(lambda *_: os._exit(1) if stopped else None)  # all has been printed
+        handle_ctrl_c(lambda *_: os._exit(1) if stopped else None)  # everything has been printed
 
 
 def run(command: "click.Command") -> None:
-    """Run a command with the words that the program was called with; Ctrl-C raises KeyboardInterrupt."""
+    """Run a command with the arguments of the program; Ctrl-C raises KeyboardInterrupt."""
     import click
 
     try:
@@ -60,14 +60,14 @@ def run(command: "click.Command") -> None:
         with suppress(OSError):
             error.show()
         stop("", 2)
-    except click.Abort as error:  # in place of a KeyboardInterrupt, whose sentence is kept
+    except click.Abort as error:  # Click raises it for a KeyboardInterrupt, whose message is kept
         raise KeyboardInterrupt(*(error.__cause__.args if error.__cause__ else ())) from None
 
 
 def catch_ctrl_c() -> list[int]:
-    """Let Ctrl-C raise KeyboardInterrupt, and return a list that is empty until then.
+    """Make Ctrl-C raise KeyboardInterrupt, and return a list that is empty until then.
 
-    Python drops an exception that is raised in a destructor or a callback. A KeyboardInterrupt is then raised again.
+    Python drops an exception raised in a destructor or a callback, so a lost KeyboardInterrupt is raised again.
     """
     stopped: list[int] = []
 
@@ -87,40 +87,38 @@ def catch_ctrl_c() -> list[int]:
 
 
 def handle_ctrl_c(handler: Callable[[int, FrameType | None], object]) -> None:
-    """Let Ctrl-C call a function, unless the process was started with Ctrl-C ignored, as a job in the background is."""
+    """Make Ctrl-C call a function, unless the process ignores Ctrl-C, as background jobs do."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, handler)
 
 
 def print_what_can_be_printed() -> None:
-    """Let Greek letters be written as escapes where the terminal cannot show them, instead of failing."""
+    """Write characters that the terminal cannot show as escapes, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # it is None where the stream is closed
+        if isinstance(stream, TextIOWrapper):  # None if the stream is closed
             stream.reconfigure(errors="backslashreplace")
 
 
 def stop(sentence: str, code: int) -> NoReturn:
-    """Print a sentence to stderr, if that is possible, and end the program."""
-    handle_ctrl_c(lambda *_: None)  # nothing is to come between the sentence and the end
+    """Print a sentence to stderr, if possible, and end the program."""
+    handle_ctrl_c(lambda *_: None)  # no interruption between the sentence and the exit
     with suppress(OSError):
         if sentence and sys.stderr is not None:
             print(sentence, file=sys.stderr)
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
-    except OSError:  # the interpreter would flush again at its end, and complain
+    except OSError:  # the interpreter would flush again on exit, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
 
 def unexpected(error: Exception) -> str:
-    """Return one sentence about an error that nobody foresaw, and what the user can do."""
+    """Return one sentence about an unexpected error and what the user can do."""
     if isinstance(error, MemoryError):
-        return (
-            "The work must fit in memory. Got more than there is. Try a smaller task, fewer settings or fewer workers."
-        )
+        return "Not enough memory. Try a smaller task, fewer settings or fewer workers."
     if isinstance(error, OSError) and error.errno is not None:
-        place = f" ({one_line(str(error.filename))!r})" if error.filename else ""
-        return f"Files and output must be usable. Got {error.strerror}{place}."
+        place = f"use {one_line(str(error.filename))!r}" if error.filename else "read or write"
+        return f"Cannot {place}: {error.strerror}."
     got = one_line(f"{type(error).__name__}: {error}").rstrip(": .")[:300]
-    return f"gradient-dd must not fail like this. Got {got}. Please report it with what {DEBUG}=1 shows."
+    return f"gradient-dd failed unexpectedly with {got}. Please report it with the output of {DEBUG}=1."

@@ -1,4 +1,4 @@
-"""The words of the command line, turned into studies, tasks and numbers."""
+"""Converts command-line arguments to studies, tasks and numbers."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies import Study, study_data, study_from
 from gradient_dd.studies.study import MOST_SETTINGS
 
-CONDITIONS = ("episodes", "steps", "every", "runs", "seed", "sampling", "schedule")  # flags that a file has as well
+CONDITIONS = ("episodes", "steps", "every", "runs", "seed", "sampling", "schedule")  # also keys of a study file
 GRID_FLAGS = {
     "tasks": "--task",
     "learners": "--learner",
@@ -21,7 +21,7 @@ GRID_FLAGS = {
 
 
 def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
-    """Return the study of the flags of `sweep`: every learner gets the values of the parameters it has."""
+    """Return the study of the flags of `sweep`: every learner gets the values of its parameters."""
     names = [*flags["learners"], *rules]
     for kind, given in (("--task", flags["tasks"]), ("--learner or --rule", names)):
         if not given:
@@ -53,26 +53,26 @@ def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
 
 
 def study_from_file(path: str, flags: dict[str, Any], rules: dict[str, Rule]) -> tuple[Study, list[str]]:
-    """Return the study of a file, changed by what the flags say, and a sentence for each change."""
+    """Return the study of a file, changed by the flags, and a sentence for each change."""
     for name, flag in GRID_FLAGS.items():
         if flags[name]:
             got = flags[name] if isinstance(flags[name], str) else " ".join(flags[name])
-            raise bad_request(repr(flag), "be left out where a study file is given", got, "Change the file instead.")
+            raise bad_request(repr(flag), "be omitted if a study file is given", got, "Change the file instead.")
     data = study_data(path)
     file, changes = Path(path).name, []
     for name in CONDITIONS:
         if flags[name] is not None and flags[name] != data.get(name):
-            before = f"{data[name]}" if name in data else "what it leaves out"
+            before = f"{data[name]}" if name in data else "the default"
             changes.append(f"--{name} {flags[name]} is used instead of {before} in {file}.")
             data[name] = flags[name]
     for name, others in (("episodes", ("steps", "every")), ("steps", ("episodes",))):
         for other in others:
             if flags[name] is not None and flags[other] is None and other in data:
-                changes.append(f"{other} = {data.pop(other)} in {file} is left out, for --{name} is given.")
+                changes.append(f"{other} = {data.pop(other)} in {file} is ignored, because --{name} is given.")
     study = study_from(data, rules)
     for name in rules:
         if not any(table["learner"] == name for table in data["learners"]):
-            raise bad_request("A rule that is given with a study file", "be one of its learners", name)
+            raise bad_request("A rule given with a study file", "be one of its learners", name)
     return study, changes
 
 
@@ -96,7 +96,7 @@ def assignment(text: str) -> tuple[str, Any]:
 
 
 def values_of(name: str, text: str) -> list[float]:
-    """Return the numbers of "0.1,0.3" or of "1e-3..1:13", which is 13 numbers evenly in the logarithm."""
+    """Return the numbers of "0.1,0.3" or of "1e-3..1:13", which is 13 numbers evenly spaced in the logarithm."""
     numbers: list[float] = []
     try:
         for part in text.split(","):

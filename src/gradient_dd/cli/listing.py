@@ -1,4 +1,4 @@
-"""What the command line prints of learners and tasks: facts in, text out."""
+"""Formats learners and tasks as text for the command line."""
 
 import re
 from inspect import cleandoc, signature
@@ -11,16 +11,16 @@ from gradient_dd.learners import LEARNERS, RHO_MODES, Rule
 from gradient_dd.tasks import TASKS, Task
 
 Facts = dict[str, Any]
-MOST_DENSE = 2000  # features up to which matrices are decomposed: 20 seconds
+MOST_DENSE = 2000  # most features for which matrices are decomposed (20 seconds)
 
 
 def learner_lines() -> dict[str, str]:
-    """Return one line for every learner: its summary without the labels of the paper's equations."""
+    """Return one line per learner: its summary without the equation labels of the paper."""
     return {name: re.sub(r" \[[\w, -]+\]$", "", rule.summary) for name, rule in LEARNERS.items()}
 
 
 def task_lines() -> dict[str, str]:
-    """Return one line for every task: its parameters and what it is."""
+    """Return one line per task: its parameters and its summary."""
     lines = {}
     for name, builder in TASKS.items():
         defaults = ", ".join(f"{p.name}={p.default!r}" for p in signature(builder).parameters.values())
@@ -29,7 +29,7 @@ def task_lines() -> dict[str, str]:
 
 
 def figure_lines() -> dict[str, str]:
-    """Return one line for every figure of the paper."""
+    """Return one line per figure of the paper."""
     from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 
     return {name: figure.title for name, figure in (FIGURES | DRAWINGS).items()}
@@ -46,7 +46,7 @@ def describe_learner(rule: Rule) -> Facts:
             parameter.name: f"{parameter.meaning}; {parameter.legal}, default {parameter.default:g}"
             for parameter in rule.parameters
         },
-        "rho_mode": dict(RHO_MODES) if rule.has_rho_mode else "none: the update is the same wherever ρ stands",
+        "rho_mode": dict(RHO_MODES) if rule.has_rho_mode else "none: the update does not depend on it",
         "cost of a step": "O(p²)" if rule.natural else "O(non-zeros)",
         "reference": rule.reference,
         "file": f"{rule.module.replace('.', '/')}.py" if rule.module.startswith("gradient_dd.") else str(rule.file),
@@ -54,29 +54,29 @@ def describe_learner(rule: Rule) -> Facts:
 
 
 def describe_task(task: Task) -> Facts:
-    """Return the facts of a task; those that need dense matrices are left out where they would take minutes."""
+    """Return the facts of a task; facts that need large dense matrices are omitted."""
     dense = task.n_features <= MOST_DENSE
     rank = f"rank {np.linalg.matrix_rank(task.features)}" if dense else "rank not computed"
     return {
         "task": str(task),
-        "summary": task_summary(task.name) if task.name in TASKS else "a task of your own",
+        "summary": task_summary(task.name) if task.name in TASKS else "user-defined task",
         "states": f"{task.n_states} and {int(task.terminal.sum())} terminal",
         "actions": task.n_actions,
         "features": f"{task.n_features}, {rank}",
         "policies": task.policies,
-        "ratios": "target / behaviour" if task.ratios is None else "given by the task itself: E[ρ|s] need not be 1",
+        "ratios": "target / behaviour" if task.ratios is None else "defined by the task: E[ρ|s] need not be 1",
         "discount": sorted({float(value) for value in task.discount[~task.terminal]}),
         "expected length of an episode": task.expected_length if task.episodic else "episodes never end",
         "true values": task.true_values.tolist(),
         "visits d": task.visits.tolist(),
         "error of the initial weights (RMSVE)": task.rmsve(task.initial_weights),
-        **(matrix_facts(task) if dense else {"matrices": f"not computed beyond {MOST_DENSE:,} features"}),
+        **(matrix_facts(task) if dense else {"matrices": f"not computed for more than {MOST_DENSE:,} features"}),
         "file": f"{TASKS[task.name].__module__.replace('.', '/')}.py" if task.name in TASKS else "",
     }
 
 
 def matrix_facts(task: Task) -> Facts:
-    """Return what the matrices A and C of a task say."""
+    """Return ranks, condition numbers and eigenvalues of the matrices A and C of a task."""
     A, _, C = task.moments
     return {
         "TD fixed point": task.fixed_point.tolist(),
@@ -88,19 +88,19 @@ def matrix_facts(task: Task) -> Facts:
 
 
 def condition(matrix: np.ndarray) -> float:
-    """Return the largest over the smallest singular value, zeros left out."""
+    """Return the ratio of the largest to the smallest non-zero singular value."""
     values = np.linalg.svd(matrix, compute_uv=False)
     values = values[values > 1e-13 * values[0]]
     return float(values[0] / values[-1]) if len(values) else float("inf")
 
 
 def page(facts: Facts) -> str:
-    """Return the facts as text, a block each."""
+    """Return the facts as text, one block per fact."""
     return "\n".join(block(name, value) for name, value in facts.items() if value != "")
 
 
 def block(name: str, value: Any) -> str:
-    """Return one fact as text; a long list of numbers shows its ends."""
+    """Return one fact as text; a long list of numbers is abbreviated."""
     if isinstance(value, dict):
         return f"{name}:" + "".join(f"\n  {key}: {text}" for key, text in value.items())
     if isinstance(value, list) and value and isinstance(value[0], str):

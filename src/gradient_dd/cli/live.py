@@ -1,4 +1,4 @@
-"""A live view of a sweep: bars where there is a terminal, and a plain line every ten seconds where there is none."""
+"""A live view of a sweep: progress bars in a terminal, a plain line every ten seconds elsewhere."""
 
 import sys
 import threading
@@ -19,48 +19,48 @@ from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
 from gradient_dd.studies.sweep import Progress as SweepProgress
 
-EVERY = 10.0  # seconds between two plain lines
-FRESH = "-fresh"  # how the studies that run selected settings on fresh runs are named
+EVERY = 10.0  # seconds between plain lines
+FRESH = "-fresh"  # suffix of the names of studies that run selected settings on test runs
 
 
 @contextmanager
 def watched(out: str | Path, workers: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the keywords for a sweep that runs here or on a cluster, shows how far it is, and prints its notices.
+    """Yield the keywords for a sweep that runs here or on a cluster, shows its progress, and prints its notices.
 
-    On Ctrl-C the KeyboardInterrupt says what is kept in `out`.
+    On Ctrl-C the KeyboardInterrupt says which results are kept in `out`.
     """
-    click.echo(f"Results go to {out}. What is not compiled yet is compiled first …", err=True)
+    click.echo(f"Results go to {out}. Compiling kernels (first run only) …", err=True)
     try:
         with LiveView() as view, nullcontext() if dask is None else dask_executor(dask) as executor:
             yield {"workers": workers, "executor": executor, "on_progress": view, "on_notice": print_notice}
         for line in view.summary():
             click.echo(line, err=True)
     except KeyboardInterrupt:
-        kept = f"What was committed is kept in {out}; run the same command to resume."
+        kept = f"Committed results are kept in {out}; run the same command to resume."
         raise KeyboardInterrupt(f"Stopped. {kept}") from None
 
 
 def print_notice(sentence: str) -> None:
-    """Print a sentence worth reading to stderr."""
+    """Print a sentence to stderr."""
     click.echo(f"Note: {sentence}", err=True)
 
 
 def count_kernels() -> int:
-    """Return how many kernels this process has asked for; all but the last one or two are there."""
+    """Return how many kernels this process has requested; all except the last one or two are compiled."""
     return len(blocks.COMPILING)
 
 
 def name_of(study: Study) -> str:
-    """Return the name of a study; of a study on fresh runs, what it runs."""
+    """Return the name of a study, as printed."""
     plain = one_line(study.name.removesuffix(FRESH))
-    return f"{plain}, selected settings on fresh runs" if study.name.endswith(FRESH) else plain
+    return f"{plain}, selected settings on test runs" if study.name.endswith(FRESH) else plain
 
 
 class LiveView:
-    """A view of a sweep on stderr: bars, or plain lines. The view is called with every progress of the sweep."""
+    """A view of a sweep on stderr: bars or plain lines. The sweep calls the view with its progress."""
 
     def __init__(self) -> None:
-        console = Console(stderr=True)  # without colours where NO_COLOR is set
+        console = Console(stderr=True)  # without colours if NO_COLOR is set
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -93,7 +93,7 @@ class LiveView:
             click.echo(self.line(), err=True)
 
     def line(self) -> str:
-        """Return how far the work is, in one line."""
+        """Return the progress of the work in one line."""
         running = [one for one in list(self.seen.values()) if one.cells[0] < one.cells[1]]
         parts = [
             f"{name_of(one.study)} {one.cells[0]:,} of {one.cells[1]:,}" for one in running if one.updates or one.done
@@ -101,17 +101,17 @@ class LiveView:
         if parts:
             return f"Settings × runs done: {'; '.join(parts[:3])}" + (" …" if len(parts) > 3 else "")
         complete = f" Studies complete: {len(self.seen)}." if self.seen and not running else ""
-        return f"Working; compiled or taken from disk so far: {count_kernels()} kernels …{complete}"
+        return f"Working; kernels compiled or loaded so far: {count_kernels()} …{complete}"
 
     def summary(self) -> list[str]:
-        """Return a line on what was run of each study, and the time of all; none where all was complete before."""
+        """Return a line per study with the work done, and the total time; nothing if all was complete before."""
         lines = [
             f"{name_of(one.study)}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
             + (f", {one.diverged} settings × runs diverged" if one.diverged else "")
             for one in self.seen.values()
             if one.updates
         ]
-        whole = f"All of it, compiling included: {perf_counter() - self.begin:.1f} s"
+        whole = f"Total time, including compilation: {perf_counter() - self.begin:.1f} s"
         return [*lines, whole] if lines else []
 
     def __call__(self, state: SweepProgress) -> None:

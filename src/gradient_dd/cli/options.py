@@ -1,6 +1,6 @@
-"""What commands share: options that say where results are and how a log is read, and the two forms of output.
+"""Options and output formats that commands share.
 
-`--out` always names the place of the results: a file, or a folder with one. A command prints text in columns, or JSON.
+`--out` always names the results: a file, or a folder that contains one. A command prints text in columns, or JSON.
 """
 
 import json
@@ -16,12 +16,12 @@ import click
 from gradient_dd.errors import Unquoted, bad_request, unknown
 
 FILE = "results.db"
-RUNS = 10  # of a sweep that does not say how many
-OURS = (FILE, "report.html", "figures")  # one of these is in every folder that a command has written to
-FOLDERS = ("results", "results-quick")  # where `reproduce` leaves its results by default
+RUNS = 10  # default number of runs of a sweep
+OURS = (FILE, "report.html", "figures")  # one of these is in every folder that a command has written
+FOLDERS = ("results", "results-quick")  # default folders of `reproduce`
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
-worker_count = click.option("--workers", type=int, help="Threads; default one a core.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+worker_count = click.option("--workers", type=int, help="Number of threads; default: one per core.")
 dask_address = click.option("--dask", metavar="ADDRESS", help="A Dask cluster, e.g. tcp://host:8786, or 'local'.")
 
 
@@ -34,28 +34,28 @@ def found_file(context: click.Context, parameter: click.Parameter, value: str | 
 
 
 def file_at(value: str) -> Path:
-    """Return the results file that a path means: the path itself, or results.db in it if the path is a folder."""
+    """Return the results file for a path: the path itself, or results.db in it if the path is a folder."""
     if not value:
         raise bad_request("The results file", "have a name", value)
     return Path(value) / FILE if os.path.isdir(value) else Path(value)  # noqa: PTH112  (Path.is_dir raises for long names)
 
 
 def folder_at(value: str) -> Path:
-    """Return the folder that a path means, there or not; raise where the folder holds what is not ours."""
+    """Return the folder for a path, existing or not; raise if the folder contains other files."""
     if not value or os.path.isfile(value):  # noqa: PTH113  (Path.is_file raises for long names)
         raise bad_request("'--out'", "be a folder", Unquoted("a file") if value else value)
     return checked_folder("'--out'", Path(value))
 
 
 def checked_folder(name: str, folder: Path) -> Path:
-    """Return a folder that may be written to: new, empty, or with results of ours in it. Raise for any other folder."""
+    """Return a folder that may be written: new, empty, or with earlier results. Raise for any other folder."""
     try:
         held = [file.name for file in folder.iterdir() if not file.name.startswith(".")]
-    except OSError:  # there is none, or what makes files in it says what is wrong
+    except OSError:  # the folder does not exist, or the later write reports the problem
         return folder
     if held and not set(OURS) & set(held):
         raise bad_request(
-            name, "be a new or an empty folder, or one with earlier results", str(folder), "Name another one."
+            name, "be a new folder, an empty folder or a folder of earlier results", str(folder), "Name another folder."
         )
     return folder
 
@@ -71,18 +71,18 @@ results_file = click.option(
     "--out",
     callback=found_file,
     type=click.Path(),
-    help=f"The results file, or its folder; default {FILE}, or where `reproduce` left one.",
+    help=f"The results file or its folder; default: {FILE}, or the results of `reproduce`.",
 )
 results_folder = click.option(
     "--out",
     callback=found_folder,
     type=click.Path(),
-    help=f"The folder of results; default {' or '.join(FOLDERS)}.",
+    help=f"The folder of results; default: {' or '.join(FOLDERS)}.",
 )
 
 
 own_rules = click.option(
-    "--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="A rule of your own, as a learner."
+    "--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="A rule of your own, used as a learner."
 )
 
 
@@ -100,20 +100,20 @@ new_results_file = click.option(
     default=FILE,
     show_default=True,
     type=click.Path(),
-    help="The results file, or its folder; a second call resumes.",
+    help="The results file or its folder; a second call resumes.",
 )
 
 
 OPTIONS = (
-    click.option("--discount", type=float, help="γ, unless the log has a column of discounts."),
+    click.option("--discount", type=float, help="Discount γ, unless the log has a column of discounts."),
     click.option("--target", metavar="FILE.py:NAME", help="A function (observations, actions) -> probabilities."),
     click.option(
         "--features",
         help="'table', 'raw', 'standard', 'quadratic', 'tiles', 'fourier', 'radial', 'polynomial', 'network' "
         "or FILE.py:NAME.",
     ),
-    click.option("--column", "columns", multiple=True, metavar="ROLE=NAME[,NAME...]", help="Say which column is what."),
-    click.option("--skip-bad-rows", is_flag=True, help="Leave out rows with missing or impossible numbers."),
+    click.option("--column", "columns", multiple=True, metavar="ROLE=NAME[,NAME...]", help="Assign columns to a role."),
+    click.option("--skip-bad-rows", is_flag=True, help="Omit rows with missing or impossible numbers."),
 )
 FLAGS = {
     "discount": "--discount",
@@ -125,14 +125,14 @@ FLAGS = {
 
 
 def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags that say how a log is read to a command."""
+    """Add the options for reading a log to a command."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
 def take_log_options(flags: dict[str, Any]) -> dict[str, Any]:
-    """Remove what says how a log is read from flags, and return it as `LogReader` takes it."""
+    """Remove the options for reading a log from `flags`, and return them as `LogReader` takes them."""
     given = {name: flags.pop(name) for name in FLAGS}
     return given | {
         "target": None if given["target"] is None else loaded("'--target'", given["target"]),
@@ -144,7 +144,7 @@ def take_log_options(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def loaded(what: str, place: str) -> Any:
-    """Return what a file of the user's own calls by a name."""
+    """Return the object with this name from a Python file of the user."""
     from gradient_dd.studies.files import load_place
 
     file, name, module = load_place(what, place)
@@ -154,7 +154,7 @@ def loaded(what: str, place: str) -> Any:
 
 
 def columns_by_role(texts: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the columns by role of words like "reward=r" and "observation=a,b"."""
+    """Return the columns by role of arguments such as "reward=r" and "observation=a,b"."""
     found = {}
     for text in texts:
         role, equals, names = text.partition("=")
@@ -165,7 +165,7 @@ def columns_by_role(texts: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...]) -> str:
-    """Return rows in aligned columns under a head."""
+    """Return rows in aligned columns under a header."""
     lines = [head, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     text = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
@@ -173,26 +173,26 @@ def table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...]) -> str:
 
 
 def text_of(lines: Iterable[str | tuple[Iterable[tuple[str, ...]], tuple[str, ...]]]) -> str:
-    """Return lines as one text; a line that is not a string is the rows and the head of a table."""
+    """Return lines as one text; a line that is not a string is the rows and the header of a table."""
     return "\n".join(line if isinstance(line, str) else table(*line) for line in lines)
 
 
 def printable(text: str) -> str:
-    """Return a text with its invisible characters written out: escapes, backspaces, marks of direction."""
+    """Return a text with its invisible characters escaped: control characters, direction marks."""
     return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def json_text(value: Any) -> str:
-    """Return data as JSON; a number that JSON does not have, such as infinity, becomes null.
+    """Return data as JSON; infinite and undefined numbers become null.
 
-    Letters are written as they are where the output can show all of them, else as JSON's own escapes.
+    Non-ASCII letters are escaped only if the output cannot show them.
     """
     plain = (getattr(sys.stdout, "encoding", None) or "").lower() not in ("utf-8", "utf8")
     return json.dumps(finite(value), ensure_ascii=plain, indent=2)
 
 
 def finite(value: Any) -> Any:
-    """Return the same data with None in place of every number that is infinite or undefined."""
+    """Return the same data with None for every infinite or undefined number."""
     if isinstance(value, dict):
         return {name: finite(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

@@ -1,14 +1,14 @@
 """`AutoLearner`: what it knows, and its step: sums over transitions from which the TD equations are solved.
 
-With δ₀ the TD error of the first weights, z features, and d = z − γz', z' being those of the next state, the sums are
+With δ₀ the TD error of the initial weights, z features, and d = z − γz', z' being those of the next state, the sums are
 
     A = Σ ρ z dᵀ    b = Σ ρ δ₀ z    c = Σ z²
 
 in which step s counts s times, so that what is old and may have changed counts less. `stream/shrinkage.py` makes v and
-a share k of them, every now and then: what is predicted is the value of the first weights plus k z·v.
+a share k of them, every now and then: what is predicted is the value of the initial weights plus k z·v.
 
 Least squares: z is x itself, so that a step costs O(non-zeros²). Rungs: with many features, z has three numbers. TD at
-two step sizes and GTD2 at one run side by side; z_k is the average of rung k over the run so far, less the first
+two step sizes and GTD2 at one run side by side; z_k is the average of rung k over the run so far, less the initial
 weights, times x. Nothing is judged on what it has learnt from, because the averages are those of before the step.
 
 The functions are plain Python, one number at a time; `kernels/auto.py` compiles the same ones, with the same bits.
@@ -30,7 +30,7 @@ MULTIPLES = np.array([1.5, 0.25, 0.4])
 RUNGS, FIRST_GTD2 = len(MULTIPLES), 2
 UNIT = 0.3  # of step sizes, over the mean of max(1, ρ) ‖x‖², where no alpha is given
 ZETA = 0.25  # ratio of the two step sizes of GTD2, which stands a larger step than TD and then wants a slow η
-BURST, BLOCK = 16.0, 50  # a rung whose squared TD errors in a block are so many times the first weights' has burst
+BURST, BLOCK = 16.0, 50  # a rung has diverged if its squared TD errors in a block exceed BURST × the initial ones
 SLOWER = 0.25  # times the step size of a rung that starts again
 CLIP = 5.0  # in a window |ρδ| counts up to so many times its mean since the last reset: one large reward is no change
 AHEAD = 6  # rows by which the memory of sparse features is fetched ahead
@@ -75,7 +75,7 @@ AT = NumberPlaces(*range(len(NumberPlaces._fields)))
 class AutoState(NamedTuple):
     """All that an `AutoLearner` knows. Changed in place.
 
-    memory   (p, COLUMNS) of every feature, for rungs; (p, 1), the first weights, for least squares
+    memory   (p, COLUMNS) of every feature, for rungs; (p, 1), the initial weights, for least squares
     A        (k, k) the sum; k is p, or how many rungs
     vectors  (4, k) the sums b and c, v that they were solved to last, and Σ ρδz of the present window
     numbers  (23,) see NumberPlaces
@@ -100,7 +100,7 @@ class AutoState(NamedTuple):
         return cls(memory, np.zeros((k, k)), np.zeros((4, k)), numbers, rungs)
 
     def forget(self) -> None:
-        """Forget all sums and averages. The first weights stay, and so do the weights and step sizes of rungs."""
+        """Forget all sums and averages. The initial weights stay, and so do the weights and step sizes of rungs."""
         lasting = self.numbers[[AT.steps, AT.norms, AT.squares, AT.fourths]]
         resets = self.numbers[AT.resets] + 1.0
         for array in (self.A, self.vectors, self.numbers, self.rungs[1], self.memory[:, U:ETA]):
@@ -367,7 +367,7 @@ def rung_steps(numbers, multiples, recent, unit, first, discount, rho, here, the
 
 
 def look_for_bursts(state):
-    """At the end of a block, let every rung start again whose errors have burst."""
+    """At the end of a block, let every rung start again whose errors have diverged."""
     _, _, _, numbers, rungs = state
     usual = numbers[AT.first_block] + BLOCK * numbers[AT.squares] / numbers[AT.steps]
     for k in range(RUNGS):
@@ -379,7 +379,7 @@ def look_for_bursts(state):
 
 
 def restart(state, k):
-    """Let a rung begin again at the first weights with a smaller step size; forget the sums that it has a part in."""
+    """Let a rung begin again at the initial weights with a smaller step size; forget the sums that it has a part in."""
     memory, A, vectors, _, rungs = state
     memory[:, D + k] = 0.0
     memory[:, U + k] = 0.0

@@ -87,7 +87,7 @@ def join(settings: Sequence[Setting], groups: list[list[int]], parts: Parts) -> 
 
 
 class LaneTask(NamedTuple):
-    """A task as kernels read it, for one placement of ρ: tables, error, first weights (p,), bins of the curve, π, μ."""
+    """A task as input of kernels, for one rho_mode: tables, error, initial weights (p,), bins of the curve, π, μ."""
 
     table: OutcomeRows
     shape: Shape

@@ -96,6 +96,11 @@ class Horizon:
         first = -(-np.arange(self.bins + 1) * self.points // self.bins)  # points before each bin
         return np.diff(first)
 
+    def bin_middles(self) -> Array:
+        """Return the middle of each bin of a learning curve, in episodes or steps, (bins,)."""
+        sizes = self.bin_sizes() * self.every
+        return np.cumsum(sizes) - sizes / 2
+
     def cut(self, ends: Integers, length: int, steps: int, episodes: int, schedule: Schedule) -> Segments:
         """Cut the next piece of a run, `length` steps long; `ends` counts the steps up to each end of an episode.
 

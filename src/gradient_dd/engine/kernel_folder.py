@@ -6,7 +6,7 @@
 A kernel is machine code that will be run, so the folder must belong to the user and be open to nobody else, and no
 other user may replace it; it is made so, and refused otherwise. Without a usable folder kernels are compiled in every
 process, and one warning says why. Every entry carries its own key and a checksum: a damaged or foreign one is not used,
-and the kernel is compiled anew. Entries are written beside their place and moved there, so that processes do not meet
+and the kernel is compiled again. Entries are written beside their place and moved there, so that processes do not meet
 half of one. Beyond `LIMIT` the entries that were not used for the longest time go first.
 """
 
@@ -28,7 +28,7 @@ ABANDONED = 3600.0  # seconds after which an unfinished file is taken for one wh
 
 
 class KernelFolderWarning(UserWarning):
-    """A kernel on disk could not be used; it is compiled anew."""
+    """A kernel on disk could not be used; it is compiled again."""
 
 
 def folder() -> Path | None:
@@ -120,7 +120,7 @@ def open_at_once(path: str, flags: int) -> int:
 
 def report_damage(key: str) -> None:
     """Say, once in a process, that an entry could not be used."""
-    warn_once("damage", f"The kernel {key} in {folder()} is damaged or not ours. It is compiled anew.")
+    warn_once("damage", f"The kernel {key} in {folder()} is damaged or not ours. It is compiled again.")
 
 
 def write(key: str, content: bytes) -> None:

@@ -55,7 +55,7 @@ class QuestionData(NamedTuple):
 
     reward    (n, lanes);  discount, rho  (n, groups);  seen  (n, views) whether the step belongs to the question
     pi, mu    (n, groups) probabilities of the action, or (0, groups) where no trace asks for them
-    factor    (n,) on alpha
+    factor    (n,) on alpha;  cut  (n,) whether the episode was cut after the step
     """
 
     reward: Array
@@ -65,6 +65,7 @@ class QuestionData(NamedTuple):
     pi: Array
     mu: Array
     factor: Array
+    cut: Booleans
 
 
 class JoinedRow(NamedTuple):
@@ -215,7 +216,7 @@ class QuestionMemory:
         reward = np.zeros((len(data.factor), self.slots))
         reward[:, self.slot] = data.reward
         by_group = [plain(one[:, self.column_group]) for one in (data.discount, data.rho, data.pi, data.mu)]
-        given = reward, *by_group[:2], plain(data.seen, bool), *by_group[2:], plain(data.factor)
+        given = reward, *by_group[:2], plain(data.seen, bool), *by_group[2:], plain(data.factor), plain(data.cut, bool)
         lanes = self.memory, self.scale, self.stopped, self.blame, self.quality
         traces = self.traces, self.listed, self.listed_count, self.before, self.numbers
         last = self.last, self.last_places, self.last_count, self.moved

@@ -187,7 +187,9 @@ class Weights:
         self.w = w + self.change
         self.eta = eta + move["eta_x"] * x + move["eta_eta"] * eta
         if "z" in self.traces:
-            self.eta = self.eta + move["eta_z"] * z + move["eta_next"] * x_next
+            self.eta = self.eta + move["eta_z"] * z
+        if move["eta_next"]:
+            self.eta = self.eta + move["eta_next"] * x_end
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ def run(
     `every` steps. `parameters` are the learner's own, e.g. alpha=0.1, kappa=1.
     """
     setting = find(learner).setting(**parameters)
-    check_schedule(schedule)
+    schedule = check_schedule(schedule)
     horizon = Horizon(episodes, steps, every)
     horizon.check(task)
     check_memory(f"The errors of {horizon.points} points", 8 * horizon.points, "Take fewer: a larger 'every'.")

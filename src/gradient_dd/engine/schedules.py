@@ -8,6 +8,7 @@ The paper does not say whether n counts steps or episodes. Episodes is our readi
 both GTD2 and Gradient-DD stall far from the solution. `per="step"` stays available.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
@@ -18,6 +19,7 @@ import numpy as np
 from gradient_dd.errors import Unquoted, bad_request, number, one_of
 
 PER = ("episode", "step")
+NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,29 @@ constant = Schedule(Constant())
 
 
 def tapered(n0: Any, per: str = "episode") -> Schedule:
-    """Return the paper's schedule alpha (n0 + 1) / (n0 + n): alpha itself at n = 1."""
+    """Return the paper's schedule alpha (n0 + 1) / (n0 + n): alpha itself at n = 1.
+
+    n counts episodes, unless per="step".
+
+    >>> tapered(1000).factor(1002)
+    0.5
+    """
     return Schedule(Taper(number("'n0' of a tapered schedule", "be a number that is zero or more", n0, low=0.0)), per)
 
 
+def parse_schedule(given: str) -> Schedule:
+    """Return the schedule that a text names: "constant", "tapered(1000)" or "tapered(1000) per step"."""
+    words = given.strip() if isinstance(given, str) else ""
+    match = re.fullmatch(rf"(constant|tapered\((?P<n0>{NUMBER})\))(?: per (?P<per>episode|step))?", words)
+    if not match:
+        raise bad_request("'schedule'", "be 'constant', 'tapered(1000)' or 'tapered(1000) per step'", given)
+    return tapered(float(match["n0"]), match["per"] or "episode") if match["n0"] else constant
+
+
 def check_schedule(schedule: Any) -> Schedule:
-    """Return a schedule, or raise if it is none."""
+    """Return a schedule, or the one that a text names; raise for anything else."""
+    if isinstance(schedule, str):
+        return parse_schedule(schedule)
     if not isinstance(schedule, Schedule):
-        raise bad_request("'schedule'", "be a Schedule, e.g. tapered(1000)", schedule)
+        raise bad_request("'schedule'", "be a Schedule or a text, e.g. 'tapered(1000)'", schedule)
     return schedule

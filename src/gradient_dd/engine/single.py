@@ -150,6 +150,10 @@ class SingleMemory:
         self.parts[:] = state["parts"]
         self._tie()
 
+    def forget_traces(self) -> None:
+        """Let the next step begin with empty traces, as after the end of an episode."""
+        self.traces.before[:] = 0.0
+
     def forget_change(self) -> None:
         """Set w − w_prev to zero wherever the last step has moved w: at features of x and x', and along a trace."""
         change, half = self.parts[:, CHANGE], self.counts[HALF]
@@ -167,11 +171,11 @@ class SingleMemory:
         self.counts[CHANGED] = count = sum(map(len, listed))
         self.changed[:count] = np.concatenate([NO_INDICES, *listed])
 
-    def advance(self, data: FlatTransitions, columns: tuple[Array, ...], first: int) -> int:
+    def advance(self, data: FlatTransitions, columns: tuple[Any, ...], first: int) -> int:
         """Make the steps from row `first` on; return the row at which they stopped, or how many rows there are.
 
         columns  pi and mu, (n,) or (0,) where they are not given; the factor of the schedule, (n,) or (1,) for all
-                 rows; and (n,) to be filled with the TD errors
+                 rows; where an episode was cut, (n,) or (0,); and (n,) to be filled with the TD errors
         """
         from gradient_dd.engine.kernels.stream import stream_kernel
 
@@ -232,7 +236,7 @@ def blank_memory(p: int, parts: int = PARTS) -> Array:
 
 
 def plain(array: Any, kind: Any = np.float64) -> Any:
-    """Return an array that is contiguous and may be written to: a kernel is compiled anew for any other."""
+    """Return an array that is contiguous and may be written to: a kernel is compiled again for any other."""
     return np.require(array, kind, ["C", "W"])
 
 

@@ -1,4 +1,4 @@
-"""Evaluation of a policy from transitions of another one."""
+"""Off-policy evaluation from logs and environments."""
 
 from gradient_dd.evaluation.compare import compare
 from gradient_dd.evaluation.comparison import PolicyComparison

@@ -1,8 +1,8 @@
-"""The probabilities of the actions taken, estimated where the log does not have them.
+"""Estimates the propensities of logs that do not record them.
 
-Counts where a state is one cell of a table; else multinomial logistic regression of the action on the features of the
-state, with a tiny ridge. The estimate moves with the log, and every estimate that uses it moves along: `gradient`,
-`direction` and `pulls` turn how a value depends on log μ(a|s) of each row into the influence of each row.
+Uses counts if the features are a table, otherwise multinomial logistic regression of the action on the features of the
+state, with a small ridge. The estimate depends on the log, and so do all values computed from it: `gradient`,
+`direction` and `pulls` turn the derivative of a value by log μ(a|s) into the influence of each row.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.maps import FeatureMap
 from gradient_dd.evaluation.rows import Piece
 
-RIDGE = 1e-4  # of the regression, over the rows
-SWEEPS = 200  # of the regression
-BINS = 10  # of the calibration
-SMALLEST = 1e-3  # a probability below this is taken for this: its ratio would be nothing but noise
+RIDGE = 1e-4  # of the regression, relative to the number of rows
+SWEEPS = 200  # iterations of the regression
+BINS = 10  # bins of the calibration
+SMALLEST = 1e-3  # smaller probabilities are raised to this: their ratios would be mostly noise
 
 
 class Behaviour:
-    """Estimated probabilities of the actions of the policy that made the log.
+    """Estimated action probabilities of the logging policy.
 
-    words  how they were estimated;  gap  the mean difference between predicted and actual shares over bins of
-    predictions;  worst  the largest one
+    words  the method;  gap  the mean difference between predicted and actual shares over bins of
+    predictions;  worst  the largest difference
     """
 
     def __init__(self, one: FeatureMap, pieces: Sequence[Piece], actions: int) -> None:
@@ -46,7 +46,7 @@ class Behaviour:
         self.gap, self.worst = calibration(self._chances(X), action)
 
     def __call__(self, piece: Piece) -> Array:
-        """Return the estimated probability of the action taken in each row, (n,), none below SMALLEST."""
+        """Return the estimated probability of the action taken in each row, (n,), at least SMALLEST."""
         chances = self._chances(self.map.matrix(piece.seen))
         return np.maximum(chances[np.arange(len(piece)), taken([piece])], SMALLEST)
 
@@ -96,7 +96,7 @@ class Behaviour:
         return np.stack([(scores * one[:, None]).T @ X for one in slope.T], axis=-1)
 
     def direction(self, gradient: Array) -> Array:
-        """Return how much a row in each direction of θ moves the estimate."""
+        """Return how much a row in each direction of θ changes the estimate."""
         if self.map.table:
             here, total = gradient.sum(axis=1), self.counts.sum(axis=1)
             own = gradient / np.maximum(self.counts, 1.0)[:, :, None]
@@ -105,7 +105,7 @@ class Behaviour:
         return np.asarray(np.linalg.solve(self.curve, flat)).reshape(gradient.shape)
 
     def pulls(self, piece: Piece, direction: Array) -> Array:
-        """Return how much each row of a piece moves the estimate through the propensities, (n, signals)."""
+        """Return how much each row of a piece changes the estimate through the propensities, (n, signals)."""
         if self.map.table:
             return np.asarray(direction[cells(self.map.matrix(piece.seen)), taken([piece])])
         X, scores = self._scores(piece)
@@ -113,25 +113,25 @@ class Behaviour:
 
 
 def taken(pieces: Sequence[Piece]) -> Integers:
-    """Return the numbers of the actions taken."""
+    """Return the indices of the actions taken."""
     return np.concatenate([piece.action[:, 0].astype(np.int64) for piece in pieces])
 
 
 def cells(X: Any) -> Integers:
-    """Return the cell of each row of a table; that of the constant for a state that is not known."""
+    """Return the cell of each row of a table; the cell of the constant for an unknown state."""
     assert sparse.issparse(X)
     first, known = X.indices.reshape(-1, 2)[:, 0], X.data.reshape(-1, 2)[:, 0] > 0
     return np.where(known, first, X.shape[1] - 1)
 
 
 def softmax(scores: Array) -> Array:
-    """Return probabilities (n, actions) of scores."""
+    """Return the probabilities (n, actions) of scores."""
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
 def calibration(chances: Array, action: Integers) -> tuple[float, float]:
-    """Return how far predicted shares (n, actions) are from actual ones, over bins of equal size: mean and largest."""
+    """Return the mean and largest difference of predicted (n, actions) and actual shares, over bins of equal size."""
     predicted, happened = chances.ravel(), np.eye(chances.shape[1])[action].ravel()
     parts = np.array_split(np.argsort(predicted, kind="stable"), BINS)
     gaps = [abs(float(predicted[part].mean() - happened[part].mean())) for part in parts if len(part)]

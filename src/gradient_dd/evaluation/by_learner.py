@@ -1,8 +1,8 @@
-"""Weights that a learner of linear time finds on the rows of a log: one that the user names, or `AutoLearner`.
+"""Weights of a linear-time learner trained on the rows of a log: a learner that the user names, or `AutoLearner`.
 
-A named learner makes its steps on φ and ψ', and its weights take the place of those of LSTD-Q. `AutoLearner` stands in
-for LSTD-Q where there are too many features to solve for. It learns again without each of eight groups of episodes,
-and the interval follows from how much that moves the value (jackknife).
+A named learner updates on φ and ψ', and its weights replace the weights of LSTD-Q. `AutoLearner` replaces LSTD-Q if
+there are too many features to solve for. It is trained again without each of eight groups of episodes, and the
+interval is the jackknife over these groups.
 """
 
 from collections.abc import Iterator
@@ -18,20 +18,20 @@ from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
 from gradient_dd.evaluation.policy_value import PolicyValue, chosen
 from gradient_dd.evaluation.rows import Piece, dealt_groups
-from gradient_dd.evaluation.value import Run, follow_all
+from gradient_dd.evaluation.value import Run, Sums, later_passes
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.learner import Learner
 
-UPDATES, MOST_PASSES = 200_000, 50  # of a short log, by replaying it
-AVERAGED = 1000  # rows between two weights of the average over the last pass
-STEP = 0.1  # over the mean of |φ|², where the user names no step size
+UPDATES, MOST_PASSES = 200_000, 50  # a short log is replayed up to these limits
+AVERAGED = 1000  # rows between two weight vectors of the average over the last pass
+STEP = 0.1  # default step size, relative to the mean of |φ|²
 AUTO_GROUPS = 8
-FAR_OFF = 0.1  # of the size of the values
+FAR_OFF = 0.1  # relative to the size of the values
 
 
 class LearnerRows:
-    """The rows of a log as a learner takes them, with one map."""
+    """The rows of a log as input of a learner, with one feature map."""
 
     def __init__(self, data: LogData, policy: TargetPolicy) -> None:
         self.run = Run(data, policy, data.maps[0])
@@ -39,12 +39,13 @@ class LearnerRows:
 
     def batches(self) -> Iterator[tuple[Piece, Any, Any, Array]]:
         """Yield pieces with φ and ψ' as sparse rows, and the weight of each row."""
-        for piece in self.data.rows.pieces(self.run.design.rows):
-            choices, taken, M = self.run.matrices(piece)
-            phi = sparse.csr_matrix(taken.dense())
-            ahead = sparse.csr_matrix(phi - M)
-            into = np.where(piece.discount > 0, piece.discount, 1.0)
-            yield piece, phi, sparse.diags(1 / into) @ ahead, choices.weight
+        run = self.run
+        for piece in self.data.rows.pieces(run.design.rows):
+            choices, rows, U, _, weight, _ = run.prepared(piece)
+            back = np.argsort(rows.order)
+            there = (choices.there * ~piece.ended[:, None])[rows.order]
+            phi, ahead = (sparse.csr_matrix(run.design.matrix(X, u))[back] for X, u in ((rows.X, U), (rows.X2, there)))
+            yield piece, phi, ahead, rows.unsorted(weight)
 
     def size(self) -> float:
         """Return the mean of |φ|² of the first piece."""
@@ -55,10 +56,10 @@ class LearnerRows:
 def learnt_weights(
     data: LogData, policy: TargetPolicy, learner: str | Rule, parameters: dict[str, Any]
 ) -> tuple[Array, int, str]:
-    """Return the mean weights of a learner over its last pass, the update at which it diverged or 0, and its words."""
+    """Return a learner's mean weights over its last pass, the update at which it diverged or 0, and its description."""
     rule = find(learner)
     if rule.natural:
-        raise bad_request("'learner'", "be one whose step takes linear time", rule.name)
+        raise bad_request("'learner'", "be a learner with linear cost per step", rule.name)
     rows = LearnerRows(data, policy)
     given = parameters if "alpha" in parameters else {"alpha": STEP / max(rows.size(), 1e-300), **parameters}
     rule.setting(**given).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
@@ -83,9 +84,9 @@ def learnt_weights(
 def by_learner(
     data: LogData, policy: TargetPolicy, found: PolicyValue, learner: str | Rule, parameters: dict[str, Any]
 ) -> tuple[PolicyValue, list[Finding], str]:
-    """Return a value with the weights of a learner in the place of LSTD-Q's, findings on them, and the learner's words.
+    """Return a value with the weights of a learner instead of LSTD-Q, findings on it, and the learner's description.
 
-    The interval is that of the value before, made wide enough to hold the new one.
+    The interval is the interval of LSTD-Q, widened to include the new value.
     """
     if isinstance(learner, str) and learner == "lstd":
         w, diverged, words = found.w, 0, "lstd"
@@ -100,7 +101,7 @@ def by_learner(
 
 @finding("learner", "divergence", "not")
 def divergence(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
-    """The learner that you asked for diverged, and when. Remedy: a smaller step size, or another learner"""
+    """The named learner diverged. Remedy: a smaller step size, or another learner"""
     words, diverged, *_ = seen
     if diverged:
         yield "not", f"{words} diverged at update {diverged:,}, so its value is arbitrary. Use a smaller step size."
@@ -108,8 +109,8 @@ def divergence(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
 
 @finding("learner", "least squares", "not")
 def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
-    """Whether the learner has arrived at the least-squares solution, and how far it is off. Remedy: another step
-    size, or the default
+    """How far the learner is from the least-squares solution, and whether it has converged. Remedy: another step size,
+    or the default
     """
     words, diverged, value, found, scale = seen
     if diverged:
@@ -118,19 +119,20 @@ def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found
     side = "above" if apart > 0 else "below"
     told = f"{words} is {abs(apart):.3g} {side} the least-squares solution, {found.q.value:.4g}"
     if found.low <= value <= found.high and abs(apart) <= FAR_OFF * scale:
-        yield "fine", f"{told}: it has arrived, as far as the interval can tell."
+        yield "fine", f"{told}: it has converged, within the interval."
     else:
         level = "not" if not found.low <= value <= found.high else "with care"
-        yield level, f"{told}: it has not arrived there, so its value is not that of the policy. Use another step size."
+        yield level, f"{told}: it has not converged, so its value is not the policy's value. Use another step size."
 
 
 def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[PolicyValue]:
-    """Return the value of a policy by `AutoLearner`, for every signal."""
+    """Return the value of a policy according to `AutoLearner`, for every signal."""
     rows = LearnerRows(data, policy)
     run, signals = rows.run, len(data.rows.lowest)
     agents = [[AutoLearner(run.design.q) for _ in range(1 + AUTO_GROUPS)] for _ in range(signals)]
+    sums: Sums = {}
     for piece, phi, ahead, weight in rows.batches():
-        run.add_starts(piece)
+        run.initial(sums, piece)
         group = piece.group % AUTO_GROUPS
         for g in range(-1, AUTO_GROUPS):
             used = np.flatnonzero(group != g)
@@ -139,12 +141,13 @@ def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[P
                 agents[k][g + 1].update_many(phi[used], *columns, ahead[used], weight[used])
     w = np.array([[agent.w for agent in several] for several in agents])  # (signals, 1 + groups, q)
     without = w[:, 1 + np.arange(data.rows.groups) % AUTO_GROUPS].transpose(1, 2, 0)
-    run.begin_slopes(Solution(w[:, 0].T, without, np.zeros_like))
-    follow_all(data, [run], run.design.rows)
-    start, counts = run.moments.start, run.moments.starts
+    run.begin(Solution(w[:, 0].T, without, np.zeros_like), sums)
+    (sums,) = later_passes(data, [run])
+    start, counts = run.starts
     deal = np.arange(len(counts))[None] % AUTO_GROUPS == np.arange(AUTO_GROUPS)[:, None]
     firsts = (start.sum(axis=0) - deal @ start) / np.maximum(1.0, counts.sum() - deal @ counts)[:, None]
-    unit = dealt_groups(np.arange(len(run.psi)), data.rows.seed) if not data.rows.few else np.arange(len(run.psi))
+    units = np.arange(data.rows.units)
+    unit = units if data.rows.few else dealt_groups(units, data.rows.seed)
     found = []
     for k in range(signals):
         left = ((np.broadcast_to(run.start, firsts.shape) if data.rows.few else firsts) * w[k, 1:]).sum(axis=1)
@@ -154,5 +157,5 @@ def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[P
             own = [np.bincount(unit % AUTO_GROUPS, psi[:, j], minlength=AUTO_GROUPS) for j in range(2)]
             return np.column_stack([pulls, pulls + own[1] - own[0]])
 
-        found.append(chosen([run.result(k, summed)], data.rows.bounds(k), confidence))
+        found.append(chosen([run.result(sums, k, summed)], data.rows.bounds(k), confidence))
     return found

@@ -1,4 +1,4 @@
-"""`gdd.compare`: which of several policies to deploy, from one log of another one."""
+"""`gdd.compare`: which of several policies to deploy, from one log of another policy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
@@ -6,22 +6,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.errors import Unquoted, bad_request, number, whole_number
+from gradient_dd.errors import Unquoted, bad_request, number, show, whole_number
+from gradient_dd.evaluation import drift  # noqa: F401  registers its finding
 from gradient_dd.evaluation.comparison import Judged, PolicyComparison, PolicyQuestion
-from gradient_dd.evaluation.data_findings import data_facts, ratio_facts
+from gradient_dd.evaluation.data_findings import ratio_facts
 from gradient_dd.evaluation.findings import Finding, findings_of, verdict_of
-from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
-from gradient_dd.evaluation.maps import taken_rows
-from gradient_dd.evaluation.policy_findings import policy_findings
+from gradient_dd.evaluation.log_data import LogData, TargetPolicy
+from gradient_dd.evaluation.maps import actions_of, named_actions
+from gradient_dd.evaluation.policy_findings import policy_findings, sampled_choices
 from gradient_dd.evaluation.policy_value import PolicyValue
 from gradient_dd.evaluation.result import Support
-from gradient_dd.evaluation.row_findings import RowEvidence
-from gradient_dd.evaluation.row_signs import row_signs
-from gradient_dd.evaluation.rows import Piece, joined
+from gradient_dd.evaluation.row_findings import row_evidence
 from gradient_dd.evaluation.value import values_of
+from gradient_dd.evaluation.workers import one_thread, workers_at
 from gradient_dd.studies.intervals import Bounds
 
-TODAY = "today"  # the name of the policy that made the log, unless the user gives it another
+PASSES = 2  # over the log for each policy
+TODAY = "today"  # default name of the logging policy
 
 
 def compare(
@@ -35,23 +36,24 @@ def compare(
     skip_bad_rows: bool = False,
     confidence: float = 0.95,
     seed: int = 0,
+    dask: str | None = None,
     on_columns: Callable[[list[str]], None] = lambda stated: None,
-    on_progress: Callable[[int], None] = lambda rows: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> PolicyComparison:
-    """Return what each of several policies is worth, how much more than the logging policy, and what to do.
+    """Return the value of several policies, their differences to the logging policy, and a recommendation.
 
     log        as `evaluate_log` takes it
     targets    policies by name. A policy is a function of observations that returns probabilities (n, actions); a table
                (states, actions); a classifier with `predict_proba` whose classes are the actions; the name of a column
-               with its probabilities of the actions taken; or the beginning of the names of columns that hold all of
-               its probabilities: "pi_greedy_" for pi_greedy_left and pi_greedy_right, with next_pi_greedy_left, … where
-               the log has next observations. None is the logging policy, the baseline; it is "today" if it is left
-               out. Where actions are measured, a policy is a function that returns actions (n, columns)
-    discount   γ, or several of them, unless the log has a column of discounts
-    reward     the column of rewards, or several: one question for each
+               with the probabilities of the actions taken; or the common prefix of columns with the probabilities of
+               all actions: "pi_greedy_" for pi_greedy_left and pi_greedy_right, and next_pi_greedy_left, … if the log
+               has next observations. None is the logging policy, the baseline; its default name is "today". If actions
+               are continuous, a policy is a function that returns actions (n, columns)
+    discount   one γ or several, unless the log has a column of discounts
+    reward     one reward column or several: one question for each
     features   as in `evaluate_log`
 
-    The other arguments are those of `evaluate_log`.
+    See `evaluate_log` for the other arguments.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -65,33 +67,35 @@ def compare(
     policies = checked_targets(targets)
     discounts, signals = several("'discount'", discount), several("'reward'", reward)
     questions: list[PolicyQuestion] = []
-    seconds, stated, rows = 0.0, tuple[str, ...](), 0
-    for gamma in discounts or [None]:
-        data = LogData(
-            log,
-            policies,
-            discount=gamma,
-            features=features,
-            columns=columns,
-            signals=signals,
-            skip_bad_rows=skip_bad_rows,
-            seed=seed,
-            on_columns=on_columns,
-            on_progress=on_progress,
-        )
-        if gamma is not None and data.reader.columns.discount is not None:
-            raise bad_request("'discount'", "be left out where the log has a column of discounts", discount)
-        names = signals or [data.reader.columns.reward]
-        questions += [one.question(str(name)) for name, one in zip(names, answered(data, confidence), strict=True)]
-        seconds, rows = seconds + data.reader.seconds, data.rows.n
-        stated = (*data.stated, *data.reader.stated_after(data.last))
-        name = data.reader.source.name
+    seconds = 0.0
+    with one_thread(), workers_at(dask, log, [*policies.values(), features]) as workers:
+        for gamma in discounts or [None]:
+            data = LogData(
+                log,
+                policies,
+                discount=gamma,
+                features=features,
+                columns=columns,
+                signals=signals,
+                skip_bad_rows=skip_bad_rows,
+                seed=seed,
+                on_columns=on_columns,
+                on_progress=on_progress,
+                workers=workers,
+            )
+            if gamma is not None and data.reader.columns.discount is not None:
+                raise bad_request("'discount'", "be omitted if the log has a column of discounts", discount)
+            names = signals or [data.reader.columns.reward]
+            found = answered(data, confidence)
+            questions += [one.question(str(name)) for name, one in zip(names, found, strict=True)]
+            seconds += data.reader.seconds
+    stated = (*data.stated, *data.reader.stated_after(data.rows.read))
     taken = {"reading": seconds, "all": perf_counter() - started}
-    return PolicyComparison(tuple(questions), confidence, rows, stated, taken, name)
+    return PolicyComparison(tuple(questions), confidence, data.rows.n, stated, taken, data.reader.source.name)
 
 
 class Answered(NamedTuple):
-    """All policies of a log by one signal, judged, the logging policy first."""
+    """All policies of a log for one signal, with verdicts, the logging policy first."""
 
     data: LogData
     judged: list[Judged]
@@ -100,7 +104,7 @@ class Answered(NamedTuple):
     confidence: float
 
     def question(self, reward: str) -> PolicyQuestion:
-        """Return the question that is answered."""
+        """Return the question with its answers."""
         reader = self.data.reader
         gamma = None if reader.columns.discount is not None else reader.discount
         return PolicyQuestion(reward, gamma, self.judged, self.bounds, self.data.rows.episodes, self.confidence)
@@ -108,64 +112,63 @@ class Answered(NamedTuple):
 
 def answered(data: LogData, confidence: float) -> list[Answered]:
     """Return the values and verdicts of all policies of a log, for every signal."""
-    values = values_of(data, data.policies, confidence)
-    piece = joined(data.rows.sample)
-    facts = findings_of("data", data_facts(data))
-    found = []
-    for k in range(len(data.rows.lowest)):
-        on_rows = findings_of("rows", RowEvidence(row_signs(data, k), data.reader.columns.observation))
-        base, bounds, judged, supports = values[0][k], data.rows.bounds(k), list[Judged](), list[Support]()
-        known: dict[Any, Support] = {}
-        for policy, value in zip(data.policies, (one[k] for one in values), strict=True):
-            choices = policy.choices(piece, data.propensities(piece))
-            key = value.map.name, policy.by_ratio
+    rows = data.rows
+    facts = findings_of("data", data)
+    on_rows = [findings_of("rows", one) for one in row_evidence(data)]
+    found = [Answered(data, [], [], rows.bounds(k), confidence) for k in range(len(rows.lowest))]
+    known: dict[Any, Support] = {}
+    rows.progress.plan(PASSES * rows.n * len(data.policies))
+    base: list[PolicyValue] = []
+    for policy, values in zip(data.policies, values_of(data, data.policies, confidence), strict=True):
+        base = base or values
+        sampled = sampled_choices(data, policy)
+        ratios: list[Finding] = []
+        if not (policy.logging or sampled.ratio is None or data.behaviour is not None):
+            ratios = findings_of("ratios", ratio_facts(data, sampled.ratio))
+        for k, value in enumerate(values):
+            key = value.map.name, policy.by_ratio, k
             if key not in known:
-                known[key] = support_of(data, policy, value, piece, bounds)
-            own = policy_findings(data, policy, value, base, known[key], piece, choices, k)
-            all_findings = [*facts, *ratio_findings(data, policy, choices, piece), *on_rows, *own]
-            judged.append(Judged(value, verdict_of(all_findings)))
-            supports.append(known[key])
-        found.append(Answered(data, judged, supports, bounds, confidence))
+                known[key] = support_of(data, policy, value, found[k].bounds)
+            own = policy_findings(data, policy, value, base[k], known[key], sampled, k)
+            found[k].judged.append(Judged(value, verdict_of([*facts, *ratios, *on_rows[k], *own])))
+            found[k].supports.append(known[key])
     return found
 
 
-def support_of(data: LogData, policy: TargetPolicy, value: PolicyValue, piece: Piece, bounds: Bounds) -> Support:
-    """Return where there are data for states and actions."""
-    taken, _ = taken_rows(value.map, piece, None if policy.by_ratio else data.actions, data.rows.n)
-    return Support(value.design, [taken], bounds)
-
-
-def ratio_findings(data: LogData, policy: TargetPolicy, choices: Choices, piece: Piece) -> list[Finding]:
-    """Return what the ratios of a policy show, where the log knows them."""
-    if policy.logging or choices.ratio is None or data.behaviour is not None:
-        return []
-    return findings_of("ratios", ratio_facts(data, choices.ratio, piece))
+def support_of(data: LogData, policy: TargetPolicy, value: PolicyValue, bounds: Bounds) -> Support:
+    """Return which states and actions the log covers."""
+    actions = None if policy.by_ratio else data.actions
+    taken = (
+        (value.map.matrix(piece.seen), actions_of(actions, piece), named_actions(actions, piece))
+        for piece in data.sampled
+    )
+    return Support(value.design, taken, bounds)
 
 
 def checked_confidence(confidence: float) -> float:
-    """Return the confidence of intervals."""
+    """Return the confidence level of the intervals."""
     return number("'confidence'", "be above 0 and below 1", confidence, low=1e-6, high=1 - 1e-6)
 
 
 def checked_targets(targets: Any) -> dict[str, Any]:
-    """Return policies by name, the one that made the log first."""
+    """Return policies by name, the logging policy first."""
     if not isinstance(targets, Mapping) or not all(isinstance(name, str) for name in targets):
         raise bad_request("'targets'", "be a dictionary of policies by name", targets)
     logging = [name for name, given in targets.items() if given is None]
     if len(logging) > 1:
         raise bad_request(
-            "'targets'", "have one policy that is None, the one that made the log", Unquoted(", ".join(logging))
+            "'targets'", "have at most one policy that is None, the logging policy", Unquoted(", ".join(logging))
         )
     if not logging and TODAY in targets:
-        raise bad_request(f"{TODAY!r} in 'targets'", "be None, the policy that made the log", targets[TODAY])
+        raise bad_request(f"{TODAY!r} in 'targets'", "be None, the logging policy", targets[TODAY])
     return {logging[0] if logging else TODAY: None} | {name: one for name, one in targets.items() if one is not None}
 
 
 def several(what: str, given: Any) -> list[Any]:
-    """Return one or several things as a list; none for None."""
+    """Return one or several values as a list; an empty list for None."""
     if given is None:
         return []
     found = [given] if isinstance(given, str) or not np.ndim(given) else list(given)
-    if not found or len(set(map(str, found))) < len(found):
-        raise bad_request(what, "be one, or several that differ", given)
+    if not found or len({one if isinstance(one, str) else show(one) for one in found}) < len(found):
+        raise bad_request(what, "be one value or several distinct ones", given)
     return found

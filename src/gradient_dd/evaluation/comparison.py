@@ -1,12 +1,12 @@
-"""What a comparison of policies gives back: a table, the best, those not significantly different, and a decision.
+"""The result of a comparison of policies: a table, the best policy, ties, and a recommendation.
 
 The influences of two policies are paired by episode, so the interval of a difference follows from them:
 
     Δq = q − q'      Δd = d − d'      Δ = their blend, as for a value      ±  f · standard error of Σ (ψ − ψ')
 
-The interval is the union of the three. A policy is better where the interval of the blend is above 0.
-f makes the intervals of all differences to the baseline hold at once: the quantile of the largest |Σ ξ (ψ − ψ')| over
-its standard error, for random ξ (multiplier bootstrap). What other features make of the difference is within it too.
+The interval is the union of the three. A policy is better if the interval of the blend is above 0.
+f makes the intervals of all differences to the baseline simultaneous: the quantile of the largest |Σ ξ (ψ − ψ')| over
+its standard error, for random ξ (multiplier bootstrap). The interval also includes the difference by other features.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import extra
+from gradient_dd.cards import card
 from gradient_dd.evaluation.findings import Verdict
 from gradient_dd.evaluation.policy_value import PolicyValue, blend, error_of
 from gradient_dd.studies.intervals import Bounds, student_factor
 
 NUMBERS = ("value", "low", "high", "difference", "difference_low", "difference_high")
-NAMED = 5  # names that a sentence lists
-DRAWS, MOST_UNITS = 2000, 400  # of the multiplier bootstrap; units that influences are summed to for it
-CLOSE = 0.01  # of the range of the values of all policies: smaller differences are not ranked
-MOST_TIMES = 20.0  # times the episodes of the log: more than that is no advice
+NAMED = 5  # most names in a sentence
+DRAWS, MOST_UNITS = 2000, 400  # of the multiplier bootstrap; units over which it sums influences
+CLOSE = 0.01  # relative to the range of the values of all policies: smaller differences are not ranked
+MOST_TIMES = 20.0  # largest number of additional episodes to recommend, relative to the log
 
 
 class Judged(NamedTuple):
@@ -40,20 +40,20 @@ class Judged(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the policy."""
+        """Name of the policy."""
         return self.found.name
 
     @property
     def usable(self) -> bool:
-        """Whether the value may be used."""
+        """Whether the verdict allows using the value."""
         return self.verdict.word != "not"
 
 
 class Gap(NamedTuple):
-    """How much more one policy is worth than another, with its interval.
+    """The difference between the values of two policies, with its interval.
 
-    sure    the interval of the most precise estimate, the blend, alone
-    reach   what chance adds to either side: less with more episodes;  hidden  what other features make of it
+    sure    the interval of the blend alone, the most precise estimate
+    reach   half-width due to chance, which more episodes reduce;  hidden  the part due to other features
     """
 
     apart: float
@@ -66,9 +66,9 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PolicyQuestion:
-    """The policies by one signal and one discount; the first is the baseline, the policy that made the log.
+    """The policies for one signal and one discount; the first is the baseline, the logging policy.
 
-    bounds  what values rewards allow;  episodes  of the log
+    bounds  smallest and largest possible value;  episodes  of the log
     """
 
     reward: str
@@ -80,7 +80,7 @@ class PolicyQuestion:
 
     @cached_property
     def factor(self) -> float:
-        """How many standard errors a simultaneous interval of all differences to the baseline reaches."""
+        """Half-width of the simultaneous intervals of all differences to the baseline, in standard errors."""
         base, others = self.judged[0].found, [one.found for one in self.judged[1:] if one.usable]
         single = student_factor(self.confidence, len(base.psi) - 1)
         pulls = [summed(one.psi[:, 2] - base.psi[:, 2]) for one in others]
@@ -94,7 +94,7 @@ class PolicyQuestion:
         return max(single, float(np.quantile(largest, self.confidence)) * single / normal)
 
     def gap(self, first: Judged, second: Judged) -> Gap:
-        """Return how much more the first policy is worth than the second."""
+        """Return how much larger the value of the first policy is."""
         one, two = first.found, second.found
         if one is two:
             return Gap(0.0, 0.0, 0.0, Bounds(0.0, 0.0), 0.0, 0.0)
@@ -117,46 +117,46 @@ class PolicyQuestion:
 
     @cached_property
     def width(self) -> float:
-        """The range of the values of the baseline and of the policies that may be used."""
+        """The range of the values of the baseline and the usable policies."""
         values = [one.found.value for one in self.judged if one.usable or one is self.baseline]
         return max(values) - min(values)
 
     def _limited(self, low: float, high: float, apart: float, hidden: float, two: PolicyValue) -> Bounds:
-        """Return an interval with what other features make of a difference, within what rewards allow."""
+        """Return an interval widened by the effect of other features, within the possible values."""
         least, most = min(self.bounds.low - two.high, apart), max(self.bounds.high - two.low, apart)
         return Bounds(max(min(low, apart - hidden), least), min(max(high, apart + hidden), most))
 
     @property
     def baseline(self) -> Judged:
-        """The policy that made the log."""
+        """The logging policy."""
         return self.judged[0]
 
     @property
     def best(self) -> Judged | None:
-        """The usable policy with the largest value; None where no policy can be used."""
+        """The usable policy with the largest value; None if no policy is usable."""
         usable = [one for one in self.judged if one.usable]
         return max(usable, key=lambda one: one.found.value) if usable else None
 
     @property
     def ties(self) -> list[Judged]:
-        """The usable policies not significantly different from the best, the largest value first; the best is one."""
+        """The usable policies not significantly different from the best, largest value first, with the best."""
         best = self.best
         return [] if best is None else sorted([best, *self.near(best)], key=lambda one: -one.found.value)
 
     def near(self, one: Judged) -> list[Judged]:
-        """Return the other usable policies that are not significantly different from one."""
+        """Return the other usable policies that are not significantly different from one policy."""
         others = [other for other in self.judged if other.usable and other is not one]
         gaps = [(other, self.gap(one, other)) for other in others]
         return [other for other, gap in gaps if gap.low <= 0 <= gap.high]
 
     @cached_property
     def followed(self) -> Judged:
-        """The policy to follow: the largest value among those significantly better than the baseline, or it."""
+        """The policy to deploy: the largest value among those significantly better than the baseline, else it."""
         sure = [one for one in self.judged[1:] if one.usable and self.gap(one, self.baseline).sure.low > 0]
         return max(sure, key=lambda one: one.found.value) if sure else self.baseline
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a record for each policy, the baseline first."""
+        """Return a record per policy, the baseline first."""
         found = []
         for one in self.judged:
             gap = self.gap(one, self.baseline)
@@ -168,7 +168,7 @@ class PolicyQuestion:
 
     @property
     def sentence(self) -> str:
-        """What to do, and which policies look better but cannot be trusted."""
+        """The recommendation, and which policies look better but cannot be trusted."""
         refused = [one for one in self.judged[1:] if not one.usable and one.found.value > self.followed.found.value]
         if not refused or not any(one.usable for one in self.judged[1:]):
             return self.decision
@@ -176,7 +176,7 @@ class PolicyQuestion:
 
     @property
     def decision(self) -> str:
-        """What to do."""
+        """The recommendation."""
         base, others = self.baseline, [one for one in self.judged[1:] if one.usable]
         if not others:
             why = next((reason for one in self.judged[1:] for reason in one.verdict.reasons), "no policy was given.")
@@ -187,7 +187,7 @@ class PolicyQuestion:
             gap = self.gap(best, base)
             if gap.high < 0:
                 return f"Stay with {base.name!r}: every other policy is significantly worse."
-            words = f"{best.name!r} is worth {signed(gap.apart)} (from {gap.low:.4g} to {gap.high:.4g})"
+            words = f"{best.name!r} is worth {signed(gap.apart)} (interval: {gap.low:.4g} to {gap.high:.4g})"
             return f"Stay with {base.name!r}: no policy is significantly better. {words}.{self.more(best, base)}"
         gain = self.gap(followed, base)
         care = "" if followed.verdict.word == "trust" else f" Its value needs care: {followed.verdict.reasons[0]}"
@@ -196,12 +196,12 @@ class PolicyQuestion:
         rest = f" Not significantly different from it: {names_of(near)}." if near else ""
         low, high, unsure = gain.low, gain.high, ""
         if low <= 0:
-            unsure = f" The returns alone do not show that yet (from {low:.4g} to {high:.4g})."
+            unsure = f" The returns alone do not show this yet (interval: {low:.4g} to {high:.4g})."
             low, high = gain.sure
         return f"Deploy {followed.name!r}: {words} (from {low:.4g} to {high:.4g}).{unsure}{rest}{care}"
 
     def more(self, first: Judged, second: Judged) -> str:
-        """Return how many more episodes would show a difference of this size; nothing where that is no advice."""
+        """Return how many more episodes a difference of this size needs; nothing if they are too many."""
         gap = self.gap(first, second)
         if gap.apart <= gap.hidden or gap.apart <= 0 or first.verdict.word != "trust":
             return ""
@@ -213,7 +213,7 @@ class PolicyQuestion:
 
 
 def signed(apart: float) -> str:
-    """Return a difference in words."""
+    """Return a difference as text."""
     return f"{abs(apart):.4g} {'more' if apart >= 0 else 'less'}"
 
 
@@ -225,7 +225,7 @@ def summed(psi: Array) -> Array:
 
 
 def rounded(count: float) -> int:
-    """Return a count with two significant digits."""
+    """Return a count rounded to two significant digits."""
     digits = max(0, int(np.log10(max(1.0, count))) - 1)
     return int(np.ceil(count / 10**digits)) * 10**digits
 
@@ -240,10 +240,10 @@ def names_of(several: Sequence[Judged]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PolicyComparison:
-    """Policies on one log.
+    """The result of comparing policies on one log.
 
-    questions  one for each discount and signal, in the order in which they were asked for
-    stated     what each column is used for;  seconds  how long all of it took;  log  its name
+    questions  one per discount and signal, in the order given
+    stated     the columns used;  seconds  total time;  log  its name
     """
 
     questions: Sequence[PolicyQuestion]
@@ -253,45 +253,51 @@ class PolicyComparison:
     seconds: Mapping[str, float] = field(default_factory=dict)
     log: str = "the log"
 
+    def __repr__(self) -> str:
+        return f"<PolicyComparison of {len(self.questions[0].judged)} policies, {self.rows:,} rows: {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        return card(self.sentence, {}, str(self.frame().to_html(index=False, border=0, float_format="{:.4g}".format)))
+
     @property
     def table(self) -> list[dict[str, Any]]:
-        """A record for each policy and question, the baseline first.
+        """A record per policy and question, the baseline first.
 
-        It has a value and a difference to the baseline, both with an interval, and a verdict.
+        A record has a value and a difference to the baseline, both with an interval, and a verdict.
         """
         return [record for question in self.questions for record in question.records()]
 
     def frame(self) -> Any:
-        """Return the table as a pandas frame."""
+        """Return the table as a pandas DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(self.table)
 
     @property
     def best(self) -> str | None:
-        """The name of the best policy by the first question; None where nothing can be trusted."""
+        """The name of the best policy for the first question; None if no value can be trusted."""
         best = self.questions[0].best
         return None if best is None else best.name
 
     @property
     def ties(self) -> list[str]:
-        """The names of policies not significantly different from the best by the first question, with the best."""
+        """The names of the policies not significantly different from the best for the first question, with it."""
         return [one.name for one in self.questions[0].ties]
 
     @property
     def deploy(self) -> str:
-        """The policy to follow by the first question: the largest value of those better than the baseline, or it."""
+        """The policy to deploy for the first question: the best one better than the baseline, else the baseline."""
         return self.questions[0].followed.name
 
     @property
     def sentence(self) -> str:
-        """What to do, in one sentence for each question."""
+        """The recommendation, one sentence per question."""
         if len(self.questions) == 1:
             return self.questions[0].sentence
         return " ".join(f"{asked_words(one)}: {one.sentence}" for one in self.questions)
 
     def facts(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return everything as plain data."""
         return {
             "sentence": self.sentence,
             "best": self.best,
@@ -305,29 +311,15 @@ class PolicyComparison:
         }
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Write the page of the comparison, and return its path."""
-        page = Path(path)
-        page.write_text(import_module("gradient_dd.report.evaluation_pages").comparison_page(self, self.log), "utf-8")
-        return page
+        """Write the HTML report of the comparison, and return its path."""
+        return Path(import_module("gradient_dd.report.evaluation_pages").write_page(self, path))
 
-    def plot(self) -> Any:
-        """Return a figure with the values of the policies by the first question and their intervals."""
-        with extra("plots"):
-            pyplot = import_module("matplotlib.pyplot")
-        records = sorted(self.questions[0].records(), key=lambda one: one["value"])
-        figure, axes = pyplot.subplots(figsize=(7, 1 + 0.3 * len(records)))
-        for place, one in enumerate(records):
-            colour = {"trust": "C0", "with care": "C1", "not": "0.6"}[one["verdict"]]
-            axes.plot([one["low"], one["high"]], [place, place], color=colour)
-            axes.plot(one["value"], place, "o", color=colour)
-        axes.set_yticks(range(len(records)), [one["name"] for one in records])
-        axes.axvline(self.questions[0].baseline.found.value, color="0.5", linestyle=":")
-        axes.set_xlabel("value")
-        figure.tight_layout()
-        return figure
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the policies for the first question with their intervals; return the matplotlib axes, `ax` if given."""
+        return import_module("gradient_dd.report.plots").plot_comparison(self, ax)
 
 
 def asked_words(question: PolicyQuestion) -> str:
-    """Return what a question is about, in words."""
+    """Return the reward and discount of a question as text."""
     discount = "" if question.discount is None else f" at discount {question.discount:g}"
     return f"By {question.reward!r}{discount}"

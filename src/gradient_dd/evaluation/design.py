@@ -1,16 +1,17 @@
 """Features of states and actions, their sums over groups of episodes, and the solutions of LSTD-Q.
 
-    φ = φ(s, a)      ψ' = Σ_a π(a|s') φ(s', a), 0 at an end      A = Σ ρ φ (φ − γψ')ᵀ      b = Σ ρ φ r
+    φ = u ⊗ x(s)      γψ' = v ⊗ x(s')      A = Σ ρ φ (φ − γψ')ᵀ      b = Σ ρ φ r
     (A + ridge) w = b        the same without the rows of a group g: w₋g
 
-Forms of φ, for features x(s) of a state:
+u marks the action taken, or is 1, a, a² for continuous actions; v = γ π(·|s'), 0 at an end. Forms of φ:
 
-    blocks   u(a) ⊗ x(s), a block of state features for each action; u(a) = 1, a, a² where actions are measured
-    table    the same, with one more block that all actions share: x(s) is one-hot with a constant, and the shared
-             block and the constants give values to states and actions without a row. Sparse
-    sum      x(s) beside u(a): for more actions than the rows can tell apart in every state
+    blocks   u ⊗ x(s), a block of state features per action
+    table    the same, and a block shared by all actions: x(s) is one-hot with a constant; the shared
+             block and the constants give values to states and actions without data. Sparse
+    sum      x(s) and u: if there are more actions than the rows can distinguish in every state
 
-ρ is 1, except where there is one action: state values, whose rows are weighted by ratios. Lagoudakis & Parr (2003).
+ρ is 1, except with a single action: state values, whose rows are weighted by ratios. Products u ⊗ x are formed only
+for few rows at a time, because memory bounds the speed. Lagoudakis & Parr (2003).
 """
 
 import itertools
@@ -25,11 +26,11 @@ from gradient_dd.arrays import Array, Integers
 from gradient_dd.stream.features import Rows
 
 BLOCKS, TABLE, SUM = "blocks", "table", "sum"
-PIECE_NUMBERS = 4_000_000  # entries of the matrix of a piece
+PIECE_NUMBERS = 4_000_000  # entries of the largest matrix of a piece
 
 
 class Design(NamedTuple):
-    """A form of φ for p state features and so many features of an action."""
+    """A form of φ for p state features and a number of action features."""
 
     form: str
     p: int
@@ -37,167 +38,148 @@ class Design(NamedTuple):
 
     @property
     def q(self) -> int:
-        """How many features a state and an action have."""
-        if self.form == SUM:
-            return self.p + self.actions
-        return self.p * (self.actions + self.shared)
+        """Number of features of a state and an action."""
+        return self.p + self.actions if self.form == SUM else self.p * (self.actions + self.shared)
 
     @property
     def shared(self) -> bool:
-        """Whether there is a block that all actions share."""
+        """Whether all actions share a block."""
         return self.form == TABLE and self.actions > 1
 
     @property
     def rows(self) -> int:
-        """How many rows are worked on at a time."""
-        return max(2048, PIECE_NUMBERS // self.q)
+        """Number of rows processed at a time."""
+        return max(2048, PIECE_NUMBERS // (8 * (self.actions + 2) if self.form == TABLE else self.q))
 
-    def mean(self, U: Array, X: Any) -> Any:
-        """Return Σ_a u_a φ(s, a) for probabilities or features of actions U (n, actions): (n, q), sparse for tables."""
+    def with_shared(self, U: Array) -> Array:
+        """Return features of actions with a column for the shared block."""
+        return np.column_stack([U, U.sum(axis=1)]) if self.shared else U
+
+    def times(self, X: Any, U: Array, W: Array) -> Array:
+        """Return (u ⊗ x)·W, (n, k), for features of states X (n, p) and actions U (n, actions), and weights (q, k)."""
+        if self.form == SUM:
+            return np.asarray((X @ W[: self.p]) * U.sum(axis=1, keepdims=True) + U @ W[self.p :])
+        wide = W.reshape(-1, self.p, W.shape[1])
+        if len(wide) == 1:
+            return np.asarray((X @ wide[0]) * U)
+        each = (X @ wide.transpose(1, 0, 2).reshape(self.p, -1)).reshape(len(U), len(wide), -1)
+        return np.asarray((self.with_shared(U)[:, None, :] @ each)[:, 0])
+
+    def total(self, X: Any, U: Array, share: Array) -> Array:
+        """Return Σ share u ⊗ x, (q,)."""
+        U = self.with_shared(U) * share[:, None]
+        if self.form == SUM:
+            return np.concatenate([X.T @ U.sum(axis=1), U.sum(axis=0)])
+        return np.asarray((X.T @ U).T).ravel()
+
+    def matrix(self, X: Any, U: Array) -> Any:
+        """Return u ⊗ x of all rows, (n, q), sparse for tables."""
         if self.form == SUM:
             return np.column_stack([X * U.sum(axis=1, keepdims=True), U])
         if not sparse.issparse(X):
             return (U[:, :, None] * X[:, None, :]).reshape(len(X), -1)
-        U = np.column_stack([U, U.sum(axis=1)]) if self.shared else U
+        U = self.with_shared(U)
         k = X.indices.reshape(len(U), -1)
         indices = (self.p * np.arange(U.shape[1])[None, :, None] + k[:, None, :]).reshape(len(U), -1)
         values = (U[:, :, None] * X.data.reshape(len(U), 1, -1)).reshape(len(U), -1)
-        pointer = np.arange(len(U) + 1) * indices.shape[1]
-        found = sparse.csr_matrix((values.ravel(), indices.ravel(), pointer), shape=(len(U), self.q))
+        found = sparse_matrix(indices, values, self.q)
         found.eliminate_zeros()
         return found
 
 
+def squared(X: Any) -> Any:
+    """Return the squares of all entries."""
+    return X.multiply(X) if sparse.issparse(X) else X**2
+
+
+def sparse_matrix(indices: Any, values: Array, width: int) -> Any:
+    """Return a sparse matrix (n, width) whose rows have equally many stored entries, (n, k) each."""
+    pointer = np.arange(len(values) + 1) * values.shape[1]
+    return sparse.csr_matrix((values.ravel(), indices.ravel(), pointer), shape=(len(values), width))
+
+
 def sparse_rows(rows: Rows, p: int, constant: bool) -> Any:
-    """Return feature rows as a sparse matrix (n, p) with as many stored entries in every row, a constant last."""
+    """Return feature rows as a sparse matrix (n, p), with a constant last if wanted."""
     assert rows.indices is not None
     n, more = len(rows.values), int(constant)
     indices = np.column_stack([rows.indices, np.full((n, more), p - 1)])
-    values = np.column_stack([rows.values, np.ones((n, more))])
-    pointer = np.arange(n + 1) * indices.shape[1]
-    return sparse.csr_matrix((values.ravel(), indices.ravel(), pointer), shape=(n, p))
+    return sparse_matrix(indices, np.column_stack([rows.values, np.ones((n, more))]), p)
 
 
-class Taken:
-    """The features φ of the actions taken in some rows.
+class SortedFeatures:
+    """The features of some rows, sorted by group and by the action taken.
 
-    X  (n, p) of the states;  U  (n, actions) of the actions;  action  (n,) their numbers, None where they are measured
+    order   (n,) the rows in this order;  X, X2  (n, p) features of both states in this order
+    U       (n, actions) features of the actions taken
+    groups  (group, begin, end) of its rows;  cells  (group, action, begin, end), by group alone without `action`
+    fixed   Σ φφᵀ, Σ φ r and Σ φ² by design, if they were computed
     """
 
-    def __init__(self, design: Design, X: Any, U: Array, action: Integers | None) -> None:
-        self.design, self.X, self.action = design, X, action
-        by_action = design.form == BLOCKS and action is not None and not sparse.issparse(X)
-        self.phi = None if by_action else design.mean(U, X)
+    def __init__(self, X: Any, X2: Any, group: Integers, U: Array, action: Integers | None = None) -> None:
+        key: Any = group if action is None else group * (1 << 32) + action
+        self.order = np.argsort(key, kind="stable")
+        self.X, self.X2, self.U, key = X[self.order], X2[self.order], U[self.order], key[self.order]
+        self.by_action = action is not None
+        self.fixed: dict[Design, Any] = {}
+        edges = np.flatnonzero(np.diff(key, prepend=-1, append=-1)).tolist() if len(key) else []
+        cells = [(int(key[begin]), begin, end) for begin, end in itertools.pairwise(edges)]
+        self.cells = [
+            (one >> 32, one & 0xFFFFFFFF, begin, end) if self.by_action else (one, 0, begin, end)
+            for one, begin, end in cells
+        ]
+        by_group = itertools.groupby(self.cells, key=lambda one: one[0])
+        self.groups = [(g, some[0][2], some[-1][3]) for g, some in ((g, list(each)) for g, each in by_group)]
 
-    def dense(self) -> Any:
-        """Return φ as a matrix (n, q)."""
-        if self.phi is not None:
-            return self.phi
-        assert self.action is not None
-        found = np.zeros((len(self.action), self.design.actions, self.design.p))
-        found[np.arange(len(found)), self.action] = self.X
-        return found.reshape(len(found), -1)
+    def __len__(self) -> int:
+        return len(self.order)
 
-    def minus(self, ahead: Any) -> Any:
-        """Return φ − γψ' for γψ' (n, q)."""
-        if self.phi is not None:
-            return self.phi - ahead
-        assert self.action is not None
-        found = -ahead
-        wide = found.reshape(len(found), self.design.actions, self.design.p)
-        wide[np.arange(len(found)), self.action] += self.X
+    def outer(self, A: Any, design: Design, U: Array, V: Array | None, weight: Array) -> Any:
+        """Return A plus Σ weight φφᵀ by group or, with V, minus Σ weight φγψ'ᵀ; dense A is changed in place."""
+        X2 = self.X if V is None else self.X2
+        V, weight = (U, weight) if V is None else (V, -weight)
+        by_block = design.form == BLOCKS and (self.by_action or design.actions == 1)
+        if not by_block:
+            phi, M = design.matrix(self.X, U), design.matrix(X2, V)
+            if sparse.issparse(phi):
+                group = np.repeat([g for g, _, _ in self.groups], [end - begin for _, begin, end in self.groups])
+                moved = phi.indices + np.repeat(group * design.q, np.diff(phi.indptr))
+                tall = sparse.csr_matrix((phi.data, moved, phi.indptr), shape=(len(self), A.shape[0]))
+                return A + tall.T.tocsr() @ (sparse.diags(weight) @ M).tocsr()
+            M = M * weight[:, None]
+            for g, begin, end in self.groups:
+                A[g] += phi[begin:end].T @ M[begin:end]
+            return A
+        for g, a, begin, end in self.cells:
+            part = slice(begin, end)
+            place = slice(a * design.p, (a + 1) * design.p) if design.actions > 1 else slice(None)
+            turned = (self.X[part] * weight[part, None]).T
+            if X2 is self.X:
+                A[g, place, place] += turned @ X2[part]
+            else:
+                A[g, place] += turned @ (V[part, :, None] * X2[part, None, :]).reshape(end - begin, -1)
+        return A
+
+    def totals(self, design: Design, U: Array, right: Array, groups: int) -> Array:
+        """Return Σ φ rightᵀ by group, (groups, q, k), for right (n, k)."""
+        found = np.zeros((groups, design.q, right.shape[1]))
+        for g, begin, end in self.groups:
+            part = slice(begin, end)
+            for k in range(right.shape[1]):
+                found[g, :, k] = design.total(self.X[part], U[part], right[part, k])
         return found
 
-    def times(self, W: Array) -> Array:
-        """Return φ·W, (n, k), for weights (q, k)."""
-        if self.phi is not None:
-            return np.asarray(self.phi @ W)
-        assert self.action is not None
-        wide = W.reshape(self.design.actions, self.design.p, -1)
-        if self.design.actions == 1:
-            return np.asarray(self.X @ wide[0])
-        found = np.empty((len(self.action), W.shape[1]))
-        for a in np.unique(self.action):
-            part = self.action == a
-            found[part] = self.X[part] @ wide[a]
+    def by_group(self, design: Design, X: Any, U: Array, W: Array) -> Array:
+        """Return (u ⊗ x)·W of each row, (n, k), with the weights W (groups, q, k) of its group."""
+        found = np.empty((len(self), W.shape[2]))
+        for g, begin, end in self.groups:
+            found[begin:end] = design.times(X[begin:end], U[begin:end], W[g])
         return found
 
-    def squares(self, weight: Array) -> Array:
-        """Return Σ weight φ², (q,)."""
-        if self.phi is not None:
-            squared = self.phi.multiply(self.phi) if sparse.issparse(self.phi) else self.phi**2
-            return np.asarray(weight @ squared).ravel()
-        assert self.action is not None
-        found = np.zeros((self.design.actions, self.design.p))
-        for a in np.unique(self.action):
-            part = self.action == a
-            found[a] = weight[part] @ self.X[part] ** 2
-        return found.ravel()
-
-    def sums(self, M: Any, right: Array, group: Integers, groups: int) -> tuple[Any, Array]:
-        """Return Σ φ Mᵀ and Σ φ rightᵀ of each group: (groups, q, q), a list where M is sparse, and (groups, q, k)."""
-        design, b = self.design, np.zeros((groups, self.design.q, right.shape[1]))
-        if sparse.issparse(M):
-            found = []
-            for g in range(groups):
-                part = np.flatnonzero(group == g)
-                turned = self.phi[part].T  # type: ignore[index]
-                found.append((turned @ M[part]).tocsr())
-                b[g] = turned @ right[part]
-            return found, b
-        A = np.zeros((groups, design.q, design.q))
-        by_action = self.phi is None and self.action is not None and design.actions > 1
-        key: Any = group * design.actions + self.action if by_action else group  # type: ignore[operator]
-        order = np.argsort(key, kind="stable")
-        edges = np.flatnonzero(np.diff(key[order], prepend=-1, append=key.max(initial=0) + 1))
-        for begin, end in itertools.pairwise(edges):
-            part = order[begin:end]
-            turned = (self.X if self.phi is None else self.phi)[part].T
-            rows = slice(None)
-            if by_action:
-                a = int(key[part[0]]) % design.actions
-                rows = slice(a * design.p, (a + 1) * design.p)
-            g = int(group[part[0]])
-            A[g, rows] += turned @ M[part]
-            b[g, rows] += turned @ right[part]
-        return A, b
-
-
-class GroupMoments:
-    """Sums over groups that make the equations of one policy; they can be added up piece by piece.
-
-    A  (groups, q, q), a list where features are sparse;  b  (groups, q, signals);  start  (groups, q) Σ of the mean
-    features of first states;  starts  (groups,) how many episodes begin;  squares  (q,) Σ φ²
-    """
-
-    def __init__(self, groups: int, q: int, signals: int) -> None:
-        self.A: Any = None
-        self.b = np.zeros((groups, q, signals))
-        self.start, self.starts, self.squares = np.zeros((groups, q)), np.zeros(groups), np.zeros(q)
-
-    def add(self, A: Any, b: Array, squares: Array) -> None:
-        """Add the sums of a piece."""
-        if self.A is None:
-            self.A = A
-        elif isinstance(A, list):
-            self.A = [mine + one for mine, one in zip(self.A, A, strict=True)]
-        else:
-            self.A += A
-        self.b += b
-        self.squares += squares
-
-    def add_starts(self, features: Any, group: Integers) -> None:
-        """Add the mean features (n, q) of first states."""
-        if not len(group):
-            return
-        if sparse.issparse(features):
-            deal = sparse.csr_matrix(
-                (np.ones(len(group)), (group, np.arange(len(group)))), (len(self.starts), len(group))
-            )
-            self.start += np.asarray((deal @ features).todense())
-        else:
-            np.add.at(self.start, group, features)
-        self.starts += np.bincount(group, minlength=len(self.starts))
+    def unsorted(self, values: Array) -> Array:
+        """Return values of sorted rows in the order of the piece."""
+        found = np.empty_like(values)
+        found[self.order] = values
+        return found
 
 
 class Solution(NamedTuple):
@@ -208,8 +190,14 @@ class Solution(NamedTuple):
     dual: Any
 
 
+def no_equations(design: Design, groups: int) -> Any:
+    """Return the matrix A of all groups without rows."""
+    q = design.q
+    return sparse.csr_matrix((groups * q, q)) if design.form == TABLE else np.zeros((groups, q, q))
+
+
 def ridge_of(design: Design, squares: Array, share: float) -> Array:
-    """Return what is added to the diagonal of A, (q,): a share of Σ φ², averaged over actions or over all."""
+    """Return the ridge added to the diagonal of A, (q,): a share of Σ φ², averaged over actions or over all."""
     if design.form == TABLE:
         return np.full(len(squares), share * float(squares[squares > 0].mean()))
     found = squares.copy()
@@ -218,38 +206,31 @@ def ridge_of(design: Design, squares: Array, share: float) -> Array:
     return share * np.where(found > 0, found, 1.0)
 
 
-def solved(moments: GroupMoments, ridge: Array) -> Solution:
-    """Return the solution of all groups, and those without each group."""
-    b = moments.b.sum(axis=0)
-    if isinstance(moments.A, list):
-        total = sum(moments.A[1:], moments.A[0]) + sparse.diags(ridge)
-        factor = splu(total.tocsc())
+def solved(A: Any, b: Array, ridge: Array) -> Solution:
+    """Return the solution of all groups and the solutions without each group, for b (groups, q, k)."""
+    right = b.sum(axis=0)
+    if sparse.issparse(A):
+        q = len(ridge)
+        parts = [A[g * q : (g + 1) * q] for g in range(len(b))]
+        total = (sum(parts[1:], parts[0]) + sparse.diags(ridge)).tocsc()
+        factor = splu(total)
         left = [
-            splu((total - A).tocsc()).solve(b - own) if A.nnz else factor.solve(b)
-            for A, own in zip(moments.A, moments.b, strict=True)
+            splu((total - part).tocsc()).solve(right - own) if part.nnz else factor.solve(right)
+            for part, own in zip(parts, b, strict=True)
         ]
-        return Solution(factor.solve(b), np.array(left), lambda v: factor.solve(np.asarray(v, float), trans="T"))
-    total = moments.A.sum(axis=0)
+        return Solution(factor.solve(right), np.array(left), lambda v: factor.solve(np.asarray(v, float), trans="T"))
+    total = A.sum(axis=0)
     total[np.diag_indices_from(total)] += ridge
-    factor = lu_factor(total, check_finite=False)
-    without = np.array([dense_solution(total - A, b - own) for A, own in zip(moments.A, moments.b, strict=True)])
+    lu = lu_factor(total, check_finite=False)
+    without = np.array([dense_solution(total - part, right - own) for part, own in zip(A, b, strict=True)])
     return Solution(
-        lu_solve(factor, b, check_finite=False), without, lambda v: lu_solve(factor, v, trans=1, check_finite=False)
+        lu_solve(lu, right, check_finite=False), without, lambda v: lu_solve(lu, v, trans=1, check_finite=False)
     )
 
 
 def dense_solution(A: Array, b: Array) -> Array:
-    """Return the solution of dense equations; of least squares where they are singular."""
+    """Return the solution of dense equations; the least-squares solution if they are singular."""
     try:
         return np.asarray(np.linalg.solve(A, b), float)
     except LinAlgError:
         return np.asarray(np.linalg.lstsq(A, b, rcond=1e-12)[0], float)
-
-
-def by_group(M: Any, W: Array, group: Integers) -> Array:
-    """Return the product of each row of M (n, q) with the weights W (groups, q, k) of its group, (n, k)."""
-    found = np.empty((len(group), W.shape[2]))
-    for g in np.unique(group):
-        part = np.flatnonzero(group == g)
-        found[part] = M[part] @ W[g]
-    return found

@@ -1,21 +1,41 @@
-"""`gdd.collect` and `gdd.evaluate`: a log of a policy that acts in an environment, and values from it."""
+"""`gdd.collect` and `gdd.evaluate`: logs of a policy in an environment, and values from these logs.
 
-from collections.abc import Callable
+Transitions are collected in rounds. Each round starts with a reset from its own seed and does not depend on earlier
+rounds: an interrupted collection continues with the same bits. Termination ends an episode; truncation and the end of
+a round cut it. All three reset modes of vector environments are supported:
+
+    next step   the step after an episode's end is the reset, and not a transition
+    same step   the last observation of the episode is in `info["final_obs"]`
+    disabled    environments whose episodes ended are reset by a mask
+"""
+
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import BadRequestError, Unquoted, bad_request, file_path, number, whole_number
-from gradient_dd.evaluation.collect import EnvironmentBatch, Steps, batch_of, one_round, place_of
+from gradient_dd.errors import (
+    BadRequestError,
+    GradientDDError,
+    Unquoted,
+    bad_request,
+    extra,
+    file_path,
+    number,
+    whole_number,
+)
 from gradient_dd.evaluation.log import evaluate_log
 from gradient_dd.evaluation.result import Evaluation
+from gradient_dd.files import replaced
 from gradient_dd.learners import Rule
 from gradient_dd.stream.features import Features, Own, Rows
-from gradient_dd.stream.policies import Policy, policy_of
+from gradient_dd.stream.policies import Policy, drawn, policy_of
 
+NEXT_STEP, SAME_STEP, DISABLED = "NextStep", "SameStep", "Disabled"
+STEP = "(observation, reward, terminated, truncated, info)"
 Log = dict[str, Any]
 
 
@@ -29,20 +49,20 @@ def collect(
     round_steps: int = 10_000,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Any:
-    """Return a log of a policy that acts in an environment with whole-number actions.
+    """Return a log of a policy in an environment with discrete actions.
 
-    env          a Gymnasium environment, single or vector, or the name of one
-    behaviour    the policy that acts: a table (states, actions) of probabilities, or a function of a batch of
+    env          a Gymnasium environment, single or vector, or its name
+    behaviour    the behaviour policy: a table (states, actions) of probabilities, or a function of a batch of
                  observations that returns (n, actions) probabilities, such as a network
-    steps        how many transitions
-    out          a folder, to which every round is written as a Parquet file. If it has files of earlier rounds, the
-                 collection continues after them, and gives the log of one that never stopped if the environment obeys
-                 the seed of its reset. Without it the log is returned as columns
-    round_steps  a round has at most so many transitions, and begins with a reset from a seed of its own. What
-                 continues at the end of a round is cut, as by a time limit
-    on_progress  is called after every round with the transitions done and wanted
+    steps        number of transitions
+    out          a folder for the log, one Parquet file per round. If it has files of earlier rounds, the collection
+                 continues after them; the log is the same as without the interruption if the environment obeys
+                 the seed of its reset. Without `out` the log is returned as columns
+    round_steps  largest number of transitions per round. Each round starts with a reset from its own seed, and its
+                 end cuts running episodes like a time limit
+    on_progress  called after every round with the number of transitions so far and in total
 
-    Parts of observations stand side by side, in columns obs_0, obs_1, …
+    Parts of observations become the columns obs_0, obs_1, …
 
     >>> log = collect("FrozenLake-v1", np.full((16, 4), 0.25), 100)
     >>> sorted(log)
@@ -62,13 +82,12 @@ def collect(
         if held is None:
             seeds = np.random.SeedSequence([seed, rounds])
             reset = int(seeds.generate_state(1)[0] % 2**31)
-            made = one_round(place, acting, reset, np.random.default_rng(seeds), min(full, asked - rows))
-            part = as_columns(made, place.observation_space, episodes)
+            part = one_round(place, acting, reset, np.random.default_rng(seeds), min(full, asked - rows), episodes)
             if file is None:
                 parts.append(part)
             else:
                 write_part(file, part)
-            held = len(made.reward), int(part["episode"][-1]) + 1
+            held = len(part["reward"]), int(part["episode"][-1]) + 1
         rows, episodes, rounds = rows + held[0], held[1], rounds + 1
         if on_progress is not None:
             on_progress(rows, asked)
@@ -92,13 +111,13 @@ def evaluate(
 ) -> Evaluation:
     """Return the value of `target` from a log of `behaviour` in an environment: `collect`, then `evaluate_log`.
 
-    target       the policy whose values are wanted, as `behaviour` is given
-    behaviour    the policy that acts; default `target` itself
-    features     as `evaluate_log` takes them; a function gets one observation of the environment
-    out          a folder that keeps the log, so that a collection that was stopped continues
+    target       the target policy, in the form of `behaviour`
+    behaviour    the behaviour policy; default: `target`
+    features     as for `evaluate_log`; a function gets one observation of the environment
+    out          a folder that keeps the log, so that an interrupted collection can continue
     options      of `evaluate_log`: alpha and other parameters of the learner, confidence, at
 
-    The other arguments are those of `collect`.
+    See `collect` for the other arguments.
 
     >>> import gymnasium, numpy as np
     >>> right = np.tile([0.1, 0.1, 0.7, 0.1], (16, 1))
@@ -107,26 +126,26 @@ def evaluate(
     (1,)
     """
     place = place_of(env)
-    space = place.observation_space
     wanted = policy_in(place, "target", target)
     gamma = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
     if features is not None and not isinstance(features, str):
-        features = Observed(features if isinstance(features, Features) else Own(features), space)
+        features = Observed(features if isinstance(features, Features) else Own(features), place.observations)
     acting = target if behaviour is None else behaviour
     log = collect(env, acting, steps, out=out, seed=seed, round_steps=round_steps, on_progress=on_progress)
     asked = {"features": features, "learner": learner, "seed": seed, **options}
-    return evaluate_log(log, target=lambda seen: wanted(structured(space, seen), len(seen)), discount=gamma, **asked)
+    policy = lambda seen: wanted(structured(place.observations, seen), len(seen))  # noqa: E731
+    return evaluate_log(log, target=policy, discount=gamma, **asked)
 
 
 class Observed(Features):
-    """A map of observations of an environment, for observations that stand side by side in columns."""
+    """Applies a feature map of an environment's observations to the columns of a log."""
 
     kind = "observed"
 
     def __init__(self, inner: Features, space: Any) -> None:
         self.inner, self.space = inner, space
         if inner.n_features == 0:
-            inner.rows(single_ones(space, np.asarray(flat(space, batch_of([space.sample()]), 1), float)))
+            inner.rows(single_ones(space, flat(space, space.sample(), 1)))
         self.n_features, self.nonzeros, self.bound = inner.n_features, inner.nonzeros, inner.bound
 
     def rows(self, observations: Any) -> Rows:
@@ -136,62 +155,193 @@ class Observed(Features):
         return self.inner.rows(single_ones(self.space, seen) if each else structured(self.space, seen))
 
 
+# Environments -----------------------------------------------------------------------------------------------
+
+
+class EnvironmentBatch(NamedTuple):
+    """An environment as a batch: number of copies, reset mode ("" if single), and the spaces of one copy."""
+
+    env: Any
+    copies: int
+    mode: str
+    observations: Any
+    actions: Any
+
+
+def place_of(env: Any) -> EnvironmentBatch:
+    """Return an environment with discrete actions, single or vector, as a batch."""
+    with extra("environments"):
+        import gymnasium
+
+    if isinstance(env, str):
+        try:
+            env = gymnasium.make(env)
+        except Exception as error:  # making an environment runs foreign code
+            raise bad_request("'env'", "be the name of an environment that can be created", Unquoted(error)) from None
+    if isinstance(env, gymnasium.vector.VectorEnv):
+        mode = env.metadata.get("autoreset_mode", NEXT_STEP)
+        mode = getattr(mode, "value", mode)
+        found = EnvironmentBatch(env, env.num_envs, mode, env.single_observation_space, env.single_action_space)
+    elif hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space"):
+        found = EnvironmentBatch(env, 1, "", env.observation_space, env.action_space)
+    else:
+        raise bad_request("'env'", "be a Gymnasium environment, or its name", env)
+    if type(found.actions).__name__ != "Discrete":
+        rule = "be Discrete, so that a policy can give a probability for each action"
+        raise bad_request("The action space", rule, Unquoted(type(found.actions).__name__))
+    return found
+
+
 def policy_in(place: EnvironmentBatch, name: str, given: Any) -> Policy:
     """Return a policy for the actions and observations of an environment."""
-    space = place.observation_space
-    first = int(getattr(space, "start", 0)) if hasattr(space, "n") else 0
-    return policy_of(name, given, int(place.action_space.n), first)
+    first = int(getattr(place.observations, "start", 0)) if hasattr(place.observations, "n") else 0
+    return policy_of(name, given, int(place.actions.n), first)
 
 
-def as_columns(made: Steps, space: Any, episodes: int) -> Log:
-    """Return the transitions of a round as columns of a log, its episodes numbered from `episodes` on."""
-    n, over = len(made.reward), made.terminated | made.cut
-    columns: Log = {}
-    for name, seen in (("obs", made.observation), ("next_obs", made.next_observation)):
-        wide = flat(space, batch_of(seen), n)
-        columns |= {name if wide.shape[1] == 1 else f"{name}_{i}": wide[:, i] for i in range(wide.shape[1])}
-    columns |= {"action": made.action, "reward": made.reward, "terminated": made.terminated, "truncated": made.cut}
-    return columns | {"episode": episodes + np.cumsum(over) - over, "propensity": made.behaviour}
+def called(what: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Return the result of a function of the environment; its errors become one sentence."""
+    try:
+        return call(*arguments, **options)
+    except GradientDDError:
+        raise
+    except Exception as error:  # foreign code may raise anything
+        raise bad_request("The environment", what, Unquoted(f"{type(error).__name__}: {error}")) from error
 
 
-def flat(space: Any, batch: Any, n: int) -> Array:
-    """Return a batch of observations as (n, numbers): parts of a dictionary or a tuple side by side."""
+def one_round(
+    place: EnvironmentBatch, behaviour: Policy, seed: int, rng: np.random.Generator, most: int, episodes: int = 0
+) -> Log:
+    """Return the transitions of one round as columns, at most `most`, one copy of the environment after the other.
+
+    A single environment ends a round at the end of an episode, if that takes at most half of `most`. Unfinished
+    episodes are cut, and their numbers start at `episodes`.
+    """
+    space, copies = place.observations, place.copies
+    seen = reset_by(place, seed=seed)
+    played: list[tuple[Any, ...]] = []  # of each step, arrays over the copies
+    resets, count, between = np.zeros(copies, bool), 0, False  # copies whose next step is a reset
+    while count < most and not (count >= most // 2 and between):
+        among = behaviour(structured(space, seen), copies)
+        action = drawn(among, rng)
+        chosen: Any = action + int(place.actions.start)
+        chosen = chosen.astype(place.env.action_space.dtype) if place.mode else int(chosen[0])
+        made = called("take a step", place.env.step, chosen)
+        if not (isinstance(made, tuple | list) and len(made) == 5):
+            raise bad_request("The result of the environment's step", f"be {STEP}", made)
+        reward = column_of("The reward", "be one finite number", made[1], copies, place.mode)
+        ended, truncated = (
+            column_of(name, "be true or false", flag, copies, place.mode, flag=True).astype(bool)
+            for name, flag in (("'terminated'", made[2]), ("'truncated'", made[3]))
+        )
+        over, after = ended | truncated, flat(space, made[0], copies)
+        there = after.copy()
+        for i in np.flatnonzero(over) if place.mode == SAME_STEP else ():
+            there[i] = flat(space, final_observation(made[4], i), 1)[0]
+        chance = among[np.arange(copies), action]
+        played.append((seen, there, action, reward, ended, truncated & ~ended, chance, ~resets))
+        count, seen = count + int((~resets).sum()), after
+        if place.mode == DISABLED and over.any():
+            seen = reset_by(place, options={"reset_mask": over})
+        elif not place.mode and over[0]:
+            seen = reset_by(place)
+        resets, between = over & (place.mode == NEXT_STEP), not place.mode and bool(over[0])
+    columns = [np.stack(column, axis=1) for column in zip(*played, strict=True)]
+    kept = np.flatnonzero(columns.pop().ravel())[:most]
+    copy = kept // len(played)
+    seen, there, action, reward, ended, cut, chance = (one.reshape(-1, *one.shape[2:])[kept] for one in columns)
+    cut |= np.append(np.diff(copy) > 0, True) & ~ended
+    over = ended | cut
+    found: Log = {}
+    for name, wide in (("obs", seen), ("next_obs", there)):
+        found |= {name if wide.shape[1] == 1 else f"{name}_{i}": column for i, column in enumerate(wide.T)}
+    found |= {"action": action, "reward": reward, "terminated": ended, "truncated": cut}
+    return found | {"episode": episodes + np.cumsum(over) - over, "propensity": chance}
+
+
+def reset_by(place: EnvironmentBatch, **options: Any) -> Array:
+    """Reset the environment, and return the observations of its copies."""
+    made = called("reset", place.env.reset, **options)
+    if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], Mapping)):
+        raise bad_request("The result of the environment's reset", "be (observation, info)", made)
+    return flat(place.observations, made[0], place.copies)
+
+
+def column_of(what: str, rule: str, values: Any, copies: int, mode: str, flag: bool = False) -> Array:
+    """Return a checked result of a step for each copy, (copies,): numbers, or 0 and 1."""
+    try:
+        found = np.asarray(values)
+    except ValueError:  # lists of several lengths
+        found = np.empty(0, object)
+    right = found.shape == (copies,) if mode else found.size == 1
+    if not right or found.dtype.kind not in ("biu" if flag else "biuf") or not np.isfinite(found).all():
+        raise bad_request(f"{what} of a step", rule if not mode else f"be {copies} values", values)
+    if flag and not np.isin(found, (0, 1)).all():
+        raise bad_request(f"{what} of a step", rule, values)
+    return found.reshape(copies).astype(float)
+
+
+def final_observation(info: Any, i: Any) -> Any:
+    """Return the last observation of an episode that ended in a vector environment with same-step resets."""
+    for name in ("final_obs", "final_observation"):
+        if isinstance(info, Mapping) and name in info and info[name][i] is not None:
+            return info[name][i]
+    raise bad_request("A vector environment with same-step resets", "give 'final_obs' in its info", info)
+
+
+# Observations as columns ------------------------------------------------------------------------------------
+
+
+def parts_of_space(space: Any) -> list[tuple[Any, Any]]:
+    """Return the keys and spaces of the parts of a dictionary or a tuple; [] for a space of numbers."""
     name = type(space).__name__
     if name in ("Dict", "Tuple"):
-        keys = list(space.spaces) if name == "Dict" else range(len(space.spaces))
-        if not keys:
-            raise bad_request("A space of observations", "have at least one part", Unquoted(f"{name}()"))
-        return np.concatenate([flat(space.spaces[key], batch[key], n) for key in keys], axis=1)
+        found = list(space.spaces.items()) if name == "Dict" else list(enumerate(space.spaces))
+        if not found:
+            raise bad_request("An observation space", "have at least one part", Unquoted(f"{name}()"))
+        return found
     if name not in ("Box", "Discrete", "MultiDiscrete", "MultiBinary"):
         rule = "be Discrete, MultiDiscrete, MultiBinary, Box, Dict or Tuple"
-        raise bad_request("The space of observations", rule, Unquoted(name))
-    found = np.asarray(batch)
-    if found.dtype.kind not in "biuf" or found.size % max(1, n) or not found.size:
-        raise bad_request("Observations of the environment", "be numbers of one shape", Unquoted(str(found.dtype)))
-    return np.asarray(found.reshape(n, -1), float)
-
-
-def structured(space: Any, seen: Any) -> Any:
-    """Return columns (n, numbers) as a batch of observations of a space."""
-    name, n = type(space).__name__, len(seen)
-    if name in ("Dict", "Tuple"):
-        keys, parts, at = list(space.spaces) if name == "Dict" else range(len(space.spaces)), [], 0
-        for key in keys:
-            width = width_of(space.spaces[key])
-            parts.append(structured(space.spaces[key], seen[:, at : at + width]))
-            at += width
-        return dict(zip(keys, parts, strict=True)) if name == "Dict" else tuple(parts)
-    values = np.asarray(seen, float)
-    return values[:, 0].astype(np.int64) if name == "Discrete" else values.reshape(n, *space.shape).astype(space.dtype)
+        raise bad_request("The observation space", rule, Unquoted(name))
+    return []
 
 
 def width_of(space: Any) -> int:
     """Return how many numbers an observation of a space has."""
-    name = type(space).__name__
-    if name in ("Dict", "Tuple"):
-        parts = space.spaces.values() if name == "Dict" else space.spaces
-        return sum(width_of(part) for part in parts)
-    return 1 if name == "Discrete" else int(np.prod(space.shape, dtype=int))
+    parts = parts_of_space(space)
+    return sum(width_of(part) for _, part in parts) if parts else int(np.prod(space.shape, dtype=int))
+
+
+def flat(space: Any, seen: Any, n: int) -> Array:
+    """Return copies of n observations as (n, numbers): parts of a dictionary or a tuple are concatenated."""
+    if parts := parts_of_space(space):
+        try:
+            return np.concatenate([flat(part, seen[key], n) for key, part in parts], axis=1)
+        except (IndexError, KeyError, TypeError) as error:
+            raise bad_request(
+                "Observations of the environment", "have the parts of its space", Unquoted(error)
+            ) from None
+    try:
+        found = np.array(seen)
+    except ValueError:  # lists of several lengths
+        found = np.empty(0, object)
+    if found.dtype.kind not in "biuf" or found.size != n * width_of(space):
+        rule = f"be {n} × {width_of(space)} numbers, as its space says"
+        raise bad_request("Observations of the environment", rule, seen)
+    return found.reshape(n, -1).astype(float)
+
+
+def structured(space: Any, seen: Any) -> Any:
+    """Return columns (n, numbers) as a batch of observations of a space."""
+    if parts := parts_of_space(space):
+        ends = np.cumsum([width_of(part) for _, part in parts])
+        cut = np.split(np.asarray(seen), ends[:-1], axis=1)
+        found = [structured(part, columns) for (_, part), columns in zip(parts, cut, strict=True)]
+        named = dict(zip((key for key, _ in parts), found, strict=True))
+        return named if type(space).__name__ == "Dict" else tuple(found)
+    values = np.asarray(seen, float)
+    if type(space).__name__ == "Discrete":
+        return values[:, 0].astype(np.int64)
+    return values.reshape(len(values), *space.shape).astype(space.dtype)
 
 
 def single_ones(space: Any, seen: Array) -> list[Any]:
@@ -206,17 +356,20 @@ def single_ones(space: Any, seen: Array) -> list[Any]:
     return [one(batch, i) for i in range(len(seen))]
 
 
+# Files ------------------------------------------------------------------------------------------------------
+
+
 def checked_out(out: Any) -> Path:
-    """Return the folder of a log, made if it is not there."""
+    """Return the folder of a log; create it if it does not exist."""
     folder = file_path("'out'", out)
     if (folder.exists() and not folder.is_dir()) or not folder.absolute().parent.is_dir():
-        raise bad_request("'out'", "be a folder, or a new one in a folder that exists", str(out))
+        raise bad_request("'out'", "be a folder, or a new folder in an existing folder", str(out))
     folder.mkdir(exist_ok=True)
     return folder
 
 
 def rows_in(file: Path) -> tuple[int, int]:
-    """Return how many rows a round has, and how many episodes there are up to its end."""
+    """Return the rows of a round, and the number of episodes up to its end."""
     import pyarrow.parquet as pq
 
     try:
@@ -227,10 +380,9 @@ def rows_in(file: Path) -> tuple[int, int]:
 
 
 def write_part(file: Path, columns: Log) -> None:
-    """Write the rows of a round; a file is there whole or not at all."""
+    """Write the rows of a round; the file is complete or absent."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    part = file.with_name(f".{file.name}.part")
-    pq.write_table(pa.table(columns), part)
-    part.replace(file)
+    with replaced(file) as part:
+        pq.write_table(pa.table(columns), part)

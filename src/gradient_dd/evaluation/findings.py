@@ -1,17 +1,17 @@
-"""The registry of findings, and the verdict: one word for all that was found.
+"""The registry of findings, and the verdict that summarises them.
 
-A finding is one small function, with what it is about, how grave it can be, and what it means.
+A finding is one small function with its subject, its gravest level and its meaning.
 
-A function takes the evidence of its subject and yields (level, sentence), once, several times or not at all:
+A function takes the evidence of its subject and yields (level, sentence), any number of times:
 
-    data     `DataFacts` of data_findings.py: columns, rows and episodes of the log
+    data     `LogData` of log_data.py: columns, rows and episodes of the log
     ratios   `RatioFacts` of data_findings.py: the ratios of a policy on the log
-    rows     `RowEvidence` of row_findings.py: the order and the type of its rows
+    rows     `RowEvidence` of row_findings.py, for drift.py too: the order and the type of its rows
     policy   `PolicyEvidence` of policy_findings.py: the value of a policy
 
-A sentence says what was found, why it matters, and what to do. The docstring says what the finding means, and after
-"Remedy:" what to do. The tables of docs/explanation/when-to-trust.md are made of them, and
-tests/evaluation/planted_failures.py has a log for each that the finding must notice.
+A sentence says what was found, why it matters, and what to do. The docstring says what the finding means and, after
+"Remedy:", what to do. The tables of docs/explanation/when-to-trust.md are generated from the docstrings, and
+tests/evaluation/planted_failures.py has a log for each finding that triggers it.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ Finder = Callable[[Any], Found]
 
 
 class Finding(NamedTuple):
-    """One thing that was examined: its level, what it is about, and a sentence."""
+    """The result of one check: its level, its subject, and a sentence."""
 
     level: str
     about: str
@@ -35,10 +35,10 @@ class Finding(NamedTuple):
 class Check(NamedTuple):
     """A registered finding.
 
-    subject  "data", "ratios", "rows" or "policy": which evidence `find` takes
-    about    what it is about; two findings may be about the same thing
-    gravest  the gravest of LEVELS that it can have
-    meaning  what it means, in words;  remedy  what to do about it, or ""
+    subject  "data", "ratios", "rows" or "policy": the evidence that `find` takes
+    about    topic; two findings may share one
+    gravest  its gravest possible level of LEVELS
+    meaning  the meaning, in words;  remedy  what to do, or ""
     """
 
     subject: str
@@ -49,7 +49,7 @@ class Check(NamedTuple):
     find: Finder
 
 
-FINDINGS: dict[str, Check] = {}  # by the name of the function
+FINDINGS: dict[str, Check] = {}  # by function name
 
 
 def finding(subject: str, about: str, gravest: str) -> Callable[[Finder], Finder]:
@@ -64,7 +64,7 @@ def finding(subject: str, about: str, gravest: str) -> Callable[[Finder], Finder
 
 
 def findings_of(subject: str, evidence: Any) -> list[Finding]:
-    """Return what all findings of a subject have to say of its evidence, in the order in which they are registered."""
+    """Return all findings of a subject on its evidence, in order of registration."""
     return [
         Finding(level, check.about, sentence)
         for check in FINDINGS.values()
@@ -77,7 +77,7 @@ WORDS = {"fine": "trust", "with care": "with care", "not": "not"}
 
 
 class Verdict(NamedTuple):
-    """One word, "trust", "with care" or "not", and all findings, the gravest first."""
+    """One word, "trust", "with care" or "not", and all findings, gravest first."""
 
     word: str
     findings: tuple[Finding, ...]
@@ -87,7 +87,7 @@ class Verdict(NamedTuple):
 
     @property
     def reasons(self) -> list[str]:
-        """The sentences that speak against trust."""
+        """The sentences of the findings that limit trust."""
         return [one.sentence for one in self.findings if one.level != "fine"]
 
 
@@ -95,6 +95,6 @@ NOT_JUDGED = Verdict("not", (Finding("not", "verdict", "The answer has not been 
 
 
 def verdict_of(findings: list[Finding]) -> Verdict:
-    """Return the word of the gravest finding, and all findings, the gravest first."""
+    """Return the word of the gravest finding, and all findings, gravest first."""
     ordered = sorted(findings, key=lambda one: -LEVELS.index(one.level))
     return Verdict(WORDS[ordered[0].level] if ordered else "trust", tuple(ordered))

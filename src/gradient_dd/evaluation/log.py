@@ -1,25 +1,27 @@
-"""`gdd.evaluate_log`: the value of a policy from a log, an interval and a verdict, and values of states and actions.
+"""`gdd.evaluate_log`: the value of a policy from a log, with an interval and a verdict, and state and action values.
 
-It answers many questions too. A question is the case of one action: its cumulants, discounts and ratios stand in the
-place of the log's own, and its episodes begin again after each of its ends and each gap in which it is not asked.
+It also answers many questions. A question is the case of a single action: its cumulants, discounts and ratios replace
+those of the log, and its episodes restart after each of its ends and each gap in which it is not asked.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, overload
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.errors import BadRequestError, Unquoted, bad_request, whole_number
+from gradient_dd.errors import BadRequestError, bad_request, whole_number
 from gradient_dd.evaluation.by_learner import by_learner
 from gradient_dd.evaluation.compare import Answered, answered, checked_confidence
 from gradient_dd.evaluation.findings import Found, finding, findings_of, verdict_of
 from gradient_dd.evaluation.log_data import OWN, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import too_wide
 from gradient_dd.evaluation.result import ALONE, Evaluation, as_observations
-from gradient_dd.evaluation.rows import EvaluationRows
+from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows
+from gradient_dd.evaluation.workers import one_thread, workers_at
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.columns import find_columns, missing
@@ -29,14 +31,15 @@ from gradient_dd.stream.question import ROLES, AskedQuestions, Batch, Question, 
 from gradient_dd.stream.questions import checked_questions
 from gradient_dd.studies.intervals import Interval
 
-MOST_ASKED = 10_000  # distinct states whose values are given
-POINTS = 100  # first states of episodes whose values are reported
+MOST_ASKED = 10_000  # most distinct states whose values are returned
+POINTS = 100  # initial states whose values are reported
 TARGET, LOGGING = "target", "logging policy"
+Tables = Callable[[], Iterator[LogRows]]
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a log says to each question, by name: an `Evaluation`."""
+    """The answers of a log to questions: an `Evaluation` per name."""
 
     answers: Mapping[str, Evaluation]
     stated: tuple[str, ...]
@@ -50,7 +53,7 @@ class Answers:
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """One record for each question: its name, the value where it begins, the interval, the verdict, and rows."""
+        """One record per question: name, initial value, interval, verdict, and rows."""
         records = []
         for name, found in self.answers.items():
             low, high = found.start_interval
@@ -59,7 +62,7 @@ class Answers:
         return records
 
     def facts(self) -> dict[str, Any]:
-        """Return all but the weights as plain data."""
+        """Return everything except the weights as plain data."""
         each = {name: found.facts() for name, found in self.answers.items()}
         return {"questions": self.table, "answers": each, "stated": list(self.stated), "seconds": dict(self.seconds)}
 
@@ -85,35 +88,37 @@ def evaluate_log(
     at: Any = None,
     confidence: float = 0.95,
     seed: int = 0,
+    dask: str | None = None,
     on_columns: Callable[[list[str]], None] = lambda stated: None,
-    on_progress: Callable[[int], None] = lambda rows: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
     **parameters: Any,
 ) -> Evaluation | Answers:
-    """Return the value of a policy, from transitions that another one made, with an interval and a verdict.
+    """Return the value of a policy from transitions of another policy, with an interval and a verdict.
 
-    The number, the interval and the verdict are those of `compare`; values of states and actions come on top.
+    Value, interval and verdict are the same as in `compare`; this function also returns state and action values.
 
     log        a .parquet, .csv, .npz or .npy file, a folder of Parquet files, a pandas frame, a dictionary of arrays,
                "minari:NAME" or a Minari dataset. Files may be larger than memory
     discount   γ, unless the log has a column of discounts
-    target     the policy to evaluate, as `compare` takes it; a function of (observations, actions) that returns the
-               probability of each action taken, (n,), is one too. Without it the policy is that of the log's own
-               ratios or propensities, and without these the one that made the log
-    features   a feature map; a function of an observation; "table", a weight for each distinct state; "raw", the
-               observations as they are; "standard", scaled and with a constant; "quadratic"; "tiles", "fourier",
-               "radial" or "polynomial" over the range of the first rows; "network", what an ensemble of networks learns
-               from the log. Columns of text are categories. Default: "raw" for several columns called x… or feature…, a
-               table for whole numbers and text, else the map that best predicts the returns of the log
-    columns    columns by their role, where names are not the usual ones: {"reward": "r", "observation": ["a", "b"]}
-    learner    "auto"; or "lstd", a name in LEARNERS or a Rule, whose weights are used instead. `parameters` are its own
-    skip_bad_rows  leave out rows with missing or impossible numbers
-    at         observations whose values are wanted, or "all": every distinct state of the log; default the first ones
-               of episodes
-    confidence of the intervals
-    questions  several `Question`s to answer instead of the value of a policy: `Answers` has an evaluation of each. They
-               say their own discount and target
-    on_columns, on_progress
-               are called with what each column is used for, before anything is solved, and with the rows read so far
+    target     the target policy, as for `compare`, or a function of (observations, actions) that returns the
+               probability of each action taken, (n,). Default: the policy of the log's own ratios or propensities,
+               or the logging policy if the log has neither
+    features   a feature map; a function of an observation; "table", a weight per distinct state; "raw", the unchanged
+               observations; "standard", scaled and with a constant; "quadratic"; "tiles", "fourier",
+               "radial" or "polynomial" over the range of the first rows; "network", features of an ensemble of networks
+               trained on the log. Columns of text are categories. Default: "raw" for several columns named x… or
+               feature…, a table for whole numbers and text, else the map that best predicts the returns of the log
+    columns    columns by role, if their names are not recognised: {"reward": "r", "observation": ["a", "b"]}
+    learner    "auto"; or "lstd", a name in LEARNERS or a Rule whose weights are used instead, with its `parameters`
+    skip_bad_rows  omit rows with missing or impossible numbers
+    at         observations whose values are returned, or "all" for every distinct state of the log; default: initial
+               observations
+    confidence confidence level of the intervals
+    questions  several `Question`s to answer instead: `Answers` has an evaluation of each. Questions have their own
+               discount and target
+    dask       address of a Dask cluster whose workers sum the files of a folder, or "local"; the bits are the same
+    on_columns called with the columns used, before the solution
+    on_progress  called with the work done and the total; while the log is read first, with its rows and 0
 
     >>> import numpy as np
     >>> state = np.arange(400) % 4
@@ -121,32 +126,34 @@ def evaluate_log(
     >>> round(evaluate_log(log, discount=0.9).start_value, 3)
     0.729
     """
+    confidence, seed = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
     options: dict[str, Any] = {"features": features, "columns": columns, "skip_bad_rows": skip_bad_rows, "seed": seed}
     options |= {"on_columns": on_columns, "on_progress": on_progress}
     if questions is not None:
-        refuse_options({"discount": discount, "target": target, "learner": learner, "at": at, **parameters})
-        return evaluate_questions(log, questions, confidence=confidence, **options)
+        single = {"discount": discount, "target": target, "learner": learner, "at": at, "dask": dask}
+        refuse_options({**single, **parameters})
+        with one_thread():
+            return evaluate_questions(log, questions, confidence=confidence, **options)
     started = perf_counter()
     named = isinstance(learner, str) and learner in ("auto", "lstd")
     if named and parameters:
-        raise bad_request("'learner'", f"be a learner where {sorted(parameters)[0]!r} is given", learner)
+        raise bad_request("'learner'", f"be a learner if {sorted(parameters)[0]!r} is given", learner)
     if not named:
-        find(learner).setting(**parameters)  # raises where one is wrong
-    confidence, options["seed"] = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
+        find(learner).setting(**parameters)  # raises if a value is wrong
     own = find_columns(open_log(log).names, columns)
     ratios = own.rho or (own.target_probability and own.behaviour_probability)
     asked = target if target is not None else OWN if ratios else None
     targets = {LOGGING: None} if asked is None else {LOGGING: None, TARGET: asked}
-    data = LogData(log, targets, discount=discount, **options)
-    found = answered(data, confidence)[0]
-    words = "AutoLearner" if too_wide(found.judged[-1].found.design) else "LSTD-Q"
-    if not (isinstance(learner, str) and learner == "auto"):
-        value, more, words = by_learner(data, data.policies[-1], found.judged[-1].found, learner, parameters)
-        last = found.judged[-1]
-        found.judged[-1] = last._replace(found=value, verdict=verdict_of([*last.verdict.findings, *more]))
-    evaluation = evaluation_of(found, words)
-    seconds = {"reading": data.reader.seconds, "all": perf_counter() - started}
-    return replace(with_states(evaluation, data, at), seconds=seconds)
+    with one_thread(), workers_at(dask, log, [target, features]) as workers:
+        data = LogData(log, targets, discount=discount, workers=workers, **options)
+        found = answered(data, confidence)[0]
+        words = "AutoLearner" if too_wide(found.judged[-1].found.design) else "LSTD-Q"
+        if learner != "auto":
+            last = found.judged[-1]
+            value, more, words = by_learner(data, data.policies[-1], last.found, learner, parameters)
+            found.judged[-1] = last._replace(found=value, verdict=verdict_of([*last.verdict.findings, *more]))
+        evaluation = with_states(evaluation_of(found, words), data, at)
+    return replace(evaluation, seconds={"reading": data.reader.seconds, "all": perf_counter() - started})
 
 
 def evaluation_of(found: Answered, words: str) -> Evaluation:
@@ -157,11 +164,9 @@ def evaluation_of(found: Answered, words: str) -> Evaluation:
     if len(found.judged) > 1:
         base, gap = found.judged[0].found, found.question("").gap(one, found.judged[0])
         logging, difference = Interval(base.value, base.low, base.high), Interval(gap.apart, gap.low, gap.high)
-    starts = [piece.part(piece.starts) for piece in data.rows.sample if len(piece.starts)][:1]
-    first = starts[0].part(np.sort(np.unique(starts[0].seen, axis=0, return_index=True)[1][:POINTS]))
-    here = np.ones((len(first), 1))
-    if not policy.by_ratio:
-        here = policy.choices(replace(first, number=-1), data.propensities(first)).here
+    first = next(piece.part(piece.starts) for piece in data.rows.sample if len(piece.starts))
+    first = first.part(np.sort(np.unique(first.seen, axis=0, return_index=True)[1][:POINTS]))
+    here = np.ones((len(first), 1)) if policy.by_ratio else policy.choices(first, data.propensities(first)).here
     return Evaluation(
         found=one.found,
         policy=policy,
@@ -174,12 +179,13 @@ def evaluation_of(found: Answered, words: str) -> Evaluation:
         logging=logging,
         difference=difference,
         verdict=one.verdict,
-        stated=(*data.stated, *data.reader.stated_after(data.last)),
+        stated=(*data.stated, *data.reader.stated_after(data.rows.read)),
+        log=data.reader.source.name,
     )
 
 
 def with_states(found: Evaluation, data: LogData, at: Any) -> Evaluation:
-    """Return an evaluation with the states that were asked for."""
+    """Return an evaluation with the requested states."""
     if at is None:
         return found
     asked = asked_for(at, data)
@@ -191,27 +197,27 @@ def with_states(found: Evaluation, data: LogData, at: Any) -> Evaluation:
 
 @finding("states", "states asked for", "with care")
 def unseen_states(counts: tuple[int, int]) -> Found:
-    """A state that you asked for has no data nearby: its interval is as wide as the rewards allow, and where nothing in
-    the data is like it there is no value. Remedy: data from there
+    """A requested state has no similar data: its interval is as wide as the rewards allow, and if the data have nothing
+    in common with it there is no value. Remedy: data from there
     """
     asked, unseen = counts
     if unseen:
         yield (
             "with care",
-            f"{unseen:,} of the {asked:,} states asked for have no data nearby: their intervals are as wide as the "
+            f"{unseen:,} of the {asked:,} requested states have no similar data: their intervals are as wide as the "
             "rewards allow. Collect data from there.",
         )
 
 
 def asked_for(at: Any, data: LogData) -> Any:
-    """Return the observations whose values are wanted, one a row."""
+    """Return the observations whose values are requested, one per row."""
     reader = data.reader
     if isinstance(at, str):
         if at != "all":
-            raise bad_request("'at'", "be observations, one a row, or 'all'", at)
+            raise bad_request("'at'", "be observations, one per row, or 'all'", at)
         states = reader.states()
         if len(states) > MOST_ASKED:
-            rule = f"be observations, where the log has more than {MOST_ASKED:,} distinct ones"
+            rule = f"be observations, because the log has more than {MOST_ASKED:,} distinct ones"
             raise bad_request("'at'", rule, at, "Name some: at=[...], or --at.")
         return reader.decoded(states)
     rows = np.asarray(at, dtype=object if reader.words else None)
@@ -223,43 +229,38 @@ def asked_for(at: Any, data: LogData) -> Any:
 
 
 class QuestionLog(LogData):
-    """A log as one question sees it."""
+    """A log as seen by one question."""
 
-    def __init__(self, reader: LogReader, asked: AskedQuestions, k: int, features: Any, seed: int) -> None:
-        self.reader, self.asked, self.k, self.actions, self.behaviour = reader, asked, k, None, None
-        question = asked.questions[k]
-        width = reader.first_rows().shape[1]
-        self.rows = EvaluationRows(self._tables, width, 0, seed=seed)
-        self.last, self.named = reader.last, True
-        if not self.rows.n:
-            got = Unquoted(f"none in {reader.last.rows} rows")
-            raise bad_request(f"The log of question {question.name!r}", "have at least one transition of it", got)
-        with_ratios = question.target is not None
-        self.policies = [TargetPolicy(question.name, None, None, (), reader.decoded, own=with_ratios)]
+    def __init__(self, reader: LogReader, tables: Tables, question: Question, features: Any, seed: int) -> None:
+        self.reader, self.asked, self.actions, self.behaviour = reader, AskedQuestions([question]), None, None
+        self.rows = EvaluationRows(reader, tables=partial(self._tables, tables), seed=seed)
+        self.named, own = True, question.target is not None
+        self.policies = [TargetPolicy(question.name, None, None, (), reader.decoded, own=own)]
         self._describe(features, seed)
 
-    def _tables(self) -> Iterator[LogRows]:
-        """Yield the rows in which the question is asked, with its numbers."""
-        asked, group = self.asked, self.asked.group[self.k]
+    def _tables(self, tables: Tables, part: int) -> Iterator[LogRows]:
+        """Yield the rows in which the question is asked, with its cumulants, discounts and ratios."""
+        asked = self.asked
         episode, last = -1, (-1, -1, True)  # row, episode of the log, and whether the question ended there
-        for rows in self.reader.tables():
+        for rows in tables():
             batch = as_batch(self.reader, rows)
             mu = np.where(np.isnan(rows.behaviour), 1.0, rows.behaviour)
-            seen = asked.interests(batch)[:, asked.view[group]]
-            discount = np.where(rows.discount == 0, 0.0, asked.discounts(batch)[:, group])
-            rho = asked.probabilities(batch, mu)[:, group] / mu
-            reward = asked.cumulants(batch)[:, asked.signal[self.k]]
-            made = replace(rows, reward=reward, discount=discount, rho=rho).part(seen)
+            discount = np.where(rows.discount == 0, 0.0, asked.discounts(batch)[:, 0])
+            rho = asked.probabilities(batch, mu)[:, 0] / mu
+            made = replace(rows, reward=asked.cumulants(batch)[:, 0], discount=discount, rho=rho)
+            made = made.part(asked.interests(batch)[:, 0])
             if not len(made):
                 continue
             ended = made.discount == 0
-            before = np.concatenate([[last[0]], made.row[:-1]]), np.concatenate([[last[1]], made.episode[:-1]])
-            begins = np.concatenate([[last[2]], ended[:-1]]) | (made.row != before[0] + 1) | (made.episode != before[1])
-            own: Integers = episode + np.cumsum(begins)
+            row, before, after_end = (
+                np.concatenate([[first], column[:-1]])
+                for first, column in zip(last, (made.row, made.episode, ended), strict=True)
+            )
+            begins = after_end.astype(bool) | (made.row != row + 1) | (made.episode != before)
             last = int(made.row[-1]), int(made.episode[-1]), bool(ended[-1])
-            episode = int(own[-1])
             made.cut = (made.cut | np.append(begins[1:], False)) & ~ended
-            made.episode = own
+            made.episode = episode + np.cumsum(begins)
+            episode = int(made.episode[-1])
             yield made
 
 
@@ -267,33 +268,44 @@ def evaluate_questions(
     log: Any,
     questions: Sequence[Question],
     *,
-    features: Any = None,
-    columns: Mapping[str, Any] | None = None,
-    skip_bad_rows: bool = False,
-    confidence: float = 0.95,
-    seed: int = 0,
-    on_columns: Callable[[list[str]], None] = lambda stated: None,
-    on_progress: Callable[[int], None] = lambda rows: None,
+    features: Any,
+    columns: Mapping[str, Any] | None,
+    skip_bad_rows: bool,
+    confidence: float,
+    seed: int,
+    on_columns: Callable[[list[str]], None],
+    on_progress: Callable[[int, int], None],
 ) -> Answers:
-    """Return the answers of a log; the arguments are those of `evaluate_log`, and questions say the rest."""
+    """Return the answers of a log to questions; see `evaluate_log` for the arguments."""
     started = perf_counter()
-    confidence, seed = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
-    asked = AskedQuestions(checked_questions(questions))
-    reader = reader_for(log, asked, columns, skip_bad_rows)
+    asked = checked_questions(questions)
+    reader = reader_for(log, AskedQuestions(asked), columns, skip_bad_rows)
+    tables = held_tables(reader)
     found: dict[str, Evaluation] = {}
     stated: tuple[str, ...] = ()
-    for k, question in enumerate(asked.questions):
-        data = QuestionLog(reader, asked, k, features, seed)
+    for k, question in enumerate(asked):
+        data = QuestionLog(reader, tables, question, features, seed)
         if not stated:
             on_columns(data.stated)
-            stated = (*data.stated, *reader.stated_after(data.last))
+            stated = (*data.stated, *reader.stated_after(data.rows.read))
         found[question.name] = evaluation_of(answered(data, confidence)[0], "LSTD")
-        on_progress(data.rows.n * (k + 1))
+        on_progress(k + 1, len(asked))
     return Answers(found, stated, {"reading": reader.seconds, "all": perf_counter() - started})
 
 
+def held_tables(reader: LogReader) -> Tables:
+    """Return a function that yields the transitions of a log: from memory if they fit."""
+    held, numbers = [], 0
+    for table in reader.tables():
+        numbers += 2 * table.observation.size + 8 * len(table)
+        if numbers > KEPT_NUMBERS:
+            return reader.tables
+        held.append(table)
+    return lambda: iter(held)
+
+
 def reader_for(log: Any, asked: AskedQuestions, columns: Any, skip_bad_rows: bool) -> LogReader:
-    """Return a reader that has all columns which the questions name, and actions where one has a target."""
+    """Return a reader of all columns that the questions name, with actions if a question has a target."""
     names = open_log(log).names
     found = find_columns(names, columns)
     values = [getattr(one, role) for one in asked.questions for role in ROLES]
@@ -306,11 +318,11 @@ def reader_for(log: Any, asked: AskedQuestions, columns: Any, skip_bad_rows: boo
         what = f"With the target of question {wants.name!r}, a column of the role 'behaviour_probability'"
         raise missing(what, "behaviour_probability", names)
     actions = wants is not None and found.action is not None
-    return LogReader(log, columns, 1.0, None, skip_bad_rows, actions=actions, signals=named)
+    return LogReader(log, columns, 1.0, skip_bad_rows, actions=actions, signals=named)
 
 
 def as_batch(reader: LogReader, rows: LogRows) -> Batch:
-    """Return rows of a log as questions read them; one column of observations is (n,), of whole numbers if all are."""
+    """Return rows of a log as input of questions; a single observation column is (n,), integer if all values are."""
     width = rows.observation.shape[1] - len(reader.carried)
     columns = dict(zip(reader.carried, rows.observation[:, width:].T, strict=True))
     actions: Integers | Array | None = None
@@ -321,7 +333,7 @@ def as_batch(reader: LogReader, rows: LogRows) -> Batch:
 
 
 def plain(observations: Array) -> Array:
-    """Return observations of one column as (n,), as whole numbers where they are."""
+    """Return observations of one column as (n,), as integers if possible."""
     if observations.shape[1] > 1:
         return observations
     values = observations[:, 0]
@@ -329,7 +341,7 @@ def plain(observations: Array) -> Array:
 
 
 def refuse_options(given: Mapping[str, Any]) -> None:
-    """Raise if an option of one question is given beside many."""
+    """Raise if an option for a single policy is given with questions."""
     for name, value in given.items():
         if value is not None and not (isinstance(value, str) and value == "auto"):
-            raise BadRequestError(f"{name!r} must be left out with 'questions'. Got {value!r}.")
+            raise BadRequestError(f"{name!r} must be omitted with 'questions'. Got {value!r}.")

@@ -1,11 +1,12 @@
-"""Features of a log whose user names none: a table, or the best of five maps by held-out returns.
+"""Default features of a log: a table, or the best of five maps by held-out returns.
 
-Whole numbers, or at most 64 distinct observations, are a table unless there are fewer than ten rows for each. For
-anything else the returns of the policy that made the log are known: every candidate predicts them by LSTD-Q, solved
-without the group of episodes that it predicts. The widest map with 20 rows for each weight that is not worse than the
-best by more than two standard errors is taken; the next two show what the features may hide.
+Whole numbers, or at most 64 distinct observations, become a table unless there are fewer than ten rows per state. For
+other logs every candidate predicts the returns of the logging policy by LSTD-Q, solved without the group of episodes
+that it predicts. The choice is the widest map with 20 rows per weight whose error is within two standard errors
+of the best; the next two candidates show how much the value depends on the features.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,8 @@ from gradient_dd.evaluation.design import (
     SUM,
     TABLE,
     Design,
-    GroupMoments,
-    Taken,
-    by_group,
+    SortedFeatures,
+    no_equations,
     ridge_of,
     solved,
     sparse_rows,
@@ -31,32 +31,32 @@ from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.actions import Actions
 
-GIVEN = "given"  # the name of the map that the user asks for
-MOST_FEATURES = 3000  # of states and actions, for which dense equations are solved
-MOST_CELLS = 20_000  # the same of a table, whose equations are sparse
+GIVEN = "given"  # name of the user's map
+MOST_FEATURES = 3000  # of states and actions, for dense equations
+MOST_CELLS = 20_000  # the same for a table, whose equations are sparse
 FEW_STATES, ROWS_A_STATE = 64, 10
 TABLE_RIDGE, MAP_RIDGE, GIVEN_RIDGE = 1e-6, 1e-4, 1e-6
-CANDIDATES = {  # degree of the polynomial, and how many radial functions
+CANDIDATES = {  # degree of the polynomial, and number of radial functions
     "linear": (1, 0),
     "quadratic": (2, 0),
     "40 radial functions": (0, 40),
     "120 radial functions": (0, 120),
     "quadratic, with 60 radial functions": (2, 60),
 }
-ROWS_A_WEIGHT, NEAR = 20, 2.0  # of a wide map; standard errors by which it may be worse than the best
+ROWS_A_WEIGHT, NEAR = 20, 2.0  # rows per weight of a wide map; standard errors by which it may exceed the best
 RUNNERS_UP = 2
-CHOICE_ROWS = 60_000  # first rows from which the map is chosen
-KNOWN, FEW_KNOWN = 0.3, 0.1  # weight of a value in a return that still counts as known; share of rows that must have it
-TRIED, AMONG = 10, 4000  # rows drawn for each centre, among so many
-NETWORK_ROWS = 50_000  # first rows that networks learn from
+CHOICE_ROWS = 60_000  # first rows used for the choice
+KNOWN, FEW_KNOWN = 0.3, 0.1  # largest weight of a value in a known return; share of rows that must have one
+TRIED, AMONG = 10, 4000  # rows drawn per centre, from this many rows
+NETWORK_ROWS = 50_000  # first rows used to train networks
 
 
 class StandardMap(Features):
-    """A constant, scaled columns or their products as asked, columns of 0s and 1s, and radial functions.
+    """A constant, scaled columns or their products, columns of 0s and 1s, and radial functions.
 
-    shift, scale  (d,) of the columns;  plain  (d,) which columns are 0s and 1s and stay as they are
+    shift, scale  (d,) of the columns;  plain  (d,) columns of 0s and 1s, which are not scaled
     degree        0, 1 or 2 of the polynomial in the scaled columns;  centres  (k, d') of radial functions
-    exp(−|z − centre|² / width) of the columns that are scaled
+    exp(−|z − centre|² / width) of the scaled columns
     """
 
     kind = "standard map"
@@ -87,9 +87,9 @@ class StandardMap(Features):
 
 
 class FeatureMap(NamedTuple):
-    """A map with the form that its features take with actions, and its ridge.
+    """A map with its form for states and actions, and its ridge.
 
-    name  of a candidate, or "given";  words  a sentence about it
+    name  of a candidate, or "given";  words  a sentence about the map
     """
 
     name: str
@@ -100,11 +100,11 @@ class FeatureMap(NamedTuple):
 
     @property
     def p(self) -> int:
-        """How many features a state has; the constant of a table is one of them."""
+        """Number of features of a state, including the constant of a table."""
         return self.features.n_features + self.table
 
     def design(self, actions: Actions | None, rows: int) -> Design:
-        """Return the form of features of states and actions: shared features where there are too many for the rows."""
+        """Return the form of state-action features: shared features if there are too many for the rows."""
         count = 1 if actions is None else actions.n_features
         if self.table:
             return Design(TABLE, self.p, count)
@@ -124,12 +124,12 @@ class FeatureMap(NamedTuple):
 
 
 def too_wide(design: Design) -> bool:
-    """Return whether there are more features than equations are solved for."""
+    """Return whether there are too many features to solve the equations."""
     return design.q > (MOST_CELLS if design.form == TABLE else MOST_FEATURES)
 
 
 def given_map(reader: LogReader, features: Any, seed: int) -> FeatureMap:
-    """Return the map that the user asks for."""
+    """Return the user's map."""
     if isinstance(features, str) and features == "network":
         layers, words = network_map(reader, seed)
         return FeatureMap(GIVEN, layers, False, MAP_RIDGE, words)
@@ -141,42 +141,47 @@ def given_map(reader: LogReader, features: Any, seed: int) -> FeatureMap:
 
 
 def table_map(reader: LogReader, rows: EvaluationRows, sample: Array) -> FeatureMap | None:
-    """Return a table, where the observations of a log are states with numbers or names."""
+    """Return a table if the observations of a log are discrete states, else None."""
     seen = np.unique(sample, axis=0)
     whole = bool((seen == np.round(seen)).all())
     if not (whole or len(seen) <= FEW_STATES) or len(seen) * ROWS_A_STATE > len(sample):
         return None
     states = seen
-    for piece in rows.pieces():
-        states = np.unique(np.concatenate([states, piece.seen, piece.after[~piece.ended]]), axis=0)
+    for found in rows.each(distinct_states):
+        states = np.unique(np.concatenate([states, found]), axis=0)
         if len(states) > MOST_STATES:
             return None
     inner: Features = Table(states)
     if reader.words:
-        inner = Categories(texts_of(reader), inner, False)
+        inner = Categories(reader.texts, inner, False)
     words = f"Features: a table of {len(states):,} distinct states, because observations are "
     why = "text." if len(reader.words) == sample.shape[1] else "whole numbers." if whole else "few."
     return FeatureMap("table", inner, True, TABLE_RIDGE, words + why)
 
 
-def texts_of(reader: LogReader) -> list[list[str] | None]:
-    """Return the texts of each column of observations, None for a column of numbers."""
-    return [list(reader.words[name]) if name in reader.words else None for name in reader.columns.observation]
+def distinct_states(rows: EvaluationRows, pieces: Iterator[Piece]) -> Array:
+    """Return the distinct states in some pieces, at most one more than a table may have."""
+    found: Array | None = None
+    for piece in pieces:
+        parts = [piece.seen, piece.after[~piece.ended], *([] if found is None else [found])]
+        found = np.unique(np.concatenate(parts), axis=0)
+        if len(found) > MOST_STATES:
+            break
+    assert found is not None
+    return found
 
 
 def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:
-    """Return the maps of a log whose user named none, the one to take first."""
+    """Return the default maps of a log, the preferred map first."""
     pieces = rows.sample
     sample = np.concatenate([piece.seen for piece in pieces])
     table = table_map(reader, rows, sample)
     if table is not None:
         return [table]
-    texts = texts_of(reader)
+    texts = reader.texts
     spread = spread_out(sample, texts) if reader.words else sample
-    plain = (
-        np.concatenate([[False] if one is None else np.ones(len(one), bool) for one in texts]) if reader.words else ()
-    )
-    mask = np.asarray(plain, bool) if reader.words else np.zeros(spread.shape[1], bool)
+    mask = np.concatenate([[False] if one is None else np.ones(len(one), bool) for one in texts])
+    mask = mask if reader.words else np.zeros(spread.shape[1], bool)
     n_actions = 1 if actions is None else actions.n_features
     found = []
     for name, (degree, count) in CANDIDATES.items():
@@ -192,7 +197,7 @@ def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | Non
 
 
 def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMap:
-    """Return a map scaled by a sample, its centres drawn from it: each is the farthest of some rows from all before."""
+    """Return a map scaled by a sample, with centres from it: each is the farthest of some rows from all before."""
     shift, scale = sample.mean(axis=0), sample.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     Z = ((sample - shift) / scale)[:, ~plain]
@@ -219,7 +224,7 @@ def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMa
 def ordered(
     found: list[FeatureMap], pieces: list[Piece], rows: EvaluationRows, actions: Actions | None
 ) -> list[FeatureMap]:
-    """Return maps in the order in which they are taken: the choice, and those that predict returns next best."""
+    """Return maps in order of preference: the choice, then the next best predictors of returns."""
     piece = joined(pieces).part(slice(CHOICE_ROWS))
     bounds = rows.bounds(0)
     returns, weight = returns_of(piece, state_values(found[-1 if len(found) > 3 else 0], piece))
@@ -246,7 +251,7 @@ def ordered(
 
 
 def state_values(one: FeatureMap, piece: Piece) -> Array:
-    """Return V(s') of each row for the policy that made the log, by LSTD with the features of states alone, (n,)."""
+    """Return V(s') of each row for the logging policy, by LSTD with features of states only, (n,)."""
     X, X2 = one.matrix(piece.seen), one.matrix(np.where(piece.ended[:, None], piece.seen, piece.after))
     A = X.T @ (X - piece.discount[:, None] * X2)
     A[np.diag_indices_from(A)] += one.ridge * np.maximum((X**2).sum(axis=0), 1e-300)
@@ -254,7 +259,7 @@ def state_values(one: FeatureMap, piece: Piece) -> Array:
 
 
 def returns_of(piece: Piece, beyond: Array) -> tuple[Array, Array]:
-    """Return the discounted return from each row on, with `beyond` (n,) where an episode is cut, and its weight."""
+    """Return the discounted return from each row, with `beyond` (n,) where an episode is cut, and its weight."""
     follows = np.append((np.diff(piece.episode) == 0) & (np.diff(piece.step) == 1), False)
     found, weight = np.empty(len(piece)), np.empty(len(piece))
     ahead = share = 0.0
@@ -270,40 +275,34 @@ def returns_of(piece: Piece, beyond: Array) -> tuple[Array, Array]:
 def held_out_errors(
     one: FeatureMap, piece: Piece, rows: EvaluationRows, actions: Actions | None, returns: Array, bounds: Any
 ) -> Array:
-    """Return squared errors of the values of the policy that made the log, without the group of each row, (n,)."""
-    taken, design = taken_rows(one, piece, actions, rows.n)
+    """Return squared errors of the values of the logging policy, without the group of each row, (n,)."""
+    design, U = one.design(actions, rows.n), actions_of(actions, piece)
     follows = np.append((np.diff(piece.episode) == 0) & (np.diff(piece.step) == 1), False)
-    phi = taken.dense()
-    ahead = np.zeros_like(phi)
-    ahead[:-1][follows[:-1]] = phi[1:][follows[:-1]] * piece.discount[:-1][follows[:-1], None]
-    used = np.flatnonzero(follows | piece.ended)
-    part = Taken(
-        design, taken.X[used], actions_of(actions, piece)[used], None if taken.action is None else taken.action[used]
-    )
-    A, b = part.sums(phi[used] - ahead[used], piece.signals[used, :1], piece.group[used], rows.groups)
-    moments = GroupMoments(rows.groups, design.q, 1)
-    moments.add(A, b, (phi**2).sum(axis=0))
-    without = solved(moments, ridge_of(design, moments.squares, one.ridge)).without[:, :, 0]
-    values = by_group(phi, without[:, :, None], piece.group)[:, 0]
+    X, after = one.matrix(piece.seen), np.minimum(np.arange(len(piece)) + 1, len(piece) - 1)
+    found = SortedFeatures(X, X[after], piece.group, U, named_actions(actions, piece))
+    ahead = (np.where(follows, piece.discount, 0.0)[:, None] * U[after])[found.order]
+    used = (follows | piece.ended).astype(float)[found.order]
+    A = found.outer(no_equations(design, rows.groups), design, found.U, None, used)
+    A = found.outer(A, design, found.U, ahead, used)
+    right = used[:, None] * piece.signals[found.order, :1]
+    squares = design.total(found.X**2, found.U**2, np.ones(len(piece)))
+    solution = solved(A, found.totals(design, found.U, right, rows.groups), ridge_of(design, squares, one.ridge))
+    values = found.unsorted(found.by_group(design, found.X, found.U, solution.without))[:, 0]
     return np.asarray((returns - np.clip(values, *bounds)) ** 2)
 
 
 def actions_of(actions: Actions | None, piece: Piece) -> Array:
-    """Return the features of the actions taken, (n, features of an action); 1 where there is one action."""
+    """Return the features of the actions taken, (n, features of an action); 1 with a single action."""
     return np.ones((len(piece), 1)) if actions is None else actions.features(piece.action)
 
 
-def taken_rows(one: FeatureMap, piece: Piece, actions: Actions | None, n: int, X: Any = None) -> tuple[Taken, Design]:
-    """Return φ of the actions taken in a piece, and its form; `actions` is None for the case of one action."""
-    design = one.design(actions, n)
-    numbers: Integers | None = np.zeros(len(piece), np.int64)
-    if actions is not None:
-        numbers = piece.action[:, 0].astype(np.int64) if actions.named else None
-    return Taken(design, one.matrix(piece.seen) if X is None else X, actions_of(actions, piece), numbers), design
+def named_actions(actions: Actions | None, piece: Piece) -> Integers | None:
+    """Return the indices of the actions taken, (n,), None unless actions have names."""
+    return piece.action[:, 0].astype(np.int64) if actions is not None and actions.named else None
 
 
 def network_map(reader: LogReader, seed: int) -> tuple[Layers, str]:
-    """Return the features that networks learn from the first rows of a log, and a sentence about them."""
+    """Return features that networks learn from the first rows of a log, and a sentence about them."""
     from gradient_dd.networks.learnt import Learnable, learn_layers
 
     scaled, _ = reader.feature_map("standard")
@@ -311,9 +310,13 @@ def network_map(reader: LogReader, seed: int) -> tuple[Layers, str]:
         raise BadRequestError("features='network' needs observations of numbers, and this log has text. Use 'table'.")
     assert isinstance(scaled, Columns)
     parts, rows = [], 0
-    for x, x_next, table in reader.batches(scaled):
-        parts.append((x.values[:, :-1], table.reward, table.discount, x_next.values[:, :-1], table.rho, table.episode))
-        rows += len(table.reward)
+    for table in reader.tables():
+        ended = (table.discount == 0)[:, None]
+        seen, after = reader.observed(table.observation), reader.observed(table.following)
+        x = scaled.rows(seen).values[:, :-1]
+        ahead = np.where(ended, 0.0, scaled.rows(np.where(ended, seen, after)).values[:, :-1])
+        parts.append((x, table.reward, table.discount, ahead, table.rho, table.episode))
+        rows += len(table)
         if rows >= NETWORK_ROWS:
             break
     data = Learnable(*(np.concatenate(column) for column in zip(*parts, strict=True)))

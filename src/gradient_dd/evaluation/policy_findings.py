@@ -1,43 +1,43 @@
-"""Findings on the value of a policy: both of its estimates, the logging policy, the propensities, where data are."""
+"""Findings on the value of a policy: both estimates, the logging policy, propensities and coverage."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.evaluation.behaviour import cells
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
-from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
-from gradient_dd.evaluation.maps import taken_rows
+from gradient_dd.evaluation.log_data import LogData, TargetPolicy
+from gradient_dd.evaluation.maps import actions_of
 from gradient_dd.evaluation.policy_value import PolicyValue
 from gradient_dd.evaluation.result import ALONE, Support
-from gradient_dd.evaluation.rows import Piece
+from gradient_dd.evaluation.rows import Piece, joined
 from gradient_dd.studies.intervals import Bounds
 
-WIDE = 0.5  # half an interval, over the size of the value: beyond it the answer needs care
-FAR, VERY_FAR = 2.0, 3.0  # a gap of so many standard errors needs care, or is a "not"
-FAR_OFF = 0.1  # unless it is below this share of the value
-FAR_POLICY = 0.5  # share of effective rows below which a policy is far from the logging policy
-FEW_STEPS, MANY_STARTS = 3, 20  # that ratios allow to follow, among so many episodes
-LITTLE = 0.5  # weight of what follows the steps that ratios can check
-LONELY, TOO_LONELY = 0.01, 0.1  # shares of a policy's visits without data nearby
+WIDE = 0.5  # half-width of the interval relative to the value, above which the value needs care
+FAR, VERY_FAR = 2.0, 3.0  # gaps in standard errors for "with care" and "not"
+FAR_OFF = 0.1  # smaller gaps relative to the value are ignored
+FAR_POLICY = 0.5  # effective sample size, as a share, below which a policy is far from the logging policy
+FEW_STEPS, MANY_STARTS = 3, 20  # steps that the ratios cover, with at least this many episodes
+LITTLE = 0.5  # weight of the steps beyond those that the ratios can check
+LONELY, TOO_LONELY = 0.01, 0.1  # shares of a policy's visits without similar data
 UNTRIED = 0.01  # share of the target's actions that the log never takes
-BADLY = 0.1  # predicted and actual shares of actions that differ by more need care
-NEVER, TOO_OFTEN = 0.01, 0.1  # shares of a policy's visits to cells that were never tried
-FIFTH, BY_CHANCE = 0.2, 1e-3  # a cell was not tried by chance if a fifth of the policy's rate makes that so unlikely
-VISITS = 5000  # of a policy, that are looked at
+BADLY = 0.1  # largest difference of predicted and actual shares of actions
+NEVER, TOO_OFTEN = 0.01, 0.1  # shares of a policy's visits to cells without data
+FIFTH, BY_CHANCE = 0.2, 1e-3  # a cell has no data by chance unless a fifth of the policy's rate makes that so unlikely
+VISITS = 5000  # number of a policy's visits examined
 
 
 class PolicyEvidence(NamedTuple):
-    """What is known of the value of a policy.
+    """The evidence about the value of a policy.
 
-    found, logging  its value, and that of the policy that made the log
-    data       the log;  scale  the size of values: the larger one of the two
-    untried    share of the policy's actions that the log never takes anywhere
-    lonely     share of the policy's visits, states and actions, without data nearby
-    never      share of its visits to cells of a table without a row, although the log often visits the state
+    found, logging  its value, and the value of the logging policy
+    data       the log;  scale  the larger of the two absolute values
+    untried    share of the policy's actions that never occur in the log
+    lonely     share of the policy's visits, states and actions, without similar data
+    never      share of its visits to table cells without data, although the log often visits the state
     single     whether every episode is one row
-    confidence of the interval
+    confidence confidence level of the interval
     """
 
     found: PolicyValue
@@ -52,41 +52,81 @@ class PolicyEvidence(NamedTuple):
     bounds: Bounds
 
 
+class SampledChoices(NamedTuple):
+    """A policy on the sample of a log.
+
+    ratio   (n,) of the actions taken, None if actions are continuous;  untried  share of actions that never occur
+    visits  rows that go on, at most VISITS of them;  there  (visits, actions) the policy's choices in the next state
+    starts  initial rows;  here  (starts, actions) its choices there
+    """
+
+    ratio: Array | None
+    untried: float
+    visits: Piece
+    there: Array
+    starts: Piece
+    here: Array
+
+
+def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
+    """Return what a policy does on the sample of a log."""
+    pieces = data.sampled
+    skipped, untried = sum(int((~piece.ended).sum()) for piece in pieces) - VISITS, 0.0
+    lists: list[list[Any]] = [[] for _ in range(5)]
+    ratios, visits, there, starts, here = lists
+    occurs: Any = None
+    if not policy.by_ratio and data.actions is not None and data.actions.named:
+        occurs = np.zeros(data.actions.n_features, bool)
+        for piece in pieces:
+            occurs[piece.action[:, 0].astype(np.int64)] = True
+    for piece in pieces:
+        choices = policy.choices(piece, data.propensities(piece))
+        ratios.append(choices.ratio)
+        if occurs is not None:
+            untried += float(choices.here[:, ~occurs].sum())
+        rows = np.flatnonzero(~piece.ended)
+        rows, skipped = rows[max(0, skipped) :], skipped - len(rows)
+        visits.append(piece.part(rows))
+        there.append(choices.there[rows])
+        starts.append(piece.part(piece.starts))
+        here.append(choices.here[piece.starts])
+    n = sum(map(len, pieces))
+    ratio = None if ratios[0] is None else np.concatenate(ratios)
+    return SampledChoices(
+        ratio, untried / n, joined(visits), np.concatenate(there), joined(starts), np.concatenate(here)
+    )
+
+
 def policy_findings(
     data: LogData,
     policy: TargetPolicy,
     found: PolicyValue,
     logging: PolicyValue,
     support: Support,
-    piece: Piece,
-    choices: Choices,
+    sampled: SampledChoices,
     signal: int,
 ) -> list[Finding]:
-    """Return what speaks for and against the value of a policy; piece and choices are those of the sample."""
+    """Return all findings on the value of a policy."""
     scale = max(abs(found.value), abs(logging.value))
-    untried = lonely = never = 0.0
-    if not policy.by_ratio:
-        untried = untried_share(data, piece, choices.here)
-        rows = np.flatnonzero(~piece.ended)[-VISITS:]
-        if len(rows):
-            visits = np.where(piece.ended[:, None], piece.seen, piece.after)[rows]
-            X, U = found.map.matrix(visits), choices.there[rows]
-            if found.map.table:
-                never = never_share(found, support, X, U, data, piece.part(rows))
-            else:
-                lonely = float((support.leverage(U, X) > ALONE).mean())
+    lonely = never = 0.0
+    visits, starts = sampled.visits, sampled.starts
+    if not policy.by_ratio and len(visits):
+        X = found.map.matrix(visits.after)
         if found.map.table:
-            starts = piece.starts
-            X, U = found.map.matrix(piece.seen[starts]), choices.here[starts]
-            never += float(never_tried(support, X, U).mean()) if len(starts) else 0.0
-    evidence = PolicyEvidence(
-        found, logging, policy, data, scale, untried, lonely, never, data.rows.longest == 1, data.rows.bounds(signal)
-    )
+            never = never_share(found, support, X, sampled.there, data, visits)
+        else:
+            each = support.cached_leverages(X) if support.by_action else None
+            lonely = float((support.leverage(sampled.there, X, each) > ALONE).mean())
+    if not policy.by_ratio and found.map.table and len(starts):
+        never += float(never_tried(support, found.map.matrix(starts.seen), sampled.here).mean())
+    single = data.rows.longest == 1
+    bounds = data.rows.bounds(signal)
+    evidence = PolicyEvidence(found, logging, policy, data, scale, sampled.untried, lonely, never, single, bounds)
     return findings_of("policy", evidence)
 
 
 def never_tried(support: Support, X: object, U: Array) -> Array:
-    """Return the probability of actions that were never tried in each state, though they should have been, (n,)."""
+    """Return the probability of actions that the log never takes in each state, beyond chance, (n,)."""
     counts = support.counts[cells(X)]
     visits = counts.sum(axis=1, keepdims=True)
     unlikely = (1 - FIFTH * U) ** visits < BY_CHANCE
@@ -94,23 +134,15 @@ def never_tried(support: Support, X: object, U: Array) -> Array:
 
 
 def never_share(found: PolicyValue, support: Support, X: object, U: Array, data: LogData, piece: Piece) -> float:
-    """Return the share of the policy's visits to cells that were never tried, weighted as the policy visits rows."""
-    taken, _ = taken_rows(found.map, piece, data.actions, data.rows.n)
-    mass = np.maximum(taken.times(found.dual[:, None])[:, 0], 0.0)
+    """Return the share of the policy's visits to table cells without data, weighted by its visits to rows."""
+    taken = actions_of(data.actions, piece)
+    mass = np.maximum(found.design.times(found.map.matrix(piece.seen), taken, found.dual[:, None])[:, 0], 0.0)
     return float((mass * never_tried(support, X, U)).sum() / max(float(mass.sum()), 1e-300))
-
-
-def untried_share(data: LogData, piece: Piece, chances: Array) -> float:
-    """Return how much of a policy's probability is on actions that the log never takes."""
-    if data.actions is None or not data.actions.named:
-        return 0.0
-    taken = np.bincount(piece.action[:, 0].astype(np.int64), minlength=chances.shape[1]) > 0
-    return float(chances[:, ~taken].sum() / max(1, len(piece)))
 
 
 @finding("policy", "interval", "with care")
 def interval(seen: PolicyEvidence) -> Found:
-    """Half of the interval is more than half of the value itself. Remedy: more data"""
+    """The half-width of the interval is more than half of the value. Remedy: more data"""
     found = seen.found
     if (found.high - found.low) / 2 > WIDE * seen.scale:
         yield (
@@ -122,8 +154,8 @@ def interval(seen: PolicyEvidence) -> Found:
 
 @finding("policy", "doubly robust", "not")
 def doubly_robust(seen: PolicyEvidence) -> Found:
-    """LSTD-Q, and the same corrected by the returns as far as the ratios allow, differ by more than chance allows: the
-    features cannot represent the values, or the propensities are wrong. Remedy: other features, the right propensities
+    """LSTD-Q and its correction by returns, as far as the ratios allow, are significantly different: the features
+    cannot represent the values, or the propensities are wrong. Remedy: other features, correct propensities
     """
     found = seen.found
     if found.steps == 0 or seen.policy.logging:
@@ -133,32 +165,35 @@ def doubly_robust(seen: PolicyEvidence) -> Found:
     if far and not seen.single:
         yield (
             "not" if found.gap > VERY_FAR else "with care",
-            f"{both}: more than chance allows. The features cannot represent the values, or the propensities are "
+            f"{both}: a significant difference. The features cannot represent the values, or the propensities are "
             "wrong. Try other features, and check the propensities.",
         )
     else:
         steps = "1 step" if found.steps == 1 else f"{found.steps:,} steps"
-        yield "fine", f"{both}, over {steps} that the ratios allow to follow."
+        yield "fine", f"{both}, over {steps} that the ratios cover."
 
 
 @finding("policy", "possible values", "with care")
 def possible_values(seen: PolicyEvidence) -> Found:
-    """No policy can be worth more than the largest reward in every step, or less than the smallest. Remedy: other
-    features, a policy nearer to the logging policy
+    """The value is outside the range that the rewards allow: the largest or the smallest reward in every step. Remedy:
+    other features, a policy closer to the logging policy
     """
-    if seen.found.impossible:
+    found = seen.found
+    if found.impossible or found.outside:
         low, high = seen.bounds
+        blend = found.share * found.q.value + (1 - found.share) * found.d.value
+        words = f"LSTD-Q gives {found.q.value:.4g}" if found.impossible else f"Both estimates give {blend:.4g}"
         yield (
             "with care",
-            f"LSTD-Q gives {seen.found.q.value:.4g}, but rewards allow only {low:.4g} to {high:.4g}: the features "
-            "cannot represent the values of this policy, and the number is cut. Try other features or more data.",
+            f"{words}, but rewards allow only {low:.4g} to {high:.4g}: the features "
+            "cannot represent the values of this policy, and the value is clipped. Try other features or more data.",
         )
 
 
 @finding("policy", "features", "with care")
 def other_features(seen: PolicyEvidence) -> Found:
-    """Other features that predict the returns of the log nearly as well give another value. Remedy: name features that
-    suit the problem, or collect more data
+    """Other features that predict the returns of the log nearly as well give a different value. Remedy: name features
+    that suit the problem, or collect more data
     """
     if seen.found.apart > FAR_OFF * seen.scale:
         yield (
@@ -171,8 +206,8 @@ def other_features(seen: PolicyEvidence) -> Found:
 
 @finding("policy", "horizon", "with care")
 def horizon(seen: PolicyEvidence) -> Found:
-    """The ratios allow to follow few steps, and leave fewer than half of the rows in a single one: what comes later
-    relies on the features alone. Remedy: a policy nearer to the logging policy, or more episodes
+    """The ratios cover few steps, and the effective sample size of a single step is below half: later steps rely on the
+    features alone. Remedy: a policy closer to the logging policy, or more episodes
     """
     found, n = seen.found, seen.data.rows.n
     if seen.policy.logging or np.isnan(found.effective):
@@ -183,13 +218,13 @@ def horizon(seen: PolicyEvidence) -> Found:
         yield (
             "with care",
             f"The returns check only {steps}; {found.rest:.0%} of the weight comes later and relies on the features "
-            "alone. Use more episodes, or a policy nearer to the logging policy.",
+            "alone. Use more episodes, or a policy closer to the logging policy.",
         )
 
 
 @finding("policy", "logging policy", "not")
 def logging_policy(seen: PolicyEvidence) -> Found:
-    """The same features, asked about the logging policy, miss what its episodes paid. Remedy: other features, the right
+    """The same features miss the known value of the logging policy. Remedy: other features, the right
     columns
     """
     base = seen.logging
@@ -198,19 +233,19 @@ def logging_policy(seen: PolicyEvidence) -> Found:
     if base.gap > FAR and abs(base.d.value - base.q.value) > FAR_OFF * seen.scale:
         yield (
             "not" if base.gap > VERY_FAR else "with care",
-            f"The episodes of the logging policy paid {base.d.value:.4g} on average, but the features give "
+            f"The mean return of the logging policy is {base.d.value:.4g}, but the features give "
             f"{base.q.value:.4g}, so they miss a known value. Try other features, and check the columns.",
         )
     else:
         yield (
             "fine",
-            f"The episodes of the logging policy paid {base.d.value:.4g} on average; features give {base.q.value:.4g}.",
+            f"The mean return of the logging policy is {base.d.value:.4g}; the features give {base.q.value:.4g}.",
         )
 
 
 @finding("policy", "untried actions", "not")
 def untried_actions(seen: PolicyEvidence) -> Found:
-    """The policy takes actions that the log never takes: nothing is known of them. Remedy: data with those actions"""
+    """The policy takes actions that the log never takes: their values are unknown. Remedy: data with these actions"""
     if seen.untried > UNTRIED:
         yield (
             "not",
@@ -221,25 +256,25 @@ def untried_actions(seen: PolicyEvidence) -> Found:
 
 @finding("policy", "visits without data", "not")
 def lonely_visits(seen: PolicyEvidence) -> Found:
-    """The policy comes to states and actions with fewer than two similar rows in the log. Remedy: data from there"""
+    """The policy visits states and actions with fewer than two similar rows in the log. Remedy: data from there"""
     if seen.lonely > LONELY:
         yield (
             "not" if seen.lonely > TOO_LONELY else "with care",
-            f"{seen.lonely:.0%} of the policy's visits have no data nearby, so their values are extrapolated. Collect "
+            f"{seen.lonely:.0%} of the policy's visits have no similar data, so their values are extrapolated. Collect "
             "data from there.",
         )
 
 
 @finding("policy", "never tried", "not")
 def never_tried_cells(seen: PolicyEvidence) -> Found:
-    """The policy takes actions in states in which the log never takes them, though it visits the states often. Remedy:
-    data with those actions there
+    """The policy takes actions in states where the log never takes them, although it visits these states often. Remedy:
+    data with these actions there
     """
     if seen.never > NEVER:
         yield (
             "not" if seen.never > TOO_OFTEN else "with care",
             f"{seen.never:.0%} of the policy's visits are to actions that the logging policy never tries in that "
-            "state, so their values are guessed from other states. Collect data with these actions there.",
+            "state, so their values are extrapolated from other states. Collect data with these actions there.",
         )
 
 
@@ -256,6 +291,6 @@ def propensities(seen: PolicyEvidence) -> Found:
         f"actions differ by {behaviour.gap:.1%} on average and by {behaviour.worst:.1%} at most."
     )
     if behaviour.worst > BADLY:
-        yield "with care", f"{words} Wrong propensities spoil the check by returns: record them in the log."
+        yield "with care", f"{words} Wrong propensities invalidate the check by returns: record them in the log."
     else:
         yield "fine", words

@@ -1,4 +1,4 @@
-"""The value of a policy, its interval, and the products of ratios along episodes that the estimates are made of."""
+"""The value of a policy, its interval, and the products of ratios along episodes used by the estimates."""
 
 from typing import NamedTuple
 
@@ -10,8 +10,8 @@ from gradient_dd.evaluation.maps import GIVEN, FeatureMap
 from gradient_dd.evaluation.rows import Piece
 from gradient_dd.studies.intervals import Bounds, student_factor
 
-LARGEST_LOG = 300.0  # of a product of ratios
-CAUTION = 4.0  # variances of d − q that are chance
+LARGEST_LOG = 300.0  # largest logarithm of a product of ratios
+CAUTION = 4.0  # variances of d − q attributed to chance
 
 
 class PolicyEstimate(NamedTuple):
@@ -22,18 +22,18 @@ class PolicyEstimate(NamedTuple):
 
 
 class PolicyValue(NamedTuple):
-    """What a policy is worth by one signal.
+    """The value of a policy for one signal.
 
-    value, low, high  the blend within what rewards allow, and its interval
+    value, low, high  the blend, limited to possible values, and its interval
     q, d          LSTD-Q and the doubly robust estimate;  share  the weight of q in the value
     gap           how far d is from q, in standard errors of d − q
-    steps, rest   how many steps are followed, and the weight of what comes later
-    effective     rows that ratios leave, (Σρ)² / Σρ²; nan without ratios
+    steps, rest   number of steps covered by the ratios, and the weight of later steps
+    effective     effective sample size, (Σρ)² / Σρ²; nan without ratios
     psi           (units, 3) influences on q, on d and on the value
-    by_map        the value by each map, by its name
-    apart         the largest distance of the value by another map;  passed  whether the first map was passed over
-    impossible    whether no map gave a value that rewards allow
-    map, design, w (q,), without (groups, q), start (q,), dual (q,)   what the value was made of
+    by_map        the value for each map, by name
+    apart         the largest difference to the value with another map;  passed  whether the first map was rejected
+    impossible    whether no map gave a possible LSTD-Q;  outside  whether the value had to be clipped
+    map, design, w (q,), without (groups, q), start (q,), dual (q,)   the map, its form and the solution
     """
 
     name: str
@@ -52,6 +52,7 @@ class PolicyValue(NamedTuple):
     apart: float
     passed: bool
     impossible: bool
+    outside: bool
     map: FeatureMap
     design: Design
     w: Array
@@ -60,7 +61,7 @@ class PolicyValue(NamedTuple):
     dual: Array
 
     def interval(self, confidence: float) -> Bounds:
-        """Return the union of the intervals of q, d and their blend, before anything else widens it."""
+        """Return the union of the intervals of q, d and their blend, before it is widened further."""
         factor = student_factor(confidence, len(self.psi) - 1)
         blend = self.share * self.q.value + (1 - self.share) * self.d.value
         each = [self.q, self.d, PolicyEstimate(blend, error_of(self.psi[:, 2]))]
@@ -71,14 +72,14 @@ class PolicyValue(NamedTuple):
 
 
 def error_of(psi: Array) -> float:
-    """Return the standard error that influences (units,) give."""
+    """Return the standard error for influences (units,)."""
     return float(np.sqrt((psi**2).sum() * len(psi) / max(1, len(psi) - 1)))
 
 
 class Walk(NamedTuple):
     """The rows of a piece along their episodes.
 
-    product   (n,) R_t;  discount  (n,) D_t;  live  (n,) which rows can be followed at all
+    product   (n,) R_t;  discount  (n,) D_t;  live  (n,) which rows the products can reach
     last      the last live row of each episode;  lengths  how many live rows the episode has
     """
 
@@ -90,7 +91,7 @@ class Walk(NamedTuple):
 
 
 def walk(piece: Piece, ratio: Array, most: int) -> Walk:
-    """Return the products of ratios and discounts along the episodes of a piece, for at most so many steps."""
+    """Return the products of ratios and discounts along the episodes of a piece, for at most `most` steps."""
     live = piece.step < most
     first = np.flatnonzero(np.diff(piece.episode, prepend=-1))
     lengths = np.add.reduceat(live.astype(np.int64), first)
@@ -108,9 +109,8 @@ def walk(piece: Piece, ratio: Array, most: int) -> Walk:
     return Walk(product, discount, live, (first + lengths - 1)[known], lengths[known])
 
 
-def step_sums(piece: Piece, ratio: Array, most: int) -> Array:
-    """Return Σ R_t and Σ R_t² of each step over the episodes of a piece, those that have ended too, (2, steps)."""
-    seen = walk(piece, ratio, most)
+def step_sums(piece: Piece, seen: Walk, most: int) -> Array:
+    """Return Σ R_t and Σ R_t² of each step over the episodes of a piece, including ended ones, (2, steps)."""
     found = np.zeros((2, most))
     for k, values in enumerate((seen.product, seen.product**2)):
         found[k] = np.bincount(piece.step[seen.live], values[seen.live], minlength=most)
@@ -121,7 +121,7 @@ def step_sums(piece: Piece, ratio: Array, most: int) -> Array:
 
 
 def blend(q: float, d: float, variance: Array) -> tuple[float, float]:
-    """Return the weight of LSTD-Q in the headline, and how far apart both estimates are in standard errors."""
+    """Return the weight of LSTD-Q in the blend, and the difference of both estimates in standard errors."""
     of_q, of_d, both = float(variance[0, 0]), float(variance[1, 1]), float(variance[0, 1])
     apart = max(of_q + of_d - 2 * both, 0.0)
     bias = max(0.0, (d - q) ** 2 - CAUTION * apart)
@@ -130,15 +130,27 @@ def blend(q: float, d: float, variance: Array) -> tuple[float, float]:
     return share, abs(d - q) / np.sqrt(max(apart, tiny))
 
 
-def chosen(found: list[PolicyValue], bounds: Bounds, confidence: float) -> PolicyValue:
-    """Return the value by the first map that gives a possible one, with an interval that holds the others."""
-    possible = [one for one in found if not one.impossible]
-    if not possible or found[0].map.name == GIVEN:
-        possible = [found[0], *(one for one in possible if one is not found[0])]
-    best = possible[0]
-    apart = max((abs(one.value - best.value) for one in possible[1:]), default=0.0)
+def chosen(
+    found: list[PolicyValue], bounds: Bounds, confidence: float, on_sample: PolicyValue | None = None
+) -> PolicyValue:
+    """Return the value with the first map that gives a possible value, with an interval that includes the others.
+
+    `on_sample` is the choice on a sample of a long log, of which `found` has the same map.
+    """
+    if on_sample is not None:
+        best = next(one for one in found if one.map is on_sample.map)
+        by_map = {
+            name: best.value + value - on_sample.by_map[best.map.name] for name, value in on_sample.by_map.items()
+        }
+        apart, passed = on_sample.apart, on_sample.passed
+    else:
+        possible = [one for one in found if not one.impossible]
+        if not possible or found[0].map.name == GIVEN:
+            possible = [found[0], *(one for one in possible if one is not found[0])]
+        best = possible[0]
+        by_map, passed = {one.map.name: one.value for one in possible}, best is not found[0]
+        apart = max((abs(one.value - best.value) for one in possible[1:]), default=0.0)
     low, high = best.interval(confidence)
     low, high = min(low, best.value - apart), max(high, best.value + apart)
     value, low, high = (float(np.clip(one, *bounds)) for one in (best.value, low, high))
-    by_map = {one.map.name: one.value for one in possible}
-    return best._replace(value=value, low=low, high=high, by_map=by_map, apart=apart, passed=best is not found[0])
+    return best._replace(value=value, low=low, high=high, by_map=by_map, apart=apart, passed=passed)

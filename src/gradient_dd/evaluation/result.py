@@ -1,36 +1,40 @@
-"""What the evaluation of one policy gives back: values, their intervals, and how far to trust them.
+"""The result of evaluating one policy: values, their intervals, and the verdict.
 
-    leverage of x:  xᵀ (Σ x xᵀ)⁻¹ x          one over the number of rows that say something about x
+    leverage of x:  xᵀ (Σ x xᵀ)⁻¹ x          the inverse of the number of rows similar to x
 
-A state with a part that no row of the data has says nothing at all: it has no value. Where the leverage of a state and
-an action is above 1/2, fewer than two rows say something: the interval is as wide as the rewards allow.
+A state with a component in a direction without data has no value. If the leverage of a state and an action is above
+1/2, fewer than two rows are similar: the interval is as wide as the rewards allow.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from gradient_dd.arrays import Array, Booleans, as_floats
+from gradient_dd.cards import card
 from gradient_dd.errors import bad_request
 from gradient_dd.evaluation.behaviour import cells
-from gradient_dd.evaluation.design import BLOCKS, TABLE, Design, Taken
+from gradient_dd.evaluation.design import BLOCKS, TABLE, Design, squared
 from gradient_dd.evaluation.findings import NOT_JUDGED, Verdict
 from gradient_dd.evaluation.log_data import TargetPolicy
 from gradient_dd.evaluation.policy_value import PolicyEstimate, PolicyValue
 from gradient_dd.stream.features import Features
 from gradient_dd.studies.intervals import Bounds, Interval, student_factor
 
-UNUSED = 1e-9  # of the largest eigenvalue: directions below it were never seen
-OUTSIDE = 1e-6  # share of |x|² that may be in such directions
-ALONE = 0.5  # leverage above which a point has no data nearby
-MOST = 1000  # features of states and actions, beyond which the features of states alone are looked at
+UNUSED = 1e-9  # relative to the largest eigenvalue: directions below it have no data
+OUTSIDE = 1e-6  # tolerated share of |x|² in such directions
+ALONE = 0.5  # leverage above which a point has no similar data
+MOST = 1000  # state-action features, above which only features of states are examined
 
 
 class Seen:
-    """The directions of feature rows that were seen, from Σ x xᵀ (p, p)."""
+    """The directions of feature rows with data, from Σ x xᵀ (p, p)."""
 
     def __init__(self, C: Array) -> None:
         sizes, directions = np.linalg.eigh(C)
@@ -38,7 +42,7 @@ class Seen:
         self.sizes, self.directions = sizes[kept], directions[:, kept]
 
     def leverage(self, X: Array) -> Array:
-        """Return the leverage of each row, (n,); infinite where a part of the row was never seen, or the row is 0."""
+        """Return the leverage of each row, (n,); infinite for a row outside the data, or a row of zeros."""
         square, along = (X**2).sum(axis=1), X @ self.directions
         found = (along**2 / self.sizes).sum(axis=1)
         outside = square - (along**2).sum(axis=1)
@@ -46,35 +50,38 @@ class Seen:
 
 
 class Support:
-    """What was seen of states and actions, and what a value can be at all.
+    """The states and actions in the data, and the range of possible values.
 
-    counts   (p, actions) rows of each cell, of a table;  bounds  the smallest and the largest possible value
+    taken    features of states and of actions taken, and indices of named actions, of some pieces
+    counts   (p, actions) rows per cell of a table;  bounds  the smallest and the largest possible value
     """
 
-    def __init__(self, design: Design, taken: Sequence[Taken], bounds: Bounds) -> None:
+    def __init__(self, design: Design, taken: Iterable[tuple[Any, Array, Any]], bounds: Bounds) -> None:
         self.design, self.bounds = design, bounds
         self.table, self.wide = design.form == TABLE, design.p > MOST
-        if self.table:
-            self.counts = np.zeros((design.p, design.actions))
-            for one in taken:
-                assert one.action is not None
-                np.add.at(self.counts, (cells(one.X), one.action), 1.0)
-            return
-        self.actions: list[Seen] = []
-        if self.wide:  # every feature counts alone
-            self.squares = np.sum([one.squares(np.ones(one.X.shape[0])) for one in taken], axis=0)
-            return
-        self.states = Seen(np.sum([one.X.T @ one.X for one in taken], axis=0))
-        if design.form == BLOCKS and taken[0].action is not None:
-            for a in range(design.actions):
-                own = [one.X[one.action == a] for one in taken]
-                self.actions.append(Seen(np.sum([X.T @ X for X in own], axis=0)))
-        elif design.q <= MOST:
-            dense = [one.dense() for one in taken]
-            self.actions.append(Seen(np.sum([phi.T @ phi for phi in dense], axis=0)))
+        self._visits: Array | None = None
+        self.counts, self.squares = np.zeros((design.p, design.actions)), np.zeros(design.q)
+        sums: dict[int, Any] = {}  # Σ x xᵀ: of all rows, and of each action, or Σ φφᵀ
+        for X, U, action in taken:
+            if self.table:
+                place = cells(X), action if design.actions > 1 else np.zeros(len(U), np.int64)
+                np.add.at(self.counts, place, 1.0)
+            elif self.wide:  # each feature is treated separately
+                self.squares += design.total(squared(X), U**2, np.ones(len(U)))
+            else:
+                sums[-1] = sums.get(-1, 0.0) + X.T @ X
+                if design.form == BLOCKS and action is not None:
+                    for a in range(design.actions):
+                        own = X[action == a]
+                        sums[a] = sums.get(a, 0.0) + own.T @ own
+                elif design.q <= MOST:
+                    phi = design.matrix(X, U)
+                    sums[0] = sums.get(0, 0.0) + phi.T @ phi
+        if sums:
+            self.states, self.actions = Seen(sums.pop(-1)), [Seen(one) for one in sums.values()]
 
     def known(self, X: Any) -> Booleans:
-        """Return which states have a value at all, (n,)."""
+        """Return which states have a value, (n,)."""
         if self.table:
             state = cells(X)
             return np.asarray((self.counts.sum(axis=1)[state] > 0) & (state < self.design.p - 1))
@@ -84,41 +91,56 @@ class Support:
             return np.asarray(squared @ ~used).ravel() <= OUTSIDE * np.asarray(squared.sum(axis=1)).ravel()
         return np.isfinite(self.states.leverage(X))
 
-    def leverage(self, U: Array, X: Any) -> Array:
-        """Return the leverage of states X (n, p) with probabilities or features of actions U (n, actions), (n,)."""
+    @property
+    def by_action(self) -> bool:
+        """Whether each action has its own directions with data."""
+        return not (self.table or self.wide) and len(self.actions) == self.design.actions > 1
+
+    def leverages(self, X: Any) -> Array:
+        """Return the leverage of states with each action, (n, actions), if actions have their own directions."""
+        return np.column_stack([one.leverage(X) for one in self.actions])
+
+    def cached_leverages(self, X: Any) -> Array:
+        """Return the `leverages` of the visits that all policies share."""
+        if self._visits is None:
+            self._visits = self.leverages(X)
+        return self._visits
+
+    def leverage(self, U: Array, X: Any, each: Array | None = None) -> Array:
+        """Return the leverage of states X (n, p) with probabilities or features of actions U (n, actions), (n,).
+
+        `each` has the `leverages` of X, if they are known.
+        """
         if self.table:
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.nansum(np.where(U != 0, U**2 / self.counts[cells(X)], 0.0), axis=1)
         if self.wide:
             return np.where(self.known(X), 0.0, np.inf)
-        if len(self.actions) == U.shape[1]:
-            each = np.column_stack([one.leverage(X) for one in self.actions])
+        if self.by_action:
             with np.errstate(invalid="ignore"):
-                return np.where(U != 0, U**2 * each, 0.0).sum(axis=1)
+                return np.where(U != 0, U**2 * (self.leverages(X) if each is None else each), 0.0).sum(axis=1)
         if self.actions:
-            return self.actions[0].leverage(self.design.mean(U, X))
+            return self.actions[0].leverage(self.design.matrix(X, U))
         return self.states.leverage(X)
 
     def widened(self, U: Array, X: Any, bounds: Bounds) -> Bounds:
-        """Return intervals, (n,) each, as wide as the rewards allow where a point has no data nearby."""
-        alone, known = self.leverage(U, X) > ALONE, self.known(X)
-        low, high = np.minimum(bounds.low, self.bounds.low), np.maximum(bounds.high, self.bounds.high)
-        low, high = np.where(alone, low, bounds.low), np.where(alone, high, bounds.high)
-        return Bounds(np.where(known, low, self.bounds.low), np.where(known, high, self.bounds.high))
+        """Return intervals, (n,) each, as wide as the rewards allow for points without similar data."""
+        unsure = (self.leverage(U, X) > ALONE) | ~self.known(X)
+        return Bounds(np.where(unsure, self.bounds.low, bounds.low), np.where(unsure, self.bounds.high, bounds.high))
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The value of a policy, and values of states and actions.
+    """The value of a policy, with state and action values.
 
-    found        what the policy is worth, and what the value was made of
-    policy       the policy, asked about other observations
-    support      where there are data, and what values can be at all
-    points       (features, actions) of first states of episodes: `values` and `interval` are for them
-    logging      the value of the policy that made the log;  difference  how much more the target is worth
-    verdict      "trust", "with care" or "not", and why
-    chosen       the method, in words;  at  the observations of `points`, where they were asked for
-    stated       what each column is used for;  seconds  how long reading took, and all
+    found        the value of the policy and its solution
+    policy       the policy, for other observations
+    support      the states and actions in the data, and the range of possible values
+    points       (features, actions) of initial states: `values` and `interval` are for them
+    logging      the value of the logging policy;  difference  target minus logging policy
+    verdict      "trust", "with care" or "not", and the reasons
+    chosen       the method, in words;  at  the observations of `points`, if they were requested
+    stated       the columns used;  seconds  time for reading, and total time;  log  its name
     """
 
     found: PolicyValue
@@ -135,6 +157,22 @@ class Evaluation:
     at: Any = None
     stated: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    log: str = "the log"
+
+    def __repr__(self) -> str:
+        low, high = self.start_interval
+        return f"<Evaluation {self.start_value:.4g} [{low:.4g}, {high:.4g}], {self.verdict.word!r}, {self.rows:,} rows>"
+
+    def _repr_html_(self) -> str:
+        low, high = self.start_interval
+        value = {"value": f"{self.start_value:.4g}", f"{self.confidence:.0%} interval": f"{low:.4g} to {high:.4g}"}
+        facts = {
+            "verdict": self.verdict.word,
+            "why": "\n".join(self.verdict.reasons) or None,
+            "method": self.chosen,
+            "rows": f"{self.rows:,}",
+        }
+        return card("Value of the policy", value | facts)
 
     @property
     def w(self) -> Array:
@@ -148,7 +186,7 @@ class Evaluation:
 
     @property
     def start_value(self) -> float:
-        """The mean value of the states where episodes begin: what the policy is worth."""
+        """The value of the policy: the mean value of the initial states."""
         return self.found.value
 
     @property
@@ -163,7 +201,7 @@ class Evaluation:
 
     @property
     def robust(self) -> Interval | None:
-        """The doubly robust estimate with its interval; None where ratios allow no step."""
+        """The doubly robust estimate with its interval; None if the ratios cover no step."""
         return self._estimate(self.found.d) if self.found.steps else None
 
     def _estimate(self, one: PolicyEstimate) -> Interval:
@@ -181,25 +219,25 @@ class Evaluation:
         return self._interval(*self.points)
 
     def predict(self, observations: Any) -> Array:
-        """Return the value of each observation, (n,); NaN where nothing in the data is like the observation."""
+        """Return the value of each observation, (n,); NaN for observations outside the data."""
         return self._values(*self._asked(observations))
 
     def predict_interval(self, observations: Any) -> Bounds:
         """Return the interval of the value of each observation, (n,) each.
 
-        It is as wide as the rewards allow where there are no data nearby.
+        It is as wide as the rewards allow for observations without similar data.
         """
         return self._interval(*self._asked(observations))
 
     def q(self, observations: Any, actions: Any) -> Array:
-        """Return Q of each observation and action, (n,); one action stands for all observations.
+        """Return Q of each observation and action, (n,); one action applies to all observations.
 
         One observation (d,) and one action give one number.
         """
         known = self.policy.actions
         if self.policy.by_ratio or known is None:
             raise bad_request(
-                "An evaluation", "be of a target policy and a log with actions, to have action values", self.chosen
+                "An evaluation", "have a target policy and a log with actions for action values", self.chosen
             )
         one = np.ndim(observations) == 1 and len(np.atleast_1d(observations)) == self.dimensions
         seen = as_observations(np.atleast_2d(observations) if one else observations)
@@ -210,7 +248,7 @@ class Evaluation:
         return values[0] if one else values
 
     def asked(self) -> list[dict[str, Any]]:
-        """Return what was asked for: each observation, its value and its interval, None where there is none."""
+        """Return the requested observations with value and interval, None if there is no value."""
         if self.at is None:
             return []
         columns = zip(np.asarray(self.at).tolist(), self.values, *self.interval, strict=True)
@@ -221,7 +259,7 @@ class Evaluation:
         ]
 
     def facts(self) -> dict[str, Any]:
-        """Return all but the weights as plain data."""
+        """Return everything except the weights as plain data."""
         found = self.found
         return {
             "verdict": self.verdict.word,
@@ -243,6 +281,14 @@ class Evaluation:
             "rows": self.rows,
         }
 
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write the HTML report of the evaluation, and return its path."""
+        return Path(import_module("gradient_dd.report.evaluation_pages").write_page(self, path))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the value, its estimates and the logging policy; return the matplotlib axes, `ax` if given."""
+        return import_module("gradient_dd.report.plots").plot_evaluation(self, ax)
+
     def _features(self, seen: Any) -> Any:
         return self.found.map.of_rows(self.found.map.features.rows(seen))
 
@@ -251,16 +297,17 @@ class Evaluation:
         return self._features(seen), self.policy.at(seen)
 
     def _values(self, X: Any, U: Array) -> Array:
-        values = np.asarray(self.found.design.mean(U, X) @ self.w)
-        return np.where(self.support.known(X), values, np.nan)
+        values = self.found.design.times(X, U, self.w[:, None])[:, 0]
+        return np.where(self.support.known(X), np.clip(values, *self.support.bounds), np.nan)
 
     def _interval(self, X: Any, U: Array) -> Bounds:
-        """Return intervals by the jackknife: how values differ where one group of episodes is left out."""
-        each = np.asarray(self.found.design.mean(U, X) @ np.column_stack([self.w, self.found.without.T]))
+        """Return jackknife intervals: how values change if one group of episodes is omitted."""
+        each = self.found.design.times(X, U, np.column_stack([self.w, self.found.without.T]))
         groups = each.shape[1] - 1
         away = each[:, 1:] - each[:, 1:].mean(axis=1, keepdims=True)
         half = student_factor(self.confidence, groups - 1) * np.sqrt((groups - 1) / groups * (away**2).sum(axis=1))
-        return self.support.widened(U, X, Bounds(each[:, 0] - half, each[:, 0] + half))
+        low, high = (np.clip(one, *self.support.bounds) for one in (each[:, 0] - half, each[:, 0] + half))
+        return self.support.widened(U, X, Bounds(low, high))
 
 
 def as_observations(observations: Any) -> Any:

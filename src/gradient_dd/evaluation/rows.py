@@ -1,12 +1,14 @@
-"""The rows of a log in pieces of whole episodes: read once, kept if they fit, read again if they do not.
+"""The rows of a log in pieces of whole episodes: read once, kept in memory if they fit, read again otherwise.
 
-Everything that an evaluation computes is a sum over pieces, in their order, so that a long log needs no more memory
-than a short one. Episodes are dealt at random to 20 groups; solutions without one group check the rows of that group.
-Fewer than 20 episodes are no sample: the log is then cut into about 200 stretches, which are dealt out instead.
+An evaluation computes only sums over pieces, in order, so a long log needs no more memory than a short one. Episodes
+are randomly assigned to 20 groups; solutions without a group check the rows of that group.
+With fewer than 20 episodes, the log is cut into about 200 stretches, which are assigned instead.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -14,17 +16,44 @@ import numpy as np
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.stream.log import LogReader
-from gradient_dd.stream.log.rows import LogRows
+from gradient_dd.stream.log.rows import LogRows, ReadCounts
 from gradient_dd.studies.intervals import Bounds
 
 GROUPS = 20
-FEW_EPISODES = 20  # fewer first states are no sample of others
+FEW_EPISODES = 20  # fewer initial states are not a sample
 STRETCHES = 200  # of a log with few episodes
-SMALLEST_PIECE = 2048  # rows: an episode is cut only after more steps than ratios are ever followed
+SMALLEST_PIECE = 2048  # rows: an episode is cut only after more steps than ratios ever cover
 KEPT_NUMBERS = 32_000_000  # entries of all columns, up to which a log is kept in memory
 LARGEST_PIECE = 65_536  # rows
-MOST_UNITS = 20_000  # episodes are dealt to so many units, if there are more
-SAMPLE_ROWS = 200_000  # rows from which features are chosen and the signs of the rows are read
+MOST_UNITS = 20_000  # most units; more episodes share units
+SAMPLE_ROWS = 200_000  # rows used to choose features and to check the rows
+
+
+class RowProgress:
+    """Reports how many rows were processed: `report(done, total)`, where the total is 0 as long as it is unknown."""
+
+    def __init__(self, report: Callable[[int, int], None]) -> None:
+        self.report, self.done, self.total = report, 0, 0
+
+    def plan(self, rows: int) -> None:
+        """Add rows to the total."""
+        self.total = (self.total or self.done) + rows
+
+    def add(self, rows: int) -> None:
+        """Add processed rows."""
+        self.done += rows
+        self.report(self.done, self.total)
+
+    def __call__(self, pieces: Iterator["Piece"], times: int) -> Iterator["Piece"]:
+        """Yield pieces; each counts so many times when it has been processed."""
+        for piece in pieces:
+            yield piece
+            self.add(len(piece) * times)
+
+
+def silent() -> RowProgress:
+    """Return progress that nobody watches."""
+    return RowProgress(lambda done, total: None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +62,14 @@ class Piece:
 
     seen, after       (n, d) the observation and the next one, texts as numbers
     carried           (n, m) columns of policies in the log;  carried_after  the same at the next observation
-    action            (n, k) the numbers of the actions taken, or the actions themselves where they are measured
+    action            (n, k) the indices of the actions taken, or continuous actions
     signals           (n, signals) the rewards of every signal
     discount          (n,) into the next state, 0 where the episode ended
     rho               (n,) ratios of the log's own columns, 1 where it has none
-    behaviour         (n,) probability of the action taken, NaN where the log does not tell
-    episode, step     (n,) the episode, and the steps since it began; a step after a missing row is beyond all limits
+    behaviour         (n,) probability of the action taken, NaN if unknown
+    episode, step     (n,) the episode, and the steps since its start; a step after a missing row is beyond all limits
     cut               (n,) whether the episode was cut after this row
-    group             (n,) the group that the row belongs to
-    number            of the piece
+    group             (n,) the group of the row
     """
 
     seen: Array
@@ -57,121 +85,218 @@ class Piece:
     step: Integers
     cut: Booleans
     group: Integers
-    number: int = 0
 
     def __len__(self) -> int:
         return len(self.discount)
 
     @property
     def ended(self) -> Booleans:
-        """(n,) whether the episode ended here."""
+        """(n,) whether the episode terminated here."""
         return self.discount == 0
 
     @property
     def starts(self) -> Integers:
-        """The rows in which episodes begin."""
+        """The initial rows of episodes."""
         return np.flatnonzero(self.step == 0)
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """Identifies the piece among all pieces of a log and of its sample."""
+        ends = (int(column[at]) for column in (self.episode, self.step) for at in (0, -1))
+        return *ends, len(self)
 
     def part(self, chosen: Any) -> "Piece":
         """Return some of the rows."""
-        columns = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "number"}
-        return Piece(**{name: column[chosen] for name, column in columns.items()}, number=self.number)
+        return Piece(*(getattr(self, one.name)[chosen] for one in fields(self)))
 
 
 HOLE = np.int64(1) << 40  # added to the steps after a missing row
 
 
-class EvaluationRows:
-    """A log that was read: how much there is of it, and its pieces as often as asked.
+@dataclass
+class Survey:
+    """What a pass over a part of a log found.
 
-    n, episodes  rows and episodes;  few  whether the episodes are too few to be a sample
-    longest      steps of the longest episode;  lowest, highest  (signals,) the smallest and the largest reward
-    any_end      whether an episode ended;  kept  whether the pieces are in memory
-    units        how many units influences are summed over: episodes, or groups where episodes are few
+    n, episodes, ended, cut   rows, episodes, how many terminated and how many were cut
+    longest, discount         steps of the longest episode, and the largest discount
+    lowest, highest           (signals,) the smallest and the largest reward
+    numbers                   entries of all columns;  held  the pieces, if they fit in memory
+    read, words               counts of the reader, and the texts of its columns of text
+    names                     of episodes as numbers, if the log has parts
+    """
+
+    lowest: Any = np.inf
+    highest: Any = -np.inf
+    n: int = 0
+    episodes: int = 0
+    ended: int = 0
+    cut: int = 0
+    longest: int = 0
+    discount: float = 0.0
+    numbers: int = 0
+    held: list[Piece] = field(default_factory=list)
+    sample: "EpisodeSample" = field(default_factory=lambda: EpisodeSample())
+    read: ReadCounts = field(default_factory=ReadCounts)
+    words: dict[str, dict[str, int]] = field(default_factory=dict)
+    names: Any = ()
+
+    def add(self, piece: Piece) -> None:
+        """Add the rows of a piece."""
+        self.n, self.episodes = self.n + len(piece), int(piece.episode[-1]) + 1
+        self.ended, self.cut = self.ended + int(piece.ended.sum()), self.cut + int(piece.cut.sum())
+        self.longest = max(self.longest, int((piece.step % HOLE).max()) + 1)
+        self.discount = max(self.discount, float(piece.discount.max()))
+        self.lowest = np.minimum(self.lowest, piece.signals.min(axis=0))
+        self.highest = np.maximum(self.highest, piece.signals.max(axis=0))
+        self.numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
+        self.sample.add(piece)
+        if self.numbers <= KEPT_NUMBERS:
+            self.held.append(piece)
+        else:
+            self.held.clear()
+
+
+Work = Callable[["EvaluationRows", Iterator[Piece]], Any]  # a function of the pieces of a part
+
+
+class EvaluationRows:
+    """A log: its size, and its pieces, which can be read repeatedly.
+
+    A log in several files has parts, and no episode spans two of them. Sums over the pieces of a part are added in the
+    order of the parts, whether this process or a worker made them, so both give the same bits.
+
+    n, episodes, ended, cut, longest, discount, lowest, highest   as in `Survey`
+    few    whether the episodes are too few for a sample;  kept  whether the pieces are in memory
+    sample whole episodes, at most SAMPLE_ROWS rows
+    units  number of units over which influences are summed: episodes, or groups if episodes are few
     """
 
     def __init__(
         self,
-        tables: Callable[[], Iterator[LogRows]],
-        width: int,
-        signals: int,
+        reader: LogReader,
         *,
+        tables: Callable[[int], Iterator[LogRows]] | None = None,
         seed: int = 0,
-        on_progress: Callable[[int], None] = lambda rows: None,
+        workers: Any = None,
+        progress: RowProgress | None = None,
     ) -> None:
-        self._tables, self._width, self._signals, self.seed = tables, width, signals, seed
-        self.n = self.episodes = self.longest = 0
-        self.lowest, self.highest = np.full(1 + signals, np.inf), np.full(1 + signals, -np.inf)
-        self.discount, self.any_end, self.ended, self.cut = 0.0, False, 0, 0
-        held: list[Piece] = []
-        numbers, sample = 0, EpisodeSample()
-        for piece in self._whole_episodes():
-            self._count(piece)
-            numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
-            held = [*held, piece] if numbers <= KEPT_NUMBERS else []
-            sample.add(piece)
-            on_progress(self.n)
-        self.kept = numbers <= KEPT_NUMBERS
+        self.reader, self.seed, self.workers, self.progress = reader, seed, workers, progress or silent()
+        self._tables = tables or reader.tables
+        self.parts = 1 if tables else reader.parts
+        self._width, self._signals = reader.first_rows().shape[1], 0 if tables else len(reader.signals)
+        self.n, self.sizes = 0, reader.sizes
+        self.kept = self.few = False
+        self._offsets = [0] * self.parts
+        surveys = list(self.each(survey))
+        self.read = sum((one.read for one in surveys), ReadCounts())
+        check_names([one.names for one in surveys])
+        self.sizes = [one.n for one in surveys]
+        self.n, self.episodes = sum(self.sizes), sum(one.episodes for one in surveys)
+        self.ended, self.cut = sum(one.ended for one in surveys), sum(one.cut for one in surveys)
+        self.longest = max((one.longest for one in surveys), default=0)
+        self.discount = max((one.discount for one in surveys), default=0.0)
+        if not self.n:
+            got = Unquoted(f"none in {self.read.rows} rows")
+            raise bad_request(reader.source.name, "have at least one transition", got)
+        self.lowest = np.min([one.lowest for one in surveys if one.n], axis=0)
+        self.highest = np.max([one.highest for one in surveys if one.n], axis=0)
+        self._offsets = np.cumsum([0, *(one.episodes for one in surveys)])[:-1].tolist()
         self.few = self.episodes < FEW_EPISODES
+        self.kept = self.parts == 1 and surveys[0].numbers <= KEPT_NUMBERS
+        for one in surveys:
+            self._take_words(one)
+        self._held = list(self._dealt(surveys[0].held if self.kept else []))
+        self.sample = list(self._dealt([self._moved(k, piece) for k, piece in merged([one.sample for one in surveys])]))
         self.groups = GROUPS
-        self._first = list(self._dealt(held))
-        self.sample = list(self._dealt(sample.pieces))
         if self.few and self.kept:
-            self.groups = max(2, int(max((one.group.max() for one in self._first), default=0)) + 1)
+            self.groups = max(2, int(max((one.group.max() for one in self._held), default=0)) + 1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs."""
+        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": silent()}
+
+    @property
+    def any_end(self) -> bool:
+        """Whether an episode terminated."""
+        return self.ended > 0
 
     @property
     def units(self) -> int:
-        """How many units influences are summed over."""
+        """Number of units over which influences are summed."""
         return self.groups if self.few else min(self.episodes, MOST_UNITS)
 
     def unit_of(self, piece: Piece) -> Integers:
         """Return the unit of each row of a piece, (n,)."""
-        return piece.group if self.few else piece.episode % MOST_UNITS
+        return piece.group if self.few else piece.episode % self.units
 
     def bounds(self, signal: int) -> Bounds:
-        """Return the smallest and the largest value that the rewards of the log allow."""
+        """Return the smallest and the largest value that the rewards allow."""
         steps = 1 / (1 - self.discount) if self.discount < 1 - 1e-9 else float(self.longest)
         low, high = float(self.lowest[signal]), float(self.highest[signal])
-        if self.any_end:  # an episode may end after one step, or go on
+        if self.any_end:  # an episode may end after one step or continue
             return Bounds(min(low, low * steps), max(high, high * steps))
         return Bounds(low * steps, high * steps)
 
-    def _count(self, piece: Piece) -> None:
-        self.n += len(piece)
-        self.episodes = int(piece.episode[-1]) + 1
-        self.longest = max(self.longest, int((piece.step % HOLE).max()) + 1)
-        self.lowest = np.minimum(self.lowest, piece.signals.min(axis=0))
-        self.highest = np.maximum(self.highest, piece.signals.max(axis=0))
-        self.discount = max(self.discount, float(piece.discount.max()))
-        self.ended, self.cut = self.ended + int(piece.ended.sum()), self.cut + int(piece.cut.sum())
-        self.any_end = self.ended > 0
+    def each(self, work: Work, most: int = LARGEST_PIECE, times: int = 1) -> Iterator[Any]:
+        """Yield what `work` returns for the pieces of each part, in order; workers compute if the log is large.
 
-    def pieces(self, most: int = LARGEST_PIECE) -> Iterator[Piece]:
-        """Yield all pieces in their order, with at most so many rows unless an episode is longer."""
-        number = 0
-        for whole in self._first if self.kept else self._dealt(self._whole_episodes()):
-            for part in parts_of(whole, most):
-                yield replace(part, number=number)
-                number += 1
+        A row counts `times` in the progress.
+        """
+        if self.kept or self.few:
+            yield work(self, self.progress(self.pieces(most), times))
+        elif self.workers is None:
+            for part in range(self.parts):
+                yield work(self, self.progress(self.pieces(most, part), times))
+        else:
+            for part, found in enumerate(self.workers.each(self, work, most)):
+                self.progress.add(times * self.sizes[part])
+                yield found
 
-    def _dealt(self, pieces: Iterator[Piece] | Sequence[Piece]) -> Iterator[Piece]:
-        """Yield pieces whose rows have their group."""
+    def pieces(self, most: int = LARGEST_PIECE, part: int | None = None) -> Iterator[Piece]:
+        """Yield the pieces of the log or of a part in order, with at most `most` rows unless an episode is longer."""
+        parts = range(self.parts) if part is None else [part]
+        read = (self._moved(k, piece) for k in parts for piece in self._whole_episodes(k))
+        for whole in self._held if self.kept else self._dealt(read):
+            yield from parts_of(whole, most)
+
+    def on_sample(self) -> "EvaluationRows":
+        """Return the sample as a log in memory, with the groups and the possible values of the whole log."""
+        found = copy(self)
+        found.kept, found._held = True, self.sample
+        found.n, found.episodes = sum(map(len, self.sample)), sum(len(one.starts) for one in self.sample)
+        return found
+
+    def _take_words(self, found: Survey) -> None:
+        """Add the texts that a worker found, and number them as this process does."""
+        for i, name in enumerate(self.reader.columns.observation):
+            mine, theirs = self.reader.words.get(name), found.words.get(name)
+            if mine is None or theirs is None or mine is theirs:
+                continue
+            place = np.array([mine.setdefault(text, len(mine)) for text in theirs] + [-1], float)
+            for piece in found.sample.pieces:
+                for seen in (piece.seen, piece.after):
+                    seen[:, i] = place[seen[:, i].astype(np.int64)]
+
+    def _moved(self, part: int, piece: Piece) -> Piece:
+        """Return a piece with its episodes numbered over all parts."""
+        return replace(piece, episode=piece.episode + self._offsets[part]) if self._offsets[part] else piece
+
+    def _dealt(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """Yield pieces with the group of each row."""
         stretch, rows = max(1, -(-self.n // STRETCHES)), 0
         for piece in pieces:
+            unit = piece.episode
             if self.few:
-                place = piece.episode * (STRETCHES + 1) + (piece.step % HOLE) // stretch
-                _, unit = np.unique(place, return_inverse=True)
-                unit = unit + rows
+                place = unit * (STRETCHES + 1) + (piece.step % HOLE) // stretch
+                unit = rows + np.unique(place, return_inverse=True)[1]
                 rows = int(unit[-1]) + 1
-            else:
-                unit = piece.episode
             yield replace(piece, group=dealt_groups(unit, self.seed))
 
-    def _whole_episodes(self) -> Iterator[Piece]:
-        """Yield the rows in pieces that end where an episode ends, unless the episode is very long."""
+    def _whole_episodes(self, part: int) -> Iterator[Piece]:
+        """Yield the rows of a part in pieces that end at the end of an episode, unless the episode is very long."""
         held: list[Piece] = []
-        number, steps = 0, StepNumbers()
-        for table in self._tables():
+        steps = StepNumbers()
+        for table in self._tables(part):
             if not len(table):
                 continue
             whole = joined([*held, steps.numbered(self._as_piece(table))])
@@ -179,15 +304,12 @@ class EvaluationRows:
             cut = int(last[-1]) if len(last) else 0
             cut = len(whole) if len(whole) - cut >= SMALLEST_PIECE else cut
             if cut:
-                yield replace(whole.part(slice(0, cut)), number=number)
-                number += 1
+                yield whole.part(slice(0, cut))
             held = [whole.part(slice(cut, None))] if cut < len(whole) else []
-        if held:
-            yield replace(held[0], number=number)
+        yield from held
 
     def _as_piece(self, table: LogRows) -> Piece:
         d, m = self._width, self._signals
-        n = len(table)
         return Piece(
             seen=table.observation[:, :d],
             after=table.following[:, :d],
@@ -201,39 +323,87 @@ class EvaluationRows:
             episode=table.episode,
             step=table.row,
             cut=table.cut,
-            group=np.zeros(n, np.int64),
+            group=np.zeros(len(table), np.int64),
+        )
+
+
+def survey(rows: EvaluationRows, pieces: Iterator[Piece]) -> Survey:
+    """Return what the pieces of a part contain."""
+    found = Survey()
+    for piece in pieces:
+        found.add(piece)
+        if rows.parts > 1:
+            found.held.clear()
+    read = rows.reader.last
+    names = np.array(list(map(as_number, read.names)), np.uint64) if rows.parts > 1 else ()
+    return replace(found, read=replace(read, names=set()), words=rows.reader.words, names=names)
+
+
+def as_number(name: Any) -> int:
+    """Return the name of an episode as a number below 2⁶⁴ that is the same in all processes."""
+    if isinstance(name, int):
+        return name % 2**64
+    return int.from_bytes(blake2b(repr(name).encode(errors="surrogatepass"), digest_size=8).digest())
+
+
+def check_names(names: list[Any]) -> None:
+    """Raise if an episode returns in another part of a log."""
+    if len(names) > 1 and len(np.unique(np.concatenate(names))) < sum(map(len, names)):
+        got = Unquoted("an episode that returns in a later file")
+        raise bad_request(
+            "The files of a log", "have the rows of an episode together", got, "Sort the rows by episode."
         )
 
 
 class EpisodeSample:
-    """Whole episodes spread over all of a log: every second is left out whenever there are too many rows."""
+    """Whole episodes spread over the log: every second one is dropped whenever there are too many rows."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
-        self.rows, self.stride, self.closed = 0, 1, False
+        self.stride, self.episodes, self.closed = 1, 0, False
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(map(len, self.pieces))
 
     def add(self, piece: Piece) -> None:
-        """Take the episodes of a piece that belong to the sample."""
+        """Add the episodes of a piece that belong to the sample."""
         if self.closed:
             return
-        self._append(piece)
+        self.pieces += self._thinned([piece])
+        self.episodes = int(piece.episode[-1]) + 1
         while self.rows > SAMPLE_ROWS and not self.closed:
-            before, self.pieces, self.rows = self.pieces, [], 0
-            self.stride *= 2
-            for one in before:
-                self._append(one)
-            self.closed = self.stride > int(piece.episode[-1])  # one episode is left, and it is too long
+            self.thin(self.stride * 2)
 
-    def _append(self, piece: Piece) -> None:
-        part = piece if self.stride == 1 else piece.part(piece.episode % self.stride == 0)
-        part = part.part(slice(SAMPLE_ROWS - self.rows)) if self.closed else part
-        if len(part):
-            self.pieces.append(replace(part, number=-1))
-            self.rows += len(part)
+    def thin(self, stride: int) -> None:
+        """Keep every episode whose number is divisible; if a single one is too long, keep its first rows."""
+        self.stride, self.closed = stride, stride >= max(2, self.episodes)
+        self.pieces = self._thinned(self.pieces)
+        if self.closed:
+            self.pieces = [joined(self.pieces).part(slice(SAMPLE_ROWS))]
+
+    def _thinned(self, pieces: list[Piece]) -> list[Piece]:
+        parts = [one if self.stride == 1 else one.part(one.episode % self.stride == 0) for one in pieces]
+        return [one for one in parts if len(one)]
+
+
+def merged(samples: list[EpisodeSample]) -> list[tuple[int, Piece]]:
+    """Return the samples of all parts as one sample: its pieces, with the number of their part."""
+    used = [(part, one) for part, one in enumerate(samples) if one.pieces]
+    stride = max((one.stride for _, one in used), default=1)
+    while True:
+        for _, one in used:
+            one.thin(stride)
+        if sum(one.rows for _, one in used) <= SAMPLE_ROWS:
+            return [(part, piece) for part, one in used for piece in one.pieces]
+        if all(one.closed for _, one in used):
+            used = used[::2]
+        stride *= 2
 
 
 class StepNumbers:
-    """Numbers the episodes of a log without gaps, and the steps of each; `step` holds row numbers before."""
+    """Numbers the episodes of a log and the steps of each; `step` has row numbers before."""
 
     def __init__(self) -> None:
         self.name, self.episode, self.row, self.step = -1, -1, -2, np.int64(0)
@@ -262,13 +432,11 @@ def joined(pieces: list[Piece]) -> Piece:
     """Return several pieces as one."""
     if len(pieces) == 1:
         return pieces[0]
-    names = [one.name for one in fields(Piece) if one.name != "number"]
-    columns: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in pieces]) for name in names}
-    return Piece(**columns)
+    return Piece(*(np.concatenate([getattr(one, each.name) for one in pieces]) for each in fields(Piece)))
 
 
 def parts_of(piece: Piece, most: int) -> Iterator[Piece]:
-    """Yield the episodes of a piece in parts of at most so many rows; a longer episode is cut."""
+    """Yield the episodes of a piece in parts of at most `most` rows; a longer episode is cut."""
     begins, at = np.append(piece.starts, len(piece)), 0
     while at < len(piece):
         fits = begins[(begins > at) & (begins <= at + most)]
@@ -278,7 +446,7 @@ def parts_of(piece: Piece, most: int) -> Iterator[Piece]:
 
 
 def dealt_groups(unit: Integers, seed: int) -> Integers:
-    """Return the group of each unit, (n,): every GROUPS successive units are dealt to all groups in random order."""
+    """Return the group of each unit, (n,): every GROUPS successive units are assigned to all groups in random order."""
     if not len(unit):
         return unit
     low = int(unit.min()) // GROUPS * GROUPS
@@ -289,20 +457,8 @@ def dealt_groups(unit: Integers, seed: int) -> Integers:
 
 
 def mix(values: Any) -> Any:
-    """Return whole numbers scattered over all of 64 bits."""
+    """Return integers hashed to 64 bits."""
     with np.errstate(over="ignore"):
         values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return values ^ (values >> np.uint64(31))
-
-
-def read_rows(
-    reader: LogReader, *, seed: int = 0, on_progress: Callable[[int], None] = lambda rows: None
-) -> EvaluationRows:
-    """Return the rows of a log."""
-    width = reader.first_rows().shape[1]
-    rows = EvaluationRows(reader.tables, width, len(reader.signals), seed=seed, on_progress=on_progress)
-    if not rows.n:
-        name = reader.source.name
-        raise bad_request(name, "have at least one transition", Unquoted(f"none in {reader.last.rows} rows"))
-    return rows

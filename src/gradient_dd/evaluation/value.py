@@ -1,106 +1,145 @@
-"""What a policy is worth: LSTD-Q, the limited doubly robust estimate, their blend, and influences for the interval.
+"""The value of a policy: LSTD-Q, the limited doubly robust estimate, their blend, and influences for the interval.
 
     R_t = ρ_0 ⋯ ρ_t    D_t = γ_0 ⋯ γ_{t−1}    δ_t = r_t + γ_t V(s_{t+1}) − Q(s_t, a_t)    S_t = Σ R_t over episodes
     q = v̄₀·w                                   LSTD-Q; v̄₀ the mean features of the first states
     d = mean V(s_0) + Σ_{t<J} Σ R_t D_t δ_t / S_t   with Q and V from w₋g, without the group of the episode
 
-An episode that has ended keeps its R and adds 0. Steps are followed while the products leave 20 effective episodes and
-a tenth of all, (Σ R)² / Σ R². The influence of an episode on both estimates is
+An ended episode keeps its R and adds 0. Steps are covered as long as the products have an effective sample size,
+(Σ R)² / Σ R², of 20 episodes and a tenth of all. The influence of an episode on both estimates is
 
     ψ = (V(s_0) − mean) / n + Σ_{t<J} R_t (D_t δ_t − c_t) / S_t + uᵀ Σ φδ        c_t = Σ R_t D_t δ_t / S_t
 
-where Aᵀu = v̄₀ + Σ_{t<J} R_t D_t (γψ' − φ) / S_t, and all δ are those of w₋g. J is 0 for q. The variances of q and d,
-and the covariance C, follow from the sums of ψ². The headline is v = αq + (1 − α)d, with
+where Aᵀu = v̄₀ + Σ_{t<J} R_t D_t (γψ' − φ) / S_t, and all δ use w₋g. J is 0 for q. The variances of q and d,
+and the covariance C, follow from the sums of ψ². The value is v = αq + (1 − α)d, with
 
     s² = V_q + V_d − 2C      b² = max(0, (d − q)² − 4s²)      α = (V_d − C) / (s² + b²), within [0, 1]
 
-so that LSTD-Q, which is the more precise one, loses its weight where it differs from d by more than chance allows.
+so that LSTD-Q, the more precise estimate, loses its weight if it differs from d by more than chance allows.
 
 Jiang & Li (2016) and Thomas & Brunskill (2016) for doubly robust estimates; the limit and the blend are ours.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.evaluation.design import GroupMoments, Solution, Taken, by_group, ridge_of, solved
+from gradient_dd.evaluation.design import Solution, SortedFeatures, no_equations, ridge_of, solved, squared
 from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
-from gradient_dd.evaluation.maps import FeatureMap, taken_rows, too_wide
+from gradient_dd.evaluation.maps import FeatureMap, too_wide
 from gradient_dd.evaluation.policy_value import PolicyEstimate, PolicyValue, Walk, blend, chosen, step_sums, walk
-from gradient_dd.evaluation.rows import Piece
+from gradient_dd.evaluation.rows import EvaluationRows, Piece
 
-FEWEST, SHARE = 20.0, 0.1  # effective episodes that the products must leave, and their share of all
-MOST_STEPS = 2000  # that are followed
-MANY_RETURNS = 100  # episodes from which on the mean return of the logging policy is its value
-KEPT_MATRIX = 20_000_000  # entries of φ − γψ' that are kept from pass to pass
-BEYOND = 0.01  # of the range of possible values, by which an estimate may miss it
+FEWEST, SHARE = 20.0, 0.1  # effective sample size that the products must keep, in episodes and as a share
+MOST_STEPS = 2000  # most steps covered
+MANY_RETURNS = 100  # episodes above which the mean return of the logging policy is its value
+BEYOND = 0.01  # of the range of possible values: tolerance of an estimate
+FIXED_NUMBERS = 8_000_000  # entries of Σ φφᵀ, up to which it is cached for all policies
+BATCH_NUMBERS = 64_000_000  # entries of the matrices of all policies summed in one pass
+
+Sums = dict[str, Any]  # arrays by name, added up over pieces and parts
+
+
+class Prepared(NamedTuple):
+    """A piece for one policy, in the order of `rows`: its choices, φ = U ⊗ X, γψ' = V ⊗ X2, and weights.
+
+    errors  δ of each row in the order of the piece, once they are known
+    """
+
+    choices: Choices
+    rows: SortedFeatures
+    U: Array
+    V: Array
+    weight: Array
+    errors: list[Array]
 
 
 class Run:
-    """The sums of one policy with one map, over all pieces: equations, then slopes, then influences."""
+    """The sums of one policy with one map: equations, then slopes, then influences.
+
+    Each step adds the sums of a piece to `Sums`; between the steps, `solve` and `begin` turn sums into what the next
+    step needs.
+    """
 
     def __init__(self, data: LogData, policy: TargetPolicy, one: FeatureMap) -> None:
         self.data, self.policy, self.map = data, policy, one
-        self.actions = None if policy.by_ratio else data.actions
-        rows = data.rows
-        self.signals = len(rows.lowest)
-        self.design = one.design(self.actions, rows.n)
-        self.moments = GroupMoments(rows.groups, self.design.q, self.signals)
-        self.most = min(rows.longest, MOST_STEPS)
-        self.steps = np.zeros((2, self.most))
-        self.ratio = np.zeros(2)
-        self.followed = 0
-        self._last: tuple[Any, Any] = None, None  # a piece and its matrices
-        self._kept: dict[int, Any] | None = {} if rows.kept and rows.n * self.design.q <= KEPT_MATRIX else None
+        self.design = one.design(None if policy.by_ratio else data.actions, data.rows.n)
+        self.signals = len(data.rows.lowest)
+        self.most = min(data.rows.longest, MOST_STEPS)
+        self.towards: Any = 0.0
+        self._last: dict[Any, Prepared] = {}
 
-    def matrices(self, piece: Piece) -> tuple[Choices, Taken, Any]:
-        """Return what the policy does in a piece, φ, and φ − γψ'."""
-        if self._last[0] is piece:
-            return self._last[1]
-        if self._kept is not None and piece.number in self._kept:
-            return self._kept[piece.number]
-        X, X2 = self.data.features(self.map, piece)
-        choices = self.policy.choices(piece, self.data.propensities(piece))
-        taken, _ = taken_rows(self.map, piece, self.actions, self.data.rows.n, X)
-        ahead = self.design.mean(piece.discount[:, None] * choices.there, X2)
-        found = choices, taken, taken.minus(ahead)
-        self._last = piece, found
-        if self._kept is not None:
-            self._kept[piece.number] = found
-        return found
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs."""
+        return self.__dict__ | {"_last": {}}
 
-    def add_equations(self, piece: Piece) -> None:
-        """Add the sums of a piece to the equations."""
-        choices, taken, M = self.matrices(piece)
-        weight = choices.weight[:, None]
-        weighted = M.multiply(weight).tocsr() if hasattr(M, "multiply") else M * weight
-        A, b = taken.sums(weighted, weight * piece.signals, piece.group, self.data.rows.groups)
-        square = taken.squares(choices.weight)
-        self.moments.add(A, b, square)
+    def prepared(self, piece: Piece) -> Prepared:
+        """Return a piece for the policy; cached for a log in memory, else until the next piece."""
+        if piece.key not in self._last:
+            rows = self.data.features(self.map, piece)
+            choices = self.policy.choices(piece, self.data.propensities(piece))
+            U = np.ones((len(rows), 1)) if self.policy.by_ratio else rows.U
+            V = (piece.discount[:, None] * choices.there)[rows.order]
+            weight = np.ones(len(rows)) if choices.weight is None else choices.weight[rows.order]
+            if not self.data.rows.kept:
+                self._last.clear()
+            self._last[piece.key] = Prepared(choices, rows, U, V, weight, [])
+        return self._last[piece.key]
 
-    def add_starts(self, piece: Piece) -> None:
-        """Add the first states of a piece, and the products of ratios at each step."""
-        choices, taken, _ = self.matrices(piece)
-        starts = piece.starts
-        X = taken.X[starts]
-        self.moments.add_starts(self.design.mean(choices.here[starts], X), piece.group[starts])
+    def equations(self, sums: Sums, piece: Piece) -> None:
+        """Add the sums of the equations and of initial states."""
+        design, groups, signals = self.design, self.data.rows.groups, piece.signals
+        choices, rows, U, V, weight, _ = self.prepared(piece)
+        right = weight[:, None] * signals[rows.order]
+        A = sums["A"] if "A" in sums else no_equations(design, groups)
+        if choices.weight is None and self.data.rows.kept and groups * design.q**2 <= FIXED_NUMBERS:
+            if design not in rows.fixed:
+                empty = no_equations(design, groups)
+                sides = rows.totals(design, U, right, groups), design.total(squared(rows.X), U**2, weight)
+                rows.fixed[design] = rows.outer(empty, design, U, None, weight), *sides
+            fixed, b, squares = rows.fixed[design]
+            A = A + fixed
+        else:
+            A = rows.outer(A, design, U, None, weight)
+            b, squares = rows.totals(design, U, right, groups), design.total(squared(rows.X), U**2, weight)
+        sums["A"] = rows.outer(A, design, U, V, weight)
+        add(sums, {"b": b, "squares": squares})
+        self.initial(sums, piece)
+
+    def initial(self, sums: Sums, piece: Piece) -> None:
+        """Add the sums of initial states, and of the products of ratios at each step."""
+        design, groups = self.design, self.data.rows.groups
+        choices, rows, *_ = self.prepared(piece)
+        start, starts = np.zeros((groups, design.q)), np.zeros(groups)
+        for g, some, places in started(rows, piece):
+            start[g] = design.total(rows.X[some], choices.here[places], np.ones(len(some)))
+            starts[g] = len(some)
+        ratio, steps = np.zeros(2), np.zeros((2, self.most))
         if choices.ratio is not None:
-            self.ratio += choices.ratio.sum(), (choices.ratio**2).sum()
-            if not self.data.rows.few:
-                self.steps += step_sums(piece, choices.ratio, self.most)
+            ratio = np.array([choices.ratio.sum(), (choices.ratio**2).sum()])
+            steps += 0.0 if self.data.rows.few else step_sums(piece, self.walk(piece, choices), self.most)
+        add(sums, {"start": start, "starts": starts, "ratio": ratio, "steps": steps})
 
-    def solve(self) -> None:
+    def walk(self, piece: Piece, choices: Choices) -> Walk:
+        """Return the products of ratios and discounts along the episodes of a piece."""
+        ratio = choices.ratio
+        assert ratio is not None
+        return self.policy.cached("walk", piece, lambda: walk(piece, ratio, self.most))
+
+    def solve(self, sums: Sums) -> None:
         """Solve the equations."""
-        self.begin_slopes(solved(self.moments, ridge_of(self.design, self.moments.squares, self.map.ridge)))
+        solution = solved(sums["A"], sums["b"], ridge_of(self.design, sums["squares"], self.map.ridge))
+        self.begin(solution, sums)
 
-    def begin_slopes(self, solution: Solution) -> None:
-        """Take a solution, and find how many steps are followed."""
-        rows, starts, self.solution = self.data.rows, self.moments.starts, solution
-        self.start = self.moments.start.sum(axis=0) / max(1.0, starts.sum())
-        total, square = self.steps
-        effective = total**2 / np.maximum(square, 1e-300)
+    def begin(self, solution: Solution, sums: Sums) -> None:
+        """Take a solution, and determine how many steps are covered."""
+        rows, self.solution, self.ratio = self.data.rows, solution, sums["ratio"]
+        self.starts = sums["start"], sums["starts"]  # by group
+        self.start = sums["start"].sum(axis=0) / max(1.0, sums["starts"].sum())
+        self.total, square = sums["steps"]
+        effective = self.total**2 / np.maximum(square, 1e-300)
         enough = effective >= max(FEWEST, SHARE * rows.episodes)
         known = self.ratio[0] > 0 and not rows.few
         self.followed = 0 if not known else self.most if enough.all() else int(np.argmin(enough))
@@ -108,113 +147,106 @@ class Run:
         self.mean = np.zeros((self.followed, self.signals))  # c_t
 
     def share(self, piece: Piece, choices: Choices) -> tuple[Walk, Integers, Array]:
-        """Return the walk along a piece, the rows that are followed, and R_t / S_t of these."""
-        assert choices.ratio is not None
-        seen = walk(piece, choices.ratio, self.most)
+        """Return the walk along a piece, the rows that are covered, and R_t / S_t of these."""
+        seen = self.walk(piece, choices)
         rows = np.flatnonzero(piece.step < self.followed)
-        return seen, rows, seen.product[rows] / self.steps[0, piece.step[rows]]
+        return seen, rows, seen.product[rows] / self.total[piece.step[rows]]
 
-    def errors(self, piece: Piece, M: Any) -> Array:
-        """Return δ of each row, (n, signals), by the solution without the group of the row."""
-        return piece.signals - by_group(M, self.solution.without, piece.group)
+    def errors(self, piece: Piece) -> Array:
+        """Return δ of each row, (n, signals), with the solution without the group of the row."""
+        _, rows, U, V, _, known = self.prepared(piece)
+        if not known:
+            W = self.solution.without
+            apart = rows.by_group(self.design, rows.X2, V, W) - rows.by_group(self.design, rows.X, U, W)
+            known.append(piece.signals + rows.unsorted(apart))
+        return known[0]
 
-    def add_slope(self, piece: Piece) -> None:
-        """Add what the doubly robust estimate owes to the weights, and the mean corrections c_t."""
-        if not self.followed:
-            return
-        choices, _, M = self.matrices(piece)
-        seen, rows, share = self.share(piece, choices)
-        each = share * seen.discount[rows]
-        self.slope[:, 1] -= np.asarray(each @ M[rows]).ravel()
-        paid = each[:, None] * self.errors(piece, M)[rows]
-        for k in range(self.signals):
-            self.mean[:, k] += np.bincount(piece.step[rows], paid[:, k], minlength=self.followed)
+    def slopes(self, sums: Sums, piece: Piece) -> None:
+        """Add the derivative of the doubly robust estimate by the weights, and the mean corrections c_t."""
+        choices, rows, U, V, _, _ = self.prepared(piece)
+        seen, covered, share = self.share(piece, choices)
+        each = np.zeros(len(piece))
+        each[covered] = share * seen.discount[covered]
+        paid, sorted_each = each[covered, None] * self.errors(piece)[covered], each[rows.order]
+        slope = self.design.total(rows.X2, V, sorted_each) - self.design.total(rows.X, U, sorted_each)
+        add(sums, {"slope": slope, "mean": by_place(piece.step[covered], paid, self.followed)})
 
-    def begin_influences(self) -> None:
-        """Solve for the directions along which rows pull both estimates."""
-        units = self.data.rows.units
+    def take_slopes(self, sums: Sums, share: float) -> None:
+        """Take the slopes of a sample with this share of the episodes, and find the directions of influence."""
+        if sums:
+            self.slope[:, 1] += sums["slope"] / share
+            self.mean = sums["mean"] / share
         self.dual = self.solution.dual(self.slope)
-        self.psi = np.zeros((units, self.signals, 2))
-        self.values = np.zeros((units, self.signals))  # Σ V(s_0)
-        self.begun = np.zeros(units)
-        self.corrected, self.rest = np.zeros(self.signals), 0.0
 
-    def add_influences(self, piece: Piece) -> None:
-        """Add the influences of a piece."""
-        choices, taken, M = self.matrices(piece)
-        unit, errors = self.data.rows.unit_of(piece), self.errors(piece, M)
-        along = taken.times(self.dual) * choices.weight[:, None]
-        for k in range(self.signals):
-            for j in range(2):
-                self.psi[:, k, j] += np.bincount(unit, along[:, j] * errors[:, k], minlength=len(self.psi))
-        starts = piece.starts
-        first = self.design.mean(choices.here[starts], taken.X[starts])
-        values = by_group(first, self.solution.without, piece.group[starts])
-        np.add.at(self.values, unit[starts], values)
-        self.begun += np.bincount(unit[starts], minlength=len(self.begun))
+    def influences(self, sums: Sums, piece: Piece) -> None:
+        """Add the influences of a piece on both estimates, initial values, and what the ratios correct."""
+        choices, rows, U, _, weight, _ = self.prepared(piece)
+        units, unit, errors = self.data.rows.units, self.data.rows.unit_of(piece), self.errors(piece)
+        along = rows.unsorted(self.design.times(rows.X, U, self.dual) * weight[:, None])
+        psi = np.stack([by_place(unit, along[:, [j]] * errors, units) for j in range(2)], axis=2)
+        values, begun = np.zeros((units, self.signals)), np.zeros(units)
+        for g, some, places in started(rows, piece):
+            own = self.design.times(rows.X[some], choices.here[places], self.solution.without[g])
+            values += by_place(unit[places], own, units)
+            begun += np.bincount(unit[places], minlength=units)
+        corrected, rest = np.zeros(self.signals), 0.0
         if self.followed:
-            self._add_corrections(piece, choices, errors, unit)
+            own, after, seen = self.corrections(piece, choices)
+            psi[:, :, 1] += by_place(unit, own, units) + by_place(unit[seen.last], after, units)
+            _, covered, share = self.share(piece, choices)
+            corrected = ((share * seen.discount[covered])[:, None] * errors[covered]).sum(axis=0)
+            at_end = (piece.step == self.followed - 1) & ~piece.ended
+            left = seen.product[at_end] * seen.discount[at_end] * piece.discount[at_end]
+            rest = float(left.sum() / self.total[self.followed - 1])
+            if self.estimated:
+                assert self.data.behaviour is not None
+                psi[:, :, 1] += by_place(unit, self.data.behaviour.pulls(piece, self.towards), units)
+        add(sums, {"psi": psi, "values": values, "begun": begun, "corrected": corrected, "rest": rest})
 
-    def _add_corrections(self, piece: Piece, choices: Choices, errors: Array, unit: Integers) -> None:
-        """Add the corrections of the doubly robust estimate."""
-        own, after, seen = self.corrections(piece, choices, errors)
-        rows = np.flatnonzero(piece.step < self.followed)
-        for k in range(self.signals):
-            self.psi[:, k, 1] += np.bincount(unit[rows], own[rows, k], minlength=len(self.psi))
-            self.psi[:, k, 1] += np.bincount(unit[seen.last], after[:, k], minlength=len(self.psi))
-        total = self.steps[0, piece.step[rows]]
-        self.corrected += ((seen.product[rows] * seen.discount[rows] / total)[:, None] * errors[rows]).sum(axis=0)
-        at_end = (piece.step == self.followed - 1) & ~piece.ended
-        self.rest += float(
-            (seen.product * seen.discount * piece.discount)[at_end].sum() / self.steps[0, -1 + self.followed]
-        )
-        if self.data.behaviour is not None and not self.policy.by_ratio:
-            pull = self.data.behaviour.pulls(piece, self.towards)
-            for k in range(self.signals):
-                self.psi[:, k, 1] += np.bincount(unit, pull[:, k], minlength=len(self.psi))
+    @property
+    def estimated(self) -> bool:
+        """Whether the doubly robust estimate uses estimated propensities."""
+        return self.followed > 0 and self.data.behaviour is not None and not self.policy.by_ratio
 
-    def corrections(self, piece: Piece, choices: Choices, errors: Array) -> tuple[Array, Array, Walk]:
+    def corrections(self, piece: Piece, choices: Choices) -> tuple[Array, Array, Walk]:
         """Return R_t (D_t δ_t − c_t) / S_t of each row, (n, signals), and −Σ R c_t / S_t after each episode."""
         seen, rows, share = self.share(piece, choices)
         own = np.zeros((len(piece), self.signals))
-        own[rows] = share[:, None] * (seen.discount[rows, None] * errors[rows] - self.mean[piece.step[rows]])
-        ahead = np.cumsum((self.mean / self.steps[0, : self.followed, None])[::-1], axis=0)[::-1]
+        paid = seen.discount[rows, None] * self.errors(piece)[rows]
+        own[rows] = share[:, None] * (paid - self.mean[piece.step[rows]])
+        ahead = np.cumsum((self.mean / self.total[: self.followed, None])[::-1], axis=0)[::-1]
         ahead = np.concatenate([ahead, np.zeros((1, self.signals))])
         after = -seen.product[seen.last, None] * ahead[np.minimum(seen.lengths, self.followed)]
         return own, after, seen
 
-    def add_propensities(self, piece: Piece) -> None:
-        """Add how the estimate depends on the estimated propensities: through the ratios of each row and later ones."""
-        choices, _, M = self.matrices(piece)
-        own, after, seen = self.corrections(piece, choices, self.errors(piece, M))
+    def propensities(self, sums: Sums, piece: Piece) -> None:
+        """Add the derivative by the estimated propensities, through the ratios of each row and later rows."""
+        own, after, seen = self.corrections(piece, self.prepared(piece).choices)
         own[seen.last] += after
         total = np.cumsum(own[::-1], axis=0)[::-1]
-        _, last = np.unique(piece.episode, return_index=True)
-        ends = np.append(last[1:], len(piece))
-        beyond = np.concatenate([total, np.zeros((1, self.signals))])[np.repeat(ends, np.diff([*last, len(piece)]))]
+        first = np.flatnonzero(np.diff(piece.episode, prepend=-1))
+        ends = np.append(first[1:], len(piece))
+        beyond = np.concatenate([total, np.zeros((1, self.signals))])[np.repeat(ends, np.diff([*first, len(piece)]))]
         assert self.data.behaviour is not None
-        self.towards = self.towards + self.data.behaviour.gradient(piece, -(total - beyond))
+        add(sums, {"towards": self.data.behaviour.gradient(piece, beyond - total)})
 
-    towards: Any = 0.0
+    def result(self, sums: Sums, signal: int, summed: Callable[[Array], Array] = lambda psi: psi) -> PolicyValue:
+        """Return the value for one signal, before it is limited to possible values.
 
-    def result(self, signal: int, summed: Callable[[Array], Array] = lambda psi: psi) -> PolicyValue:
-        """Return the value by one signal, before it is limited to what rewards allow.
-
-        `summed` turns the influences (units, 2) into those that make the interval.
+        `summed` aggregates the influences (units, 2) for the interval.
         """
         rows = self.data.rows
-        psi, begun = self.psi[:, signal].copy(), self.begun.sum()
-        values, w = self.values[:, signal], self.solution.w[:, signal]
-        mean = float(values.sum() / max(1.0, begun))
+        psi, begun, values = sums["psi"][:, signal].copy(), sums["begun"], sums["values"][:, signal]
+        w = self.solution.w[:, signal]
+        mean = float(values.sum() / max(1.0, begun.sum()))
         q = float(self.start @ w)
-        d = mean + float(self.corrected[signal]) if self.followed else q
+        d = mean + float(sums["corrected"][signal]) if self.followed else q
         if not rows.few:
-            psi += ((values - mean * self.begun) / begun)[:, None]
+            psi += ((values - mean * begun) / begun.sum())[:, None]
         if not self.followed:
             psi[:, 1] = psi[:, 0]
         psi = summed(psi)
-        units = len(psi)
-        variance = psi.T @ psi * units / max(1, units - 1)
+        variance = psi.T @ psi * len(psi) / max(1, len(psi) - 1)
         share, gap = blend(q, d, variance)
         if self.policy.logging and rows.episodes >= MANY_RETURNS and self.followed:
             share = 0.0
@@ -233,13 +265,14 @@ class Run:
             share=share,
             gap=gap,
             steps=self.followed,
-            rest=self.rest if self.followed else 1.0,
+            rest=sums["rest"] if self.followed else 1.0,
             effective=float("nan") if measured else float(self.ratio[0] ** 2 / max(1e-300, self.ratio[1])),
             psi=psi,
             by_map={self.map.name: value},
             apart=0.0,
             passed=False,
             impossible=not low - room <= q <= high + room,
+            outside=not low - room <= value <= high + room,
             map=self.map,
             design=self.design,
             w=w,
@@ -249,68 +282,105 @@ class Run:
         )
 
 
-def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float) -> list[list[PolicyValue]]:
-    """Return the values of policies, a list for each with one value for each signal."""
-    found: list[list[PolicyValue]] = []
-    largest = max(one.design(data.actions, data.rows.n).q for one in data.maps)
-    count = 1 if data.rows.kept else max(1, int(BATCH_NUMBERS // (data.rows.groups * largest**2 * len(data.maps))))
+def add(sums: Sums, more: Sums) -> None:
+    """Add arrays to the sums of the same names."""
+    for name, array in more.items():
+        sums[name] = sums[name] + array if name in sums else array
+
+
+def by_place(place: Integers, values: Array, size: int) -> Array:
+    """Return the sums of values (n, k) by place, (size, k)."""
+    return np.column_stack([np.bincount(place, column, minlength=size) for column in values.T])
+
+
+def started(rows: SortedFeatures, piece: Piece) -> Iterator[tuple[int, Integers, Integers]]:
+    """Yield for each group its initial rows: their places among the sorted rows, and in the piece."""
+    begun = np.flatnonzero(piece.step[rows.order] == 0)
+    for g, begin, end in rows.groups:
+        some = begun[slice(*np.searchsorted(begun, [begin, end]))]
+        if len(some):
+            yield g, some, rows.order[some]
+
+
+# All passes -------------------------------------------------------------------------------------------------
+
+
+def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float) -> Iterator[list[PolicyValue]]:
+    """Yield the values of policies: for each policy a list with one value per signal.
+
+    A long log chooses among the maps by its sample, and only the choice is computed from all rows.
+    """
+    actions, n = data.actions, data.rows.n
+    largest = max(one.design(actions, n).q for one in data.maps)
+    count = 1 if data.rows.kept else max(1, int(BATCH_NUMBERS // (data.rows.groups * largest**2)))
+    on_sample = None if data.rows.kept or len(data.maps) == 1 else data.on_sample()
     for begin in range(0, len(policies), count):
         some = policies[begin : begin + count]
-        if any(too_wide(data.maps[0].design(None if one.by_ratio else data.actions, data.rows.n)) for one in some):
+        if any(too_wide(data.maps[0].design(None if one.by_ratio else actions, n)) for one in some):
             from gradient_dd.evaluation.by_learner import auto_value
 
-            found += [auto_value(data, one, confidence) for one in some]
+            yield from (auto_value(data, one, confidence) for one in some)
             continue
+        first = None if on_sample is None else list(values_of(on_sample, some, confidence))
+        maps = [data.maps if first is None else chosen_maps(one) for one in (first or some)]
         for policy in some:
             policy.keep(data.rows.kept)
-        runs = [[Run(data, policy, one) for one in data.maps] for policy in some]
-        run_all(data, [run for several in runs for run in several])
-        for several in runs:
-            found.append(
-                [
-                    chosen([run.result(k) for run in several], data.rows.bounds(k), confidence)
-                    for k in range(several[0].signals)
-                ]
-            )
-        for policy in some:
-            policy.keep(False)
-    return found
+        runs = [[Run(data, policy, one) for one in each] for policy, each in zip(some, maps, strict=True)]
+        sums = iter(all_passes(data, [run for several in runs for run in several]))
+        for i, several in enumerate(runs):
+            own = [next(sums) for _ in several]
+            yield [
+                chosen(
+                    [run.result(one, k) for run, one in zip(several, own, strict=True)],
+                    data.rows.bounds(k),
+                    confidence,
+                    None if first is None else first[i][k],
+                )
+                for k in range(several[0].signals)
+            ]
+            several[0].policy.keep(False)
 
 
-BATCH_NUMBERS = 64_000_000  # entries of the matrices of all policies that are summed in one pass
+def chosen_maps(values: Any) -> list[FeatureMap]:
+    """Return the distinct maps of values."""
+    return list({id(one.map): one.map for one in values}.values())
 
 
-def run_all(data: LogData, runs: list[Run]) -> None:
-    """Make all passes over the log for some runs."""
-    rows = min(run.design.rows for run in runs)
-    for piece in data.rows.pieces(rows):
-        for run in runs:
-            run.add_equations(piece)
-            run.add_starts(piece)
+def all_passes(data: LogData, runs: list[Run]) -> list[Sums]:
+    """Make all passes over the log for several runs, and return the sums of the last one."""
+    for run, sums in zip(runs, over_log(data, runs, "equations"), strict=True):
+        run.solve(sums)
+    return later_passes(data, runs)
+
+
+def later_passes(data: LogData, runs: list[Run]) -> list[Sums]:
+    """Make the passes for slopes and influences, from given solutions, and return the sums of the last one."""
+    following = [run for run in runs if run.followed]
+    sample, share = data.sample()
+    found = dict(zip(map(id, following), sums_of(following, "slopes", data.rows, sample), strict=True))
     for run in runs:
-        run.solve()
-    follow_all(data, runs, rows)
-
-
-def follow_all(data: LogData, runs: list[Run], rows: int) -> None:
-    """Make the passes for slopes and influences, from solutions that are there."""
-    sample = data.sample(rows)
-    for piece in sample:
-        for run in runs:
-            run.add_slope(piece)
-    share = data.sampled_share
-    for run in runs:
-        if run.followed and share < 1:
-            run.slope[:, 1] = run.start + (run.slope[:, 1] - run.start) / share
-            run.mean /= share
-        run.begin_influences()
-    uncertain = [run for run in runs if data.behaviour is not None and run.followed and not run.policy.by_ratio]
-    for piece in sample if uncertain else ():
-        for run in uncertain:
-            run.add_propensities(piece)
-    for run in uncertain:
+        run.take_slopes(found.get(id(run), {}), share)
+    uncertain = [run for run in following if run.estimated]
+    for run, sums in zip(uncertain, sums_of(uncertain, "propensities", data.rows, sample), strict=True):
         assert data.behaviour is not None
-        run.towards = data.behaviour.direction(run.towards) / share
-    for piece in data.rows.pieces(rows):
-        for run in runs:
-            run.add_influences(piece)
+        run.towards = data.behaviour.direction(sums["towards"]) / share
+    return over_log(data, runs, "influences")
+
+
+def over_log(data: LogData, runs: list[Run], step: str) -> list[Sums]:
+    """Return the sums of a step of each run over the whole log."""
+    total: list[Sums] = [{} for _ in runs]
+    policies = len({id(run.policy) for run in runs})
+    for found in data.rows.each(partial(sums_of, runs, step), data.most, policies):
+        for mine, one in zip(total, found, strict=True):
+            add(mine, one)
+    return total
+
+
+def sums_of(runs: list[Run], step: str, rows: EvaluationRows, pieces: Iterable[Piece]) -> list[Sums]:
+    """Return the sums of a step of each run over some pieces."""
+    found: list[Sums] = [{} for _ in runs]
+    for piece in pieces if runs else ():
+        for run, sums in zip(runs, found, strict=True):
+            getattr(run, step)(sums, piece)
+    return found

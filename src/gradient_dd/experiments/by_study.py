@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from gradient_dd.experiments.claims import Claim, decisive
 from gradient_dd.experiments.drawing import Picture, figure_picture
 from gradient_dd.experiments.experiment import STEPS, Experiment, Job, PageContent, Scale
+from gradient_dd.experiments.searching import SearchEvidence, search_all
 from gradient_dd.experiments.tuning import StudyEvidence, as_grid
 from gradient_dd.experiments.verdicts import MAIN, SIGNS, ClaimQuestion, ClaimVerdict, Comparison, totals
 from gradient_dd.learners import Setting
@@ -27,6 +28,7 @@ from gradient_dd.report.page import Shown, figure_facts
 from gradient_dd.report.svg import BARE, Dot, forest, ratio_axis
 from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results, with_old_names
+from gradient_dd.studies.search import SearchStudy
 from gradient_dd.tasks import Task
 
 if TYPE_CHECKING:
@@ -78,12 +80,17 @@ def measure(job: Job, companions: Companions, claims: tuple[Claim, ...]) -> BySt
     """Run the studies of the figures that are wanted, and their companions, and the selected settings afresh."""
     shown = list(dict.fromkeys(figure.study for figure in job.figures))
     beside = {one.name: name for name in shown for one in companions.get(name, ()) if not job.leaves_out(one)}
-    names = [*shown, *beside]
-    results = job.results([job.at_scale(job.experiment.studies[name]) for name in names], f"{len(names)} studies")
-    evidence = {name: StudyEvidence(one) for name, one in zip(names, results, strict=True)}
+    studies = {name: job.at_scale(job.experiment.studies[name]) for name in (*shown, *beside)}
+    plain = [one for one in studies.values() if not isinstance(one, SearchStudy)]
+    results = job.results(plain, f"{len(plain)} studies")
+    evidence = {one.study.name: StudyEvidence(one) for one in results}
     for companion, name in beside.items():
-        one, study = evidence[companion], evidence[name].study
-        one.beside = study if one.study.horizon == study.horizon else None
+        one, study = studies[companion], studies[name]
+        if isinstance(one, SearchStudy):
+            evidence[companion] = SearchEvidence(Results(one, job.store), beside=study)
+        elif one.horizon == study.horizon:
+            evidence[companion].beside = study
+    search_all([one for one in evidence.values() if isinstance(one, SearchEvidence)], job)
     of_studies = tuple(claim for claim in claims if claim.studies)
     questions = [one for _, asked in ask_all(job, evidence, of_studies) for one in asked]
     run_afresh(fresh_work(questions), evidence, job)
@@ -141,7 +148,9 @@ def pictures(job: Job, evidence: ByStudy) -> list[Picture]:
 
 def tables(job: Job, evidence: ByStudy) -> dict[str, str]:
     """Return all tables by name."""
-    texts = {name: one.results.frame().to_csv(index=False) for name, one in evidence.items()}
+    import pandas as pd
+
+    texts = {name: pd.concat(one.frames()).to_csv(index=False) for name, one in evidence.items()}
     shown = {figure.study for figure in job.figures}
     named = {figure.name: texts[figure.study] for figure in job.figures}
     named |= {name: text for name, text in texts.items() if name not in shown}

@@ -5,7 +5,7 @@ play.html.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import gcd
 from pathlib import Path
@@ -20,6 +20,7 @@ from gradient_dd.report.figure import Drawing, Figure
 from gradient_dd.report.own_study import check_complete
 from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results
+from gradient_dd.studies.search import SearchStudy
 from gradient_dd.studies.sweep import Progress, run_all
 
 STORE, SCALE = "results.db", "scale.json"
@@ -145,9 +146,9 @@ class Job:
     on_stage: OnNotice = lambda sentence: None
 
     def leaves_out(self, study: Study) -> bool:
-        """Return whether a first look leaves out a companion: its share of the runs is less than one run."""
+        """Return whether a first look leaves out a companion: a search, or one whose share of the runs is below 1."""
         scale, full = self.scale.runs or 0, self.experiment.full.runs or 1
-        return self.scale.is_first_look and study.runs * scale < full
+        return self.scale.is_first_look and (isinstance(study, SearchStudy) or study.runs * scale < full)
 
     @property
     def note(self) -> str:
@@ -179,15 +180,23 @@ class Job:
         Settings that studies share are counted in each of them.
         """
         begin = perf_counter()
-        if self.how is None:
-            found = [Results(study, self.store) for study in studies]
-            for one in found:
-                check_complete(one, "gradient-dd reproduce")
-        else:
-            found = run_all(studies, self.store, **self.how)
+        found = self.obtain(studies)
+        self.tell(what, studies, begin)
+        return found
+
+    def obtain(self, studies: Sequence[Study]) -> list[Results]:
+        """Return the results of studies as `results` does, without a word."""
+        if self.how is not None:
+            return run_all(studies, self.store, **self.how)
+        found = [Results(study, self.store) for study in studies]
+        for one in found:
+            check_complete(one, "gradient-dd reproduce")
+        return found
+
+    def tell(self, what: str, studies: Iterable[Study], begin: float) -> None:
+        """Say what was done since a time, and how many updates it was."""
         updates = sum(study.estimate()["updates"] for study in studies)
         self.on_stage(f"{what}, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
-        return found
 
 
 def write_text(file: Path, text: str) -> None:

@@ -7,18 +7,21 @@ on fresh runs. A *case* is what one comparison is about: a task, or several task
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import constant
 from gradient_dd.learners import Setting
-from gradient_dd.report.figure import Line, bin_middles
+from gradient_dd.report.figure import Line
 from gradient_dd.studies import Grid, Study
 from gradient_dd.studies.results import Results, edge, places, tuned
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task, build
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EARLY = 20  # "early" is the mean over the first twentieth of a run
 TENTH = 0.1  # of the first error; "episodes" is how many a run needs to get below it, infinite if it never does
@@ -133,8 +136,7 @@ class StudyEvidence(Evidence):
     result is known. Where a study has a task with many random first weights, all of them are one case; its errors are
     those of each start, averaged over runs and divided by the first error, and the fresh ones are of other starts.
 
-    A companion that runs as long as its study, `beside`, is judged on the fresh runs of that study: on all of them if
-    it selects on as many runs, else on the first half, 50.
+    A companion that runs as long as its study, `beside`, is judged on the fresh runs of that study.
 
     `used` and `times` keep what judgements rest on, for the tables.
     """
@@ -187,11 +189,14 @@ class StudyEvidence(Evidence):
         tasks = self.cases[case]
         if not self.has_random_starts(case):
             base = self.beside or self.study
-            runs = FRESH * base.runs if self.study.runs == base.runs else base.runs
-            fresh = base.fresh(runs, settings, (tasks[0],))
+            fresh = base.fresh(FRESH * base.runs, settings, (tasks[0],))
             return replace(fresh, name=f"{self.study.name}-fresh")
         others = tuple(build(tasks[0].name, **dict(tasks[0].parameters) | {"start_seed": k}) for k in JUDGED_STARTS)
         return self.study.fresh(self.study.runs, settings, others)
+
+    def frames(self) -> "list[pd.DataFrame]":
+        """Return tables of all settings on the runs to tune on, one row for each task and setting."""
+        return [self.results.frame()]
 
     def read(self, case: str, measure: str, fresh: bool) -> ErrorTable:
         """Return settings and errors of a case."""
@@ -218,9 +223,13 @@ class StudyEvidence(Evidence):
         key = case, line, tuned_for
         if key not in self.chosen_before:
             best, among = self.best(case, line.has, tuned_for), self.among(case, line.has, tuned_for)
-            at_edge = edge(best, among)
-            self.chosen_before[key] = TunedSetting(self, case, line.label, line.held, best, len(among), at_edge)
+            count, at_edge = self.n_settings(among), edge(best, among)
+            self.chosen_before[key] = TunedSetting(self, case, line.label, line.held, best, count, at_edge)
         return self.chosen_before[key]
+
+    def n_settings(self, among: list[Setting]) -> int:
+        """Return how many settings a line selects from."""
+        return len(among)
 
 
 def case_name(task: Task) -> str:
@@ -234,11 +243,11 @@ def task_errors(results: Results, task: Task, measure: str) -> ErrorTable:
     if measure not in FROM_CURVES:
         return ErrorTable(*results.errors(str(task), measure))
     settings = list(results.study.settings())
-    curves = results.curves(str(task), settings)
+    middle, curves = results.curves(str(task), settings)
     if measure == "early":
         return ErrorTable(settings, curves[:, :, : max(1, curves.shape[2] // EARLY)].mean(axis=2))
     first = task.rmsve(task.initial_weights)
-    return ErrorTable(settings, first_below(curves, bin_middles(results.study.horizon), first, TENTH * first))
+    return ErrorTable(settings, first_below(curves, middle, first, TENTH * first))
 
 
 def first_below(curves: Array, middles: Array, first: float, bound: float) -> Array:

@@ -1,6 +1,9 @@
 """The learners: one rule per file. `LEARNERS` is the only list of them."""
 
-from gradient_dd.errors import unknown
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from gradient_dd.errors import bad_request, unknown
 from gradient_dd.learners.abtd import ABTD
 from gradient_dd.learners.etd import ETD
 from gradient_dd.learners.etd_beta import ETD_BETA
@@ -41,9 +44,10 @@ __all__ = [
     "Rule",
     "Setting",
     "find",
+    "register",
 ]
 
-LEARNERS: dict[str, Rule] = {
+_LEARNERS: dict[str, Rule] = {
     rule.name: rule
     for rule in (
         TD,
@@ -75,8 +79,27 @@ LEARNERS: dict[str, Rule] = {
 }
 
 
+LEARNERS: Mapping[str, Rule] = MappingProxyType(_LEARNERS)  # read only; `register` adds a rule of your own
+
+
+def register(rule: Rule) -> Rule:
+    """Make a rule of your own known by its name, in this process, and return it; a name is given once.
+
+    >>> from dataclasses import replace
+    >>> _ = register(replace(LEARNERS["td"], name="my_td"))
+    >>> find("my_td").name
+    'my_td'
+    """
+    if not isinstance(rule, Rule):
+        raise bad_request("A learner", "be a Rule", rule)
+    if _LEARNERS.get(rule.name, rule) != rule:
+        raise bad_request("The name of a rule", "not be that of another learner", rule.name)
+    _LEARNERS[rule.name] = rule
+    return rule
+
+
 def find(learner: str | Rule) -> Rule:
-    """Return the rule itself, or the registered rule of that name."""
+    """Return `learner` if it is a rule, else the registered rule with that name."""
     if isinstance(learner, Rule):
         return learner
     if not isinstance(learner, str) or learner not in LEARNERS:

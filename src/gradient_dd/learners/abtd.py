@@ -1,11 +1,11 @@
-"""ABTD(ζ): action-dependent bootstrapping, which bootstraps where a ratio would make the trace grow.
+"""ABTD(ζ): action-dependent bootstrapping, which bootstraps more where importance ratios would inflate the trace.
 
     δ = r + γ x'·w − x·w
     ψ = 2 ζ ψ₀ + max(0, 2 ζ − 1) (ψ_max − 2 ψ₀),  ν_before = min(ψ, 1 / max(π_before, μ_before))
     z ← γ ν_before π_before z + x
     w ← w + α ρ δ z
 
-On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  `bootstrap` is ζ, which stands in the place of λ: 0 is TD. The
+On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  `bootstrap` is ζ, which replaces λ: 0 is TD. The
 authors set ψ₀ = 1 / max max(π, μ) and ψ_max = 1 / min max(π, μ) over all states and actions.
 """
 
@@ -16,7 +16,7 @@ BOOTSTRAP = Parameter(
     "bootstrap", "ζ: how far TD errors reach back: 0 one step, 1 farthest", default=0.0, high=1.0, grid=LAMBDAS
 )
 
-SMALLEST = 1e-30  # stands for the larger probability where an episode starts and both are 0
+SMALLEST = 1e-30  # avoids 0/0 at the start of an episode, where both probabilities are 0
 
 
 def larger(task):
@@ -46,7 +46,7 @@ ABTD = Rule(
     moves=("w_z",),
     parameters=(
         *(ALPHA, BOOTSTRAP),
-        Parameter("psi_zero", "ψ₀, of which 2ζ is ψ up to ζ = ½", 1.0, grid=lambda task: (1 / max(larger(task)),)),
+        Parameter("psi_zero", "ψ₀: ψ = 2ζψ₀ for ζ up to ½", 1.0, grid=lambda task: (1 / max(larger(task)),)),
         Parameter("psi_max", "ψ at ζ = 1", 2.0, grid=lambda task: (1 / min(larger(task)),)),
     ),
     traces=(Trace("z", action_dependent_trace),),

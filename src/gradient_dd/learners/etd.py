@@ -1,4 +1,4 @@
-"""ETD(λ): emphatic TD, which weighs states so that the mean update is stable off-policy.
+"""ETD(λ): emphatic TD, which reweights states so that the mean update is stable off-policy.
 
     δ = r + γ x'·w − x·w
     F ← γ ρ_before F + 1,  M = λ + (1 − λ) F
@@ -6,7 +6,7 @@
     w ← w + α δ z
 
 On average  Δw = α (b − A w)  with the A and b of this trace, A = Xᵀ diag(λ d + (1 − λ) f) (I − λ PΓ)⁻¹(I − PΓ) X and
-f = (I − Γ Pᵀ)⁻¹ d. Its fixed point is its own. The variance of F may be infinite.
+f = (I − Γ Pᵀ)⁻¹ d. Its fixed point differs from TD's. The variance of F can be infinite.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, Rule

@@ -1,18 +1,18 @@
-"""ETD(λ, β): emphatic TD whose follow-on trace forgets at a rate of its own, between TD and ETD.
+"""ETD(λ, β): emphatic TD with a separate decay rate for the follow-on trace, between TD and ETD.
 
     δ = r + γ x'·w − x·w
     F ← decay ρ_before F + 1,  M = λ + (1 − λ) F
     z ← ρ (γ λ z + M x)
     w ← w + α δ z
 
-On average  Δw = α (b − A w)  with the A and b of this trace. decay = 0 is TD(λ); decay = γ is ETD(λ). Less decay has
-less variance and more bias, and is not always stable. F starts again at 1 with every episode.
+On average  Δw = α (b − A w)  with the A and b of this trace. decay = 0 is TD(λ); decay = γ is ETD(λ). A smaller
+decay has less variance and more bias, and is not always stable. F restarts at 1 in every episode.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, Parameter, Rule
 from gradient_dd.learners.trace import Trace
 
-DECAY = Parameter("decay", "β: by how much F decays from step to step", 0.5, high=1.0, grid=(0.2, 0.4, 0.6, 0.8))
+DECAY = Parameter("decay", "β: decay of F per step", 0.5, high=1.0, grid=(0.2, 0.4, 0.6, 0.8))
 
 
 def emphatic_trace(lam, decay, rho, discount_before, rho_before, F):

@@ -1,4 +1,4 @@
-"""Gradient-DD: GTD2 that also holds on to the values of one step before. [SQ-GDD]
+"""Gradient-DD: GTD2 with a penalty on the change in values since the last step. [SQ-GDD]
 
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ − x·η) x
@@ -8,9 +8,9 @@
     w ← w + α ((x·η) x − γ (1 − λ) (z·η) x' − κ (x·(w − w_prev)) x)
 
 On average  Δη = β (b − A w − C η),  Δw = α (Aᵀη − κ C (w − w_prev)).  This is a gradient step on
-J_GDD(w | w_prev) = MSPBE(w) + κ ‖V_w − V_w_prev‖²_D. The paper has κ = 1 and β = α. w_prev is w one time step earlier,
-carried over the ends of episodes, and w_prev = w at the first step. The added term carries no ρ: it compares two values
-of the visited state, and the behaviour policy weighs states already.
+J_GDD(w | w_prev) = MSPBE(w) + κ ‖V_w − V_w_prev‖²_D. The paper uses κ = 1 and β = α. w_prev is w one time step
+earlier, also across episode boundaries, and w_prev = w at the first step. The added term has no ρ: it compares two
+values of the visited state, and the behaviour policy already weights the states.
 """
 
 from gradient_dd.learners.rule import ALPHA, KAPPA, LAM, ZETA, Rule

@@ -8,8 +8,8 @@
     w ← w + α ((x·η) x − γ (1 − λ) (z·η) x')
 
 On average  Δη = β (b − A w − C η),  Δw = α Aᵀη.  So η estimates C⁻¹E[ρδx], and Aᵀη is then half the negative
-gradient. Everything on the right is old: w and η move together. With rho_mode="T" the ratio stands on the bootstrapped
-half alone, which has the same mean, because E[ρ|s] = 1, and another variance. The form with λ is the one of "T".
+gradient. The right-hand sides use the old w and η. With rho_mode="T" the ratio multiplies only the bootstrapped half,
+which has the same mean, because E[ρ|s] = 1, but a different variance. The form with λ uses "T".
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Rule

@@ -1,18 +1,16 @@
-"""GTD2 with momentum: GTD2 whose w also goes on in the direction of its last change.
+"""GTD2 with momentum: GTD2 plus a share of the last change of w.
 
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ (x·η) (x − γ x') + momentum (w − w_prev)
 
-On average  Δη = β (b − A w − C η),  Δw = α Aᵀη + momentum (w − w_prev).  The authors let the momentum
-follow the step size; here it is a constant. momentum = 0 is GTD2. A change reaches every weight that moved before.
+On average  Δη = β (b − A w − C η),  Δw = α Aᵀη + momentum (w − w_prev).  The authors tie the momentum
+to the step size; here it is a constant. momentum = 0 is GTD2. Every weight that has moved before moves again.
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule
 
-MOMENTUM = Parameter(
-    "momentum", "share of the last change of w that is made again", 0.5, high=1.0, grid=(0.3, 0.6, 0.9)
-)
+MOMENTUM = Parameter("momentum", "share of the last change of w that is repeated", 0.5, high=1.0, grid=(0.3, 0.6, 0.9))
 
 
 def step(alpha, beta, momentum, rho, rho_x, discount, delta, x_eta):

@@ -1,4 +1,4 @@
-"""GTD2 to TD: GTD2 with a share c of its bootstrapped half left out.
+"""GTD2 to TD: GTD2 without a share c of its bootstrapped half.
 
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ − x·η) x
@@ -7,18 +7,16 @@
     η ← η + β (δ z − (x·η) x)
     w ← w + α ((x·η) x − (1 − c) γ (1 − λ) (z·η) x')
 
-On average  Δη = β (b − A w − C η),  Δw = α (Aᵀ + c B) η,  B = C − Aᵀ.  c = 0 is GTD2. At c = 1, with a quick η, which
-is then C⁻¹(b − A w), it is TD. The fixed point is the same for every c, because η is 0 there. Gradient-DD does nearly
-this along trajectories, with c = κα. How large c may be before the mean diverges depends on the task: on Baird's
-counterexample most of the way, on `diverging_mdps` hardly at all.
+On average  Δη = β (b − A w − C η),  Δw = α (Aᵀ + c B) η,  B = C − Aᵀ.  c = 0 is GTD2. c = 1 with a fast η, so that
+η = C⁻¹(b − A w), is TD. The fixed point is the same for every c, because η is 0 there. Along trajectories Gradient-DD
+is close to this rule with c = κα. The largest c with a stable mean depends on the task: close to 1 on Baird's
+counterexample, close to 0 on `diverging_mdps`.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Parameter, Rule
 from gradient_dd.learners.trace import AlongTrace, Z
 
-SHARE = Parameter(
-    "c", "share of the bootstrapped half that is left out: 0 none, 1 all", default=0.5, high=1.0, grid=(0.5, 1.0)
-)
+SHARE = Parameter("c", "omitted share of the bootstrapped half: 0 none, 1 all", default=0.5, high=1.0, grid=(0.5, 1.0))
 
 
 def step(alpha, beta, c, rho, rho_x, discount, delta, x_eta):

@@ -1,4 +1,4 @@
-"""HTD(λ): hybrid TD, which is TD wherever the policies agree and a gradient learner where they differ.
+"""HTD(λ): hybrid TD, which is TD where the policies agree and a gradient learner where they differ.
 
     δ = r + γ x'·w − x·w
     z ← ρ (γ λ z + x),  b ← γ λ b + x
@@ -6,7 +6,7 @@
     w ← w + α (δ z + ((z − b)·η) (x − γ x'))
 
 On average  Δη = β (b − A w − A_μᵀη),  Δw = α (b − A w + (A − A_μ)ᵀη)  with A_μ = E[b (x − γ x')ᵀ] of the behaviour
-policy. On-policy z = b, and w follows TD(λ) whatever η does.
+policy. On-policy z = b, and w follows TD(λ) for any η.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Rule

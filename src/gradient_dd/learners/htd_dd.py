@@ -1,4 +1,4 @@
-"""HTD-DD: HTD(λ) that also holds on to the values of one step before, as Gradient-DD does.
+"""HTD-DD: HTD(λ) with Gradient-DD's penalty on the change in values since the last step.
 
     δ = r + γ x'·w − x·w
     z ← ρ (γ λ z + x),  b ← γ λ b + x
@@ -31,6 +31,6 @@ HTD_DD = Rule(
     moves=("w_z", "w_x", "w_next", "eta_z", "eta_x", "eta_next"),
     parameters=(ALPHA, ZETA, KAPPA, LAM),
     traces=(Z, B),
-    reference="This project; the term is that of Zhu & Murray (2022).",
+    reference="This project; penalty term from Zhu & Murray (2022).",
     module=__name__,
 )

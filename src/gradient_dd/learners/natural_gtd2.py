@@ -6,7 +6,7 @@
     w ← w + α ρ (x·η) M⁻¹(x − γ x')
 
 On average, with M at C = XᵀDX, the metric of the paper's appendix:  Δη = β (b − A w − C η),  Δw = α C⁻¹Aᵀη.  So w
-follows the natural gradient of the MSPBE. M⁻¹ is kept by Sherman-Morrison at O(p²) a step; η is not preconditioned.
+follows the natural gradient of the MSPBE. Sherman-Morrison updates M⁻¹ in O(p²) per step; η is not preconditioned.
 """
 
 from gradient_dd.learners.gtd2 import GTD2

@@ -1,13 +1,13 @@
-"""Proximal GTD2(λ), also GTD2-MP: GTD2 that looks ahead by half a step.
+"""Proximal GTD2(λ), also GTD2-MP: GTD2 with a look-ahead half step.
 
     δ = r + γ x'·w − x·w
     z ← ρ (γ λ z + x)
     η_m = η + β (δ z − (x·η) x),  w_m = w + α ((x·η) x − γ (1 − λ) (z·η) x')
     η ← η + β (δ_m z − (x·η_m) x),  w ← w + α ((x·η_m) x − γ (1 − λ) (z·η_m) x')
 
-δ_m is δ at w_m. All scalars of the second half follow from those of the first and the products of x, x' and z. The
-sample is used twice, so the mean update is `expected` only up to terms of the order of α², and the rule rests that far
-from the TD fixed point.
+δ_m is δ at w_m. The scalars of the second half step follow from the first half step and the products of x, x' and z.
+The rule uses each sample twice, so the mean update equals `expected` only up to terms of order α², and the rule
+converges to a point that far from the TD fixed point.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Rule

@@ -1,12 +1,12 @@
-"""PGTD2-DD: proximal GTD2 that also holds on to the values of one step before, in both of its half steps.
+"""PGTD2-DD: proximal GTD2 with Gradient-DD's penalty on the change in values, in both half steps.
 
     δ = r + γ x'·w − x·w
     z ← ρ (γ λ z + x),  d = κ x·(w − w_prev)
     η_m = η + β (δ z − (x·η) x),  w_m = w + α ((x·η − d) x − γ (1 − λ) (z·η) x')
     η ← η + β (δ_m z − (x·η_m) x),  w ← w + α ((x·η_m − d) x − γ (1 − λ) (z·η_m) x')
 
-δ_m is δ at w_m. All scalars of the second half follow from those of the first and the products of x, x' and z. The
-sample is used twice, so the mean update is `expected` only up to terms of the order of α². κ = 0 is PGTD2.
+δ_m is δ at w_m. The scalars of the second half step follow from the first half step and the products of x, x' and z.
+The rule uses each sample twice, so the mean update equals `expected` only up to terms of order α². κ = 0 is PGTD2.
 """
 
 from gradient_dd.learners.rule import ALPHA, KAPPA, LAM, ZETA, Rule
@@ -38,7 +38,7 @@ PGTD2_DD = Rule(
     moves=("w_x", "w_next", "eta_z", "eta_x"),
     parameters=(ALPHA, ZETA, KAPPA, LAM),
     traces=(Z,),
-    reference="This project; the term is that of Zhu & Murray (2022).",
+    reference="This project; penalty term from Zhu & Murray (2022).",
     module=__name__,
     td_fixed_point=False,
     uses_sample_twice=True,

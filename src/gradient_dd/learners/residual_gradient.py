@@ -3,8 +3,8 @@
     δ = r + γ x'·w − x·w
     w ← w + α ρ δ (x − γ x')
 
-On average  Δw = α (E[ρ r (x − γ x')] − E[ρ (x − γ x') (x − γ x')ᵀ] w).  The same x' stands in δ and in the direction,
-so it rests where the mean squared TD error is least, and that is not the TD fixed point. Stable on every task.
+On average  Δw = α (E[ρ r (x − γ x')] − E[ρ (x − γ x') (x − γ x')ᵀ] w).  δ and the direction use the same x',
+so the rule converges to the minimum of the mean squared TD error, not to the TD fixed point. Stable on every task.
 """
 
 from gradient_dd.learners.rule import ALPHA, Rule

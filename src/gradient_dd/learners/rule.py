@@ -1,26 +1,26 @@
-"""The scalar rule: what a learner is.
+"""The scalar rule: the definition of a learner.
 
 Every learner of this family moves its weight vectors along a few directions, by coefficients that depend on a few
 scalars. So a learner is a plain function of scalars that returns coefficients. It does not know vectors, tasks, seeds
 or files. The reference engine calls it for one stream; the lane engine compiles it for many lanes.
 
-`step` asks for what it needs by the names of its arguments, and `moves` names what it returns:
+The argument names of `step` select its inputs, and `moves` names its outputs:
 
     def step(alpha, beta, rho, discount, delta, x_eta):        # any SIGNALS, any of its own parameters
         ...
         return w_x, w_next, eta_x                              # in the order of `moves`
 
-`expected` states the same update once more, in the matrices of the equations, and the contracts compare the two:
+`expected` states the mean of the same update with the matrices of the equations, and the contracts compare the two:
 
     def expected(alpha, beta, A, b, C, w, eta):                # any TERMS, any of its own parameters
         return alpha * (A.T @ eta), beta * (b - A @ w - C @ eta)
 
-The words a rule may use stand in vocabulary.py. A new kind of learner adds words there. Rules that do not use a word
-never see it, and an engine refuses a rule that uses one it does not know.
+vocabulary.py lists the names a rule may use. A new type of learner adds names there. Rules that do not use a name
+never see it, and an engine refuses a rule with a name that the engine does not know.
 
-A learner with λ has two forms where it was published without a trace first: `step`, and with `along_trace` the one for
-lam > 0. `Rule.setting` chooses between them, so with lam = 0 a learner is exactly what it is without traces. Other
-learners have a trace whatever λ is, and name it in `traces`. What a trace is stands in trace.py.
+A learner first published without a trace has two forms: `step` for lam = 0 and `along_trace` for lam > 0.
+`Rule.setting` chooses between them, so lam = 0 gives exactly the learner without traces. Other learners always have a
+trace and name it in `traces`. trace.py defines traces.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -33,9 +33,10 @@ from pathlib import Path
 from sys import modules
 from typing import Any
 
+from gradient_dd.cards import card
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, boolean, number, one_of, show, text, unknown
 from gradient_dd.fingerprint import code_of, fingerprint
-from gradient_dd.learners.trace import AlongTrace, Trace
+from gradient_dd.learners.trace import AlongTrace, Trace, has_arguments
 from gradient_dd.learners.vocabulary import (
     MOVES,
     PLAIN_MOVES,
@@ -49,11 +50,11 @@ from gradient_dd.learners.vocabulary import (
 
 @dataclass(frozen=True)
 class Parameter:
-    """A hyper-parameter: its meaning, its default, and the numbers it may take.
+    """A hyper-parameter: its meaning, default and legal range.
 
-    `positive` excludes zero. `high` is the largest legal number. `shared` marks one that every lane of a call has in
-    common. `grid` has the values that a search starts from: one value fixes the parameter, of alpha it is the range.
-    Where they depend on the task, it is a function of the task.
+    `positive` excludes zero. `high` is the largest legal number. `shared` marks a parameter that all lanes of a call
+    share. `grid` lists the initial values of a search: a single value fixes the parameter; for alpha it is the range.
+    If the values depend on the task, `grid` is a function of the task.
     """
 
     name: str
@@ -78,7 +79,7 @@ class Parameter:
         return "a positive number" if self.positive else "a number that is zero or more"
 
     def check(self, value: Any, owner: str) -> float:
-        """Return `value` as a float, or raise the sentence that says what it must be."""
+        """Return `value` as a float, or raise if it is outside the legal range."""
         what, rule = f"{self.name!r} of {owner}", f"be {self.legal}"
         return number(what, rule, value, low=0.0, high=self.high, positive=self.positive)
 
@@ -86,38 +87,38 @@ class Parameter:
 LAMBDAS = (0.0, 0.5, 0.9)
 
 ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True, grid=(2.0**-12, 1.0))
-ZETA = Parameter("zeta", "step size of η over that of w: beta = zeta × alpha", 1.0, grid=(1 / 64, 1 / 8, 1.0, 8.0))
+ZETA = Parameter("zeta", "ratio of the step sizes of η and w: beta = zeta × alpha", 1.0, grid=(1 / 64, 1 / 8, 1.0, 8.0))
 LAM = Parameter(
     "lam", "λ: how far TD errors reach back along the trace: 0 one step, 1 to the start", 0.0, high=1.0, grid=LAMBDAS
 )
-KAPPA = Parameter("kappa", "weight of the change of the values", default=1.0, grid=(1.0, 8.0))
-RIDGE = Parameter("ridge", "ε: the metric starts at ε times the identity", 1.0, True, shared=True, grid=(1.0,))
+KAPPA = Parameter("kappa", "weight of the penalty on the change in values", default=1.0, grid=(1.0, 8.0))
+RIDGE = Parameter("ridge", "ε: the initial metric is ε times the identity", 1.0, True, shared=True, grid=(1.0,))
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A learner: its step, what the step moves, what it promises, and what a reader wants to know about it.
+    """A learner: its step, its moves, its guarantees and its reference.
 
-    name, label        its name in commands and files, and in pictures
+    name, label        its name in commands and files, and in figures
     step               the update, as a function of scalars
-    moves              the names of what `step` returns, in that order
+    moves              the names of the outputs of `step`, in order
     parameters         its hyper-parameters
     reference          where it was published
-    module             `__name__` of its file. The indented lines of that file's docstring are the equation; where the
-                       file has no docstring, those of the step's own
-    natural            it moves w along M⁻¹x and M⁻¹x' instead of x and x', M being the running mean of x xᵀ
-    expected           the mean update of w, and of η where it has one, in the matrices of TERMS; or None. That of a
-                       natural rule is stated without M⁻¹, as its step is
+    module             `__name__` of its file. The indented lines of the file's docstring (or of the step's, if the
+                       file has none) are the equation
+    natural            it moves w along M⁻¹x and M⁻¹x' instead of x and x', where M is the running mean of x xᵀ
+    expected           the mean update of w, and of η if it has one, in the matrices of TERMS; or None. A natural
+                       rule states it without M⁻¹, like its step
     affine             its moves are affine in delta, x_eta and the other signals that depend on the weights. A rule
-                       that clips one, as Huber's does, is not: it has no mean update in A, b and C
-    td_fixed_point     it rests at the TD fixed point, A w = b, with η = 0
+                       that clips one, such as a Huber rule, is not affine and has no mean update in A, b and C
+    td_fixed_point     it converges to the TD fixed point, A w = b, with η = 0
     stable_off_policy  its mean update over independent draws is stable on every task with regular A and C, on-policy or
                        not, if alpha is small enough and zeta, where it has one, large enough
     traces             the traces that `step` uses
-    along_trace        its form for lam > 0; `step` is then the one for lam = 0
-    uses_sample_twice  its update is not linear in the matrices of a sample, so `expected` is its mean only if the two
+    along_trace        its form for lam > 0; `step` is then the form for lam = 0
+    uses_sample_twice  its update is not linear in the matrices of a sample, so `expected` is the mean only if the two
                        uses were independent draws
-    rho_mode           the placement of ρ that a form stands for which does not ask for `rho_x`
+    rho_mode           the placement of ρ in a form that does not take `rho_x`
     """
 
     name: str
@@ -144,7 +145,7 @@ class Rule:
         own = [parameter.name for parameter in self.parameters if parameter.name != "zeta" and not parameter.shared]
         if self.along_trace and "lam" not in own:
             raise bad_request(
-                f"The parameters of the rule {self.name!r}", "include 'lam', for it has a form with it", own
+                f"The parameters of the rule {self.name!r}", "include 'lam', because it has a form with a trace", own
             )
         asked = (("argument", SIGNALS, self.arguments), ("argument of `expected`", TERMS, self.expected_arguments))
         for kind, table, arguments in asked:
@@ -162,12 +163,12 @@ class Rule:
         if "alpha" not in self.defaults:
             raise bad_request(what, "include 'alpha'", list(self.defaults))
         if self.has_eta and "zeta" not in self.defaults:
-            raise bad_request(what, "include 'zeta', for it moves η", list(self.defaults))
+            raise bad_request(what, "include 'zeta', because it moves η", list(self.defaults))
         if taken := set(self.defaults) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"}:
-            raise bad_request(what, "not have the name of a signal, or of what `expected` may ask for", sorted(taken))
+            raise bad_request(what, "not have the name of a signal or of a term of `expected`", sorted(taken))
         uses_eta = {"x_eta", "z_eta", "b_eta"} & set(self.arguments) or "eta_eta" in self.moves
         if uses_eta and not {"eta_x", "eta_z"} & set(self.moves):
-            raise bad_request(f"The moves of the rule {self.name!r}", "include 'eta_x', for it uses η", self.moves)
+            raise bad_request(f"The moves of the rule {self.name!r}", "include 'eta_x', because it uses η", self.moves)
         if not {"w_x", "w_next", "w_z"} & set(self.moves):
             raise bad_request(f"The moves of the rule {self.name!r}", "include 'w_x' or 'w_next'", self.moves)
         if len(set(self.moves)) < len(self.moves):
@@ -176,14 +177,14 @@ class Rule:
             returned = self.step(**dict.fromkeys(self.arguments, 0.5))
         except Exception as error:  # the step is the user's, and may raise anything
             got = Unquoted(f"{type(error).__name__}: {error}")
-            raise bad_request(f"The step of the rule {self.name!r}", "run where every argument is 0.5", got) from None
+            raise bad_request(f"The step of the rule {self.name!r}", "run with every argument at 0.5", got) from None
         numbers = isinstance(returned, tuple) and all(isinstance(one, Real) for one in returned)
         if not numbers or len(returned) != len(self.moves):
             rule = f"return a tuple with one number for each of {', '.join(self.moves)}"
             raise bad_request(f"The step of the rule {self.name!r}", rule, returned)
 
     def _check_fields(self) -> None:
-        """Raise unless every field is of its kind."""
+        """Raise unless every field has its type."""
         for name in ("name", "label", "reference", "module"):
             text(f"{name!r} of a rule", getattr(self, name))
         for name in ("natural", "affine", "td_fixed_point", "stable_off_policy", "uses_sample_twice"):
@@ -198,21 +199,21 @@ class Rule:
                 raise bad_request(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
         if self.expected is not None and not self.affine:
             raise bad_request(
-                f"'expected' of the rule {self.name!r}", "be left out, for it is not affine", self.expected
+                f"'expected' of the rule {self.name!r}", "be left out, because the rule is not affine", self.expected
             )
         for name, function in (("step", self.step), ("expected", self.expected)):
             if not has_arguments(function) and not (name == "expected" and function is None):
                 raise bad_request(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function)
 
     def _check_traces(self, own: list[str]) -> None:
-        """Raise unless the rule has the traces its words are about, and each asks for what there is."""
+        """Raise unless the rule has the traces its signals and moves need, and every trace takes known arguments."""
         have = [trace.name for trace in self.traces]
         words = [word for word in (*self.arguments, *self.moves) if word not in self.defaults]
         for name in ("z", "b"):
             about = [word for word in words if name in word.split("_")]
             if about and name not in have:
                 raise bad_request(
-                    f"The traces of the rule {self.name!r}", f"include {name!r}, for it uses {about[0]!r}", have
+                    f"The traces of the rule {self.name!r}", f"include {name!r}, because it uses {about[0]!r}", have
                 )
         for trace in self.traces:
             legal = [*TRACE_SIGNALS, *own, *trace.memory]
@@ -220,17 +221,17 @@ class Rule:
                 if argument not in legal:
                     raise unknown(f"argument of the trace {trace.name!r} of the rule {self.name!r}:", argument, legal)
         if self.natural and (self.traces or self.along_trace):
-            raise bad_request(f"The rule {self.name!r}", "have no trace, for it is natural", have)
+            raise bad_request(f"The rule {self.name!r}", "have no trace, because it is natural", have)
 
     @cached_property
     def plain(self) -> "Rule":
-        """Its form without a trace, where it has two; itself otherwise."""
+        """The form without a trace; the rule itself if it has only one form."""
         kept = tuple(parameter for parameter in self.parameters if parameter.name != "lam")
         return replace(self, parameters=kept, along_trace=None) if self.along_trace else self
 
     @cached_property
     def traced(self) -> "Rule":
-        """Its form along the trace, for lam > 0; itself where it has one form."""
+        """The form along the trace, for lam > 0; the rule itself if it has only one form."""
         if self.along_trace is None:
             return self
         form = self.along_trace
@@ -246,24 +247,34 @@ class Rule:
 
     @property
     def forms(self) -> tuple["Rule", ...]:
-        """The rules that settings of it have: one, or the ones without and with a trace."""
+        """All forms: the rule itself, or the forms without and with a trace."""
         return (self.plain, self.traced) if self.along_trace else (self,)
 
     @cached_property
     def trace_arguments(self) -> set[str]:
-        """All that its traces ask for."""
+        """The argument names of all its traces."""
         return {name for trace in self.traces for name in trace.arguments}
 
     @cached_property
     def key(self) -> str:
-        """A short name for its definition: with another step it is another rule, whatever it is called.
+        """A short hash of its definition: a rule with a different step has a different key, whatever its name.
 
-        The form along the trace has a key of its own. So results of a learner without one are found under the key that
-        they were stored with, whether the learner has another form or not.
+        The form along the trace has its own key, so adding one leaves the stored results of the form without a trace
+        valid.
         """
-        names = [name for name in self.defaults if not (self.along_trace and name == "lam")]
-        traces = [[trace.described for trace in self.traces]] if self.traces else []
-        return fingerprint(self.name, code_of(self.step), self.moves, self.natural, names, *traces)
+        return fingerprint(*self.definition.values())
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """All that makes it another rule, part by part."""
+        parts = {
+            "name": self.name,
+            "step": code_of(self.step),
+            "moves": self.moves,
+            "natural": self.natural,
+            "parameters": [name for name in self.defaults if not (self.along_trace and name == "lam")],
+        }
+        return parts | ({"traces": [trace.described for trace in self.traces]} if self.traces else {})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rule) and self.key == other.key
@@ -271,14 +282,21 @@ class Rule:
     def __hash__(self) -> int:
         return hash(self.key)
 
+    def __repr__(self) -> str:
+        return f"<Rule {self.name}({', '.join(f'{name}={show(value)}' for name, value in self.defaults.items())})>"
+
+    def _repr_html_(self) -> str:
+        facts = {one.name: f"{one.meaning} (default {show(one.default)})" for one in self.parameters}
+        return card(f"{self.label} ({self.name})", {"update": self.equation or None, **facts, "from": self.reference})
+
     @cached_property
     def arguments(self) -> tuple[str, ...]:
-        """The names `step` asks for, in its order."""
+        """The argument names of `step`, in order."""
         return tuple(signature(self.step).parameters)
 
     @cached_property
     def expected_arguments(self) -> tuple[str, ...]:
-        """The names `expected` asks for, in its order; none if the rule states no mean update."""
+        """The argument names of `expected`, in order; empty if the rule states no mean update."""
         return tuple(signature(self.expected).parameters) if self.expected else ()
 
     @cached_property
@@ -293,13 +311,13 @@ class Rule:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it moves along x and x' alone, by the signals of PLAIN_SIGNALS: most readers know such rules."""
+        """Whether it moves only along x and x', by the signals of PLAIN_SIGNALS, which every engine supports."""
         asked = set(self.arguments) - set(self.defaults)
         return asked <= set(PLAIN_SIGNALS) and set(self.moves) <= set(PLAIN_MOVES) and not self.traces
 
     @property
     def has_rho_mode(self) -> bool:
-        """Whether the placement of ρ makes a difference to it."""
+        """Whether the placement of ρ changes its update."""
         return "rho_x" in self.arguments
 
     @property
@@ -310,7 +328,7 @@ class Rule:
 
     @property
     def equation(self) -> str:
-        """The update, as the docstring of its file writes it."""
+        """The update equations in the docstring of its file."""
         lines = self.doc.splitlines()
         indented = [line for line in lines if line.startswith("    ")]
         return "\n".join(line.strip() for line in indented or lines[1:]).strip()
@@ -326,7 +344,7 @@ class Rule:
         return Path(getattr(modules.get(self.module), "__file__", None) or "")
 
     def check_known(self, reader: str, signals: Collection[str], moves: Collection[str]) -> None:
-        """Raise unless `reader` supplies every signal this rule asks for and applies every move it makes."""
+        """Raise unless `reader` supplies every signal this rule takes and applies every move it makes."""
         for kind, asked, known in (("signal", self.arguments, signals), ("move", self.moves, moves)):
             for name in asked:
                 if name not in known and name not in self.defaults:
@@ -334,7 +352,7 @@ class Rule:
                     raise BadRequestError(f"{what} It knows {', '.join(known)}.")
 
     def setting(self, rho_mode: str = "R", **values: Any) -> "Setting":
-        """Return this rule with every parameter given a checked value, the others at their defaults."""
+        """Return this rule with the given, checked values; the other parameters keep their defaults."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in values:
             if name not in known:
@@ -346,7 +364,7 @@ class Rule:
             form = self.traced if checked["lam"] else self.plain
             return form.setting(rho_mode, **{name: checked[name] for name in form.defaults})
         if rho_mode not in ("R", self.rho_mode) and not self.has_rho_mode:
-            raise BadRequestError(f"{self.name} has no 'rho_mode': its update is the same in both. Leave it out.")
+            raise BadRequestError(f"{self.name} has no 'rho_mode': its update is the same in both modes. Leave it out.")
         return Setting(self, checked, rho_mode if self.has_rho_mode else self.rho_mode)
 
     def coefficients(self, signals: Mapping[str, float]) -> dict[str, float]:
@@ -355,17 +373,9 @@ class Rule:
         return dict.fromkeys(MOVES, 0.0) | dict(zip(self.moves, returned, strict=True))
 
 
-def has_arguments(function: Any) -> bool:
-    """Return whether the names of a function's arguments are known; those of some built-in ones are not."""
-    try:
-        return callable(function) and bool(signature(function))
-    except (TypeError, ValueError):
-        return False
-
-
 @dataclass(frozen=True)
 class Setting:
-    """One rule with a value for each of its hyper-parameters: what one lane runs."""
+    """One rule with a value for each hyper-parameter, as one lane runs it."""
 
     rule: Rule
     values: Mapping[str, float]
@@ -375,8 +385,14 @@ class Setting:
         values = ", ".join(f"{name}={show(value)}" for name, value in self.values.items())
         return f"{self.rule.name}({values}" + (", rho_mode=T)" if self.rho_mode == "T" else ")")
 
+    def __repr__(self) -> str:
+        return f"<Setting {self}>"
+
+    def _repr_html_(self) -> str:
+        return card(self.rule.label, {**self.values, "rho_mode": self.rho_mode if self.rule.has_rho_mode else None})
+
     def signals(self, factor: float, rho: float) -> dict[str, float]:
-        """Return the signals that do not depend on the weights, alpha being scaled by the schedule."""
+        """Return the signals that do not depend on the weights; `factor` of the schedule scales alpha."""
         alpha = self.values["alpha"] * factor
         rho_x = rho if self.rho_mode == "R" else 1.0
         beta = self.values.get("zeta", 0.0) * alpha

@@ -5,8 +5,8 @@
     with λ > 0:  z ← ρ (γ λ z + x)
     w ← w + α δ z
 
-On average  Δw = α (b − A w).  The fixed point solves A w = b. TD is stable only where −A is: Baird's counterexample
-is a task where it is not.
+On average  Δw = α (b − A w).  The fixed point solves A w = b. TD is stable only where −A is stable, which
+Baird's counterexample violates.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, Rule

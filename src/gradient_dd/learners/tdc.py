@@ -7,8 +7,8 @@
     η ← η + β (δ z − (x·η) x)
     w ← w + α (δ z − γ (1 − λ) (z·η) x')
 
-On average  Δη = β (b − A w − C η),  Δw = α (b − A w − B η)  with B = E[ρ γ x' xᵀ] = C − Aᵀ.  This is the TD step less
-the part of it that is not a gradient of the MSPBE. The leak −(x·η) x carries no ρ.
+On average  Δη = β (b − A w − C η),  Δw = α (b − A w − B η)  with B = E[ρ γ x' xᵀ] = C − Aᵀ.  This is the TD step
+minus the part that is not a gradient of the MSPBE. The decay term −(x·η) x has no ρ.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Rule

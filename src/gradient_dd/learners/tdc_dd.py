@@ -1,4 +1,4 @@
-"""TDC-DD: TDC that also holds on to the values of one step before, as Gradient-DD does.
+"""TDC-DD: TDC with Gradient-DD's penalty on the change in values since the last step.
 
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ − x·η) x
@@ -38,7 +38,7 @@ TDC_DD = Rule(
     moves=("w_x", "w_next", "eta_x"),
     parameters=(ALPHA, ZETA, KAPPA, LAM),
     along_trace=AlongTrace(traced_step, ("w_z", "w_x", "w_next", "eta_z", "eta_x"), (Z,)),
-    reference="This project; the term is that of Zhu & Murray (2022).",
+    reference="This project; penalty term from Zhu & Murray (2022).",
     module=__name__,
     stable_off_policy=True,
 )

@@ -1,11 +1,11 @@
-"""TDC with momentum: TDC whose w also goes on in the direction of its last change.
+"""TDC with momentum: TDC plus a share of the last change of w.
 
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ (δ x − γ (x·η) x') + momentum (w − w_prev)
 
-On average  Δη = β (b − A w − C η),  Δw = α (b − A w − B η) + momentum (w − w_prev).  The authors let the momentum
-follow the step size; here it is a constant. momentum = 0 is TDC. A change reaches every weight that moved before.
+On average  Δη = β (b − A w − C η),  Δw = α (b − A w − B η) + momentum (w − w_prev).  The authors tie the momentum
+to the step size; here it is a constant. momentum = 0 is TDC. Every weight that has moved before moves again.
 """
 
 from gradient_dd.learners.gtd2_momentum import MOMENTUM

@@ -1,4 +1,4 @@
-"""TDC to TD: TDC with a share c of its correction left out.
+"""TDC to TD: TDC without a share c of its correction.
 
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ − x·η) x
@@ -7,8 +7,8 @@
     η ← η + β (δ z − (x·η) x)
     w ← w + α (δ z − (1 − c) γ (1 − λ) (z·η) x')
 
-On average  Δη = β (b − A w − C η),  Δw = α (b − A w − (1 − c) B η).  c = 0 is TDC, c = 1 is TD, whatever η does. The
-fixed point is the same for every c. The sibling of `gtd2_to_td`, which moves w by x·η in place of δ.
+On average  Δη = β (b − A w − C η),  Δw = α (b − A w − (1 − c) B η).  c = 0 is TDC, c = 1 is TD for any η. The
+fixed point is the same for every c. The related rule `gtd2_to_td` moves w by x·η instead of δ.
 """
 
 from gradient_dd.learners.gtd2_to_td import SHARE

@@ -7,8 +7,8 @@
     η ← η + β (δ z − (x·η) x − reg η)
     w ← w + α (δ z − γ (1 − λ) (z·η) x')
 
-On average  Δη = β (b − A w − C η − reg η),  Δw = α (b − A w − B η)  with B = E[ρ γ x' xᵀ] = C − Aᵀ.  As reg goes from
-0 to ∞ the rule goes from TDC to TD; the fixed point stays. The regulariser shrinks the old η and carries no ρ.
+On average  Δη = β (b − A w − C η − reg η),  Δw = α (b − A w − B η)  with B = E[ρ γ x' xᵀ] = C − Aᵀ.  As reg grows
+from 0 to ∞, the rule changes from TDC to TD with the same fixed point. The regulariser shrinks the old η, without ρ.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from dataclasses import replace
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Parameter, Rule
 from gradient_dd.learners.trace import AlongTrace, Z
 
-REG = Parameter("reg", "regulariser of η", default=1.0, grid=(1.0,))  # the authors' advice: ζ = 1, reg = 1
+REG = Parameter("reg", "regulariser of η", default=1.0, grid=(1.0,))  # the authors recommend ζ = 1, reg = 1
 ZETA_ONE = replace(ZETA, grid=(1.0,))
 
 

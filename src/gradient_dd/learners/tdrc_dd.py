@@ -1,4 +1,4 @@
-"""TDRC-DD: TDRC that also holds on to the values of one step before, as Gradient-DD does.
+"""TDRC-DD: TDRC with Gradient-DD's penalty on the change in values since the last step.
 
     δ = r + γ x'·w − x·w
     η ← η + β ((ρ δ − x·η) x − reg η)
@@ -40,6 +40,6 @@ TDRC_DD = Rule(
     moves=("w_x", "w_next", "eta_x", "eta_eta"),
     parameters=(ALPHA, ZETA_ONE, REG, KAPPA, LAM),
     along_trace=AlongTrace(traced_step, ("w_z", "w_x", "w_next", "eta_z", "eta_x", "eta_eta"), (Z,)),
-    reference="This project; the term is that of Zhu & Murray (2022).",
+    reference="This project; penalty term from Zhu & Murray (2022).",
     module=__name__,
 )

@@ -1,22 +1,23 @@
-"""Traces: vectors that remember the features of the states before.
+"""Eligibility traces: decaying sums of the features of earlier states.
 
-A trace is z ← decay z + gain x. Its `step` is a function of scalars, as that of a rule is, and returns (decay, gain).
-It asks for what it needs by the names of its arguments, TRACE_SIGNALS or parameters of the rule:
+A trace is z ← decay z + gain x. Like the step of a rule, its `step` is a function of scalars; it returns (decay, gain).
+Its argument names select the inputs: TRACE_SIGNALS or parameters of the rule:
 
     def step(lam, rho, discount_before):
         return rho * discount_before * lam, rho
 
-The discount *into* the present state decays it, so the end of an episode, a discount of 0, clears it. A trace does not
-depend on the weights. All settings that share the parameters it asks for share one.
+The discount *into* the present state decays the trace, so the end of an episode (discount 0) clears it. A trace does
+not depend on the weights. All settings with equal values of the trace's parameters share one trace.
 
-A trace may keep numbers of its own from step to step, its `memory`: it asks for them by name, and returns their new
-values after decay and gain. They are 0 at first.
+A trace may keep numbers from step to step in its `memory`: its step takes them by name and returns their new values
+after decay and gain. They start at 0.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
+from typing import Any
 
 from gradient_dd.errors import one_of
 from gradient_dd.fingerprint import code_of
@@ -25,7 +26,7 @@ from gradient_dd.learners.vocabulary import TRACES
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace: which of TRACES it is, how it decays and grows, and the names of the numbers it keeps."""
+    """A trace: its name in TRACES, the step that decays and grows it, and the names of the numbers it keeps."""
 
     name: str
     step: Callable[..., tuple[float, ...]]
@@ -36,20 +37,20 @@ class Trace:
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
-        """The names its step asks for, in its order."""
+        """The argument names of `step`, in order."""
         return tuple(signature(self.step).parameters)
 
     @property
     def described(self) -> list[object]:
-        """All that makes it another trace."""
+        """Everything that identifies the trace."""
         return [self.name, code_of(self.step), list(self.memory)]
 
 
 @dataclass(frozen=True)
 class AlongTrace:
-    """The form of a rule with lam > 0: its step along the trace, what that moves, and its mean update.
+    """The form of a rule with lam > 0: its step along the trace, its moves, and its mean update.
 
-    `expected` is left out where the one of the form without a trace serves: A, b and B then are those of the trace.
+    Without `expected`, the mean update of the form without a trace applies, with the trace's A, b and B.
     """
 
     step: Callable[..., tuple[float, ...]]
@@ -70,3 +71,11 @@ def without_ratio(lam, discount_before):
 
 Z = Trace("z", with_ratio)
 B = Trace("b", without_ratio)
+
+
+def has_arguments(function: Any) -> bool:
+    """Return whether the names of a function's arguments are known (some built-in functions hide them)."""
+    try:
+        return callable(function) and bool(signature(function))
+    except (TypeError, ValueError):
+        return False

@@ -1,11 +1,11 @@
-"""Tree Backup(λ) for prediction: a trace that decays with the target policy's probability, and never grows with ρ.
+"""Tree Backup(λ) for prediction: a trace that decays with the target policy's probability and never grows with ρ.
 
     δ = r + γ x'·w − x·w
     z ← γ λ π_before z + x
     w ← w + α ρ δ z
 
-On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  π_before is the probability of the action before under the target
-policy. λ = 0 is TD. The fixed point depends on λ in a way of its own.
+On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  π_before is the target policy's probability of the previous
+action. λ = 0 is TD. The fixed point depends on λ, and differently from TD(λ)'s.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, Rule

@@ -1,11 +1,11 @@
-"""True-online TD(λ): TD with traces that equals, at every step, the λ-return algorithm that looks forward.
+"""True-online TD(λ): TD with traces that equals the forward-view λ-return algorithm at every step.
 
     δ = r + γ x'·w − x·w
     z ← ρ (γ λ z + (1 − α ρ γ λ x·z) x)
     w ← w + α δ z + α (x·(w − w_prev)) (z − ρ x)
 
 w − w_prev is the last change of w. On-policy and with a constant α the equality is exact. λ = 0 is TD. The trace
-depends on α, so no two step sizes share one.
+depends on α, so every step size needs its own.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, Rule

@@ -1,17 +1,17 @@
-"""The words a rule is written in: what `step` may ask for, what it may move, what `expected` may ask for."""
+"""The names a rule may use: inputs of `step`, moves, and inputs of `expected`."""
 
 PLAIN_SIGNALS = {
     "alpha": "step size of w, after the schedule",
     "beta": "step size of η, zeta × alpha",
     "rho": "importance ratio π(a|s) / μ(a|s) of the action taken",
-    "rho_x": "the ratio on the x half of the w step: rho, or 1 when rho_mode is 'T'",
+    "rho_x": "the ratio on the x half of the w step: rho, or 1 if rho_mode is 'T'",
     "discount": "continuation discount γ into the next state, 0 where an episode ends",
     "delta": "TD error δ = r + γ x'·w − x·w",
     "x_eta": "x·η",
     "x_change": "x·(w − w_prev), w_prev being the weights one step earlier",
 }
 
-SIGNALS = PLAIN_SIGNALS | {  # the others are for rules with a trace
+SIGNALS = PLAIN_SIGNALS | {  # the additional signals are for rules with a trace
     "z_eta": "z·η, z being the trace after this step's x",
     "b_eta": "b·η, b being the second trace",
     "x_x": "x·x",
@@ -25,7 +25,7 @@ PLAIN_MOVES = {
     "w_x": "of w along x",
     "w_next": "of w along x'",
     "eta_x": "of η along x",
-    "eta_eta": "of η along itself (shrinking it, when negative)",
+    "eta_eta": "of η along itself (negative: shrinks it)",
 }
 
 MOVES = PLAIN_MOVES | {
@@ -37,25 +37,25 @@ MOVES = PLAIN_MOVES | {
 
 TRACES = {
     "z": "the trace",
-    "b": "a second trace beside it",
+    "b": "the second trace",
 }
 
-TRACE_SIGNALS = {  # what the step of a trace may ask for; all that is `before` is 0 where an episode starts
+TRACE_SIGNALS = {  # inputs of a trace's step; those named `…_before` are 0 where an episode starts
     "alpha": "step size of w, after the schedule",
     "rho": "importance ratio of the action taken",
     "discount_before": "continuation discount γ into the present state",
-    "rho_before": "importance ratio of the action before",
-    "pi_before": "probability of the action before under the target policy",
+    "rho_before": "importance ratio of the previous action",
+    "pi_before": "probability of the previous action under the target policy",
     "mu_before": "its probability under the behaviour policy",
     "x_trace": "x·(the trace before this step)",
 }
 
 RHO_MODES = {
-    "R": "the ratio stands on the whole sample: ρ (x·η) (x − γx')",
-    "T": "the ratio comes through the trace, on the bootstrapped half alone: (x·η) x − ρ γ (x·η) x'",
+    "R": "the ratio multiplies the whole sample: ρ (x·η) (x − γx')",
+    "T": "the ratio multiplies only the bootstrapped half, as through a trace: (x·η) x − ρ γ (x·η) x'",
 }
 
-TERMS = {  # of `expected`; the matrices of a single transition are the same without the E. Without a trace, z is ρ x
+TERMS = {  # inputs of `expected`; for a single transition drop the E; without a trace, z is ρ x
     "alpha": "step size of w",
     "beta": "step size of η",
     "A": "E[z (x − γx')ᵀ]",

@@ -1,11 +1,11 @@
-"""V-trace(λ) for prediction: a trace that decays with the ratio, clipped at 1.
+"""V-trace(λ) for prediction: a trace that decays with the importance ratio, clipped at 1.
 
     δ = r + γ x'·w − x·w
     z ← γ λ min(1, ρ_before) z + x
     w ← w + α ρ δ z
 
 On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  The ratio of the present action is not clipped. λ = 0 is TD. The
-fixed point depends on λ in a way of its own.
+fixed point depends on λ, and differently from TD(λ)'s.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, Rule

@@ -13,7 +13,8 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import BadRequestError, bad_request, extra, number, one_of, whole_number
 from gradient_dd.learners import Rule
-from gradient_dd.networks.learner import NetworkLearner, predictions
+from gradient_dd.networks.compiled import predictions
+from gradient_dd.networks.learner import NetworkLearner
 from gradient_dd.networks.network import Network, states
 from gradient_dd.networks.step import Kind, NetworkSample, NetworkState
 
@@ -41,7 +42,7 @@ def action_sample(kind: Kind, state: NetworkState, transitions: Any, epsilon: An
     none, one = jnp.zeros_like(reward), jnp.ones_like(reward)
     there = jax.lax.stop_gradient(policy(q, epsilon))
     return NetworkSample(
-        s, jax.nn.one_hot(action, q.shape[-1], dtype=s.dtype), reward, discount, s_next, there, one, none, none
+        s, jax.nn.one_hot(action, q.shape[-1], dtype=s.dtype), reward, discount, s_next, there, one, none, none, none
     )
 
 
@@ -54,7 +55,7 @@ def compiled_sample(kind: Kind) -> Any:
 class NetworkControl:
     """An agent that acts ε-greedily and learns action values by any rule without a trace.
 
-    rule, network  as for NetworkLearner; the network gets an output for each action
+    learner, network  as for NetworkLearner; the network gets an output for each action
     actions        how many actions there are
     epsilon        how often it acts at random
     replay         how many transitions it remembers; None: it learns from the last one alone
@@ -64,12 +65,12 @@ class NetworkControl:
 
     >>> agent = NetworkControl("tdrc", Network(inputs=2, hidden=(8,)), actions=3, alpha=0.01, epsilon=0.1)
     >>> action = agent.act([0.5, 0.0])
-    >>> agent.update([0.5, 0.0], action, reward=-1.0, discount=0.99, observation_next=[0.4, 0.1])
+    >>> agent.update([0.5, 0.0], action, reward=-1.0, discount=0.99, next_observation=[0.4, 0.1])
     """
 
     def __init__(
         self,
-        rule: str | Rule,
+        learner: str | Rule,
         network: Network,
         actions: int,
         *,
@@ -81,7 +82,7 @@ class NetworkControl:
     ) -> None:
         if not isinstance(network, Network):
             raise bad_request("'network'", "be a Network", network)
-        self.learner = NetworkLearner(rule, network.with_outputs(whole_number("'actions'", actions, 2)), **others)
+        self.learner = NetworkLearner(learner, network.with_outputs(whole_number("'actions'", actions, 2)), **others)
         if self.learner.rule.traces:
             raise BadRequestError(
                 f"NetworkControl cannot follow {self.learner.rule.name} with a trace. Leave out 'lam'."
@@ -110,14 +111,14 @@ class NetworkControl:
             raise bad_request("'observation'", "be one observation", q.shape)
         return int(self.random.choice(self.actions, p=np.asarray(policy(q, self.epsilon))))
 
-    def update(self, observation: Any, action: int, reward: float, discount: float, observation_next: Any) -> None:
+    def update(self, observation: Any, action: int, reward: float, discount: float, next_observation: Any) -> None:
         """Take in one transition and make one update; discount is 0 where the episode ended."""
         inputs = self.learner.network.inputs
         action = whole_number("'action'", action, at_least=0, at_most=self.actions - 1)
         reward = number("'reward'", "be a finite number", reward)
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         (s,), _ = states("observation", observation, inputs)
-        (s_next,), _ = states("observation_next", observation if discount == 0 else observation_next, inputs)
+        (s_next,), _ = states("next_observation", observation if discount == 0 else next_observation, inputs)
         row = s, action, reward, discount, s_next
         rows = [row]
         if self.capacity is not None:

@@ -1,46 +1,53 @@
 """NetworkLearner: any rule on a network, fed with transitions or batches from anywhere; and its file."""
 
-from functools import cache
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
-from gradient_dd.arrays import Array, dimensions
+from gradient_dd.arrays import Array, check_memory, dimensions
 from gradient_dd.errors import BadRequestError, DivergedError, bad_request, boolean, extra, number, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
+from gradient_dd.fingerprint import fingerprint, made_of
 from gradient_dd.learners import Rule, Setting, find
+from gradient_dd.networks.compiled import many_updates, one_update, predictions
 from gradient_dd.networks.network import Network, states
 from gradient_dd.networks.step import (
     Kind,
     NetworkSample,
     NetworkState,
-    advance,
     check_rule,
     find_optimiser,
     first_state,
     keep_programs,
 )
-from gradient_dd.stream.learner_file import saved_rule
-from gradient_dd.stream.transitions import check_each, checked_columns, checked_probability_columns
+from gradient_dd.stream.learner_file import check_same_rule, described_rule, saved_rule
+from gradient_dd.stream.transitions import (
+    check_each,
+    checked_columns,
+    checked_probability_columns,
+    ended_discount,
+    flags,
+)
 
 with extra("neural"):
     import jax
     import jax.numpy as jnp
 
-NETWORK_FILE = FileKind("network learner", "a network learner saved by gradient-dd", 1)
+NETWORK_FILE = FileKind("network learner", "a network learner saved by gradient-dd", 2)
+ARRAYS = 16  # arrays of a batch x a layer's width that an update holds at most: 8.5 GB for 10⁶ rows of 4-64-64-1
 CHUNK = 64  # updates in one compiled scan; the rest of a call is made one by one
 
 
 class NetworkLearner:
     """A learner on a network, to feed with transitions or with batches.
 
-    rule          a name in `LEARNERS`, or a Rule of your own
+    learner       a name in `LEARNERS`, or a Rule of your own
     network       the shape of the value function
     alpha         step size of w; left out where `optimiser` is a transformation of your own, which has its own
     optimiser     "sgd", "adam", "adam_without_momentum" (β₁ = 0), or a transformation of Optax
     second_alpha  step size of η; default zeta × alpha
-    initial_w     flat first weights; default drawn from `seed`. initial_eta  the same for η; default h = 0 everywhere
+    initial_w     flat initial weights; default drawn from `seed`. initial_eta  the same for η; default h = 0 everywhere
     rho_mode      "R" or "T": where the importance ratio stands in the GTD2 family
     period        the DD term pulls to the values of a copy of w, which is made every so many updates and is one update
                   old then: 1 is Gradient-DD
@@ -50,7 +57,7 @@ class NetworkLearner:
     parameters    the rule's own: zeta, kappa, reg, lam, ...
 
     >>> agent = NetworkLearner("gradient_dd", Network(inputs=1, hidden=()), alpha=0.5)
-    >>> agent.update([1.0], reward=1.0, discount=0.0, s_next=None)
+    >>> agent.update([1.0], reward=1.0, discount=0.0, next_observation=None)
     1.0
     >>> agent.eta
     array([0.5, 0.5])
@@ -58,7 +65,7 @@ class NetworkLearner:
 
     def __init__(
         self,
-        rule: str | Rule,
+        learner: str | Rule,
         network: Network,
         *,
         alpha: float | None = None,
@@ -78,7 +85,7 @@ class NetworkLearner:
             raise bad_request("'network'", "be a Network", network)
         self.network, self.seed = network, whole_number("'seed'", seed, at_least=0)
         chosen = find_optimiser(optimiser)
-        self.setting = network_setting(rule, chosen.own, alpha, rho_mode, parameters)
+        self.setting = network_setting(learner, chosen.own, alpha, rho_mode, parameters)
         check_rule(self.rule, network, boolean("'correction'", correction))
         target = target_period is not None
         self.kind = Kind(self.rule, network, self.setting.rho_mode, chosen, correction, target)
@@ -128,28 +135,45 @@ class NetworkLearner:
         """All secondary weights, flat in the same way; zeros for a rule that has none."""
         return np.asarray(self.state.eta).astype(float)
 
-    def predict(self, s: Any) -> Any:
-        """Return V(s): a number for one state (d,), (n,) for states (n, d)."""
-        rows, single = states("s", s, self.network.inputs)
+    def predict(self, observation: Any) -> Any:
+        """Return V: a number for one observation (d,), (n,) for observations (n, d)."""
+        rows, single = states("observation", observation, self.network.inputs)
         with self.network.working():
             values = np.asarray(predictions(self.network)(self.state.w, self.network.array(rows)))[:, 0].astype(float)
         return float(values[0]) if single else values
 
     def update(
-        self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any = 1.0, pi: Any = None, mu: Any = None
+        self,
+        observation: Any,
+        reward: Any,
+        discount: Any,
+        next_observation: Any,
+        rho: Any = 1.0,
+        pi: Any = None,
+        mu: Any = None,
+        *,
+        terminated: Any = False,
+        truncated: Any = False,
     ) -> Any:
         """Make one update from one transition (d,), or from a batch (B, d), and return the TD error or errors (B,).
 
-        `discount` is 0 where an episode ended; s_next is not read there, and may be None. A batch moves w and η by the
-        mean over its transitions. Nothing changes if an argument is refused, or if the step would diverge
-        (DivergedError). A rule with a trace takes one transition at a time.
+        `discount` is 0 where an episode ended; next_observation is not read there, and may be None. `terminated` sets
+        the discount to 0; after a `truncated` transition the next one begins with an empty trace.
+        A batch moves w and η by the mean over its transitions. Nothing changes if an argument is refused, or if the
+        step would diverge (DivergedError). A rule with a trace takes one transition at a time.
         """
-        single = dimensions(s) == 1
-        sample = self._sample(s, reward, discount, s_next, rho, pi, mu)
+        single = dimensions(observation) == 1
+        sample = self._sample(
+            observation, reward, discount, next_observation, rho, pi, mu, terminated=terminated, truncated=truncated
+        )
         if self.rule.traces and not single:
             raise bad_request(
-                f"'s' for {self.rule.name}", "be one state, for its trace follows one stream", np.shape(s)
+                f"'observation' for {self.rule.name}",
+                "be a single observation, because its trace follows one stream",
+                np.shape(observation),
             )
+        size = len(sample.reward) * sum(self.network.widths) * ARRAYS * np.dtype(self.network.precision).itemsize
+        check_memory(f"An update of {len(sample.reward)} rows", size, "Use smaller batches.")
         with self.network.working():
             errors = self.learn(self._arrays(sample))
         return float(errors[0]) if single else errors
@@ -163,31 +187,43 @@ class NetworkLearner:
         return np.asarray(delta).astype(float)
 
     def update_many(
-        self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any = 1.0, pi: Any = None, mu: Any = None
+        self,
+        observation: Any,
+        reward: Any,
+        discount: Any,
+        next_observation: Any,
+        rho: Any = 1.0,
+        pi: Any = None,
+        mu: Any = None,
+        *,
+        terminated: Any = False,
+        truncated: Any = False,
     ) -> Array:
         """Make an update from each of n transitions (n, d), one after the other; return their TD errors (n,).
 
         The result is that of `update` for each of them, up to rounding. Where a step would diverge, the transitions
         before it have been learnt, and DivergedError says which update it was.
         """
-        sample = self._sample(s, reward, discount, s_next, rho, pi, mu)
+        sample = self._sample(
+            observation, reward, discount, next_observation, rho, pi, mu, terminated=terminated, truncated=truncated
+        )
         return self._run(sample, np.arange(len(sample.reward))[:, None])[:, 0]
 
     def replay(self, buffer: Any, updates: int, batch: int = 32) -> Array:
         """Make updates from batches drawn from a buffer with replacement; return the TD errors (updates, batch).
 
-        `buffer` holds (s, reward, discount, s_next) or (s, reward, discount, s_next, rho), n transitions. What is drawn
-        depends on `seed` and on how many updates were made before.
+        `buffer` holds (observation, reward, discount, next_observation), and rho if there is one, of n transitions.
+        What is drawn depends on `seed` and on how many updates were made before.
         """
         if not isinstance(buffer, list | tuple) or len(buffer) not in (4, 5):
             raise bad_request(
-                "'buffer'", "be (s, reward, discount, s_next) or (s, reward, discount, s_next, rho)", buffer
+                "'buffer'", "be (observation, reward, discount, next_observation), or these and rho", buffer
             )
         if self.rule.traces:
             raise bad_request(f"The rule of {self.rule.name} with a replay", "have no trace", self.rule.name)
         updates, batch = whole_number("'updates'", updates), whole_number("'batch'", batch)
-        s, reward, discount, s_next, *rho = buffer
-        sample = self._sample(s, reward, discount, s_next, rho[0] if rho else 1.0, None, None)
+        observation, reward, discount, after, *rho = buffer
+        sample = self._sample(observation, reward, discount, after, rho[0] if rho else 1.0, None, None)
         drawn = np.random.default_rng([self.seed, self.updates]).integers(len(sample.reward), size=(updates, batch))
         return self._run(sample, drawn)
 
@@ -211,23 +247,36 @@ class NetworkLearner:
                 errors[done : done + CHUNK] = np.asarray(delta)[: len(part)]
         return errors
 
-    def _sample(self, s: Any, reward: Any, discount: Any, s_next: Any, rho: Any, pi: Any, mu: Any) -> NetworkSample:
-        """Return checked transitions as NumPy arrays; next states after an end are 0."""
+    def _sample(
+        self,
+        observation: Any,
+        reward: Any,
+        discount: Any,
+        next_observation: Any,
+        rho: Any,
+        pi: Any,
+        mu: Any,
+        *,
+        terminated: Any = False,
+        truncated: Any = False,
+    ) -> NetworkSample:
+        """Return checked transitions as NumPy arrays; next observations after an end are 0."""
         if self.network.outputs != 1:
             raise bad_request("'outputs' of a network that predicts", "be 1", self.network.outputs)
-        here, _ = states("s", s, self.network.inputs)
+        here, _ = states("observation", observation, self.network.inputs)
         n = len(here)
         reward, discount, rho = checked_columns(reward, discount, rho, n)
+        discount, cut = ended_discount(discount, terminated), flags("truncated", truncated, n).astype(float)
         given = checked_probability_columns(self.rule, rho, pi, mu)
         there = np.zeros_like(here)
-        if s_next is None:
-            check_each("discount", discount != 0, discount, "be 0 where 's_next' is None")
+        if next_observation is None:
+            check_each("discount", discount != 0, discount, "be 0 where 'next_observation' is None")
         else:
-            there, _ = states("s_next", s_next, self.network.inputs, used=discount != 0)
+            there, _ = states("next_observation", next_observation, self.network.inputs, used=discount != 0)
             if there.shape != here.shape:
-                raise bad_request("'s_next'", f"have the form of 's', {here.shape}", there.shape)
+                raise bad_request("'next_observation'", f"have the form of 'observation', {here.shape}", there.shape)
         one, pi, mu = np.ones((n, 1)), *(np.zeros(n) if column is None else column for column in given)
-        return NetworkSample(here, one, reward, discount, there, one, rho, pi, mu)
+        return NetworkSample(here, one, reward, discount, there, one, rho, pi, mu, cut)
 
     def _arrays(self, sample: NetworkSample) -> NetworkSample:
         return NetworkSample(*(self.network.array(column) for column in sample))
@@ -241,11 +290,13 @@ class NetworkLearner:
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
         header = {
-            "rule": self.rule.name,
+            "learner": self.rule.name,
+            "definition": described_rule(self.rule),
             "values": dict(self.setting.values),
             "rho_mode": self.setting.rho_mode,
             "network": self.network.as_data(),
             "optimiser": self.kind.optimiser.name,
+            "transformation": fingerprint(made_of(self.kind.optimiser.transformation)),
             "correction": self.kind.correction,
             "target": self.kind.target,
             "options": self.options,
@@ -255,7 +306,7 @@ class NetworkLearner:
         write_file(path, NETWORK_FILE, header, arrays)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, rule: Rule | None = None, optimiser: Any = None) -> Self:
+    def load(cls, path: str | PathLike[str], *, learner: Rule | None = None, optimiser: Any = None) -> Self:
         """Return the learner that a file holds; it learns on as if it had never been saved.
 
         A rule or an optimiser of your own is not in the file: give it again.
@@ -270,7 +321,7 @@ class NetworkLearner:
                 del values["zeta"]
             alpha = values.pop("alpha")
             agent = cls(
-                saved_rule(path, header["rule"], rule),
+                saved_rule(path, header["learner"], learner),
                 Network(**header["network"]),
                 alpha=None if own else alpha,
                 optimiser=optimiser if own else header["optimiser"],
@@ -283,6 +334,10 @@ class NetworkLearner:
                 correction=header["correction"],
                 **values,
             )
+            check_same_rule(path, header["definition"], agent.rule)
+            if header["transformation"] != fingerprint(made_of(agent.kind.optimiser.transformation)):
+                what = f"{str(path)!r} was saved with another optimiser: its steps or its numbers differ"
+                raise BadRequestError(f"{what}. Give the one that it was saved with, optimiser=...")
             with agent.network.working():
                 leaves, form = jax.tree.flatten(agent.state)
                 if set(arrays) != {f"state_{place}" for place in range(len(leaves))}:
@@ -330,34 +385,3 @@ def update_numbers(setting: Setting, plain: bool, options: dict[str, Any]) -> di
     second = setting.values.get("zeta", 0.0) * step if second is None else second
     rule = {"alpha": step, "beta": second} if plain else {"alpha": 1.0, "beta": 1.0}
     return {**setting.values, **rule, "step": step, "second_step": second, "pull": options["pull"]}
-
-
-@cache
-def one_update(kind: Kind) -> Any:
-    """Return the compiled update of one batch."""
-    return jax.jit(lambda values, state, sample: advance(kind, values, state, sample))
-
-
-@cache
-def many_updates(kind: Kind) -> Any:
-    """Return the compiled scan over rows of indices into transitions; only `live` rows that do not diverge count."""
-
-    def run(values: Any, state: Any, data: Any, indices: Any, live: Any) -> Any:
-        def body(carry: Any, step: Any) -> Any:
-            (state, sound), (rows, live) = carry, step
-            sample = jax.tree.map(lambda column: column[rows], data)
-            new, delta, ok = advance(kind, values, state, sample)
-            sound &= ok | ~live
-            new = jax.tree.map(lambda after, before: jnp.where(sound & live, after, before), new, state)
-            return (new, sound), delta
-
-        (state, sound), deltas = jax.lax.scan(body, (state, jnp.array(True)), (indices, live))
-        return state, deltas, sound
-
-    return jax.jit(run)
-
-
-@cache
-def predictions(network: Network) -> Any:
-    """Return the compiled values of states (n, inputs)."""
-    return jax.jit(network.values)

@@ -5,6 +5,7 @@ units are the weights of its input, whatever made them. Without hidden layers a 
 case, in which every rule is what `Learner` makes of it.
 """
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, check_memory, dimensions, numbers
-from gradient_dd.errors import bad_request, extra, one_of, whole_number
+from gradient_dd.errors import GradientDDError, bad_request, extra, one_of, whole_number
 
 with extra("neural"):
     import jax
@@ -26,6 +27,12 @@ GAINS = {"tanh": 1.0, "relu": 2.0}  # variance of a first weight, times the numb
 SECONDS = ("head", "tangent", "network")
 PRECISIONS = ("float32", "float64")
 MOST_LAYERS = 20
+
+
+@cache
+def first_process() -> int:
+    """Return the id of the process that used JAX first."""
+    return os.getpid()
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,8 @@ class Network:
         one_of("'activation' of a network", self.activation, ACTIVATIONS)
         one_of("'second' of a network", self.second, SECONDS)
         one_of("'precision' of a network", self.precision, PRECISIONS)
-        check_memory(f"A network of {self.n_weights:,} weights", 80.0 * self.n_weights, "Use fewer units.")
+        size = min(self.n_weights, 10**18)  # which no machine holds, and every number up to which can be shown
+        check_memory(f"A network of {size:,} weights", 80 * size, "Use fewer units.")
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -96,7 +104,15 @@ class Network:
         return asdict(self)
 
     def working(self) -> AbstractContextManager[Any]:
-        """Return the context in which JAX computes with its precision; nothing is changed for other users of JAX."""
+        """Return the context in which JAX computes with its precision; nothing is changed for other users of JAX.
+
+        Raise in a child made by fork: JAX's threads do not exist there, and its first computation would never end.
+        """
+        if first_process() != os.getpid():
+            raise GradientDDError(
+                "JAX was used before this process was forked, and its threads did not survive. Start the process with "
+                "multiprocessing's 'spawn' method, or make the NetworkLearner in the child only."
+            )
         return jax.enable_x64(True) if self.precision == "float64" else nullcontext()
 
     def array(self, values: Any) -> Any:
@@ -134,7 +150,7 @@ class Network:
         return last @ W + b
 
     def first_w(self, seed: int) -> Array:
-        """Return the first weights of a seed: normal with variance 1 (2 for relu) over the inputs of a layer, b = 0.
+        """Return the initial weights of a seed: normal with variance 1 (2 for relu) over the inputs of a layer, b = 0.
 
         Without hidden layers they are 0, as those of `Learner` are.
         """

@@ -90,7 +90,7 @@ class NetworkSample(NamedTuple):
     """A batch of transitions: states (B, inputs), numbers (B,).
 
     `here` and `there` (B, outputs) say which outputs make V(s) and V(s'): 1 for state values; for action values the
-    action taken, and the target policy in the next state.
+    action taken, and the target policy in the next state. `cut` (B,) is not 0 where an episode was cut after this step.
     """
 
     s: Any
@@ -102,6 +102,7 @@ class NetworkSample(NamedTuple):
     rho: Any
     pi: Any
     mu: Any
+    cut: Any
 
 
 class TraceMemory(NamedTuple):
@@ -180,7 +181,7 @@ def gradients(kind: Kind, state: NetworkState, sample: NetworkSample) -> Gradien
         return read(network.second_values(eta, w, sample.s_next), sample.there)
 
     v, pull = jax.vjp(v_of, state.w)
-    if "w_next" in moves or "next_next" in kind.rule.arguments:
+    if "w_next" in moves or {"x_next", "next_next"} & set(kind.rule.arguments):
         v_next, pull_next = jax.vjp(v_next_of, state.w)
     else:
         v_next, pull_next = v_next_of(state.w), None
@@ -220,8 +221,7 @@ def directions(kind: Kind, values: dict[str, Any], state: NetworkState, sample: 
         name: values[name] for name in (*rule.defaults, "beta") if name in values
     }
     traces = advance_traces(kind, state, found, signals) if rule.traces else state.traces
-    if rule.traces:
-        signals |= trace_signals(kind, state, found, traces)
+    signals |= trace_signals(kind, state, sample, found, traces)
     delta = signals["delta"]
     returned = on_arrays(rule.step)(*(signals[name] for name in rule.arguments))
     moves = {name: jnp.broadcast_to(one, delta.shape) / size for name, one in zip(rule.moves, returned, strict=True)}
@@ -275,7 +275,7 @@ def advance(
         copy=jnp.where(updates % values["period"] == 0, state.w, state.copy),
         target=jnp.where(updates % values["target_period"] == 0, w, state.target) if kind.target else (),
         traces=found.traces,
-        before=jnp.where(sample.discount[0] == 0, 0.0, now),  # an episode that starts knows nothing of the one before
+        before=jnp.where((sample.discount[0] == 0) | (sample.cut[0] != 0), 0.0, now),  # a new episode knows nothing
         memory=memory,
         second_memory=second_memory,
         updates=updates,
@@ -306,12 +306,15 @@ def advance_traces(
     return made
 
 
-def trace_signals(kind: Kind, state: NetworkState, found: Gradients, traces: dict[str, TraceMemory]) -> dict[str, Any]:
+def trace_signals(
+    kind: Kind, state: NetworkState, sample: NetworkSample, found: Gradients, traces: dict[str, TraceMemory]
+) -> dict[str, Any]:
     """Return the signals of traces and the products of gradients that the rule asks for."""
     one, zero = jnp.ones_like(found.v), jnp.zeros_like(found.v)
     signals = {f"{name}_eta": trace.of_eta @ state.eta for name, trace in traces.items()}
-    if "x_x" in kind.rule.arguments:
-        x, x_next, z = found.to_w(one, None), found.to_w(zero, one), traces["z"].of_w
+    if set(PRODUCTS) & set(kind.rule.arguments):
+        x, x_next = found.to_w(one, None), found.to_w(zero, jnp.where(sample.discount == 0, zero, one))
+        z = traces["z"].of_w if "z" in traces else jnp.zeros_like(x)
         signals |= {"x_x": x @ x, "x_next": x @ x_next, "next_next": x_next @ x_next, "x_z": x @ z, "z_z": z @ z}
     return signals
 

@@ -6,11 +6,11 @@
 The results of the registered learners are shipped; only the new rule is computed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
 
-from gradient_dd.errors import bad_request
+from gradient_dd.errors import bad_request, boolean, whole_number
 from gradient_dd.learners import LEARNERS, Rule, find
 from gradient_dd.ranking.entry import Entry, Grid, budget_of, make_entry
 from gradient_dd.ranking.standing import Standing
@@ -50,15 +50,18 @@ def rank(
         >>> gdd.rank("td", suite="classic").own
         'td'
     """
-    rivals = [find(one) for one in against]
-    if not rivals:
-        raise bad_request("'against'", "name at least one learner", against)
+    if isinstance(against, str) or not isinstance(against, Sequence) or not against:
+        raise bad_request("'against'", "be a list of at least one learner", against)
+    rivals, quick = [find(one) for one in against], boolean("'quick'", quick)
+    threads = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     own = None if rule is None else find(rule)
     if own is not None and LEARNERS.get(own.name, own) != own:
         raise bad_request("The name of a rule", "not be that of a registered learner", own.name)
     problems = problems_of(suite)[:: EVERY if quick else 1]
     known = {} if quick else {name: LEARNERS[name] for name in shipped_learners() if name in LEARNERS}
     new = {one.name: one for one in (*([own] if own else []), *rivals) if one.name not in known}
+    if grid is not None and not isinstance(grid, Mapping):
+        raise bad_request("'grid'", "map names of parameters to lists of values", grid)
     if grid and (own is None or own.name not in new):
         raise bad_request("'grid'", "be left out without a rule of your own", dict(grid))
     work = []
@@ -66,7 +69,7 @@ def rank(
         given = grid if one is own else None
         on_progress(f"Values to try of {space_of(one, given, problems[0].tasks(0)[0], budget_of(quick))}")
         work += [(one, problem, given) for problem in problems]
-    entries = shipped(known, problems) | computed(work, quick, workers or cpu_count() or 1, on_progress)
+    entries = shipped(known, problems) | computed(work, quick, threads, on_progress)
     return Standing(entries, problems, known | new, own.name if own else None, tuple(one.name for one in rivals), quick)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
+from gradient_dd.cards import card
 from gradient_dd.errors import one_of
 from gradient_dd.learners import Rule
 from gradient_dd.ranking.entry import TEST_RUNS, Entry, budget_of
@@ -52,6 +53,9 @@ class Standing:
     own: str | None
     rivals: tuple[str, ...]
     quick: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Standing of {len(self.rules)} learners: {self.sentence}>"
 
     @property
     def runs(self) -> int:
@@ -235,7 +239,7 @@ class Standing:
         return f"{before}{row.replace('<td>', '<td><b>').replace('</td>', '</b></td>')}{after}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self.sentence)}</p>{self.table_html()}"
+        return card(self.sentence, {}, self.table_html())
 
 
 def as_frame(rows: list[Any], columns: list[str] | None = None) -> Any:

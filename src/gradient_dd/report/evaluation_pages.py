@@ -1,11 +1,14 @@
 """The pages of an evaluation and of a comparison: values with their intervals, the verdict and why."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from gradient_dd.errors import file_path
 from gradient_dd.evaluation import Evaluation, PolicyComparison
 from gradient_dd.evaluation.comparison import PolicyQuestion, asked_words
+from gradient_dd.files import check_regular
 from gradient_dd.report.page import render
 from gradient_dd.report.svg import Dot, ForestSize, forest, value_axis
 
@@ -20,14 +23,23 @@ ANSWERS = {
 }
 
 
-def evaluation_page(found: Evaluation, log: str) -> str:
+def write_page(found: Evaluation | PolicyComparison, path: Any) -> Path:
+    """Write the page of an evaluation or a comparison, and return its path."""
+    page = file_path("The path of the page", path)
+    check_regular(page)
+    text = evaluation_page(found) if isinstance(found, Evaluation) else comparison_page(found)
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+def evaluation_page(found: Evaluation) -> str:
     """Return one HTML page that opens from disk, offline."""
     low, high = found.start_interval
     return render(
         "report",
         "evaluation.html",
         {},
-        log=Path(log).name,
+        log=Path(found.log).name,
         value=found.start_value,
         low=low,
         high=high,
@@ -74,13 +86,13 @@ def first_states(found: Evaluation) -> str:
     return forest(dots, value_axis(dots), None, words="Values of first states with their intervals", size=STATES)
 
 
-def comparison_page(found: PolicyComparison, log: str) -> str:
+def comparison_page(found: PolicyComparison) -> str:
     """Return one HTML page that opens from disk, offline."""
     return render(
         "report",
         "comparison.html",
         {},
-        log=Path(log).name,
+        log=Path(found.log).name,
         sentence=found.sentence,
         confidence=found.confidence,
         rows=found.rows,

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.horizon import Horizon
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.studies import intervals
 from gradient_dd.studies.results import Results, places, tuned
+from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task
 
 # RED is strong and stands for Gradient-DD; the others are muted. All are of middle lightness, so that they can be
@@ -158,13 +158,13 @@ def panels_of(figure: Figure, results: Results) -> list[Panel]:
 
 def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) -> Panel:
     """Return the lines of one task."""
-    task, horizon = results.tasks[name], results.study.horizon
     settings, errors = results.errors(name, measure)
+    task = results.tasks[name]
     mean, sem, _ = intervals.estimate(errors)
     first = task.rmsve(task.initial_weights)
     exploded = intervals.has_exploded(errors, first).sum(axis=1)
     best = [tuned(settings, errors, line.has) for line in lines]
-    curves = results.curves(name, [settings[place] for place in best])
+    middle, curves = results.curves(name, [settings[place] for place in best])
     data = []
     for line, winner, runs in zip(lines, best, curves, strict=True):
         alphas = sorted({settings[place].values["alpha"] for place in places(settings, line.has)})
@@ -172,19 +172,12 @@ def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) ->
         curve = intervals.estimate(runs.T)
         over_alpha = np.array(alphas), mean[at], sem[at], exploded[at]
         data.append(LineData(line, *over_alpha, settings[winner], curve.mean, curve.sem))
-    return Panel(task, data, bin_middles(horizon), first)
-
-
-def bin_middles(horizon: Horizon) -> Array:
-    """Return the middle of each bin of a learning curve, in episodes or steps."""
-    sizes = horizon.bin_sizes() * horizon.every
-    return np.cumsum(sizes) - sizes / 2
+    return Panel(task, data, middle, first)
 
 
 def title_of(task: Task) -> str:
     """Return a panel's title, e.g. "m = 20, on-policy"."""
-    first = next(iter(task.parameters.values()), task.n_states)
-    title = f"{SYMBOLS.get(task.name, 'size')} = {first}"
+    title = f"{SYMBOLS.get(task.name, 'size')} = {task_size(task)}"
     if task.name == "baird":
         title += f", {RATIOS[task.parameters.get('ratios', 'standard')]} ratios"
     linear = ", linear features" if task.parameters.get("features") == "linear" else ""

@@ -19,10 +19,10 @@ CONDITIONS = ("schedule", "episodes", "steps", "every", "sampling", "seed")
 MEASURES = {"last100": "the last 100 errors", "mean_error": "all errors"}
 
 
-def write_report(results: Results, folder: Path) -> Path:
-    """Write report.html, figures and the table of a study into a folder, and return the path of the page."""
+def write_report(results: Results, page: Path) -> Path:
+    """Write a page, and in its folder the figures and the table of a study; return the path of the page."""
     check_complete(results, "gradient-dd sweep")
-    study = results.study
+    study, folder = results.study, page.parent
     figures = [Figure(name, f"Mean of {words}", study.name, lines_of(study), name) for name, words in MEASURES.items()]
     for inside in ("figures", "tables"):
         (folder / inside).mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def write_report(results: Results, folder: Path) -> Path:
     compared = {
         words: [compare(results, task, measure) for task in results.tasks] for measure, words in MEASURES.items()
     }
-    page = render(
+    text = render(
         "report",
         "own_study.html",
         {study.name: results},
@@ -44,14 +44,13 @@ def write_report(results: Results, folder: Path) -> Path:
         edge_notes={words: results.edge_notes(measure) for measure, words in MEASURES.items()},
         figures=[figure_facts(one, folder / "figures") for one in shown],
     )
-    target = folder / "report.html"
-    target.write_text(page, encoding="utf-8")
-    return target
+    page.write_text(text, encoding="utf-8")
+    return page
 
 
 def report_stored(results: Path, folder: Path, rules: dict[str, Rule]) -> Path:
     """Write the report of what a results file holds; `rules` are the user's own, by name."""
-    return write_report(stored_results(results, rules), folder)
+    return write_report(stored_results(results, rules), folder / "report.html")
 
 
 def stored_results(path: Path, rules: dict[str, Rule]) -> Results:

@@ -21,7 +21,6 @@ from gradient_dd.report.figure import (
     Figure,
     LineData,
     Panel,
-    bin_middles,
     figure_finding,
     title_of,
 )
@@ -139,7 +138,7 @@ def study_data(results: Results) -> dict[str, Any]:
 
     `parameters` names every parameter that a learner of the study declares; a row has a place for each.
     """
-    middles = bin_middles(results.study.horizon)
+    middles = results.study.horizon.bin_middles()
     thin = slice(None, None, max(1, len(middles) // POINTS))
     parameters = declared_parameters(results.study.settings())
     return {
@@ -175,7 +174,7 @@ def task_data(results: Results, name: str, parameters: list[str], thin: slice) -
         for i, s in enumerate(settings)
     ]
     best = sorted({place for _, errors in measured.values() for place in best_alphas(settings, errors)})
-    curves = results.curves(name, [settings[place] for place in best]).mean(axis=1)[:, thin]
+    curves = results.curves(name, [settings[place] for place in best])[1].mean(axis=1)[:, thin]
     shown = {place: [number(value) for value in curve] for place, curve in zip(best, curves, strict=True)}
     return {"title": title_of(task), "first": number(first), "rows": rows, "curves": shown}
 

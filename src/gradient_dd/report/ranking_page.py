@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from gradient_dd.errors import file_path
+from gradient_dd.files import check_regular
 from gradient_dd.ranking.standing import Standing
 from gradient_dd.report.page import render
 from gradient_dd.report.ranking_pictures import PICTURES
@@ -19,6 +20,7 @@ CAPTIONS = {
 def write_report(standing: Standing, path: Any) -> None:
     """Write the page, and beside it the tables and the pictures."""
     page: Path = file_path("The path of the page", path)
+    check_regular(page)
     pictures = {name: make(standing) for name, make in PICTURES.items()}
     content: dict[str, Any] = {
         "sentence": standing.sentence,

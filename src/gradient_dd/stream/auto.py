@@ -75,7 +75,7 @@ class AutoLearner:
 
     @property
     def rungs(self) -> tuple[Rung, ...]:
-        """What takes part in the weights: the first weights, which stand still, and least squares or the rungs."""
+        """What takes part in the weights: the initial weights, which stand still, and least squares or the rungs."""
         if self.quadratic:
             return Rung("still", 0.0), Rung("lstd", 1.0)
         moving = (Rung("td" if k < FIRST_GTD2 else "gtd2", float(m)) for k, m in enumerate(self._state.rungs[0]))
@@ -107,13 +107,25 @@ class AutoLearner:
         """Return x·w: a number for one feature vector, (n,) for n rows, in any form that `update_many` takes."""
         return predicted(x, self.n_features, self._state.read_out)
 
-    def update(self, x: Any, reward: float, discount: float, x_next: Any, rho: float = 1.0) -> float:
+    def update(
+        self,
+        x: Any,
+        reward: float,
+        discount: float,
+        x_next: Any,
+        rho: float = 1.0,
+        *,
+        terminated: bool = False,
+        truncated: bool = False,
+    ) -> float:
         """Learn from one transition; return the TD error of what was read out before. Arguments as in `Learner.update`.
 
-        Nothing changes if an argument is refused.
+        It keeps no trace, so that `truncated` makes no difference. Nothing changes if an argument is refused.
         """
+        boolean("'truncated'", truncated)
         reward = number("'reward'", "be a finite number", reward)
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
+        discount = 0.0 if boolean("'terminated'", terminated) else discount
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
         here, there = rows_of_step(x, x_next, discount, self.n_features)
         deltas = np.empty(1)
@@ -121,13 +133,24 @@ class AutoLearner:
         self._advance(here, there, columns, deltas)
         return float(deltas[0])
 
-    def update_many(self, x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = None) -> Array:
+    def update_many(
+        self,
+        x: Any,
+        reward: Any,
+        discount: Any,
+        x_next: Any,
+        rho: Any = None,
+        *,
+        terminated: Any = False,
+        truncated: Any = False,
+    ) -> Array:
         """Learn from n transitions, one after the other, and return their TD errors (n,).
 
         The result is that of `update` for each of them, to the bit. Arguments as in `Learner.update_many`. Nothing
         changes if an argument is refused.
         """
-        data = flat_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, self.n_features)
+        ratio = 1.0 if rho is None else rho
+        data, _ = flat_transitions(x, reward, discount, x_next, ratio, self.n_features, terminated, truncated)
         deltas = np.empty(len(data.reward))
         for where, piece in data.pieces():
             self._advance(piece.x, piece.x_next, (piece.reward, piece.discount, piece.rho), deltas[where])
@@ -140,7 +163,7 @@ class AutoLearner:
             if numbers[AT.age] >= numbers[AT.stop]:
                 self._look()
             elif done < len(deltas):
-                what = f"a feature, a ratio or a TD error of its first weights beyond {FAR:g}"
+                what = f"a feature, a ratio or a TD error of its initial weights beyond {FAR:g}"
                 raise DivergedError(f"{self!r} met {what}. What came before is learnt.")
 
     def _look(self) -> None:
@@ -169,7 +192,7 @@ class AutoLearner:
     def _changed(self) -> bool:
         """Return whether the stream has changed, by two signs in the window that ends here; begin the next window.
 
-        Σ (ρδ)² is far above that of the windows before, and Σ ρδz, which is 0 but for noise, is no smaller than that.
+        Σ (ρδ)² is far above earlier windows, and Σ ρδz, which is 0 except for noise, is no smaller than that.
         """
         numbers, pull = self._state.numbers, self._state.vectors[3]
         square, count = numbers[AT.window_squares], max(1.0, numbers[AT.windows])
@@ -182,13 +205,13 @@ class AutoLearner:
         pull[:] = 0.0
         return bool(pulled)
 
-    def arrays(self) -> dict[str, Array]:
+    def _arrays(self) -> dict[str, Array]:
         """Return all that it knows, by name: the arrays themselves, no copies."""
         return self._state._asdict()
 
-    def put_back(self, arrays: dict[str, Array]) -> None:
+    def _put_back(self, arrays: dict[str, Array]) -> None:
         """Know what `arrays` of a learner of the same kind had; raise where they cannot be those of one."""
-        own = self.arrays()
+        own = self._arrays()
         if {name: array.shape for name, array in arrays.items()} != {name: one.shape for name, one in own.items()}:
             raise DamagedFileError("other arrays")
         if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values()):
@@ -199,7 +222,7 @@ class AutoLearner:
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
         header = {"n_features": self.n_features, "alpha": self.alpha, "quadratic": self.quadratic}
-        write_file(path, AUTO_FILE, header, self.arrays())
+        write_file(path, AUTO_FILE, header, self._arrays())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -208,5 +231,5 @@ class AutoLearner:
             if len(arrays["memory"]) != header["n_features"]:  # before one of that size is made
                 raise DamagedFileError("another number of features")
             agent = cls(header["n_features"], header["alpha"], quadratic=header["quadratic"])
-            agent.put_back(arrays)
+            agent._put_back(arrays)
             return agent

@@ -11,8 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gradient_dd.arrays import Array, check_memory
-from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, Before, Metric
+from gradient_dd.arrays import Array, Booleans, check_memory
+from gradient_dd.cards import card
+from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, PRODUCTS, Before, Metric
 from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
 from gradient_dd.engine.single import (
     CHANGE,
@@ -45,7 +46,6 @@ from gradient_dd.stream.transitions import (
     start_weights,
 )
 
-PRODUCTS = ("x_x", "x_next", "next_next", "x_z", "z_z")
 ALL = slice(None)  # every feature
 PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine and gives the same bits
 REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
@@ -57,7 +57,7 @@ class Learner:
     learner     a name in `LEARNERS`, or a Rule of your own
     n_features  length of the feature vectors
     initial_w   (n_features,) or a number; default 0
-    schedule    factor on alpha; an update with discount 0 ends an episode
+    schedule    factor on alpha; an update with discount 0, or one that is truncated, ends an episode
     rho_mode    "R" or "T": where the importance ratio stands in the GTD2 family
     features    the map that makes the feature vectors, to be saved with the learner; `agent.features` gives it back
     parameters  the learner's own: alpha, zeta, kappa, reg, ...
@@ -88,10 +88,14 @@ class Learner:
         self.schedule = check_schedule(schedule)
         self.features = checked_map(features, p)
         self._initial_w = start_weights(initial_w, p)
-        self.reset()
+        self.forget()
 
     def __repr__(self) -> str:
         return f"<Learner {self.setting}, {self.n_features} features, {self.updates} updates>"
+
+    def _repr_html_(self) -> str:
+        facts = {"features": self.n_features, "updates": self.updates, "episodes": self.episodes}
+        return card(f"Learner {self.setting}", {**facts, "schedule": self.schedule, "largest |w|": abs(self._w).max()})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -101,8 +105,8 @@ class Learner:
         """Name the columns of the memory; η is its scale times self._eta, and self._change is w − w_prev."""
         self._w, self._eta, self._change = (self._memory.parts[:, part] for part in (W, ETA, CHANGE))
 
-    def reset(self) -> None:
-        """Forget everything learnt."""
+    def forget(self) -> None:
+        """Forget everything learnt. Episodes need no call: `discount` and `truncated` end them."""
         self._memory = SingleMemory(self.setting, self.n_features)
         self._name_parts()
         self._w[:] = self._initial_w
@@ -142,25 +146,30 @@ class Learner:
         pi: float | None = None,
         mu: float | None = None,
         *,
-        ended: bool | None = None,
+        terminated: bool = False,
+        truncated: bool = False,
     ) -> float:
         """Learn from one transition, and return its TD error.
 
         `discount` is the continuation discount into the next state, 0 where the episode ended; x_next is then
         not used and may be None. `rho` is π(a|s) / μ(a|s) of the action taken; `pi` and `mu` are the two
-        probabilities, for learners that need them (tree_backup, abtd). `ended` says whether an episode
-        ended, for schedules that count them; default: where discount is 0. Nothing changes if an argument is
-        refused, or if the step would diverge (DivergedError).
+        probabilities, for learners that need them (tree_backup, abtd). `terminated` sets the discount to 0.
+        `truncated` says that the episode was cut after this transition, by a time limit for instance: the update
+        bootstraps from x_next as usual, and the next one begins with an empty trace. Nothing changes if an argument
+        is refused, or if the step would diverge (DivergedError).
         """
         reward = number("'reward'", "be a finite number", reward)
         discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
-        ends = discount == 0 if ended is None else boolean("'ended'", ended)
+        discount = 0.0 if boolean("'terminated'", terminated) else discount
+        cut = boolean("'truncated'", truncated)
         given = pi is not None or mu is not None or self.rule.traces
         probabilities = checked_probabilities(self.rule, rho, pi, mu) if given else (0.0, 0.0)
         delta = self._step(x, x_next if discount else x, reward, Before(discount, rho, *probabilities))
+        if cut:
+            self._memory.forget_traces()
         self.updates += 1
-        self.episodes += ends
+        self.episodes += cut or discount == 0
         return delta
 
     def _step(self, x: Any, x_next: Any, reward: float, now: Before) -> float:
@@ -194,6 +203,7 @@ class Learner:
             if traces.vectors:
                 for name, along in (("z_eta", z), ("b_eta", b)):
                     signals[name] = scale * total(along.values * self._eta[along.where])
+            if set(PRODUCTS) & set(self.rule.arguments):
                 pairs = (here, here), (here, there), (there, there), (here, z), (z, z)
                 signals |= {name: product(*pair) for name, pair in zip(PRODUCTS, pairs, strict=True)}
             move = self.rule.coefficients(signals)
@@ -214,28 +224,39 @@ class Learner:
         return delta
 
     def update_many(
-        self, x: Any, reward: Any, discount: Any, x_next: Any, rho: Any = None, pi: Any = None, mu: Any = None
+        self,
+        x: Any,
+        reward: Any,
+        discount: Any,
+        x_next: Any,
+        rho: Any = None,
+        pi: Any = None,
+        mu: Any = None,
+        *,
+        terminated: Any = False,
+        truncated: Any = False,
     ) -> Array:
         """Learn from n transitions, one after the other, and return their TD errors (n,); compiled.
 
         The result is that of `update` for each of them in the same form, to the bit. x and x_next are dense (n, p),
         pairs (indices, values) of shape (n, k) each, or the rows of a SciPy sparse matrix; values of equal indices are
-        added up first. reward, discount, rho, pi and mu are numbers or (n,), rho 1 by default. Nothing changes if an
-        argument is refused. Where a step would diverge, the transitions before it have been learnt, and DivergedError
-        says which one it was.
+        added up first. reward, discount, rho, pi and mu are numbers or (n,), rho 1 by default; terminated and
+        truncated are booleans or (n,). Nothing changes if an argument is refused. Where a step would diverge, the
+        transitions before it have been learnt, and DivergedError says which one it was.
         """
-        data = flat_transitions(x, reward, discount, x_next, 1.0 if rho is None else rho, self.n_features)
+        ratio = 1.0 if rho is None else rho
+        data, cut = flat_transitions(x, reward, discount, x_next, ratio, self.n_features, terminated, truncated)
         given = checked_probability_columns(self.rule, data.rho, pi, mu)
         probabilities = [np.empty(0) if one is None else one for one in given]
-        factor, deltas = self._factors(data.discount), np.empty(len(data))
+        factor, deltas = self._factors((data.discount == 0) | cut), np.empty(len(data))
         for where, piece in data.pieces():
             columns = [one[where] if len(one) > 1 else one for one in (*probabilities, factor)]
-            self._learn(piece, (*columns, deltas[where]))
+            self._learn(piece, (*columns, cut[where], deltas[where]))
         return deltas
 
-    def _learn(self, data: FlatTransitions, columns: tuple[Array, ...]) -> None:
-        """Learn from transitions whose rows are in order; columns are pi, mu, factors, and TD errors to fill in."""
-        pi, mu, _, deltas = columns
+    def _learn(self, data: FlatTransitions, columns: tuple[Any, ...]) -> None:
+        """Learn from transitions whose rows are in order; columns are pi, mu, factors, cuts, and room for TD errors."""
+        pi, mu, _, cut, deltas = columns
         done = 0
         while done < len(deltas):
             if not self.rule.natural:
@@ -244,26 +265,26 @@ class Learner:
                 pair = (float(one[done]) if one.size else None for one in (pi, mu))
                 x_next = data.x_next.row(done) if data.discount[done] != 0 else None
                 numbers = data.reward[done], data.discount[done], x_next, data.rho[done]
-                deltas[done] = self.update(data.x.row(done), *numbers, *pair)
+                deltas[done] = self.update(data.x.row(done), *numbers, *pair, truncated=bool(cut[done]))
                 done += 1
 
     def _factor(self) -> float:
         """Return the factor of the schedule for the coming update."""
         return self.schedule.factor(1 + (self.updates if self.schedule.per == "step" else self.episodes))
 
-    def _factors(self, discount: Array) -> Array:
+    def _factors(self, ends: Booleans) -> Array:
         """Return the factor of the schedule for each coming update, or one for all of them."""
         if isinstance(self.schedule.function, Constant):
             return np.ones(1)
-        return coming_factors(self.schedule, self.updates, self.episodes, discount == 0)
+        return coming_factors(self.schedule, self.updates, self.episodes, ends)
 
-    def _advance(self, data: FlatTransitions, columns: tuple[Array, ...], first: int) -> int:
+    def _advance(self, data: FlatTransitions, columns: tuple[Any, ...], first: int) -> int:
         """Make compiled steps from a row on, and return the row at which they stopped."""
         done = self._memory.advance(data, columns, first)
         if done > first:
             self._touched = [ALL]
             self.updates += done - first
-            self.episodes += int(np.count_nonzero(data.discount[first:done] == 0))
+            self.episodes += int(np.count_nonzero((data.discount[first:done] == 0) | columns[3][first:done]))
         return done
 
     def _check_finite(self, reach: dict[str, FeatureVector], move: dict[str, float]) -> None:

@@ -10,11 +10,12 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import Constant, Schedule, Taper, constant, tapered
 from gradient_dd.errors import BadRequestError, bad_request, number, show, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
+from gradient_dd.fingerprint import fingerprint
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.stream.features import Features, Own, from_data
 from gradient_dd.stream.trace_state import no_traces
 
-LEARNER_FILE = FileKind("learner", "a learner saved by gradient-dd", 3)
+LEARNER_FILE = FileKind("learner", "a learner saved by gradient-dd", 4)
 COUNTS = ("updates", "episodes", "scale")
 
 
@@ -36,6 +37,7 @@ class SavedLearner:
         """Write the file of the learner."""
         header = {
             "learner": self.setting.rule.name,
+            "definition": described_rule(self.setting.rule),
             "values": dict(self.setting.values),
             "rho_mode": self.setting.rho_mode,
             "n_features": self.n_features,
@@ -50,6 +52,7 @@ def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None, featur
     """Return what a file holds, all of it checked. The caller gives again what is not in it: functions of his own."""
     with open_saved(path, LEARNER_FILE) as (header, arrays):
         setting = saved_rule(path, header["learner"], rule).setting(header["rho_mode"], **header["values"])
+        check_same_rule(path, header["definition"], setting.rule)
         updates, episodes, scale = (header["counts"][name] for name in COUNTS)
         return SavedLearner(
             setting=setting,
@@ -119,3 +122,18 @@ def saved_rule(path: Any, name: str, given: Rule | None) -> Rule:
     if given is not None and given.name != name:
         raise bad_request(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
     return given or LEARNERS[name]
+
+
+def described_rule(rule: Rule) -> dict[str, str]:
+    """Return the fingerprint of each part of a rule, for a header."""
+    return {part: fingerprint(value) for part, value in rule.definition.items()}
+
+
+def check_same_rule(path: Any, saved: dict[str, str], rule: Rule) -> None:
+    """Raise, with the parts that differ, unless a rule is the one that a file was saved with."""
+    now = described_rule(rule)
+    if differ := [part for part in {**saved, **now} if saved.get(part) != now.get(part)]:
+        raise BadRequestError(
+            f"{str(path)!r} was saved with another rule {rule.name!r}: its {' and its '.join(differ)} "
+            f"{'differs' if len(differ) == 1 else 'differ'}. Give the rule that it was saved with, learner=..."
+        )

@@ -85,7 +85,7 @@ def all_probabilities(name: str, target: Any, observations: Array, names: tuple[
     """
     n = len(observations)
     if callable(target) and wants_actions(target):
-        kind = np.int64 if all(isinstance(one, int) for one in names) else object
+        kind = np.int64 if all(isinstance(one, int) and abs(one) < 2**63 for one in names) else object
         columns = []
         for one in names:
             asked = np.full(n, one, dtype=kind)

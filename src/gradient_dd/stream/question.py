@@ -17,6 +17,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers, as_floats
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_request, text
+from gradient_dd.fingerprint import fingerprint, made_of
 from gradient_dd.stream.policies import policy_of
 from gradient_dd.tasks import Task
 
@@ -93,17 +94,25 @@ def batch_of(
     n: int, observations: Any, actions: Any, next_observations: Any, columns: Mapping[str, Any] | None
 ) -> Batch:
     """Return n transitions as questions read them; raise where something has another number of rows."""
-    given = {"observations": observations, "actions": actions, "next_observations": next_observations}
-    arrays = {name: None if one is None else np.asarray(one) for name, one in given.items()}
-    named = {f"The column {name!r}": np.asarray(one) for name, one in (columns or {}).items()}
-    for name, array in ({f"{name!r}": one for name, one in arrays.items()} | named).items():
-        if array is not None and (array.ndim == 0 or len(array) != n):
-            raise bad_request(name, f"have {n} rows, as 'x' has", Unquoted(f"an array {array.shape}"))
-    seen = arrays["observations"]
+    if not isinstance(columns, Mapping | None):
+        raise bad_request("'columns'", "map names to arrays", columns)
+    seen = rows_of("'observations'", observations, n)
     batch = (np.empty((n, 0)) if seen is None else seen).view(Batch)
-    batch.actions, batch.next_observations = arrays["actions"], arrays["next_observations"]
-    batch.columns = dict(zip(columns or {}, named.values(), strict=True))
+    batch.actions = rows_of("'actions'", actions, n)
+    batch.next_observations = rows_of("'next_observations'", next_observations, n)
+    batch.columns = {name: rows_of(f"The column {name!r}", one, n) for name, one in (columns or {}).items()}
     return batch
+
+
+def rows_of(what: str, value: Any, n: int) -> Any:
+    """Return a value with n rows as an array; None stays None."""
+    try:
+        array = None if value is None else np.asarray(value)
+    except (TypeError, ValueError):
+        raise bad_request(what, "be an array", value) from None
+    if array is not None and (array.ndim == 0 or len(array) != n):
+        raise bad_request(what, f"have {n} rows, as 'x' has", Unquoted(f"an array {array.shape}"))
+    return array
 
 
 def same(value: Any) -> Any:
@@ -248,22 +257,29 @@ def taken(batch: Batch, target: Any, what: str) -> Array:
 
 
 def described_question(question: Question) -> dict[str, Any]:
-    """Return what a header says of a question; of functions and arrays, only that there is one."""
+    """Return what a header says of a question; of functions and arrays, a fingerprint."""
     parts: dict[str, Any] = {"name": question.name}
     for role in ROLES:
         value = getattr(question, role)
         plain = value is None or isinstance(value, str)
         given = callable(value) or (not plain and np.ndim(value) > 0)
-        parts[role] = {"given": True} if given else value if plain else float(value)
+        parts[role] = {"given": fingerprint(made_of(value))} if given else value if plain else float(value)
     return parts
 
 
 def saved_questions(path: Any, saved: list[dict[str, Any]], given: Any) -> Any:
-    """Return the questions given, if they have the names of those saved, or the saved ones."""
+    """Return the questions given, if they are those saved, or the saved ones."""
     names = [one["name"] for one in saved]
     if given is not None:
         if [getattr(one, "name", None) for one in given] != names:
             raise bad_request(f"The questions of {str(path)!r}", "have the names they were saved with, in order", names)
+        for question, one in zip(given, saved, strict=True):
+            now = described_question(question)
+            if differ := [role for role in ROLES if now[role] != one[role]]:
+                what = (
+                    f"{str(path)!r} was saved with another {' and another '.join(differ)} of question {question.name!r}"
+                )
+                raise BadRequestError(f"{what}. Give the questions that it was saved with, questions=...")
         return given
     for one in saved:
         if any(isinstance(one[role], dict) for role in ROLES):

@@ -1,4 +1,4 @@
-"""How good each answer is without truth: the projected error, effective rows, and returns beside predictions."""
+"""How good each answer is without truth: the projected error, effective sample size, and returns beside predictions."""
 
 from typing import Any
 

@@ -1,5 +1,6 @@
 """Questions: thousands of general value functions learnt side by side from one stream."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
@@ -12,7 +13,7 @@ from gradient_dd.errors import BadRequestError, Unquoted, bad_request, one_of, w
 from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map
-from gradient_dd.stream.learner_file import described_map, saved_map, saved_rule
+from gradient_dd.stream.learner_file import check_same_rule, described_map, described_rule, saved_map, saved_rule
 from gradient_dd.stream.question import AskedQuestions, Batch, Question, batch_of, described_question, saved_questions
 from gradient_dd.stream.question_quality import StreamEvidence, records
 from gradient_dd.stream.transitions import (
@@ -22,10 +23,11 @@ from gradient_dd.stream.transitions import (
     checked_next_rows,
     checked_rows,
     column,
+    flags,
     start_weights,
 )
 
-QUESTIONS_FILE = FileKind("questions", "questions saved by gradient-dd", 2)
+QUESTIONS_FILE = FileKind("questions", "questions saved by gradient-dd", 3)
 PRECISIONS = ("float64", "float32")
 PIECE = 2**22  # numbers of cumulants that are laid out at a time
 
@@ -139,6 +141,7 @@ class Questions:
         observation: Any = None,
         next_observation: Any = None,
         terminated: bool = False,
+        truncated: bool = False,
         columns: Mapping[str, float] | None = None,
     ) -> None:
         """Learn from one transition; the arguments are rows of those of `update_many`."""
@@ -157,6 +160,7 @@ class Questions:
             observations=row(observation),
             next_observations=row(next_observation),
             terminated=terminated,
+            truncated=truncated,
             columns={name: [value] for name, value in (columns or {}).items()},
         )
 
@@ -170,6 +174,7 @@ class Questions:
         observations: Any = None,
         next_observations: Any = None,
         terminated: Any = False,
+        truncated: Any = False,
         columns: Mapping[str, Any] | None = None,
     ) -> None:
         """Learn from n transitions, one after the other, in all questions.
@@ -182,6 +187,7 @@ class Questions:
         observations, next_observations, columns
                                 what cumulants, discounts, targets and interests are made from
         terminated              (n,) where the episode ended: the discount of every question is 0 there
+        truncated               (n,) where the episode was cut: the next transition begins with empty traces
 
         A question that would diverge stops, keeps its last weights, and does not disturb the others. Nothing changes if
         an argument is refused.
@@ -190,6 +196,7 @@ class Questions:
         here = checked_rows("x", self._mapped("observations", observations) if x is None else x, p)
         batch = batch_of(here.n, observations, actions, next_observations, columns)
         data, probabilities = self._columns(batch, behaviour_probability, terminated)
+        data["cut"] = flags("truncated", truncated, here.n)
         if x_next is None and next_observations is not None and self.features is not None:
             x_next = self._mapped("next_observations", next_observations)
         there = checked_next_rows(x_next, here, data["discount"], p)
@@ -223,7 +230,7 @@ class Questions:
         with np.errstate(over="ignore"):
             rho = pi / mu[:, None]
         check_each("behaviour_probability", ~np.isfinite(rho), rho, "not be so small that a ratio overflows")
-        ends = column("terminated", terminated, n) != 0
+        ends = flags("terminated", terminated, n)
         discount = np.where(ends[:, None], 0.0, asked.discounts(batch))
         data = {"signal": asked.cumulants(batch), "discount": discount, "rho": rho, "seen": asked.interests(batch)}
         return data, (pi, np.broadcast_to(mu[:, None], (n, groups)))
@@ -237,7 +244,9 @@ class Questions:
             part = slice(begin, min(begin + most, here.n))
             pi, mu = (one[part] if asks else one[:0] for one in probabilities)
             signal, discount, rho, seen = (data[name][part] for name in ("signal", "discount", "rho", "seen"))
-            piece = QuestionData(signal[:, self.asked.signal], discount, rho, seen, pi, mu, np.ones(len(rho)))
+            piece = QuestionData(
+                signal[:, self.asked.signal], discount, rho, seen, pi, mu, np.ones(len(rho)), data["cut"][part]
+            )
             rows = piece_of(x, part), piece_of(x_next, part)
             self._memory.advance(*rows, piece)
             self._evidence.add(rows[0], piece)
@@ -264,6 +273,7 @@ class Questions:
         arrays |= {name: getattr(evidence, name) for name in evidence.saved} | {"initial_w": self._initial_w}
         header = {
             "learner": self.setting.rule.name,
+            "definition": described_rule(self.setting.rule),
             "values": dict(self.setting.values),
             "rho_mode": self.setting.rho_mode,
             "n_features": self.n_features,
@@ -305,6 +315,7 @@ class Questions:
                 rho_mode=header["rho_mode"],
                 **header["values"],
             )
+            check_same_rule(path, header["definition"], horde.setting.rule)
             if horde.asked.group.tolist() != header["group"]:
                 rule = "share discounts, targets and interests as when they were saved"
                 raise bad_request(f"The questions of {str(path)!r}", rule, horde.asked.group.tolist())
@@ -335,10 +346,9 @@ def checked_questions(questions: Any) -> tuple[Question, ...]:
         given = ()
     if not given or not all(isinstance(one, Question) for one in given):
         raise bad_request("'questions'", "be one Question or more", questions)
-    names = [one.name for one in given]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise bad_request("The names of questions", "differ", Unquoted(f"{twice!r} twice"))
+    name, count = Counter(one.name for one in given).most_common(1)[0]
+    if count > 1:
+        raise bad_request("The names of questions", "differ", Unquoted(f"{name!r} twice"))
     return given
 
 

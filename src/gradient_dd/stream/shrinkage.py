@@ -1,8 +1,8 @@
 """LSTD that shrinks by itself: the TD equations, solved, and as much of the solution as the data support.
 
 The equations are A v = b with means over t transitions, A = E[ρ z (z − γz')ᵀ] and b = E[ρ δ₀ z]. v is what is to be
-added to the first weights, whose TD error is δ₀. LSTD solves them with a small ridge, in units in which the mean square
-c_i of every feature is 1. What it finds is noisy, so only a part of it is added: along direction i, a share k_i.
+added to the initial weights, whose TD error is δ₀. LSTD solves them with a small ridge, in units in which the
+mean square c_i of every feature is 1. Its solution is noisy, so only a share k_i of direction i is added.
 
 At the TD fixed point v* the mean b − A v* = E[ρ δ z] is noise: of variance E[ρ² δ²] / t in these units. What the
 solution leaves unexplained, b − A v, is noise too. Let A = Σ σ_i u_i w_iᵀ be the singular values and directions, so
@@ -19,7 +19,7 @@ from:
     E[ρ² δ²] = E[ρ² δ₀²] − 2 k E[ρ² δ₀ (z − γz')·v] + k² E[ρ² ((z − γz')·v)²]
 
 Noise that is made of few large events is not alike for all features; it counts as larger than it is. With few data, or
-where A is zero, nothing is added and the first weights stay. With many data the solution is LSTD's.
+where A is zero, nothing is added and the initial weights stay. With many data the solution is LSTD's.
 """
 
 from typing import NamedTuple
@@ -62,7 +62,7 @@ class EquationMeans(NamedTuple):
 
 
 class Shrunk(NamedTuple):
-    """What equations were solved to: `share` times v is to be added to the first weights.
+    """What equations were solved to: `share` times v is to be added to the initial weights.
 
     share     the mean of the shares k_i, 0 to 1
     v         (k,) the sum of the directions of LSTD's solution, each times k_i over their mean; of the smallest s for 0

@@ -142,7 +142,7 @@ def predicted(x: Any, p: int, weights_at: Callable[[Any], Array]) -> Any:
 
 
 def start_weights(initial_w: Any, p: int) -> Array:
-    """Return the first weights (p,) from as many numbers, or from one for all of them."""
+    """Return the initial weights (p,) from as many numbers, or from one for all of them."""
     check_memory(f"The weights of {p} features", 8.0 * p, "Use fewer features.")
     weights = numbers("'initial_w'", initial_w)
     if weights.shape not in ((), (p,)):
@@ -295,17 +295,38 @@ def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> 
     return there
 
 
-def flat_transitions(x: Any, reward: Any, discount: Any, x_next: Any, rho: Any, p: int) -> FlatTransitions:
-    """Return transitions as the compiled loops of a learner read them, or raise with the first that is wrong."""
+def flags(name: str, value: Any, n: int) -> Booleans:
+    """Return (n,) booleans from one for all transitions, or one for each; 0 and 1 will do."""
+    array = column(name, value, n)
+    check_each(name, (array != 0) & (array != 1), array, "be True or False")
+    return array != 0
+
+
+def flat_transitions(
+    x: Any, reward: Any, discount: Any, x_next: Any, rho: Any, p: int, terminated: Any = False, truncated: Any = False
+) -> tuple[FlatTransitions, Booleans]:
+    """Return transitions as the compiled loops of a learner read them, and where an episode was cut (n,).
+
+    Raise with the first that is wrong. Where one is terminated, its discount is 0.
+    """
     here = checked_rows("x", x, p)
     reward, discount, rho = checked_columns(reward, discount, rho, here.n)
+    discount = ended_discount(discount, terminated)
+    cut = flags("truncated", truncated, here.n)
     there = checked_next_rows(x_next, here, discount, p)
     layouts = {here.layout, there.layout}
     if layouts == {"pairs", "unordered"}:
         layouts = {"unordered"}
     if len(layouts) > 1:
-        return FlatTransitions(here.with_begins(), there.with_begins(), reward, discount, rho, "rows")
-    return FlatTransitions(here.flat, there.flat, reward, discount, rho, layouts.pop())
+        return FlatTransitions(here.with_begins(), there.with_begins(), reward, discount, rho, "rows"), cut
+    return FlatTransitions(here.flat, there.flat, reward, discount, rho, layouts.pop()), cut
+
+
+def ended_discount(discount: Array, terminated: Any) -> Array:
+    """Return discounts (n,) that are 0 where a transition is terminated."""
+    if terminated is False:
+        return discount
+    return np.where(flags("terminated", terminated, len(discount)), 0.0, discount)
 
 
 def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[float, float]:

@@ -1,6 +1,6 @@
-"""Studies: what to run, as data."""
+"""Studies: experiments as data."""
 
-from gradient_dd.studies.files import load_rule, parse_schedule, read_study, study_data, study_from
+from gradient_dd.studies.files import load_rule, read_study, study_data, study_from
 from gradient_dd.studies.study import Grid, Study, TaskSpec, grid, task
 
 __all__ = [
@@ -9,7 +9,6 @@ __all__ = [
     "TaskSpec",
     "grid",
     "load_rule",
-    "parse_schedule",
     "read_study",
     "study_data",
     "study_from",

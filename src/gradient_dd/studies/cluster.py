@@ -1,7 +1,7 @@
-"""Many machines: a Dask cluster behind the same `concurrent.futures.Executor` as threads.
+"""Many machines: a Dask cluster with the same `concurrent.futures.Executor` interface as threads.
 
-Workers return results, and this process alone writes. Dask runs the units of a worker that dies again. Rules, tasks and
-schedules of your own travel with the work.
+Workers return results, and only this process writes. Dask reruns the units of a dead worker. Your own rules, tasks and
+schedules are sent to the workers.
 """
 
 import asyncio
@@ -16,27 +16,55 @@ from threading import Thread
 from typing import Any
 
 from gradient_dd.errors import GradientDDError, Unquoted, bad_request, extra
+from gradient_dd.learners import Rule
 
 ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})")
-PATIENCE = 10  # seconds for a scheduler to answer
+PATIENCE = 10  # seconds to wait for a scheduler
 
 
 class ClusterError(GradientDDError):
-    """The cluster went away; what was committed is kept."""
+    """The connection to the cluster was lost; committed results are kept."""
 
 
 class ClusterExecutor(Executor):
-    """A Dask executor that sends along the modules that workers cannot import."""
+    """A Dask executor that also sends modules that workers cannot import."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
-        """Submit `function` with its unit; the modules of the unit's rules and schedule travel whole."""
+        """Submit `function` with its unit and the modules of the unit's rules and schedule."""
         for unit in arguments:
-            for step in (*(setting.rule.step for setting in unit.settings), unit.schedule.function):
-                send_by_value(step)
-        return self._executor.submit(function, *arguments, **keywords)
+            for own in {own for setting in unit.settings for own in functions_of(setting.rule)}:
+                send_by_value(own)
+            send_by_value(unit.schedule.function)
+        return self.submit_pickled(pickled((function, arguments, keywords)))
+
+    def submit_pickled(self, call: bytes) -> Future[Any]:
+        """Submit a pickled call."""
+        return self._executor.submit(call_pickled, call)
+
+
+def functions_of(rule: Rule) -> list[Callable[..., Any]]:
+    """Return all functions of a rule."""
+    own = [rule.step, rule.expected, *(trace.step for trace in rule.traces), *(one.grid for one in rule.parameters)]
+    return [one for one in own if callable(one)]
+
+
+def pickled(call: Any) -> bytes:
+    """Return a call as bytes. Dask would try plain pickle first, which names modules instead of sending them."""
+    with extra("cluster"):
+        import cloudpickle
+
+    return bytes(cloudpickle.dumps(call))
+
+
+def call_pickled(call: bytes) -> Any:
+    """Run a pickled call on a worker, and return its result."""
+    import cloudpickle
+
+    function, arguments, keywords = cloudpickle.loads(call)
+    return function(*arguments, **keywords)
 
 
 @contextmanager
@@ -63,8 +91,8 @@ def dask_executor(address: str) -> Iterator[Executor]:
         if client.status == "running" and isinstance(error, OSError):
             raise
         raise ClusterError(
-            f"The Dask cluster at {address} must stay up while it works. Got one that was lost, with "
-            f"{type(error).__name__}. What was committed is kept; run the same command to resume."
+            f"Lost the Dask cluster at {address} ({type(error).__name__}). "
+            "Committed results are kept; run the same command to resume."
         ) from None
     finally:
         client.close()
@@ -73,14 +101,14 @@ def dask_executor(address: str) -> Iterator[Executor]:
 
 
 def silence_dask() -> None:
-    """Let Dask, and Tornado below it, print no tracebacks of their own: their errors reach us as exceptions."""
+    """Suppress the tracebacks that Dask and Tornado print: their errors reach us as exceptions."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def check_address(address: str) -> None:
-    """Raise unless something listens at an address; connecting to it shows that sooner than Dask does."""
+    """Raise unless something listens at an address; this is faster than waiting for Dask."""
     found = ADDRESS.fullmatch(address)
     if found is None or not 0 < int(found["port"]) < 2**16:
         raise bad_request("'--dask'", "be an address like tcp://HOST:8786, or 'local'", address)
@@ -95,7 +123,7 @@ def connected(place: Any) -> Any:
     from distributed import Client
 
     class QuietClient(Client):
-        """A client that could not connect is not closed when it is forgotten: that would fail, 20 seconds later."""
+        """A client that could not connect is not closed by the garbage collector: that would fail 20 seconds later."""
 
         def __del__(self) -> None:
             if self.status == "running":
@@ -106,10 +134,10 @@ def connected(place: Any) -> Any:
     def connect() -> None:
         try:
             answer.set_result(QuietClient(place, timeout=f"{PATIENCE}s", set_as_default=False))
-        except Exception as error:  # a TypeError where TLS has no certificates, an AssertionError elsewhere
+        except Exception as error:  # a TypeError if TLS has no certificates, an AssertionError elsewhere
             answer.set_exception(error)
 
-    Thread(target=connect, daemon=True).start()  # Dask waits for ever for a server that accepts and says nothing
+    Thread(target=connect, daemon=True).start()  # Dask waits forever for a server that accepts and does not answer
     try:
         return answer.result(timeout=PATIENCE + 5)
     except Exception as error:
@@ -117,15 +145,15 @@ def connected(place: Any) -> Any:
 
 
 def no_answer(address: str, error: Exception) -> Exception:
-    """Return the error for an address where no scheduler answers."""
+    """Return the error for an address without a Dask scheduler."""
     got = Unquoted(f"{address} ({str(error) or f'no answer in {PATIENCE} seconds'})")
     return bad_request("'--dask'", "be the address of a Dask scheduler that answers, or 'local'", got)
 
 
 def send_by_value(function: Callable[..., Any]) -> None:
-    """Let the module of a function travel whole, unless workers have it: this package, or the program itself.
+    """Send the module of a function to workers, unless they have it: this package, or the program itself.
 
-    Only here does the package pickle what is a user's: it goes from his process to workers that he started himself.
+    This is the only place that pickles user code: it goes from the user's process to the user's own workers.
     """
     with extra("cluster"):
         import cloudpickle

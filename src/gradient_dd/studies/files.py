@@ -16,30 +16,27 @@ kappa = [1, 2]
 """
 
 import importlib.util
-import re
 import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import Unquoted, bad_request, file_path, text, unknown
 from gradient_dd.fingerprint import digest
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies.study import Study, grid, task
 
-NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 KEYS = ("name", "episodes", "steps", "every", "runs", "first_run", "seed", "sampling", "schedule", "tasks", "learners")
 
 
 def read_study(path: str | Path, rules: dict[str, Rule] | None = None) -> Study:
-    """Return the study of a TOML file; `rules` are further learners that the file may name."""
+    """Return the study of a TOML file; `rules` are additional learners that the file may name."""
     return study_from(study_data(path), rules)
 
 
 def study_data(path: str | Path) -> dict[str, Any]:
-    """Return what a TOML file says of a study, as plain data; a study without a name gets that of the file."""
+    """Return the contents of a study file as plain data; the default name of a study is the name of the file."""
     path = file_path("A study file", path)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -47,15 +44,15 @@ def study_data(path: str | Path) -> dict[str, Any]:
         raise bad_request(
             f"{str(path)!r}", "be a file that can be read", Unquoted(error.strerror or "an error")
         ) from None
-    except ValueError as error:  # not TOML, not text, or a number of too many digits
+    except ValueError as error:  # not TOML, not text, or a number with too many digits
         raise bad_request(f"{str(path)!r}", "be a TOML file", Unquoted(str(error))) from None
     except RecursionError:
-        raise bad_request(f"{str(path)!r}", "be a TOML file", Unquoted("brackets nested too deep")) from None
+        raise bad_request(f"{str(path)!r}", "be a TOML file", Unquoted("brackets nested too deeply")) from None
     return data | {"name": data.get("name", path.stem)}
 
 
 def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> Study:
-    """Return the study that plain data describe."""
+    """Return the study described by plain data."""
     for key in data:
         if key not in KEYS:
             raise unknown("entry of a study:", key, KEYS)
@@ -66,7 +63,7 @@ def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> St
     return Study(
         tasks=tuple(task(**named("task", one, "name")) for one in data["tasks"]),
         grids=tuple(grid(**known_rule(named("learner", one, "learner"), rules or {})) for one in data["learners"]),
-        schedule=parse_schedule(data.get("schedule", "constant")),
+        schedule=data.get("schedule", "constant"),
         **fields,
     )
 
@@ -79,20 +76,11 @@ def named(kind: str, table: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def known_rule(table: dict[str, Any], rules: dict[str, Rule]) -> dict[str, Any]:
-    """Return a learner's table with a rule of the user's own in place of its name."""
+    """Return a learner's table with its name replaced by a rule of the user, if it is one."""
     name = text("'learner' of a study", table["learner"])
     if name not in rules and name not in LEARNERS:
         raise unknown("learner", name, [*LEARNERS, *rules])
     return table | {"learner": rules.get(name, name)}
-
-
-def parse_schedule(given: str) -> Schedule:
-    """Return the schedule that a text names: "constant", "tapered(1000)" or "tapered(1000) per step"."""
-    words = given.strip() if isinstance(given, str) else ""
-    match = re.fullmatch(rf"(constant|tapered\((?P<n0>{NUMBER})\))(?: per (?P<per>episode|step))?", words)
-    if not match:
-        raise bad_request("'schedule'", "be 'constant', 'tapered(1000)' or 'tapered(1000) per step'", given)
-    return tapered(float(match["n0"]), match["per"] or "episode") if match["n0"] else constant
 
 
 def load_rule(place: str) -> Rule:
@@ -116,7 +104,7 @@ def load_place(what: str, place: str) -> tuple[str, str, ModuleType]:
         raise bad_request(what, "be given as FILE.py:NAME", place)
     if not path.is_file():
         raise bad_request(f"{file!r}", "be a file that can be read", Unquoted("no such file"))
-    own_name = f"rule_file_{path.stem}_{digest(str(path.resolve()))[:8]}"  # never that of another module
+    own_name = f"rule_file_{path.stem}_{digest(str(path.resolve()))[:8]}"  # unique among modules
     spec = importlib.util.spec_from_file_location(own_name, path)
     module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
     sys.modules[own_name] = module

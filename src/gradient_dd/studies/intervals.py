@@ -1,8 +1,8 @@
-"""Estimates with their intervals: every standard error, quantile and resample of the project is made here.
+"""Estimates with intervals: all standard errors, quantiles and resamples of the project.
 
-All are functions of arrays whose shapes stand in the docstrings; they run nothing. An error is infinite where a lane
-diverged. No function drops or replaces such a run: a mean that contains a diverged run is infinite, a setting that
-diverged once is never selected over a setting that did not, and diverged runs are counted.
+All are pure functions of arrays whose shapes are in the docstrings. An error is infinite if a lane diverged. No
+function drops or replaces such a run: a mean with a diverged run is infinite, a setting that diverged once is never
+selected over a setting that did not, and diverged runs are counted.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from scipy.special import stdtrit
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import bad_request
 
-DRAWS = 10_000  # of the bootstrap
+DRAWS = 10_000  # bootstrap resamples
 LEVEL = 0.95
 TAILS = (0.025, 0.975)  # the quantiles that bound a percentile interval
-EXPLODED = 10.0  # times the first error: beyond it a run counts as exploded, finite or not
+EXPLODED = 10.0  # times the initial error: above it a run counts as diverged ("exploded" in tables), finite or not
 
 
 class Estimate(NamedTuple):
@@ -31,7 +31,7 @@ class Estimate(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A difference or a ratio with an interval about it."""
+    """A difference or a ratio with its interval."""
 
     estimate: float
     low: float
@@ -39,7 +39,7 @@ class Interval(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The bounds of an interval, each of the shape of what the interval is for."""
+    """The bounds of an interval; their shape is the shape of the estimate."""
 
     low: Any
     high: Any
@@ -59,31 +59,31 @@ def estimate(errors: Array) -> Estimate:
 
 
 def has_exploded(errors: Array, first: float | Array) -> NDArray[np.bool_]:
-    """Return whether each error is far beyond the error of the first weights, or not finite; any shape."""
+    """Return whether each error is far above the initial error, or not finite; any shape."""
     return ~(errors <= EXPLODED * first) & ~np.isnan(errors)
 
 
 def select(errors: Array) -> int:
     """Return the setting with the smallest mean; errors: (settings, runs). Ties go to the first.
 
-    Where every setting diverged in some run, the one that diverged least is returned, and among those the one that is
-    best on its other runs: something must be shown, and its infinite mean says what it is.
+    If every setting diverged in some run, the setting with the fewest diverged runs is returned, ties broken by its
+    other runs; its mean is infinite.
     """
     return int(order(errors)[0])
 
 
 def order(errors: Array) -> NDArray[np.int64]:
-    """Return the places of all settings, the best first, as `select` compares them; errors: (settings, runs)."""
-    diverged = estimate(errors).diverged  # a run that is not done yet, nan, counts as one
-    finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1) / np.maximum(1, errors.shape[1] - diverged)
+    """Return the indices of all settings, best first, in the order of `select`; errors: (settings, runs)."""
+    diverged = estimate(errors).diverged  # an unfinished run, nan, counts as one
+    finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1)  # over equally many runs where it decides
     return np.lexsort((finite, diverged))
 
 
 def paired_bootstrap(left: Array, right: Array, seed: int = 0, draws: int = DRAWS, level: float = LEVEL) -> Interval:
     """Return mean(left − right) with a studentised bootstrap interval; left, right: (runs,) of the same runs.
 
-    Runs are drawn together, so what the two have in common cancels. With a diverged run the difference is infinite or
-    undefined, and so are the bounds. One run alone has no interval: its bounds are infinite.
+    Runs are drawn together, so common variation cancels. With a diverged run the difference is infinite or
+    undefined, and so are the bounds. A single run has infinite bounds.
     """
     check_pair(left, right)
     with np.errstate(invalid="ignore"):
@@ -108,13 +108,13 @@ def mean_and_error(moments: Array, runs: int) -> tuple[Array, Array]:
 
 
 def ratio_interval(*pairs: tuple[Array, Array], level: float = LEVEL, seed: int = 0, draws: int = DRAWS) -> Interval:
-    """Return mean(left)/mean(right) of the first pair, over the same of the others, with an interval.
+    """Return mean(left)/mean(right) of the first pair, divided by the same of the others, with an interval.
 
-    Each pair has errors (runs,) of the same runs, all of them positive; different pairs are of independent runs. One
-    pair gives a ratio of two learners; two pairs say by what factor a ratio grows from the second to the first.
+    Each pair has positive errors (runs,) of the same runs; different pairs have independent runs. One
+    pair gives a ratio of two learners; two pairs give the factor by which a ratio grows from the second to the first.
 
     The bootstrap is studentised on the logarithm, where ratios are nearly symmetric. Each bound is the outer one of the
-    symmetric and the equal-tailed interval: on skewed errors either alone covers too little. With a
+    symmetric and the equal-tailed interval, because on skewed errors each alone has too little coverage. With a
     diverged run the ratio is 0, infinite or undefined, and so are the bounds.
     """
     for left, right in pairs:
@@ -149,7 +149,7 @@ def log_ratio(moments: Array, runs: int) -> tuple[Array, Array]:
 
 
 def reach(gaps: Array, errors: Array, level: float) -> tuple[float, float]:
-    """Return how many standard errors an interval reaches below and above; gaps, errors: (draws,) of resamples."""
+    """Return the lower and upper half-widths of an interval in standard errors; gaps, errors: (draws,) of resamples."""
     with np.errstate(divide="ignore"):
         scores = np.divide(gaps, errors, out=np.zeros_like(gaps), where=(errors > 0) | (gaps != 0))
     tail = (1 - level) / 2
@@ -163,7 +163,7 @@ def percentile_interval(
 ) -> Bounds:
     """Return the percentile bootstrap interval of a statistic of values (n,).
 
-    `statistic` takes resamples (draws, n) and returns one number for each, (draws,).
+    `statistic` takes resamples (draws, n) and returns one number per resample, (draws,).
     """
     drawn = values[np.random.default_rng(0).integers(len(values), size=(draws, len(values)))]
     return Bounds(*np.quantile(statistic(drawn), tails).tolist())
@@ -171,24 +171,24 @@ def percentile_interval(
 
 @lru_cache(maxsize=8)
 def resamples(runs: int, seed: int, draws: int) -> Array:
-    """Return how much each run weighs in each bootstrap resample, (draws, runs); rows sum to 1."""
+    """Return the weight of each run in each bootstrap resample, (draws, runs); rows sum to 1."""
     weights = resample_counts(np.random.default_rng(seed), runs, draws) / runs
     weights.setflags(write=False)
     return weights
 
 
 def resample_counts(rng: np.random.Generator, units: int, draws: int) -> Integers:
-    """Return how often each unit is in each bootstrap resample of as many units, (draws, units)."""
+    """Return how often each unit occurs in each bootstrap resample, (draws, units)."""
     return rng.multinomial(units, np.full(units, 1 / units), size=draws)
 
 
 def student_factor(confidence: float, freedom: float) -> float:
-    """Return how many standard errors a two-sided interval of Student's t reaches to each side."""
+    """Return the half-width of a two-sided interval of Student's t, in standard errors."""
     return float(stdtrit(freedom, 0.5 + confidence / 2))
 
 
 def error_of_groups(pulls: Array, groups: int) -> float:
-    """Return the standard error of an estimate that each group pulls by so much, the pulls adding up to 0."""
+    """Return the standard error of an estimate from the influences of its groups, which sum to 0."""
     return float(np.sqrt(groups / max(1, groups - 1) * (pulls**2).sum()))
 
 

@@ -1,4 +1,4 @@
-"""Where a result came from: versions, processor, commit."""
+"""The origin of a result: versions, processor, commit."""
 
 import platform
 import subprocess
@@ -26,7 +26,7 @@ def provenance() -> dict[str, Any]:
 
 @cache
 def commit() -> str:
-    """Return the commit of the source, "" without a checkout; a "+" at its end means that files differ from it."""
+    """Return the commit of the source, "" without a checkout; a trailing "+" marks uncommitted changes."""
     here = Path(__file__).parent
     if not any((parent / ".git").exists() for parent in here.parents):
         return ""

@@ -1,18 +1,21 @@
-"""Results: what a store holds, as arrays and tables, and which setting of a study is the best.
+"""Results: the contents of a store as arrays and tables, and the best settings of a study.
 
-A table has one row for each setting, or for each setting and run. Every parameter that a rule declares is a column.
-The columns of every table of this project stand first, in a fixed order; the others follow in the order in which the
+A table has one row per setting, or per setting and run. Every declared parameter is a column. The columns common to
+all tables come first, in a fixed order; the others follow in the order in which the
 settings were stored.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
+from gradient_dd.cards import card
 from gradient_dd.errors import Unquoted, bad_request, one_of
+from gradient_dd.files import check_regular
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, intervals
 from gradient_dd.studies.store import EVERY_RUN, Store, StoredSetting, StoredUnit, gathered, lost_settings
@@ -23,8 +26,8 @@ if TYPE_CHECKING:
 
 MEASURES = ("last100", "mean_error")
 FACTS = ("task", "size", "reading", "learner", "schedule", "episodes", "rho_mode", "sampling", "seed")
-COMMON_PARAMETERS = ("alpha", "zeta", "kappa", "reg")  # they are columns of every table, empty where nobody has them
-OLD_NAMES = {"area_mean": "mean_error_mean", "area_sem": "mean_error_sem", "area": "mean_error"}  # aliases, for now
+COMMON_PARAMETERS = ("alpha", "zeta", "kappa", "reg")  # columns of every table, empty if no learner has them
+OLD_NAMES = {"area_mean": "mean_error_mean", "area_sem": "mean_error_sem", "area": "mean_error"}  # aliases
 MEASURED = [f"{measure}_{what}" for measure in MEASURES for what in ("mean", "sem")]
 SUMMARY_COLUMNS = [
     *("task", "size", "reading", "learner", "alpha", "zeta", "kappa", "schedule", "episodes", "runs"),
@@ -34,19 +37,27 @@ RUN_COLUMNS = [
     *("task", "size", "reading", "learner", "alpha", "zeta", "kappa", "rho_mode", "schedule", "episodes"),
     *("sampling", "seed", "run", *MEASURES, "diverged_step", "diverged_episode", "reg"),
 ]
-FORMULA = ("=", "+", "-", "@")  # what the first character of a formula is
+FORMULA = ("=", "+", "-", "@")  # first characters of spreadsheet formulas
 TAKEN = {*SUMMARY_COLUMNS, *RUN_COLUMNS, *OLD_NAMES, "exploded_runs"} - {*COMMON_PARAMETERS}
 
 
 class Results:
-    """The results of a study in a store; settings in the study's order, a task at a time."""
+    """The results of a study in a store; settings in the order of the study, one task at a time."""
 
     def __init__(self, study: Study, path: str | Path) -> None:
         self.study = study
         self.path = Path(path)
         self.tasks = {str(task): task for task in study.built_tasks}
-        self._keys: dict[str, tuple[list[str], list[Setting]]] = {}  # by task, once they were asked for
-        self._complete: dict[str, dict[str, Array]] = {}  # by task and measure: what is complete cannot change
+        self._keys: dict[str, tuple[list[str], list[Setting]]] = {}  # by task, filled on demand
+        self._complete: dict[str, dict[str, Array]] = {}  # by task and measure: complete results do not change
+
+    def __repr__(self) -> str:
+        return f"<Results of {self.study!r} in {self.path}>"
+
+    def _repr_html_(self) -> str:
+        below = str(self.best_frame().to_html(index=False, border=0, na_rep="")) if self.path.is_file() else ""
+        facts = {"settings": self.study.n_settings, "runs": self.study.runs, "file": self.path}
+        return card(f"Results of study {self.study.name}", facts, below)
 
     def _lanes(self, task: str) -> tuple[list[str], list[Setting]]:
         """Return the keys and the settings of a task."""
@@ -58,7 +69,7 @@ class Results:
         return self._keys[task]
 
     def errors(self, task: str, measure: str = "last100") -> tuple[list[Setting], Array]:
-        """Return the settings of a task, and their errors (settings, runs); nan where a run is not done yet."""
+        """Return the settings of a task, and their errors (settings, runs); nan for unfinished runs."""
         one_of("'measure'", measure, MEASURES)
         keys, settings = self._lanes(task)
         if task not in self._complete:
@@ -73,8 +84,11 @@ class Results:
             self._complete[task] = tables
         return list(settings), self._complete[task][measure].copy()
 
-    def curves(self, task: str, settings: list[Setting]) -> Array:
-        """Return the learning curves of chosen settings, (settings, runs, bins); nan where a run is not done yet."""
+    def curves(self, task: str, settings: list[Setting]) -> tuple[Array, Array]:
+        """Return the middle of each bin in episodes or steps, (bins,), and learning curves, (settings, runs, bins).
+
+        The curves are nan for unfinished runs.
+        """
         keys, known = self._lanes(task)
         chosen = [keys[known.index(setting)] for setting in settings]
         place = {key: i for i, key in enumerate(dict.fromkeys(chosen))}
@@ -84,10 +98,21 @@ class Results:
                 lanes = [lane for lane, key in enumerate(unit.keys) if key in place]
                 places = [place[unit.keys[lane]] for lane in lanes]
                 curves[places, unit.run - self.study.first_run] = store.curves(unit)[lanes]
-        return curves[[place[key] for key in chosen]]
+        return self.study.horizon.bin_middles(), curves[[place[key] for key in chosen]]
+
+    def plot(self, kind: str = "step_sizes", task: str | None = None, measure: str = "last100", ax: Any = None) -> Any:
+        """Draw the error of each learner against alpha; with kind="curves" the learning curves of the tuned settings.
+
+        Bars and bands are standard errors. `task` is the first by default. Returns the matplotlib axes, `ax` if given.
+        """
+        return import_module("gradient_dd.report.plots").plot_results(self, kind, task, measure, ax)
+
+    def report(self, path: str | Path) -> Path:
+        """Write a page, and in its folder the figures and tables; return the path of the page."""
+        return Path(import_module("gradient_dd.report.own_study").write_report(self, Path(path)))
 
     def frame(self) -> "pd.DataFrame":
-        """Return one row for each task and setting of the study; see `summary_frame`."""
+        """Return one row per task and setting of the study; see `summary_frame`."""
         keys = {key for task in self.tasks for key in self._lanes(task)[0]}
         with Store(self.path) as store:
             frame = summary_frame(store, keys, self.tasks.values(), self.study.run_numbers)
@@ -96,7 +121,7 @@ class Results:
         return frame
 
     def best_frame(self, measure: str = "last100") -> "pd.DataFrame":
-        """Return the tuned setting of each learner on each task, with every parameter that varies in the study."""
+        """Return the tuned setting of each learner on each task, with all parameters that vary in the study."""
         import pandas as pd
 
         parts = []
@@ -107,7 +132,7 @@ class Results:
                     best = tuned(settings, errors, lambda setting, kind=kind: learner_of(setting) == kind)  # type: ignore[misc]
                     row = summary_frame(store, {keys[best]}, [self.tasks[task]], self.study.run_numbers)
                     parts += [row] if len(row) else []  # the settings may not have been run yet
-        frame = pd.concat(parts, ignore_index=True)
+        frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=SUMMARY_COLUMNS)
         first, shown = (
             ["task", "size", "reading", "learner"],
             ["last100_mean", "last100_sem", "mean_error_mean", "diverged_runs"],
@@ -115,7 +140,7 @@ class Results:
         return frame[[*first, *varying_columns(self.study.settings()), *shown]]
 
     def edge_notes(self, measure: str = "last100") -> list[str]:
-        """Return a sentence for each learner, task and parameter whose best value is the first or last of the grid."""
+        """Return a sentence for each learner, task and parameter whose best value is at the edge of the grid."""
         notes = []
         for task in self.tasks:
             settings, errors = self.errors(task, measure)
@@ -125,8 +150,8 @@ class Results:
                 for end, name, values in edges(best, (settings[place] for place in ours)):
                     beyond = ", ".join(f"{value:.3g}" for value in values_beyond(end, values))
                     notes.append(
-                        f"{kind[0]} on {task}: its best {name}, {best.values[name]:.3g}, is the {end} of the grid."
-                        + (f" Try also {beyond}." if beyond else "")
+                        f"{kind[0]} on {task}: the best {name}, {best.values[name]:.3g}, is the {end} of the grid."
+                        + (f" Also try {beyond}." if beyond else "")
                     )
         return notes
 
@@ -147,30 +172,30 @@ class Results:
 
 
 def places(settings: Sequence[Setting], wanted: Callable[[Setting], bool]) -> list[int]:
-    """Return the places of the wanted settings."""
+    """Return the indices of the wanted settings."""
     return [place for place, setting in enumerate(settings) if wanted(setting)]
 
 
 def tuned(settings: Sequence[Setting], errors: Array, wanted: Callable[[Setting], bool]) -> int:
-    """Return the place of the best of the wanted settings; errors: (settings, runs).
+    """Return the index of the best of the wanted settings; errors: (settings, runs).
 
-    The best setting has the smallest mean error. A setting that diverged in any run is chosen only where all did.
+    The best setting has the smallest mean error. A setting that diverged in any run is selected only if all did.
     """
     ours = places(settings, wanted)
     if not ours:
-        raise bad_request("The settings to choose from", "include one that is wanted", Unquoted("none"))
+        raise bad_request("The settings to choose from", "include a wanted setting", Unquoted("none"))
     return ours[intervals.select(errors[ours])]
 
 
 def edge(best: Setting, among: Iterable[Setting]) -> str:
-    """Return which parameters of the best setting are the lowest or highest of the grid, e.g. "highest alpha"."""
+    """Return the parameters of the best setting at an edge of the grid, e.g. "highest alpha"."""
     return ", ".join(f"{end} {name}" for end, name, _ in edges(best, among))
 
 
 def edges(best: Setting, among: Iterable[Setting]) -> list[tuple[str, str, list[float]]]:
-    """Return ("lowest" or "highest", parameter, its values in order) for each parameter whose best value is an end.
+    """Return ("lowest" or "highest", parameter, its sorted values) for each parameter at an edge of the grid.
 
-    The largest legal value is no end: there is nothing beyond it.
+    The largest legal value is not an edge, because no larger value is possible.
     """
     found, others = [], list(among)
     legal = {parameter.name: parameter.high for parameter in best.rule.parameters}
@@ -182,7 +207,7 @@ def edges(best: Setting, among: Iterable[Setting]) -> list[tuple[str, str, list[
 
 
 def values_beyond(end: str, values: Sequence[float], count: int = 2) -> list[float]:
-    """Return values to try beyond one end of a grid, spaced as the grid is there: by a factor, or by steps from 0."""
+    """Return values to try beyond one end of a grid, with its spacing: geometric, or linear from 0."""
     last, before = (values[-1], values[-2]) if end == "highest" else (values[0], values[1])
     if last == 0 or before == 0:
         return [last + (last - before) * (place + 1) for place in range(count) if end == "highest"]
@@ -190,12 +215,12 @@ def values_beyond(end: str, values: Sequence[float], count: int = 2) -> list[flo
 
 
 def learner_of(setting: Setting) -> tuple[str, str]:
-    """Return the learner of a setting and the placement of its ratio; settings are tuned within such a group."""
+    """Return the learner and rho_mode of a setting; settings are tuned within such a group."""
     return setting.rule.name, setting.rho_mode
 
 
 def varying_columns(settings: Iterable[Setting]) -> list[str]:
-    """Return the column of alpha, and of every other parameter that has several values."""
+    """Return the columns of alpha and of every parameter with several values."""
     values: dict[str, set[float]] = {}
     for setting in settings:
         for name, value in setting.values.items():
@@ -207,7 +232,7 @@ def varying_columns(settings: Iterable[Setting]) -> list[str]:
 
 
 def column_of(parameter: str) -> str:
-    """Return the name of a parameter's column: its own, unless a column of every table has that name."""
+    """Return the column name of a parameter: its own name, unless it is taken."""
     return f"parameter_{parameter}" if parameter in TAKEN else parameter
 
 
@@ -226,18 +251,18 @@ def setting_frame(settings: Iterable[StoredSetting]) -> "pd.DataFrame":
 
 
 def other_columns(frame: "pd.DataFrame") -> list[str]:
-    """Return the columns of the parameters that not every table has."""
+    """Return the columns of the parameters that are not in every table."""
     return [name for name in frame.columns if name not in TAKEN and name not in COMMON_PARAMETERS]
 
 
 def summary_frame(
     store: Store, keys: set[str] | None = None, tasks: Iterable[Task] | None = None, runs: range = EVERY_RUN
 ) -> "pd.DataFrame":
-    """Return one row for each setting of a store: its parameters, runs done, means, standard errors, divergence.
+    """Return one row per setting of a store: parameters, finished runs, means, standard errors, divergence.
 
-    Nothing is dropped: a setting that diverged has an infinite mean, one with no run done has none. `keys` chooses
-    settings, `tasks` and `runs` results; the default is all. `exploded_runs` counts the runs that ended, or were on
-    average, far beyond the error of the first weights.
+    Nothing is dropped: a setting that diverged has an infinite mean, a setting without runs has none. `keys` selects
+    settings, `tasks` and `runs` results; the default is all. `exploded_runs` counts the runs whose final or mean error
+    is far above the initial error.
     """
     with store.snapshot():
         settings, units = store.settings(keys), store.units(tasks, runs)
@@ -253,9 +278,9 @@ def summary_frame(
 def results_of(
     store: Store, settings: list[StoredSetting], units: list[StoredUnit], keys: set[str] | None = None
 ) -> tuple[Integers, Integers, Any]:
-    """Return the settings' rows, the runs and the numbers of all results, in that order; each (results,).
+    """Return the rows of the settings, the runs and the numbers of all results, in this order; each (results,).
 
-    Raise if units have results of a setting that is missing; `keys` are the settings that matter, None stands for all.
+    Raise if units have results of a missing setting among `keys` (None: all settings).
     """
     place = {setting.key: setting.id for setting in settings}
     store.report_damage(lost_settings(units, place, keys))
@@ -265,10 +290,10 @@ def results_of(
 
 
 def fold_runs(rows: Integers, numbers: Any, first: dict[int, float]) -> "pd.DataFrame":
-    """Return runs, mean, standard error, divergence and explosions of every setting that has results, by its row.
+    """Return runs, mean, standard error and divergence counts of every setting with results, by its row.
 
-    `rows` has the setting's row of each result, in order. `first` has the error of the first weights of each setting,
-    nan where it is not known.
+    `rows` has the setting's row of each result, in order. `first` has the initial error of each setting,
+    nan if unknown.
     """
     import pandas as pd
 
@@ -293,7 +318,7 @@ def fold_runs(rows: Integers, numbers: Any, first: dict[int, float]) -> "pd.Data
 
 
 def run_frame(store: Store) -> "pd.DataFrame":
-    """Return one row for each setting and run of a store, curves left out."""
+    """Return one row per setting and run of a store, without curves."""
     import pandas as pd
 
     with store.snapshot():
@@ -307,13 +332,14 @@ def run_frame(store: Store) -> "pd.DataFrame":
 
 
 def with_old_names(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a frame with its renamed columns a second time at the end, under the names of earlier versions."""
+    """Return a frame whose renamed columns are repeated at the end under their old names."""
     return frame.assign(**{old: frame[name] for old, name in OLD_NAMES.items() if name in frame.columns})
 
 
 def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
-    """Write a frame as CSV or Parquet, by the ending of the name."""
+    """Write a frame as CSV or Parquet, chosen by the file extension."""
     path = Path(target)
+    check_regular(path)
     try:
         if path.suffix == ".csv":
             without_formulas(frame).to_csv(path, index=False)
@@ -328,10 +354,10 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
 
 
 def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a frame whose texts and column names no spreadsheet takes for formulas."""
+    """Return a frame whose texts and column names are safe in spreadsheets."""
     changed = {}
     for name in frame.columns:
-        if frame[name].dtype.kind not in "ifub":  # texts are many, but few of them differ
+        if frame[name].dtype.kind not in "ifub":  # there are many texts, but few distinct ones
             known = {cell: harmless(cell) for cell in frame[name].unique()}
             if any(cell != shown for cell, shown in known.items() if isinstance(cell, str)):
                 changed[name] = frame[name].map(known)
@@ -339,7 +365,7 @@ def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def harmless(cell: Any) -> Any:
-    """Return a cell. A text is put on one line, and gets an apostrophe in front if it looks like a formula."""
+    """Return a cell; a text is put on one line, and prefixed with an apostrophe if it looks like a formula."""
     if not isinstance(cell, str):
         return cell
     cell = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in cell)

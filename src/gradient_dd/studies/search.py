@@ -2,7 +2,9 @@
 
     found = search(space_of(LEARNERS["td"]), evaluate)        # found.setting, found.trail
 
-`evaluate(settings, runs)` returns errors (settings, runs) of tuning runs, numbered from 0. The search has three stages:
+`evaluate(settings, runs)` returns errors (settings, runs) of tuning runs, numbered from 0. `searching` is the same
+search as a generator that yields (settings, runs) and receives the errors, so that several searches can share their
+trajectories. The search has three stages:
 
 coarse    every combination of the values to try; alpha gets as many values as the budget allows
 refined   neighbours of the best points, in steps that become smaller. The edges are open: a neighbour may lie outside
@@ -12,8 +14,8 @@ finals    the best settings on more and more tuning runs (successive halving)
 The search is deterministic, and it evaluates the same number of settings on the same runs whatever the rule is.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, product
 from math import inf, log2, prod
@@ -23,27 +25,29 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, unknown
-from gradient_dd.learners import Parameter, Rule, Setting
+from gradient_dd.learners import Parameter, Rule, Setting, find
 from gradient_dd.studies.intervals import order
+from gradient_dd.studies.study import NS_PER_UPDATE, Study
 
-LAST_RUNG = 7.0  # the coordinate that stands for the upper bound of a parameter; the one before is high (1 − 2⁻⁷)
-SMALLEST = 0.01  # the smallest coordinate of a parameter that has an upper bound and must be positive
+LAST_RUNG = 7.0  # the coordinate of the upper bound of a parameter; the previous coordinate is high (1 − 2⁻⁷)
+SMALLEST = 0.01  # smallest coordinate of a positive parameter with an upper bound
 FEWEST_ALPHAS = 4
-DIGITS = 9  # coordinates that agree in so many decimals are one point
-CHUNK = 8  # best points whose neighbours along the axes come before any neighbour along a diagonal
+DIGITS = 9  # coordinates are compared to this many decimals
+CHUNK = 8  # best points whose axis neighbours precede all diagonal neighbours
 
 Point = tuple[float, ...]
 Evaluate = Callable[[Sequence[Setting], range], Array]
+Request = tuple[list[Setting], range]  # settings and runs to evaluate
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How many settings the search evaluates, and on how many tuning runs.
+    """The number of settings that the search evaluates, and the tuning runs.
 
     coarse, refined   settings of the first two stages, each on runs 0 … runs − 1
-    steps             sizes of the steps to neighbours, one refinement after another
-    starts            best points that a refinement looks at; the last one looks at more until the budget is spent
-    finals            pairs: so many of the best settings, on so many runs in all
+    steps             step sizes of the refinements
+    starts            number of best points that a refinement uses; the last one uses more until the budget is spent
+    finals            pairs: number of best settings, total number of runs
     """
 
     coarse: int = 240
@@ -55,11 +59,32 @@ class Budget:
 
     @property
     def lane_runs(self) -> int:
-        """How many (setting, run) pairs are evaluated."""
+        """Number of (setting, run) pairs evaluated."""
         counts, runs = zip(*self.finals, strict=True) if self.finals else ((), ())
         before = (self.runs, *runs[:-1])
         more = sum(count * (now - then) for count, now, then in zip(counts, runs, before, strict=False))
         return (self.coarse + self.refined) * self.runs + more
+
+    @property
+    def all_runs(self) -> int:
+        """Number of tuning runs of the final settings."""
+        return self.finals[-1][1] if self.finals else self.runs
+
+    def times(self, factor: int) -> "Budget":
+        """Return a budget with `factor` times the settings, on the same runs."""
+        finals = tuple((factor * count, runs) for count, runs in self.finals)
+        return replace(self, coarse=factor * self.coarse, refined=factor * self.refined, finals=finals)
+
+    def on_runs(self, runs: int) -> "Budget":
+        """Return a budget for the same settings, the final ones on `runs` runs and the others in proportion."""
+        first = max(1, self.runs * runs // self.all_runs)
+        finals, before = [], first
+        for count, several in self.finals:
+            now = several * runs // self.all_runs
+            if now > before:
+                finals.append((count, now))
+                before = now
+        return replace(self, runs=first, finals=tuple(finals))
 
 
 FULL = Budget()
@@ -68,10 +93,10 @@ QUICK = Budget(coarse=96, refined=96, runs=3, finals=((12, 10), (4, 20)))
 
 @dataclass(frozen=True)
 class SearchAxis:
-    """The values to try of a parameter, and a coordinate in which steps to neighbours are even.
+    """The values to try of a parameter, and a coordinate with equal steps between neighbours.
 
-    The coordinate of a parameter with an upper bound is −log₂(1 − value / high), else log₂ of the value. Where 0 is
-    among the values to try, it is log₂(value + the smallest other one).
+    The coordinate of a parameter with an upper bound is −log₂(1 − value / high), else log₂ of the value. If 0 is
+    among the values to try, it is log₂(value + the smallest other value).
     """
 
     parameter: Parameter
@@ -84,12 +109,12 @@ class SearchAxis:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether there is nothing to search."""
+        """Whether there is only one value."""
         return len(self.values) == 1
 
     @cached_property
     def shift(self) -> float:
-        """What is added to a value before its logarithm is taken."""
+        """Offset added to a value before the logarithm."""
         return min((value for value in self.values if value), default=1.0) if 0.0 in self.values else 0.0
 
     @cached_property
@@ -148,7 +173,7 @@ class SearchSpace:
         return f"{self.rule.name}: {', '.join(map(str, self.axes))}"
 
     def facts(self) -> list[Any]:
-        """Return all that makes it another space, for a fingerprint."""
+        """Return the definition of the space, for a fingerprint."""
         return [self.rho_mode, *([axis.name, list(axis.values)] for axis in self.axes)]
 
     def coarse(self) -> list[Point]:
@@ -177,9 +202,9 @@ class SearchSpace:
 def space_of(
     rule: Rule, grid: Mapping[str, Sequence[float]] | None = None, task: Any = None, budget: Budget = FULL
 ) -> SearchSpace:
-    """Return the space of a rule: the values in `grid`, else those its parameters declare (some depend on the task).
+    """Return the space of a rule: the values in `grid`, else the declared values (some depend on the task).
 
-    A parameter without either is refused. The values of alpha are its range: it gets as many as the budget allows.
+    A parameter without values is an error. The values of alpha are a range, with as many values as the budget allows.
     """
     given = dict(grid or {})
     for name in given:
@@ -187,7 +212,9 @@ def space_of(
             raise unknown(f"parameter of {rule.name}:", name, rule.defaults)
     chosen: dict[str, tuple[float, ...]] = {}
     for one in rule.parameters:
-        values = given.get(one.name, one.grid(task) if callable(one.grid) else one.grid)
+        values: Any = given.get(one.name, one.grid(task) if callable(one.grid) else one.grid)
+        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or getattr(values, "ndim", 1) != 1:
+            raise bad_request(f"The values to try of {one.name!r}", "be a list of numbers", values)
         if not len(values):
             raise BadRequestError(
                 f"The parameter {one.name!r} of {rule.name} has no values to try. Give some: "
@@ -204,11 +231,11 @@ def space_of(
     chosen["alpha"] = tuple(map(float, np.geomspace(low, high, budget.coarse // others))) if low < high else (low,)
     by_name = {one.name: one for one in rule.parameters}
     axes = tuple(SearchAxis(by_name[name], chosen[name]) for name in sorted(chosen, key=lambda name: name != "alpha"))
-    return SearchSpace(rule, axes, "T" if rule.has_rho_mode else "R")  # T is the placement of ρ that extends to traces
+    return SearchSpace(rule, axes, "T" if rule.has_rho_mode else "R")  # T is the form that extends to traces
 
 
 class Tried(NamedTuple):
-    """A setting that was evaluated: the stage that proposed it, and its errors on the tuning runs 0, 1, … (runs,)."""
+    """An evaluated setting: the stage that proposed it, and its errors on the tuning runs 0, 1, … (runs,)."""
 
     setting: Setting
     stage: str
@@ -216,7 +243,7 @@ class Tried(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The result of a search: the best setting, and everything that was tried, the best first."""
+    """The result of a search: the best setting, and all evaluated settings, best first."""
 
     setting: Setting
     trail: list[Tried]
@@ -228,17 +255,17 @@ class Found(NamedTuple):
 
 
 class Candidates:
-    """The points that were evaluated, with their settings and errors."""
+    """The evaluated points, with their settings and errors."""
 
-    def __init__(self, space: SearchSpace, evaluate: Evaluate, runs: range) -> None:
-        self.space, self.evaluate, self.runs = space, evaluate, runs
+    def __init__(self, space: SearchSpace, runs: range) -> None:
+        self.space, self.runs = space, runs
         self.tried: dict[Point, Tried] = {}
 
-    def add(self, points: Sequence[Point], stage: str) -> int:
-        """Evaluate new points, and return how many they are."""
+    def add(self, points: Sequence[Point], stage: str) -> Generator[Request, Array, int]:
+        """Evaluate new points, and return their number."""
         settings = [self.space.setting(point) for point in points]
         if settings:
-            errors = self.evaluate(settings, self.runs)
+            errors = yield settings, self.runs
             for point, setting, row in zip(points, settings, errors, strict=True):
                 self.tried[point] = Tried(setting, stage, row)
         return len(points)
@@ -250,32 +277,84 @@ class Candidates:
         return list(islice(fresh, count))
 
     def ranked(self) -> list[Point]:
-        """Return the points that have errors on all present runs, the best first."""
+        """Return the points with errors on all current runs, best first."""
         whole = [point for point, one in self.tried.items() if len(one.errors) == len(self.runs)]
         return [whole[place] for place in order(np.stack([self.tried[point].errors for point in whole]))]
 
-    def go_on(self, count: int, runs: int) -> None:
+    def go_on(self, count: int, runs: int) -> Generator[Request, Array, None]:
         """Evaluate the best points on more runs."""
         best, more = self.ranked()[:count], range(self.runs.stop, runs)
-        errors = self.evaluate([self.tried[point].setting for point in best], more)
+        errors = yield [self.tried[point].setting for point in best], more
         for point, row in zip(best, errors, strict=True):
             one = self.tried[point]
             self.tried[point] = one._replace(errors=np.concatenate([one.errors, row]))
         self.runs = range(runs)
 
 
-def search(space: SearchSpace, evaluate: Evaluate, budget: Budget = FULL) -> Found:
-    """Return the setting with the smallest mean error on the tuning runs, found by spending the budget."""
-    found = Candidates(space, evaluate, range(budget.runs))
-    left = budget.coarse + budget.refined - found.add(space.coarse(), "coarse")
+def searching(space: SearchSpace, budget: Budget = FULL) -> Generator[Request, Array, Found]:
+    """Yield requests, receive their errors, and return the setting with the smallest mean error."""
+    found = Candidates(space, range(budget.runs))
+    left = budget.coarse + budget.refined - (yield from found.add(space.coarse(), "coarse"))
     for place, step in enumerate(budget.steps):
         is_last = place == len(budget.steps) - 1
         room = left // (len(budget.steps) - place)
-        left -= found.add(found.new(step, None if is_last else budget.starts, room), "refined")
+        left -= yield from found.add(found.new(step, None if is_last else budget.starts, room), "refined")
     for count, runs in budget.finals:
-        found.go_on(count, runs)
+        yield from found.go_on(count, runs)
     trail: list[Tried] = []
     for runs in sorted({len(one.errors) for one in found.tried.values()}, reverse=True):
         group = [one for one in found.tried.values() if len(one.errors) == runs]
         trail += [group[at] for at in order(np.stack([one.errors for one in group]))]
     return Found(trail[0].setting, trail)
+
+
+def search(space: SearchSpace, evaluate: Evaluate, budget: Budget = FULL) -> Found:
+    """Return the setting with the smallest mean error on the tuning runs within the budget."""
+    steps = searching(space, budget)
+    wanted = next(steps)
+    while True:
+        try:
+            wanted = steps.send(evaluate(*wanted))
+        except StopIteration as end:
+            found: Found = end.value
+            return found
+
+
+# A study that is searched -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SearchStudy(Study):
+    """A study in which the search tunes every learner, once per goal.
+
+    A grid is the start of the search of a learner. `runs` is the number of tuning runs of the final settings.
+    """
+
+    budget: Budget = FULL
+    goals: tuple[str, ...] = ("last100", "mean_error")
+
+    @property
+    def budget_at_scale(self) -> Budget:
+        """The budget of a search, for the number of runs of the study."""
+        return self.budget.on_runs(self.runs)
+
+    def spaces(self) -> list[SearchSpace]:
+        """Return the search space of each grid."""
+        found = []
+        for one in self.grids:
+            rule = find(one.learner)
+            by_name = {parameter.name: parameter for parameter in rule.parameters}
+            axes = tuple(SearchAxis(by_name[name], values) for name, values in one.values)
+            found.append(SearchSpace(rule, axes, one.rho_mode))
+        return found
+
+    def estimate(self) -> dict[str, float]:
+        """Return an upper bound of the work of the searches; goals share the coarse grid."""
+        budget, plain = self.budget_at_scale, super().estimate()
+        lane_runs = len(self.grids) * (
+            len(self.goals) * budget.lane_runs - (len(self.goals) - 1) * budget.coarse * budget.runs
+        )
+        length = plain["updates"] / plain["settings"] / plain["runs"]
+        updates = length * lane_runs
+        size = plain["bytes"] / plain["settings"] / plain["runs"] * lane_runs
+        return plain | {"updates": updates, "core_seconds": updates * NS_PER_UPDATE * 1e-9, "bytes": size}

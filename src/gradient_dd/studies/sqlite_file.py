@@ -1,7 +1,7 @@
-"""The results file as a file: its tables, its opening and closing, the lock of the sweep that writes to it.
+"""The results file: its tables, opening and closing, and the lock of the sweep that writes to it.
 
-A sweep writes with a write-ahead log (NAME-wal, NAME-shm), so that readers need not wait. Whoever closes last removes
-these two files. The sweep leaves a file that needs no log, so that it can be read on a read-only file system.
+A sweep writes with a write-ahead log (NAME-wal, NAME-shm), so that readers need not wait. The last process to close
+the file removes these two files. A finished file needs no log and can be read on a read-only file system.
 """
 
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from gradient_dd.errors import GradientDDError, bad_request, show
+from gradient_dd.files import check_regular
 
 APPLICATION = 0x67644444  # "gdDD"
 VERSION = 5
@@ -30,20 +31,20 @@ CREATE TABLE unit (
 );
 CREATE INDEX unit_task ON unit (task_key);
 """  # docs/reference/results-file.md explains every column
-DAMAGED = "must be whole. Got a damaged file: nothing was changed. Take it from a backup, or start another."
-EXPLAINED = {  # what SQLite says, and the rest of a sentence that begins with the name of the file
-    "disk is full": "must be on a disk with room. Got a full one: what was committed is kept; make room and run it "
-    "again.",
+DAMAGED = "is damaged. Nothing was changed. Restore it from a backup, or use a new file."
+EXPLAINED = {  # SQLite's message, and the rest of a sentence that starts with the name of the file
+    "disk is full": "cannot be written: the disk is full. Committed results are kept; free some space and run the same "
+    "command again.",
     **dict.fromkeys(("malformed", "decode", "no such", "constraint"), DAMAGED),
-    "not a database": "must be a results file. Got another kind of file: nothing was changed.",
-    "unable to open": "must be in a folder that exists and can be written. Got one that does not, or cannot.",
-    "readonly": "must be writable. Got a file or folder that is read-only.",
-    "locked": "must be free. Got one that another program is reading or writing: try again when it is done.",
+    "not a database": "is not a results file. Nothing was changed.",
+    "unable to open": "cannot be opened: its folder does not exist or is not writable.",
+    "readonly": "cannot be written: the file or its folder is read-only.",
+    "locked": "is in use by another program. Try again when that program is done.",
 }
 
 
 class StoreError(GradientDDError):
-    """The store cannot be used as asked; what it holds is as it was."""
+    """The store cannot be used as requested; its contents are unchanged."""
 
 
 def connect(file: Path, mode: str) -> sqlite3.Connection:
@@ -55,86 +56,67 @@ def connect(file: Path, mode: str) -> sqlite3.Connection:
 
 
 def marked_text(raw: bytes) -> str:
-    """Return a text with marks in place of bytes that are not text."""
+    """Return a text with marks for bytes that are not text."""
     return raw.decode(errors="replace")
 
 
-def open_to_read(file: Path) -> sqlite3.Connection:
-    """Return a connection that cannot change a results file."""
-    writable = can_write(file)
-    if writable:
-        check_owner(file)
-    db = connect(file, "rw" if writable else "ro")  # only a connection that may write removes a log
-    try:
-        try:
-            empty = is_empty(db, file)
-        except sqlite3.OperationalError:
-            log = beside(file, "-wal")
-            if writable or (log.exists() and log.stat().st_size):
-                raise
-            db.close()
-            db = connect(file, "ro&immutable=1")  # the file expects a log, has none, and none can be made here
-            empty = is_empty(db, file)
-        if empty:
-            raise StoreError(f"{str(file)!r} must be a results file of gradient-dd. Got an empty database.")
-        db.execute("PRAGMA query_only = ON")
-    except BaseException:
-        db.close()
-        raise
-    return db
+def open_results(file: Path, write: bool) -> sqlite3.Connection:
+    """Return a connection to a results file; a connection for writing creates a missing file.
 
-
-def open_to_write(file: Path) -> sqlite3.Connection:
-    """Return a connection that can change a results file; a file that does not exist is made.
-
-    The structure of the file is checked first, in 1.5 seconds for each gigabyte: nothing is built on a damaged one.
-    Indexes that differ from their tables are made anew.
+    A file is first opened for reading, because closing another program's file after writing could change it. A journal
+    beside it means that a first write was interrupted: SQLite undoes it, which only a writer may do.
     """
-    if file.exists():
-        check_owner(file)
-    db = connect(file, "rwc")
-    try:
-        if is_empty(db, file):
-            db.execute("PRAGMA page_size = 16384")  # a unit is a few pages, most often
-            script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-            db.executescript(f"BEGIN IMMEDIATE;{SCHEMA}{script}COMMIT;")
-        is_sound = db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
-        if not is_sound and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-            raise sqlite3.DatabaseError("malformed")
-        db.execute("PRAGMA busy_timeout = 120000")  # those who read now may finish; later readers are not waited for
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA busy_timeout = 20000")
-        db.execute("PRAGMA synchronous = FULL")
-        if not is_sound:
-            db.execute("REINDEX")
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def check_owner(file: Path) -> None:
-    """Raise if a file is another program's, before it is opened for writing.
-
-    A journal beside it means that a first write was cut off: SQLite undoes it, which only a writer may do.
-    """
-    if not beside(file, "-journal").exists():
+    if file.exists() and not beside(file, "-journal").exists():
         with closing(connect(file, "ro")) as db:
             is_empty(db, file)
+    db = connect(file, "rwc" if write else "rw" if can_write(file) else "ro")  # only "rw" removes a log
+    try:
+        empty = is_empty(db, file)
+        if write:
+            prepare_to_write(db, empty)
+        elif empty:
+            raise StoreError(f"{str(file)!r} is not a results file: it is an empty database.")
+        else:
+            db.execute("PRAGMA query_only = ON")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def prepare_to_write(db: sqlite3.Connection, empty: bool) -> None:
+    """Create the tables of an empty file, check the structure of the file, and start a write-ahead log.
+
+    The check takes 1.5 seconds per gigabyte, so that nothing is added to a damaged file. Indexes that differ from their
+    tables are rebuilt.
+    """
+    if empty:
+        db.execute("PRAGMA page_size = 16384")  # a unit usually has a few pages
+        script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+        db.executescript(f"BEGIN IMMEDIATE;{SCHEMA}{script}COMMIT;")
+    is_sound = db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
+    if not is_sound and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise sqlite3.DatabaseError("malformed")
+    db.execute("PRAGMA busy_timeout = 120000")  # current readers may finish; later readers need no wait
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA busy_timeout = 20000")
+    db.execute("PRAGMA synchronous = FULL")
+    if not is_sound:
+        db.execute("REINDEX")
 
 
 def is_empty(db: sqlite3.Connection, file: Path) -> bool:
-    """Return whether a database has no tables yet; raise if its tables are not those of a results file."""
+    """Return whether a database has no tables yet; raise if it has tables of another program."""
     (application,), (version,) = (db.execute(f"PRAGMA {of}").fetchone() for of in ("application_id", "user_version"))
     definitions = {definition for (definition,) in db.execute("SELECT sql FROM sqlite_master")}
     if application == 0 and not definitions:
         return True
     if application != APPLICATION:
         raise StoreError(
-            f"{str(file)!r} must be a results file of gradient-dd. Got another program's database: nothing was changed."
+            f"{str(file)!r} is not a results file: it is a database of another program. Nothing was changed."
         )
     if version != VERSION:
-        earlier = "An earlier gradient-dd wrote it, and nothing was changed: run the same command into a new file."
+        earlier = "An earlier gradient-dd wrote it. Nothing was changed: run the same command with a new file."
         newer = "A newer gradient-dd wrote it: please update."
         raise StoreError(
             f"{str(file)!r} must be a results file of version {VERSION}. Got version {version}. "
@@ -146,28 +128,29 @@ def is_empty(db: sqlite3.Connection, file: Path) -> bool:
 
 
 def can_write(file: Path) -> bool:
-    """Return whether a file can be changed, and files be made beside it."""
+    """Return whether a file can be changed, and files can be created beside it."""
     return os.access(file, os.W_OK) and os.access(file.resolve().parent, os.W_OK)
 
 
 def beside(file: Path, ending: str) -> Path:
-    """Return the path of a file that stands beside another, links followed, and has its name with an ending."""
+    """Return the path of a file with an extended name beside another file, with links resolved."""
     target = file.resolve()
     return target.with_name(target.name + ending)
 
 
 class ResultsFile:
-    """An open results file: any number may read it, one sweep may write to it. Use it as a context, or close it."""
+    """An open results file for many readers and one writer. Use it as a context manager, or close it."""
 
     def __init__(self, path: str | Path, write: bool = False) -> None:
         if not isinstance(path, str | os.PathLike):
             raise bad_request("The results file", "be the path of a file", path)
         self.path = Path(path)
         self._check_path(write)
+        check_regular(self.path)
         self._lock = Lock(self.path) if write else None
         try:
             with self._translated():
-                self.db = open_to_write(self.path) if write else open_to_read(self.path)
+                self.db = open_results(self.path, write)
             self._opened = self.path.stat()
         except BaseException:
             if self._lock is not None:
@@ -175,17 +158,17 @@ class ResultsFile:
             raise
 
     def _check_path(self, write: bool) -> None:
-        """Raise unless a file can be at the path."""
+        """Raise unless the path can be a file."""
         try:
             found, folder = self.path.is_file(), self.path.is_dir()
             self.path.resolve()
         except (OSError, ValueError, RuntimeError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise StoreError(f"{show(str(self.path))} must be the name of a file. Got an error: {reason}.") from None
+            raise StoreError(f"Cannot use {show(str(self.path))} as a results file: {reason}.") from None
         if folder:
-            raise StoreError(f"{str(self.path)!r} must be a results file. Got a folder.")
+            raise StoreError(f"{str(self.path)!r} is not a results file: it is a folder.")
         if not write and not found:
-            raise StoreError(f"{str(self.path)!r} must be a results file. Got no such file.")
+            raise StoreError(f"Results file {str(self.path)!r} does not exist.")
 
     def __enter__(self) -> Self:
         return self
@@ -194,7 +177,7 @@ class ResultsFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file; after a sweep it needs no log any more, unless somebody reads at this moment."""
+        """Close the file; after a sweep it needs no log, unless another process is reading it."""
         if self._lock is not None:
             with suppress(sqlite3.Error):
                 self.db.execute("PRAGMA busy_timeout = 0")
@@ -205,11 +188,11 @@ class ResultsFile:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write all or nothing; raise if the path leads to another file now, or to none."""
+        """Write everything or nothing; raise if the path now leads to another file, or to none."""
         if not is_same(self.path, self._opened):
             raise StoreError(
-                f"{str(self.path)!r} must stay where it is while a sweep writes to it. Got a file that was removed or "
-                "replaced: the sweep has stopped. Put it back, or run the same command to start another."
+                f"The sweep stopped because {str(self.path)!r} was removed or replaced. "
+                "Restore it, or run the same command to start again."
             )
         with self._translated():
             self.db.execute("BEGIN IMMEDIATE")
@@ -223,7 +206,7 @@ class ResultsFile:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let all queries inside see the store at one moment, whatever a sweep writes meanwhile."""
+        """Make all queries inside see the store at one moment, independent of a running sweep."""
         if self.db.in_transaction:
             yield
             return
@@ -236,14 +219,14 @@ class ResultsFile:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn an error of SQLite into one sentence."""
+        """Convert an error of SQLite to one sentence."""
         try:
             yield
         except sqlite3.Error as error:
-            other = f"could not be used. SQLite says: {error}."
+            other = f"cannot be used. SQLite says: {error}."
             rest = next((text for sign, text in EXPLAINED.items() if sign in str(error)), other)
             raise StoreError(f"{str(self.path)!r} {rest}") from None
-        except UnicodeDecodeError:  # SQLite complains of a damaged text, and Python cannot read the complaint
+        except UnicodeDecodeError:  # SQLite reports a damaged text, and Python cannot decode the report
             raise StoreError(f"{str(self.path)!r} {DAMAGED}") from None
 
     def rows(self, query: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
@@ -253,7 +236,7 @@ class ResultsFile:
 
 
 class Lock:
-    """An open file NAME.lock that this process alone holds, until `release` removes it or the process ends."""
+    """An open file NAME.lock that only this process holds, until `release` removes it or the process ends."""
 
     def __init__(self, file: Path) -> None:
         self.place = beside(file, ".lock")
@@ -263,26 +246,23 @@ class Lock:
             except OSError as error:
                 rest = EXPLAINED["unable to open"]
                 if error.errno == ENAMETOOLONG:
-                    rest = "must have a shorter name. Got one that is too long."
+                    rest = "cannot be used: its name is too long."
                 raise StoreError(f"{show(str(file))} {rest}") from None
             if not take(self._handle):
                 os.close(self._handle)
-                raise StoreError(
-                    f"{str(file)!r} must be free for a sweep. "
-                    "Got one that another sweep is writing to: wait for it, or use another file."
-                )
+                raise StoreError(f"{str(file)!r} is in use by another sweep. Wait for that sweep, or use another file.")
             if is_same(self.place, os.fstat(self._handle)):
                 return
-            os.close(self._handle)  # its last holder has removed it in the meantime: take a new one
+            os.close(self._handle)  # the last holder has removed it: take a new one
 
     def release(self) -> None:
-        """Remove the lock file, then close it: whoever opened the file before will see that it is gone."""
+        """Remove the lock file, then close it: a process that opened it before will notice."""
         self.place.unlink(missing_ok=True)
         os.close(self._handle)
 
 
 def take(handle: int) -> bool:
-    """Return whether an open file could be locked. Where the system has no such locks, SQLite's own must do."""
+    """Return whether an open file could be locked. Systems without such locks rely on SQLite's own."""
     try:
         import fcntl
 
@@ -295,7 +275,7 @@ def take(handle: int) -> bool:
 
 
 def is_same(place: Path, known: os.stat_result) -> bool:
-    """Return whether a path still leads to a file that was opened before."""
+    """Return whether a path still leads to a previously opened file."""
     try:
         return os.path.samestat(place.stat(), known)
     except OSError:

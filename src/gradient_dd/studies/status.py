@@ -1,4 +1,4 @@
-"""What a results file holds, in numbers, and what of it is damaged."""
+"""The contents of a results file in numbers, and its damage."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -10,20 +10,11 @@ import numpy as np
 
 from gradient_dd.arrays import Integers
 from gradient_dd.errors import one_line
-from gradient_dd.studies.store import (
-    Damage,
-    Store,
-    StoredSetting,
-    StoredUnit,
-    damaged_unit,
-    gathered,
-    lost_settings,
-)
-from gradient_dd.tasks import Task
+from gradient_dd.studies.store import Damage, Store, StoredSetting, StoredUnit, damaged_unit, gathered, lost_settings
 
 
 def store_status(store: Store) -> dict[str, Any]:
-    """Return what a store holds: its studies, and for each task its settings, runs and results."""
+    """Return the contents of a store: its studies, and for each task its settings, runs and results."""
     damaged: list[Damage] = []
     with store.snapshot():
         units, settings = store.units(damaged=damaged), store.settings(damaged=damaged)
@@ -40,9 +31,9 @@ def store_status(store: Store) -> dict[str, Any]:
 
 
 def study_rows(studies: list[dict[str, Any]], rows: Integers, runs: Integers) -> list[dict[str, Any]]:
-    """Return every study that was started: when last, how often, its length and runs, and how much of it is done.
+    """Return every study: its last start, number of starts, length, runs, and progress.
 
-    `rows` and `runs` are the settings' rows and the runs of all results, each (results,).
+    `rows` and `runs` are the rows of the settings and the runs of all results, each (results,).
     """
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for study in studies:
@@ -63,7 +54,7 @@ def study_rows(studies: list[dict[str, Any]], rows: Integers, runs: Integers) ->
 
 
 def task_rows(settings: list[StoredSetting], rows: Integers, runs: Integers, numbers: Any) -> list[dict[str, Any]]:
-    """Return each task with results: how many settings, runs and results it has, and how many of these diverged."""
+    """Return each task with results: the number of its settings, runs, results and diverged results."""
     names = {one.id: tuple(one.facts[name] for name in ("task", "size", "reading")) for one in settings}
     place = {name: i for i, name in enumerate(dict.fromkeys(names.values()))}
     of_row = np.zeros(max(names, default=0) + 1, int)
@@ -85,10 +76,10 @@ def task_rows(settings: list[StoredSetting], rows: Integers, runs: Integers, num
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked in a file, and what is damaged.
+    """The checked contents of a file, and its damage.
 
-    structure  what SQLite finds wrong with the file itself
-    damaged    (task, run, counts by kind) of each damaged unit; a run of None stands for every run
+    structure  problems that SQLite finds with the file itself
+    damaged    (task, run, counts by type) of each damaged unit; run None means every run
     """
 
     file: Path
@@ -125,41 +116,32 @@ def verify(path: str | Path) -> Verification:
     )
 
 
-def inspect_all(store: Store, tasks: Collection[Task] | None = None) -> tuple[list[StoredUnit], list[Damage]]:
-    """Return the whole units of a store, and all that is damaged in it; curves only of these tasks, or of all."""
+def inspect_all(store: Store) -> tuple[list[StoredUnit], list[Damage]]:
+    """Return the intact units of a store, and all its damage."""
     damaged: list[Damage] = []
     with store.snapshot():
         units = store.units(damaged=damaged)
         store.settings(damaged=damaged)
         store.studies(damaged)
         damaged += lost_settings(units, {key for (key,) in store.rows("SELECT key FROM setting NOT INDEXED")})
-        ours = {unit.task_key for unit in units} if tasks is None else {task.key for task in tasks}
-        checked = (unit for unit in units if unit.task_key in ours)
-        damaged += [damaged_unit(unit) for unit in checked if store.curve_bytes(unit) is None]
+        damaged += [damaged_unit(unit) for unit in units if store.curve_bytes(unit) is None]
     wrong = {one.id for one in damaged if one.table == "unit"}
     return [unit for unit in units if unit.id not in wrong], damaged
 
 
-def repair(store: Store, tasks: Collection[Task]) -> list[Damage]:
-    """Remove what is damaged before a sweep of these tasks, and return it; the sweep runs what is missing.
+def repair(store: Store) -> list[Damage]:
+    """Remove all damage, and return it; the sweeps that made it run it again.
 
-    Units whose settings are damaged or missing stay: the numbers are whole, and their own sweep writes the settings.
+    Units whose settings are damaged or missing stay: their numbers are intact, and their sweep rewrites the settings.
     """
-    _, damaged = inspect_all(store, tasks)
+    _, damaged = inspect_all(store)
     removed = [one for one in damaged if one.what != "missing setting"]
     remove(store, removed)
     return removed
 
 
-def drop(path: str | Path) -> None:
-    """Remove all that is damaged from a results file; the sweeps that made it will run it again."""
-    with Store(path, write=True) as store:
-        for _ in range(2):  # once a damaged setting is gone, its results are without one
-            remove(store, inspect_all(store)[1])
-
-
 def remove(store: Store, damaged: Collection[Damage]) -> None:
-    """Remove damaged rows from a store, and count the units of every task again."""
+    """Remove damaged rows from a store, and update the unit counts of every task."""
     if damaged:
         with store.transaction():
             for one in damaged:

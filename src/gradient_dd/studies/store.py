@@ -1,11 +1,11 @@
-"""The store: one SQLite file with every result, its study and where it came from.
+"""The store: one SQLite file with all results, their studies and their origin.
 
-A unit is (task, run) with some settings, and one row: the keys of its settings, a record of numbers for each of them
-and, apart so that numbers are quick to read, their curves. It is written in one transaction: all of it or nothing.
-Readers may look while a sweep writes; a second sweep on the same file is refused.
+A unit is (task, run) with some settings, and one row: the keys of its settings, a record of numbers per setting
+and, separate so that numbers are fast to read, their curves. A unit is written in one transaction.
+Readers may read while a sweep writes; a second sweep on the same file is an error.
 
-Every row has a checksum, and every task the number of its units. Whatever is read is compared with them, and damage
-raises one sentence.
+Every row has a checksum, and every task the number of its units. All data read are compared with them; damage
+raises an error.
 """
 
 import json
@@ -30,22 +30,22 @@ from gradient_dd.tasks import Task
 NUMBERS = np.dtype([("last100", "<f8"), ("mean_error", "<f8"), ("diverged_step", "<i8"), ("diverged_episode", "<i8")])
 HEAD = "id, task_key, run, facts, settings, curves_checksum"  # the columns of a unit that its checksum begins with
 EVERY_RUN = range(2**63 - 1)
-SOME = 3  # damaged parts that a sentence names
+SOME = 3  # most damaged parts that a sentence names
 
 
 class DamagedStoreError(StoreError):
-    """What was asked for is damaged."""
+    """The requested results are damaged."""
 
 
 class Work(NamedTuple):
-    """What a unit took: seconds, and for each learner the seconds and updates of its kernels."""
+    """The cost of a unit: seconds, and for each learner the seconds and updates of its kernels."""
 
     seconds: float
     costs: dict[str, tuple[float, int]]
 
 
 class StoredSetting(NamedTuple):
-    """A setting under given conditions; `facts` are those that `Study.lanes` yields."""
+    """A setting under given conditions; `facts` are the facts of `Study.lanes`."""
 
     id: int
     key: str
@@ -70,7 +70,7 @@ class StoredUnit(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A damaged row: its table and number there, the task and the run it is of, None for every run, and what it is."""
+    """A damaged row: its table and id, its task and run (None for every run), and what is damaged."""
 
     table: str
     id: Any
@@ -80,12 +80,12 @@ class Damage(NamedTuple):
 
 
 class Store(ResultsFile):
-    """One results file: what is written to it, and what is read from it and compared with its checksums."""
+    """One results file: writes results, and reads them with checksum verification."""
 
     # Writing ------------------------------------------------------------------------------------------------------
 
     def add_study(self, study: Study) -> int:
-        """Note that a study was started, and return its row."""
+        """Record the start of a study, and return its row."""
         tasks = study.built_tasks
         facts: dict[str, Any] = {
             "name": study.name,
@@ -97,7 +97,7 @@ class Store(ResultsFile):
             "first_run": study.first_run,
             "runs": study.runs,
             "total": len(tasks) * study.n_settings * study.runs,
-            "settings": [],  # ranges of rows, added as their turn comes
+            "settings": [],  # ranges of rows, added when the study reaches them
         }
         with self.transaction():
             facts["id"] = self._next_id("study")
@@ -105,9 +105,9 @@ class Store(ResultsFile):
         return int(facts["id"])
 
     def add_settings(self, lanes: Iterable[tuple[str, dict[str, Any]]], study: int | None = None) -> None:
-        """Make sure that each (key, facts) has a row as it should be; a damaged row is mended.
+        """Ensure that each (key, facts) has a correct row; a damaged row is repaired.
 
-        `study` is the row of the study that the settings belong to, if that is to be noted.
+        `study` is the row of the study of the settings, if it should be recorded.
         """
         wanted = {key: dict(facts) for key, facts in lanes}
         with self.transaction():
@@ -127,7 +127,7 @@ class Store(ResultsFile):
     def add_unit(
         self, task: Task, run: int, keys: Sequence[str], results: LaneResults, work: Work, provenance: dict[str, Any]
     ) -> None:
-        """Write the results of one (task, run), `keys` being those of its settings: all, or none."""
+        """Write the results of one (task, run), whose settings have these `keys`, in one transaction."""
         facts = {
             "task": str(task),
             "steps": int(results.steps[0]),
@@ -152,15 +152,15 @@ class Store(ResultsFile):
         self._write("task", task_key, units)
 
     def _write(self, table: str, *cells: Any) -> None:
-        """Write a row and its checksum, in place of a row that is there."""
+        """Write a row and its checksum, replacing an existing row."""
         marks = ", ".join("?" * (len(cells) + 1))
         self.db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (*cells, checksum(cells)))
 
     def _next_id(self, table: str) -> int:
-        """Return the number of the next row of a table."""
+        """Return the id of the next row of a table."""
         return int(self.rows(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")[0][0])
 
-    # Reading. What is damaged is added to the list `damaged`; without such a list, it raises -------------------------
+    # Reading. Damage is added to the list `damaged`; without such a list, it raises -------------------------------
 
     def units(
         self, tasks: Iterable[Task] | None = None, runs: range = EVERY_RUN, damaged: list[Damage] | None = None
@@ -198,7 +198,7 @@ class Store(ResultsFile):
         """Return the curves of a unit one after the other, as little-endian float64; None if they are damaged."""
         try:
             points = self.rows("SELECT curves FROM unit WHERE id = ?", [unit.id])[0][0]
-        except (StoreError, IndexError):  # the pages that should hold them are damaged
+        except (StoreError, IndexError):  # the pages of the curves are damaged
             return None
         return points if isinstance(points, bytes) and checksum((), points) == unit.curves_checksum else None
 
@@ -210,12 +210,12 @@ class Store(ResultsFile):
         return [StoredSetting(row, key, json.loads(facts)) for row, key, _, facts in whole]
 
     def studies(self, damaged: list[Damage] | None = None) -> list[dict[str, Any]]:
-        """Return the facts of every study that was started, in that order."""
+        """Return the facts of every started study, in order."""
         rows = self.rows("SELECT * FROM study ORDER BY id")
         return [json.loads(facts) for _, facts in self._whole("study", rows, damaged)]
 
     def _whole(self, table: str, rows: list[tuple[Any, ...]], damaged: list[Damage] | None) -> list[tuple[Any, ...]]:
-        """Return the rows, (id, …, facts, checksum), that are as they were written, without their checksums."""
+        """Return the intact rows, (id, …, facts, checksum), without their checksums."""
         whole: list[tuple[Any, ...]] = []
         wrong: list[Damage] = []
         for *cells, check in rows:
@@ -227,7 +227,7 @@ class Store(ResultsFile):
         return whole
 
     def count_other_definitions(self, descriptions: Iterable[str], keys: Iterable[str]) -> int:
-        """Return how many stored settings have one of these descriptions, but come from another definition."""
+        """Return how many stored settings have one of these descriptions but another definition."""
         known = set(keys)
         rows = self._chosen("SELECT key FROM setting WHERE description IN", descriptions)
         return sum(key not in known for (key,) in rows)
@@ -237,29 +237,29 @@ class Store(ResultsFile):
         return self.rows(f"{query} (SELECT value FROM json_each(?))", [json.dumps(list(values))])
 
     def report_damage(self, wrong: list[Damage], damaged: list[Damage] | None = None) -> None:
-        """Add what is wrong to a list of damage; without a list, raise if anything is."""
+        """Add damage to a list; without a list, raise if there is any."""
         if damaged is not None:
             damaged += wrong
         elif wrong:
             raise DamagedStoreError(
-                f"{str(self.path)!r} must be whole. Got damage to {named(wrong)}. "
-                "Run the same sweep again: it replaces what is damaged. gradient-dd verify names all of it."
+                f"{str(self.path)!r} is damaged: {named(wrong)}. "
+                "Run the same sweep again to replace the damaged parts. gradient-dd verify lists all of them."
             )
 
 
 def checksum(cells: tuple[Any, ...], data: bytes = b"") -> int:
-    """Return 64 bits that stand for the cells of a row, as Python writes them, and for the bytes that follow."""
+    """Return a 64-bit checksum of the cells of a row, as Python writes them, and of the bytes that follow."""
     found = blake2b(ascii(cells).encode(), digest_size=8)
     found.update(data)
     return int.from_bytes(found.digest(), "little", signed=True)
 
 
 def as_text(facts: Mapping[str, Any]) -> str:
-    """Return facts as the text that a file keeps."""
+    """Return facts as text for the file."""
     return json.dumps(facts, default=str)
 
 
-@lru_cache(maxsize=256)  # units of the same settings follow one another
+@lru_cache(maxsize=256)  # successive units have the same settings
 def keys_in(settings: str) -> tuple[str, ...]:
     """Return the keys in the text of a unit's settings."""
     return tuple(settings.split())
@@ -275,12 +275,12 @@ def unit_in(row: tuple[Any, ...]) -> StoredUnit | Damage:
 
 
 def damaged_unit(unit: StoredUnit, what: str = "unit") -> Damage:
-    """Return the damage to something that belongs to a unit."""
+    """Return the damage to a part of a unit."""
     return Damage("unit", unit.id, unit.facts["task"], unit.run, what)
 
 
 def task_in(facts: Any, table: str = "unit") -> str:
-    """Return the task that the facts of a damaged row name, as far as they can be read; a study has several."""
+    """Return the task in the facts of a damaged row, if readable; a study has several."""
     try:
         return str(json.loads(facts)["task"])
     except (KeyError, TypeError, ValueError):
@@ -290,7 +290,7 @@ def task_in(facts: Any, table: str = "unit") -> str:
 def lost_settings(
     units: Iterable[StoredUnit], known: Container[str], wanted: Collection[str] | None = None
 ) -> list[Damage]:
-    """Return the damage to units with results of settings that are not `known`; only the `wanted` ones matter."""
+    """Return the damage to units with results of settings that are not `known`, among the `wanted` settings."""
 
     def is_lost(key: str) -> bool:
         return key not in known and (wanted is None or key in wanted)
@@ -299,9 +299,9 @@ def lost_settings(
 
 
 def gathered(units: Iterable[StoredUnit], place: Mapping[str, int]) -> tuple[Integers, Integers, Any]:
-    """Return the places of settings, the runs and the numbers of all results of units, each (results,).
+    """Return the indices of settings, the runs and the numbers of all results of units, each (results,).
 
-    `place` is where the caller keeps each setting, by its key. Settings without a place are left out.
+    `place` has the caller's index of each setting, by key. Settings without an index are omitted.
     """
     where: dict[str, Integers] = {}
     places, runs, numbers = [np.empty(0, int)], [np.empty(0, int)], [np.empty(0, NUMBERS)]
@@ -317,19 +317,19 @@ def gathered(units: Iterable[StoredUnit], place: Mapping[str, int]) -> tuple[Int
 
 
 def as_ranges(rows: Iterable[int]) -> list[list[int]]:
-    """Return whole numbers as ranges, first and last included: [[1, 273], [300, 300]]."""
+    """Return integers as ranges, first and last included: [[1, 273], [300, 300]]."""
     ordered = np.array(sorted(set(rows)), np.int64)
     several = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
     return [[int(one[0]), int(one[-1])] for one in several if len(one)]
 
 
 def named(damaged: Iterable[Damage]) -> str:
-    """Return the damaged parts of a store in words; of many, the first ones and how many more."""
+    """Return the damaged parts of a store as text: the first ones, and the number of the rest."""
     words = [f"{one_line(one.task)}, {'every run' if one.run is None else f'run {one.run}'}" for one in damaged]
     words = list(dict.fromkeys(words))
     return "; ".join(words[:SOME]) + (f" and {len(words) - SOME:,} more" if len(words) > SOME else "")
 
 
 def now() -> str:
-    """Return the time, for the record."""
+    """Return the current time as text."""
     return datetime.now(UTC).isoformat(timespec="seconds")

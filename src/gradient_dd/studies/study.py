@@ -1,4 +1,4 @@
-"""A study is data: what to run, as a literal that can be printed, hashed, diffed and stored.
+"""A study is data: an experiment as a literal that can be printed, hashed, diffed and stored.
 
     Study(
         "mine",
@@ -20,6 +20,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from gradient_dd.cards import card
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.engine.trajectories import SAMPLINGS
@@ -28,7 +29,7 @@ from gradient_dd.fingerprint import code_of, digest, fingerprint, plain
 from gradient_dd.learners import RHO_MODES, Rule, Setting, find
 from gradient_dd.tasks import Task, build
 
-MOST_SETTINGS = 2_000_000  # of a study: half a gigabyte, and some seconds to check them
+MOST_SETTINGS = 2_000_000  # of a study: half a gigabyte, and a few seconds to check them
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def task(name: str, **parameters: Any) -> TaskSpec:
 
 @dataclass(frozen=True)
 class Grid:
-    """A learner with values for its parameters: every combination of them is a setting."""
+    """A learner with values for its parameters: every combination is a setting."""
 
     learner: str | Rule
     values: tuple[tuple[str, tuple[float, ...]], ...] = ()
@@ -80,7 +81,7 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """How many settings the grid has, equal settings counted as often as they are named."""
+        """Number of settings of the grid, duplicates included."""
         return prod(len(chosen) for _, chosen in self.values)
 
     def settings(self) -> Iterator[Setting]:
@@ -97,26 +98,27 @@ def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
 
 
 def is_several(value: Any) -> bool:
-    """Return whether a value is a row of numbers."""
+    """Return whether a value is a sequence of numbers."""
     return isinstance(value, list | tuple | range) or getattr(value, "ndim", None) == 1
 
 
 def is_pair(value: Any) -> bool:
-    """Return whether a value is a pair of a name and anything."""
+    """Return whether a value is a pair of a name and a value."""
     return isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str)
 
 
-ENGINE_VERSION = 4  # raised whenever a change of the engine could change a result
-BEYOND = 2**62  # runs and seeds are less: the sum of two is still a number that a results file can hold
-NS_PER_UPDATE = 0.9  # on one core, sampling and errors included: what estimates of time are made with
+ENGINE_VERSION = 4  # increased whenever a change of the engine could change a result
+BEYOND = 2**62  # limit of runs and seeds: a results file can store the sum of two
+NS_PER_UPDATE = 0.9  # on one core, including sampling and errors; used for time estimates
 
 
 @dataclass(frozen=True)
 class Study:
-    """Tasks × grids of learners, how long, how often, and from which seed.
+    """Tasks × grids of learners, with length, number of runs and seed.
 
-    Either `episodes`, or `steps` with an error taken every `every`. Runs are numbered from `first_run`; a run's
-    trajectory depends on its number, so other runs are fresh ones.
+    Tasks may be given by name, and the schedule as text, "tapered(1000)". Give either `episodes`, or `steps` with an
+    error recorded every `every` steps. Runs are numbered from `first_run`; the trajectory of a run depends on its
+    number, so runs with other numbers are independent.
     """
 
     name: str
@@ -145,6 +147,16 @@ class Study:
         ]
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return f"<Study {self.name!r}: {self.n_settings} settings x {len(self.tasks)} tasks x {self.runs} runs>"
+
+    def _repr_html_(self) -> str:
+        title, *lines = (line.strip() for line in str(self).splitlines())
+        facts: dict[str, str] = {}
+        for name, _, words in (line.partition(" ") for line in lines):
+            facts[name] = f"{facts[name]}\n{words.strip()}" if name in facts else words.strip()
+        return card(title, facts)
+
     def __post_init__(self) -> None:
         text("The name of a study", self.name)
         for name, least in (("runs", 1), ("first_run", 0), ("seed", 0)):
@@ -154,10 +166,13 @@ class Study:
             object.__setattr__(self, name, whole)
         for name in ("episodes", "steps", "every"):
             object.__setattr__(self, name, getattr(self.horizon, name))
+        if isinstance(self.tasks, list | tuple):
+            named = tuple(TaskSpec(one) if isinstance(one, str) else one for one in self.tasks)
+            object.__setattr__(self, "tasks", named)
         self._check_several("tasks", TaskSpec | Task, "task('random_walk', n_states=20)")
         self._check_several("grids", Grid, "grid('td', alpha=0.1)")
         one_of("'sampling'", self.sampling, SAMPLINGS)
-        check_schedule(self.schedule)
+        object.__setattr__(self, "schedule", check_schedule(self.schedule))
         count = sum(one.size for one in self.grids)
         if count > MOST_SETTINGS:
             got = Unquoted(f"{count:,}")
@@ -166,10 +181,10 @@ class Study:
             )
         for one in self.built_tasks:
             self.horizon.check(one)
-        _ = self.n_settings  # every setting is checked as it is made
+        _ = self.n_settings  # checks every setting
 
     def _check_several(self, name: str, kind: Any, example: str) -> None:
-        """Raise unless a field has one or more things of a kind; keep them as a tuple."""
+        """Raise unless a field has one or more values of a type; store them as a tuple."""
         values = getattr(self, name)
         if not isinstance(values, tuple | list):
             raise bad_request(f"{name!r} of study {self.name!r}", f"be a tuple, e.g. ({example},)", values)
@@ -182,7 +197,7 @@ class Study:
 
     @property
     def horizon(self) -> Horizon:
-        """How long a run is."""
+        """The length of a run."""
         return Horizon(self.episodes, self.steps, self.every)
 
     @property
@@ -207,11 +222,11 @@ class Study:
 
     @cached_property
     def n_settings(self) -> int:
-        """How many settings the grids have, equal settings counted once."""
+        """Number of settings of the grids, without duplicates."""
         return sum(1 for _ in self.settings())
 
     def fresh(self, runs: int, settings: list[Setting], tasks: tuple[Task, ...] = ()) -> "Study":
-        """Return a study of chosen settings on runs that this study does not have, of all tasks or some."""
+        """Return a study of given settings on runs that this study does not have, for all tasks or some."""
         grids = tuple(Grid(s.rule, tuple((n, (v,)) for n, v in s.values.items()), s.rho_mode) for s in settings)
         first = self.first_run + self.runs
         return replace(
@@ -221,9 +236,9 @@ class Study:
     def lanes(self, task: Task) -> Iterator[tuple[str, Setting, dict[str, Any]]]:
         """Yield (key, setting, facts) of every lane of a task.
 
-        The key stands for all that a result depends on but the run, definitions included. The description, one of the
-        facts, stands for what a reader sees of it. An equal description with another key means that a definition has
-        changed.
+        The key identifies everything that a result depends on except the run, including definitions. The description,
+        one of the facts, identifies what a reader sees. An equal description with another key means that a definition
+        has changed.
         """
         common = {
             "task": task.name,
@@ -244,7 +259,7 @@ class Study:
             yield digest(made_by + setting.rule.key + text), setting, common | lane | seen
 
     def estimate(self) -> dict[str, float]:
-        """Return how much work the study is: tasks, settings, runs, updates, core-seconds, bytes on disk."""
+        """Return the amount of work: tasks, settings, runs, updates, core-seconds, bytes on disk."""
         built, lanes = self.built_tasks, self.n_settings
         length = [self.steps or self.episodes * one.expected_length for one in built]  # type: ignore[operator]
         updates = sum(length) * lanes * self.runs
@@ -260,27 +275,27 @@ class Study:
 
 
 def describe(one: Grid) -> str:
-    """Return a grid in words."""
+    """Return a grid as text."""
     values = ", ".join(f"{name} {shortened(chosen)}" for name, chosen in one.values)
     mode = ", rho_mode T" if one.rho_mode == "T" else ""
     return f"{find(one.learner).name}: {values or 'defaults'}{mode}"
 
 
 def shortened(values: tuple[float, ...]) -> str:
-    """Return numbers in words; of many, the ends and the count."""
+    """Return numbers as text; for many, the ends and the count."""
     if len(values) <= 16:
         return " ".join(f"{value:.4g}" for value in values)
     return f"{values[0]:.4g} … {values[-1]:.4g} ({len(values)} values)"
 
 
 def task_size(task: Task) -> int:
-    """Return the number a task is known by: m of the walk, p of the Boyan chain, N of Baird."""
+    """Return the size parameter of a task: m of the walk, p of the Boyan chain, N of Baird."""
     first = plain(next(iter(task.parameters.values()), None))
     return first if isinstance(first, int) and not isinstance(first, bool) else task.n_states
 
 
 def reading(task: Task, setting: Setting, sampling: str) -> str:
-    """Return how a task is read, in words: what differs from its plain form."""
+    """Return the variant of a task as text: its differences from the plain form."""
     parts = [f"{name}={plain(value)}" for name, value in list(task.parameters.items())[1:]]
     parts += ["iid"] if sampling == "iid" else []
     parts += ["rho_mode=T"] if setting.rho_mode == "T" else []
@@ -288,5 +303,5 @@ def reading(task: Task, setting: Setting, sampling: str) -> str:
 
 
 def schedule_key(schedule: Schedule) -> str:
-    """Return the name of a schedule's definition."""
+    """Return the fingerprint of a schedule's definition."""
     return fingerprint(code_of(schedule.function), schedule.per)

@@ -1,10 +1,10 @@
-"""Sweep: study -> units -> executor -> store. Only what the store lacks is run.
+"""Sweep: study -> units -> executor -> store. Only results missing in the store are computed.
 
 A unit is (task, run): the missing settings of a task on the trajectory of a run. A study with more than 8,192 settings
-has several units for each (task, run), so that memory stays bounded. What is damaged counts as missing. Workers
-compute; this process alone writes, and commits each unit whole.
+has several units per (task, run), so that memory stays bounded. Damaged results count as missing. Workers
+compute; only this process writes, and it commits each unit in one transaction.
 
-Studies that run in the same way share their units: the trajectory is sampled once for the settings of all, and blocks
+Studies with the same conditions share units: the trajectory is sampled once for the settings of all, and blocks
 of lanes are wider.
 """
 
@@ -40,7 +40,7 @@ MOST_SETTINGS = 8192  # of a unit
 
 @dataclass(frozen=True)
 class Unit:
-    """Settings of a task to run on one run's trajectory, and their keys in the store."""
+    """Settings of a task to run on the trajectory of one run, with their keys in the store."""
 
     task: Task
     run: int
@@ -54,36 +54,36 @@ class Unit:
 
 @dataclass
 class Progress:
-    """How far a study is; its cells are settings × runs, counted for each task."""
+    """The progress of a study; its cells are settings × runs, counted per task."""
 
     study: Study
     total: dict[str, int]
     done: dict[str, int] = field(default_factory=dict)
-    stored: int = 0  # cells that were in the store before
+    stored: int = 0  # cells found in the store
     updates: float = 0.0
     diverged: int = 0
-    core_seconds: float = 0.0  # summed over units; compiling is not among them
+    core_seconds: float = 0.0  # summed over units, without compilation
     begin: float = field(default_factory=perf_counter)
 
     @property
     def seconds(self) -> float:
-        """Seconds since the study began."""
+        """Seconds since the start of the study."""
         return perf_counter() - self.begin
 
     @property
     def cells(self) -> tuple[int, int]:
-        """Cells done, and in all."""
+        """Cells done, and in total."""
         return sum(self.done.values()), sum(self.total.values())
 
 
-Share = tuple[Progress, slice]  # what a unit does for one study: its progress, and its settings among the unit's
-Shared = tuple[Unit, list[Share]]  # a unit, and what it does for each study
+Share = tuple[Progress, slice]  # the part of a unit for one study: its progress, and its settings in the unit
+Shared = tuple[Unit, list[Share]]  # a unit, and its part for each study
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
 
 
 class StoppedError(GradientDDError):
-    """A sweep was stopped; what was committed is kept."""
+    """A sweep was interrupted; committed results are kept."""
 
 
 def run(
@@ -95,10 +95,10 @@ def run(
     on_progress: OnProgress = lambda state: None,
     on_notice: OnNotice = lambda sentence: None,
 ) -> Results:
-    """Run what a store lacks of a study, and return its results.
+    """Compute the results of a study that are missing in a store, and return all its results.
 
     `executor` is any concurrent.futures Executor (threads of this process by default, `workers` of them); its workers
-    compute, this process writes. `on_progress` is called after every unit; `on_notice` with sentences worth reading.
+    compute, this process writes. `on_progress` is called after every unit; `on_notice` with notices for the user.
     """
     (results,) = run_all([study], out, workers=workers, executor=executor, on_progress=on_progress, on_notice=on_notice)
     return results
@@ -113,13 +113,13 @@ def run_all(
     on_progress: OnProgress = lambda state: None,
     on_notice: OnNotice = lambda sentence: None,
 ) -> list[Results]:
-    """Run what a store lacks of several studies, one after the other without a pause, and return their results."""
+    """Compute the missing results of several studies without a pause between them, and return their results."""
     count = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     stop = threading.Event()
     with Store(out, write=True) as store:
-        removed = repair(store, [task for study in studies for task in study.built_tasks])
+        removed = repair(store)
         if removed:
-            on_notice(f"{store.path} had damage to {named(removed)}. It was removed, and its sweep runs it again.")
+            on_notice(f"{store.path} was damaged: {named(removed)}. The damaged parts were removed and are run again.")
         scheduled: set[tuple[str, int]] = set()
         lacking = [missing_units(study, store, scheduled, on_progress, on_notice) for study in studies]
         groups = grouped(studies, lacking)
@@ -141,9 +141,9 @@ def run_all(
 def missing_units(
     study: Study, store: Store, scheduled: set[tuple[str, int]], on_progress: OnProgress, on_notice: OnNotice
 ) -> Iterator[Shared]:
-    """Yield what the store lacks of a study, and count what it has.
+    """Yield the missing units of a study, and count its stored results.
 
-    Pairs of a setting's key and a run that are `scheduled` already are skipped; those yielded here are added to them.
+    Pairs of a setting's key and a run in `scheduled` are skipped; yielded pairs are added to it.
     """
     tasks = study.built_tasks
     state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
@@ -160,8 +160,8 @@ def missing_units(
             )
             if others and not redefined:
                 on_notice(
-                    f"{store.path} has results of this study made by another definition of a task, a rule or the "
-                    "engine. They are kept, and not mixed with these."
+                    f"{store.path} has results of this study from another definition of a task, a rule or the "
+                    "engine. They are kept separate from the new results."
                 )
             redefined += others
             for run in study.run_numbers:
@@ -178,11 +178,11 @@ def missing_units(
                     keys, settings = map(list, zip(*lacking, strict=True))
                     yield Unit(task, run, settings, keys, *how), [(state, slice(0, len(settings)))]
     if state.stored == sum(state.total.values()):
-        on_progress(state)  # no unit will
+        on_progress(state)  # no unit will report
 
 
 def runs_by_key(units: Iterable[StoredUnit]) -> dict[str, set[int]]:
-    """Return the runs that a store has of each setting, by its key; settings with the same runs share a set."""
+    """Return the stored runs of each setting, by key; settings with the same runs share a set."""
     runs: dict[str, set[int]] = {}
     for unit in units:
         runs.setdefault(unit.settings, set()).add(unit.run)
@@ -194,7 +194,7 @@ def runs_by_key(units: Iterable[StoredUnit]) -> dict[str, set[int]]:
 
 
 def grouped(studies: Sequence[Study], lacking: Sequence[Iterator[Shared]]) -> list[Iterator[Shared] | list[Shared]]:
-    """Return the units of all studies in groups; studies that run in the same way share a group, and units."""
+    """Return the units of all studies in groups; studies with the same conditions share a group, and units."""
     groups: dict[Any, list[Iterator[Shared]]] = {}
     for study, units in zip(studies, lacking, strict=True):
         groups.setdefault((study.horizon, study.schedule, study.sampling, study.seed), []).append(units)
@@ -202,7 +202,7 @@ def grouped(studies: Sequence[Study], lacking: Sequence[Iterator[Shared]]) -> li
 
 
 def shared_units(several: Iterable[Iterator[Shared]]) -> list[Shared]:
-    """Return the units of several studies; units of the same task and run are joined."""
+    """Return the units of several studies; units of the same task and run are merged."""
     found: dict[tuple[str, int], list[Shared]] = {}
     for one in chain.from_iterable(several):
         unit, _ = one
@@ -215,7 +215,7 @@ def shared_units(several: Iterable[Iterator[Shared]]) -> list[Shared]:
 
 
 def joined(left: Shared, right: Shared) -> Shared:
-    """Return two units of one task and run as one."""
+    """Return two units of the same task and run as one."""
     (unit, shares), (other, others) = left, right
     begin = len(unit.settings)
     moved = [(state, slice(begin + lanes.start, begin + lanes.stop)) for state, lanes in others]
@@ -239,7 +239,7 @@ def check_stop(stop: threading.Event | None) -> None:
 
 
 def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResults, Work]:
-    """Run a unit, and return its results and what they took; `stop` is checked several times a second."""
+    """Run a unit, and return its results and their cost; `stop` is checked several times a second."""
     check = partial(check_stop, stop)
     lanes = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run, check)
     begin = perf_counter()
@@ -252,7 +252,7 @@ def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResul
 
 @contextmanager
 def quick_switches() -> Iterator[None]:
-    """Let threads take turns at Python every 0.2 ms, so that kernels do not wait 5 ms for a thread that compiles."""
+    """Switch Python threads every 0.2 ms, so that kernels do not wait 5 ms for a compiling thread."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(2e-4)
     try:
@@ -264,8 +264,8 @@ def quick_switches() -> Iterator[None]:
 def compiled_ahead(
     groups: list[Iterator[Shared] | list[Shared]], compiler: Executor, stop: threading.Event
 ) -> Iterator[Shared]:
-    """Return the units of all groups; the kernels of later groups are compiled while the first group runs."""
-    heads: list[Unit] = []  # units with all kernels between them
+    """Yield the units of all groups; kernels of later groups are compiled while the first group runs."""
+    heads: list[Unit] = []  # units that need all kernels between them
     units: list[Iterable[Shared]] = []
     for group in groups:
         if isinstance(group, list):
@@ -277,7 +277,7 @@ def compiled_ahead(
             units.append(chain(first, group))
 
     def compile_kernels(unit: Unit) -> None:
-        with suppress(GradientDDError):  # it is to stop, or the unit itself will fail and say why
+        with suppress(GradientDDError):  # interrupted, or the unit itself will fail and report the error
             LaneRun(unit.task, unit.settings, unit.horizon, check=partial(check_stop, stop))
 
     for unit in heads[1:]:
@@ -293,7 +293,7 @@ def run_units(
     store: Store,
     on_progress: OnProgress,
 ) -> None:
-    """Keep the executor busy, and write each unit as it comes back."""
+    """Keep the executor busy, and write each unit when it returns."""
     facts = provenance()
     waiting: dict[Future[tuple[LaneResults, Work]], Shared] = {}
 
@@ -320,7 +320,7 @@ def run_units(
 
 
 def count_unit(state: Progress, lanes: slice, unit: Unit, results: LaneResults, seconds: float) -> None:
-    """Add what a unit has done for a study to its progress; seconds are divided by the number of settings."""
+    """Add the work of a unit for a study to its progress; seconds are divided by the number of settings."""
     count = lanes.stop - lanes.start
     state.done[str(unit.task)] += count
     state.updates += float(results.steps[0]) * count

@@ -1,4 +1,4 @@
-"""The tasks: one table per file. `TASKS` lists the named ones; `from_tables` makes one of your own."""
+"""The tasks: one table per file. `TASKS` lists the named tasks; `from_tables` makes your own."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -53,7 +53,7 @@ TASKS: dict[str, Callable[..., Task]] = {
 
 
 def build(name: str, /, **parameters: Any) -> Task:
-    """Make a task by its name and its parameters."""
+    """Return the task with this name and these parameters."""
     if not isinstance(name, str) or name not in TASKS:
         raise unknown("task", name, TASKS)
     known = signature(TASKS[name]).parameters

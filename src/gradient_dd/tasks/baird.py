@@ -7,8 +7,8 @@ Policies   behaviour: dashed with probability (N−1)/N, solid 1/N, so that ever
 Discount   0.99
 Features   2 e_j + e_{N+1} for j < N, e_N + 2 e_{N+1} for state N: p = N + 1 weights for N states, so A and C are
            singular and only the part of w in the row space of X is determined
-Weights    (1, …, 1, 10, 1), or drawn: independent standard normal numbers from `start_seed`. All is linear in the first
-           weights, so errors relative to the first one depend on their direction alone, and that is uniform
+Weights    (1, …, 1, 10, 1), or independent standard normal numbers drawn from `start_seed`. Everything is linear in the
+           initial weights, so errors relative to the initial error depend only on their direction, which is uniform
 Ratios     "standard": 0 for dashed and N for solid, target over behaviour.
            "paper": (N−1)/N for dashed and N for solid, as the paper prints. (N−1)/N is the probability of
            dashed, not a ratio: E[ρ|s] = 1 + ((N−1)/N)² instead of 1, and TD then converges at N = 7
@@ -27,7 +27,7 @@ from gradient_dd.tasks.validation import check_size
 def baird(n_states: int = 7, ratios: str = "standard", start_seed: int | None = None) -> Task:
     """Make Baird's counterexample with N = n_states, 3 or more; `ratios` is "standard" or "paper".
 
-    With a `start_seed` the first weights are drawn at random from it.
+    `start_seed`, if given, draws the initial weights.
     """
     N = whole_number("'n_states'", n_states, at_least=3)
     one_of("'ratios'", ratios, ("standard", "paper"))
@@ -39,7 +39,7 @@ def baird(n_states: int = 7, ratios: str = "standard", start_seed: int | None = 
     if start_seed is not None:
         parameters["start_seed"] = whole_number("'start_seed'", start_seed, at_least=0)
         weights = np.random.default_rng(parameters["start_seed"]).standard_normal(N + 1)
-    # Of each state: N − 1 dashed outcomes, then the solid one.
+    # Outcomes of each state: N − 1 dashed, then one solid.
     next_state = np.tile(np.arange(N), N)
     action = (next_state == N - 1).astype(int)
     main = np.append(np.full(N - 1, 2.0), 1.0)

@@ -1,7 +1,7 @@
 """The Boyan chain of the paper: 4p − 3 states in a row, p features interpolated between every fourth.
 
-Table      one or two states forward, reward −0.3 either way; from the last state before the end, whatever the
-           action, to the terminal with reward −0.2
+Table      one or two states forward, reward −0.3 either way; from the last non-terminal state both actions lead
+           to the terminal with reward −0.2
 Start      the first state
 Policies   behaviour = target: both actions with probability ½
 Discount   1, and 0 into the terminal. The paper also gives the terminal a feature; bootstrapping from it would

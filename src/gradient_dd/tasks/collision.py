@@ -1,16 +1,16 @@
-"""Collision: eight states in a row towards a wall, and features that share out little of what there is to know.
+"""Collision: eight states in a row towards a wall, with features that cannot separate all states.
 
-Table      forward goes from state s to s + 1; from the last state into the wall, with reward 1 and the end. From the
-           fifth state on there is also retreat, which ends the episode with reward 0
+Table      forward goes from state s to s + 1; from the last state into the wall, which ends the episode with reward 1.
+           From the fifth state on, retreat ends the episode with reward 0
 Start      one of the first four states, each equally likely
 Policies   behaviour: forward in the first four states, forward or retreat with ½ in the others. Target: forward
 Discount   0.9, so that the value of state s is 0.9^(7 − s)
-Features   6 binary ones, of which 3 are 1 in each state, drawn from the seed. A third of the draws have a rank below 6:
-           compare values, never weights
+Features   6 binary features, 3 of them active in each state, drawn from the seed. A third of the draws have a rank
+           below 6: compare values, never weights
 Weights    0
 
 Ghiassian & Sutton (2021), An empirical comparison of off-policy prediction learning algorithms on the Collision task.
-The authors draw the features anew in every run; a study does so with one task for each seed.
+The authors redraw the features in every run; a study does so with one task per seed.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def collision(seed: int = 0) -> Task:
     seed = whole_number("'seed'", seed, at_least=0)
     state, action = np.repeat(np.arange(STATES), 2), np.tile([FORWARD, RETREAT], STATES)
     end = STATES
-    retreats = (action == RETREAT) & (state >= FIRST_RETREAT)  # before that, both actions go forward
+    retreats = (action == RETREAT) & (state >= FIRST_RETREAT)  # in earlier states both actions go forward
     next_state = np.where(retreats, end, state + 1)
     crash = (state == STATES - 1) & ~retreats
     behaviour = np.tile([1.0, 0.0], (STATES + 1, 1))

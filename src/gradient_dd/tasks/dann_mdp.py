@@ -1,4 +1,4 @@
-"""The random MDP of Dann, Neumann & Peters: every action may lead everywhere, and nothing stands out.
+"""The random MDP of Dann, Neumann & Peters: dense transitions, every action can lead to every state.
 
 Table      transition weights uniform on (0, 1), normalised for each state and action; rewards uniform on (0, 1) for
            each state and action
@@ -8,8 +8,8 @@ Discount   0.95
 Features   uniform on (0, 1), and a last one that is always 1
 Weights    0
 
-Dann, Neumann & Peters (2014), Policy evaluation with temporal differences: a survey and comparison. They have 400
-states, 10 actions and 200 features, which `dann_mdp(400, n_features=200)` makes: 1.6 million outcomes.
+Dann, Neumann & Peters (2014), Policy evaluation with temporal differences: a survey and comparison. The
+authors use `dann_mdp(400, n_features=200)`: 400 states, 10 actions, 200 features and 1.6 million outcomes.
 """
 
 from dataclasses import replace

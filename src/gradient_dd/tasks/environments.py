@@ -1,12 +1,12 @@
-"""Every named task as a Gymnasium environment, made from its table.
+"""Gymnasium environments of all named tasks, made from their tables.
 
     import gymnasium, gradient_dd
     env = gymnasium.make("gradient_dd/BoyanChain-v0", n_features=20)
     observation, info = env.reset(seed=0)
     action = env.unwrapped.sample_action()                  # from the behaviour policy
 
-Observations are states, actions are actions of the table; `info` carries the features of the state, the
-continuation discount into it and the importance ratio of the action, ready for `Learner.update`.
+Observations are states, actions are actions of the table; `info` contains the features of the state, the
+continuation discount into it and the importance ratio of the action, as `Learner.update` takes them.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ with extra("environments"):
 
 
 class TableEnv(gymnasium.Env[np.int64, np.int64]):
-    """A task to step through. `task` holds its tables and both policies."""
+    """A Gymnasium environment of a task. `task` has its tables and both policies."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  (Gymnasium's own form)
 
@@ -38,30 +38,30 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
 
     @property
     def behaviour(self) -> Array:
-        """(states, actions) the policy that acts."""
+        """(states, actions) the behaviour policy."""
         return self.task.behaviour
 
     @property
     def target(self) -> Array:
-        """(states, actions) the policy whose values are wanted."""
+        """(states, actions) the target policy, whose values are learnt."""
         return self.task.target
 
     def sample_action(self, policy: Array | None = None) -> np.int64:
-        """Draw an action in the present state from a policy, the behaviour's by default."""
+        """Draw an action for the current state from a policy, by default the behaviour policy."""
         probabilities = (self.behaviour if policy is None else policy)[self._state]
         return np.int64(self.np_random.choice(self.task.n_actions, p=probabilities))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.int64, dict[str, Any]]:
-        """Begin an episode in a state drawn from the start distribution."""
+        """Start an episode in a state drawn from the start distribution; return (state, info)."""
         super().reset(seed=seed)
         self._state = int(self.np_random.choice(len(self.task.start), p=self.task.start))
         self._ended = False
         return np.int64(self._state), self._info(1.0)
 
     def step(self, action: np.int64) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
-        """Take an action: (next state, reward, terminated, truncated = False, info)."""
+        """Take an action; return (next state, reward, terminated, truncated = False, info)."""
         if self._ended:
             raise bad_request(
                 "An episode", "be running for a step; call reset() first", Unquoted("an episode that has ended")
@@ -78,7 +78,7 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
         return np.int64(self._state), float(self.task.rewards[chosen]), self._ended, False, self._info(rho)
 
     def render(self) -> str | None:
-        """Return the present state in words, with render_mode "ansi"."""
+        """Return the current state as text if render_mode is "ansi"."""
         return f"{self.task}: state {self._state}" if self.render_mode == "ansi" else None
 
     def _info(self, rho: float) -> dict[str, Any]:
@@ -92,5 +92,5 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
 
 
 def make(task: str, *, render_mode: str | None = None, **parameters: Any) -> TableEnv:
-    """Return the environment of a named task, `parameters` being the task's own."""
+    """Return the environment of a named task with these parameters."""
     return TableEnv(build(task, **parameters), render_mode)

@@ -3,15 +3,15 @@
 Throughout, n is the number of non-terminal states and p of features:
 
     P         (n, n)  transition probabilities among them under the target policy; rows may sum to less than 1,
-                      what is missing has ended the episode. May be a SciPy sparse matrix.
+                      the remainder ends the episode. May be a SciPy sparse matrix.
     r         (n,)    expected reward on leaving each state
-    discount  (n,)    continuation discount γ *into* each state, Γ = diag(discount) stands right of P
+    discount  (n,)    continuation discount γ *into* each state; Γ = diag(discount) multiplies P from the right
     X         (n, p)  features;  d (n,) visit distribution, D = diag(d);  V (n,) values;  w (p,) weights
     A, b, C           E[ρ x (x − γx')ᵀ], E[ρ r x], E[x xᵀ]
 
-A and C are singular in Baird's counterexample (p = n + 1 > n). Inverses of them are Moore-Penrose inverses
-here: the same thing where they are regular, and the solution of least norm where they are not. V_w of that
-solution is still unique, because the part of w outside the row space of X does not reach the values.
+A and C are singular in Baird's counterexample (p = n + 1 > n). Their inverses here are Moore-Penrose inverses:
+the ordinary inverse if it exists, otherwise the minimum-norm solution. V_w of that solution is still unique,
+because the part of w outside the row space of X does not affect the values.
 """
 
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ Matrix = Any  # a dense array or a SciPy sparse matrix
 
 
 class Moments(NamedTuple):
-    """A (p, p), b (p,) and C (p, p) of a task: all that the expected updates depend on."""
+    """A (p, p), b (p,) and C (p, p) of a task, which determine the expected updates."""
 
     A: Array
     b: Array
@@ -41,7 +41,7 @@ def inverse(matrix: Array) -> Array:
 
 def _solve(matrix: Matrix, right: Array) -> Array:
     with catch_warnings():
-        simplefilter("ignore", MatrixRankWarning)  # of a singular matrix: the solution is NaN, and callers look at it
+        simplefilter("ignore", MatrixRankWarning)  # a singular matrix gives NaN, which callers check
         solution = spsolve(sp.csc_matrix(matrix), right)
     return np.atleast_1d(np.asarray(solution, dtype=float)) + 0.0  # no negative zeros
 
@@ -69,7 +69,7 @@ def expected_visits(P: Matrix, start: Array) -> Array:
 
 
 def stationary_distribution(P: Matrix) -> Array:
-    """The distribution that P of a continuing task keeps, shape (n,); unique where the chain is irreducible."""
+    """The stationary distribution of P of a continuing task, shape (n,); unique if the chain is irreducible."""
     n = P.shape[0]
     if n == 1:
         return np.ones(1)
@@ -82,7 +82,7 @@ def stationary_distribution(P: Matrix) -> Array:
 def moments(X: Matrix, d: Array, P: Matrix, r: Array, discount: Array, ratio: Array | float = 1.0) -> Moments:
     """A = XᵀD(diag(ratio) − PΓ)X,  b = XᵀD r,  C = XᵀDX.
 
-    `ratio` (n,) is E[ρ|s], which is 1 unless the ratios are not those of two policies; P and r are then
+    `ratio` (n,) is E[ρ|s]. It differs from 1 only if the ratios are not target / behaviour; P and r are then
     E[ρ 1(s')|s] and E[ρ r|s].
     """
     X, D = sp.csr_matrix(X), sp.diags(d)
@@ -95,7 +95,7 @@ def trace_moments(
 ) -> tuple[Array, Array]:
     """A = XᵀD K (I − PΓ) X and b = XᵀD K r with K = (I − λ PΓ)⁻¹: E[z (x − γx')ᵀ] and E[r z] of z ← ρ (γ λ z + x).
 
-    `emphasis` (n,) stands in the place of d where the trace adds M x instead of x.
+    `emphasis` (n,) replaces d if the trace adds M x instead of x.
     """
     ahead = sp.csr_matrix(P) @ sp.diags(discount)
     identity, weight = sp.identity(len(d)), d if emphasis is None else emphasis
@@ -104,7 +104,7 @@ def trace_moments(
 
 
 def emphatic_weights(d: Array, P: Matrix, discount: Array, lam: float) -> Array:
-    """λ d + (1 − λ) f with f = (I − Γ Pᵀ)⁻¹ d, shape (n,): how ETD(λ) weighs the states. It does not sum to 1."""
+    """λ d + (1 − λ) f with f = (I − Γ Pᵀ)⁻¹ d, shape (n,): the state weights of ETD(λ), which do not sum to 1."""
     ahead = sp.csr_matrix(P) @ sp.diags(discount)
     return lam * d + (1 - lam) * _solve((sp.identity(len(d)) - ahead).T, d)
 
@@ -120,12 +120,12 @@ def bellman(V: Array, P: Matrix, r: Array, discount: Array) -> Array:
 
 
 def fixed_point(A: Array, b: Array) -> Array:
-    """w* = A⁺ b, shape (p,): where TD, GTD2, TDC, TDRC and Gradient-DD rest."""
+    """w* = A⁺ b, shape (p,): the fixed point of TD, GTD2, TDC, TDRC and Gradient-DD."""
     return inverse(A) @ b
 
 
 def rmsve(w: Array, X: Matrix, V: Array, d: Array) -> float:
-    """√Σ_s d_s (V_w(s) − V(s))²: the error of every figure of the paper."""
+    """√Σ_s d_s (V_w(s) − V(s))²: the error in every figure of the paper."""
     return float(np.sqrt(d @ (X @ w - V) ** 2))
 
 

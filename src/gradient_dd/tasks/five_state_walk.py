@@ -4,12 +4,12 @@ Table      from each state left or right; reward −1 into the left terminal, +1
 Start      the centre
 Policies   behaviour: both actions with ½. Target: left with 0.4, right with 0.6
 Discount   1
-Features   "tabular": one per state. "inverted": ½ everywhere but at the state's own place. "dependent": three features
-           for the five states, (1, 0, 0), (1, 1, 0), (1, 1, 1), (0, 1, 1) and (0, 0, 1), each of length 1
+Features   "tabular": one per state. "inverted": ½ everywhere except at the state's own index. "dependent": three
+           features for the five states, (1, 0, 0), (1, 1, 0), (1, 1, 1), (0, 1, 1) and (0, 0, 1), each of length 1
 Weights    0
 
-Sutton et al. (2009), Fast gradient-descent methods for temporal-difference learning, has the walk and the features;
-Ghiassian et al. (2020), Gradient temporal-difference learning with regularized corrections, the policies.
+Walk and features: Sutton et al. (2009), Fast gradient-descent methods for temporal-difference learning. Policies:
+Ghiassian et al. (2020), Gradient temporal-difference learning with regularized corrections.
 """
 
 import numpy as np

@@ -1,14 +1,14 @@
-"""A task from a Gymnasium environment that has a table: FrozenLake, CliffWalking, Taxi, and any other with `P`.
+"""Tasks from Gymnasium environments with a table `P`: FrozenLake, CliffWalking, Taxi and others.
 
-Such a table lists, for each state and action, outcomes (probability, next state, reward, done). Three things in it are
-easy to get wrong, and are handled here:
+Such a table lists outcomes (probability, next state, reward, done) for each state and action. Three details are easy
+to get wrong:
 
-    done      ends the episode, whatever the table says of the state entered: the goal of CliffWalking goes on in its
-              table. Every such outcome leads to one terminal state of its own, numbered after the others.
-    states    that the behaviour policy never reaches have no visits and no value; they are left out.
-    rewards   of several outcomes that lead to the same state are averaged, which keeps all values.
+    done      ends the episode, even if the table continues after the state entered, as at the goal of CliffWalking.
+              All such outcomes lead to one additional terminal state, numbered after the others.
+    states    that the behaviour policy never reaches have no visits and no value; the task omits them.
+    rewards   of several outcomes that lead to the same state are averaged, which preserves all values.
 
-States keep their numbers: `task.states` are those of the environment. `task.notes` has a sentence for each change.
+`task.states` keeps the environment's state numbers. `task.notes` describes every change.
 """
 
 from typing import Any
@@ -35,10 +35,10 @@ def from_gymnasium(
     """Return the task of an environment's table, with values of `target` on data from `behaviour`.
 
     behaviour  (states, actions) probabilities of the policy that acts; default uniform
-    target     (states, actions) probabilities of the policy whose values are wanted; default uniform
+    target     (states, actions) probabilities of the policy to evaluate; default uniform
     discount   continuation discount into every state that does not end the episode
-    features   (states, p) or (states that are reached, p), dense or SciPy sparse; default one-hot
-    start      (states,) distribution of first states, or one state; default what the environment says
+    features   (states, p) or (reachable states, p), dense or SciPy sparse; default one-hot
+    start      (states,) distribution of initial states, or one state; default the environment's
 
     >>> import gymnasium
     >>> task = from_gymnasium(gymnasium.make("CliffWalking-v1"), discount=0.9)
@@ -59,7 +59,7 @@ def from_gymnasium(
     outcomes, averaged = merged(rows)
     visited = reachable(*outcomes[:3], np.vstack([policies[0], policies[0][:1]]), np.append(first, 0.0))[:-1]
     if not (outcomes.next_state == states).any():
-        raise bad_request(f"The table of {name}", "end some episode: an outcome that is done", Unquoted("none"))
+        raise bad_request(f"The table of {name}", "contain an outcome that ends the episode (done)", Unquoted("none"))
     terminal = np.append(~visited, True)
     used = visited[outcomes.state]
     return Task(
@@ -76,7 +76,7 @@ def from_gymnasium(
 
 
 def read_rows(table: Any) -> tuple[list[Row], int, int]:
-    """Return the outcomes that can happen, those marked done leading to one state more, and the counts."""
+    """Return the possible outcomes and the counts; outcomes marked done lead to one additional state."""
     rows: list[Row] = []
     try:
         states, actions = len(table), len(table[0])
@@ -101,7 +101,7 @@ def read_rows(table: Any) -> tuple[list[Row], int, int]:
 
 
 def read_row(state: int, action: int, states: int, probability: Any, next_state: Any, reward: Any, done: Any) -> Row:
-    """Return one outcome, checked; one that is done leads to the state after all others."""
+    """Return one checked outcome; if it is done, it leads to the additional terminal state."""
     entered = whole_number("A next state of the table", next_state, 0, states - 1)
     likely = number("A probability of the table", "be in [0, 1]", probability, low=0.0, high=1.0)
     paid = number("A reward of the table", "be a finite number", reward)
@@ -109,7 +109,7 @@ def read_row(state: int, action: int, states: int, probability: Any, next_state:
 
 
 def merged(rows: list[Row]) -> tuple[Outcomes, int]:
-    """Return one outcome for each (state, action, next state), in that order, and how many rewards were averaged."""
+    """Return one outcome per (state, action, next state), in that order, and the number of averaged rewards."""
     groups: dict[tuple[int, int, int], list[tuple[float, float]]] = {}
     for *place, probability, reward in rows:
         groups.setdefault(tuple(place), []).append((probability, reward))  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def merged(rows: list[Row]) -> tuple[Outcomes, int]:
 
 
 def policy_of(what: str, policy: Any, states: int, actions: int) -> Array:
-    """Return a policy as an array; uniform where none is given."""
+    """Return a policy as an array; uniform by default."""
     if policy is None:
         return np.full((states, actions), 1 / actions)
     array = numbers(f"{what!r}", policy, LARGEST).copy()
@@ -132,12 +132,12 @@ def policy_of(what: str, policy: Any, states: int, actions: int) -> Array:
 
 
 def start_of(env: Any, start: Any, states: int) -> Array:
-    """Return the distribution of first states: as given, at one state, or the environment's own."""
+    """Return the distribution of initial states: as given, at one state, or the environment's."""
     if start is None:
         start = getattr(getattr(env, "unwrapped", env), "initial_state_distrib", None)
     if start is None:
         raise bad_request(
-            "'start'", "be given, for the environment does not say where episodes start", Unquoted("none")
+            "'start'", "be given, because the environment does not say where episodes start", Unquoted("none")
         )
     array = numbers("'start'", start, LARGEST).copy()
     if array.ndim == 0 and array in np.arange(states):
@@ -150,7 +150,7 @@ def start_of(env: Any, start: Any, states: int) -> Array:
 
 
 def pad_features(features: Any, states: int) -> Any:
-    """Return features with a row for the terminal, where they have one for every state of the environment."""
+    """Return features with an added row for the terminal if they have one row per state of the environment."""
     if features is None:
         return None
     rows = sparse_rows(features)
@@ -158,11 +158,11 @@ def pad_features(features: Any, states: int) -> Any:
 
 
 def notes_on(env: Any, visited: Booleans, averaged: int) -> list[str]:
-    """Return a sentence for each thing that the table has and the task does not."""
+    """Return a sentence for each difference between the table and the task."""
     notes = list(left_out("are never reached or end episodes", ~visited))
     if averaged:
-        notes.append(f"{averaged} outcomes had several rewards, which were averaged; values stay, their noise is less.")
+        notes.append(f"{averaged} outcomes had several rewards, which are averaged: same values, less noise.")
     limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
     if limit:
-        notes.append(f"The limit of {limit} steps is not in the table: values are those of episodes without it.")
+        notes.append(f"The limit of {limit} steps is not in the table: the values are for episodes without a limit.")
     return notes

@@ -1,4 +1,4 @@
-"""A task of your own, from tables."""
+"""Your own task from tables."""
 
 from typing import Any
 
@@ -26,20 +26,20 @@ def from_tables(
 ) -> Task:
     """Make a task from your own Markov decision process.
 
-    P                (states, actions, states) transition probabilities. A state that every action keeps
-                     where it is, with reward 0, is a terminal: entering it ends the episode. Any other state
-                     must be left with a probability above 1e-9; rows may miss a sum of 1 by as much
+    P                (states, actions, states) transition probabilities. A state that no action leaves, with
+                     reward 0, is terminal: entering it ends the episode. The probability of leaving any other
+                     state must exceed 1e-9; rows must sum to 1 within the same tolerance
     R                rewards: (states, actions, states), or (states, actions), or one number; up to 1e50
-    discount         a number in [0, 1], or one per state: the continuation discount into it. It is 0 into a
-                     terminal without your saying so
+    discount         a number in [0, 1], or one per state: the continuation discount into it. Discounts into
+                     terminals are always 0
     behaviour        (states, actions) probabilities of the policy that acts
-    target           (states, actions) probabilities of the policy whose values are wanted; default behaviour
-    start            (states,) distribution of first states, or one state; default uniform over non-terminals
+    target           (states, actions) probabilities of the policy to evaluate; default behaviour
+    start            (states,) distribution of initial states, or one state; default uniform over non-terminals
     features         (states, p) or (non-terminal states, p), dense or SciPy sparse; default one-hot
     initial_weights  (p,) default 0
-    ratios           (states, actions) importance ratios, if not target / behaviour. A, b then come from them
-    keep             "all", or "reachable": states that the behaviour policy never reaches from the start are left out.
-                     The others keep their numbers, `task.states`, and `task.notes` says which are missing
+    ratios           (states, actions) importance ratios, if not target / behaviour; they determine A and b
+    keep             "all", or "reachable": omit states that the behaviour policy never reaches from the start.
+                     `task.states` has the numbers of the others, and `task.notes` lists the omitted states
 
     >>> import numpy as np
     >>> stay_or_end = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])
@@ -82,7 +82,7 @@ def from_tables(
 
 
 def table(task: str, what: str, value: Any) -> np.ndarray:
-    """Return a fresh float array of numbers that are finite and not too large, or raise."""
+    """Return a new float array; raise unless its numbers are finite and not too large."""
     return numbers(f"Task {task!r}: {what!r}", value, LARGEST).copy()
 
 
@@ -121,23 +121,23 @@ def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarra
 
 
 def reachable(state: Integers, action: Integers, next_state: Integers, behaviour: Array, start: Array) -> Booleans:
-    """Return which states an episode can be in under the behaviour policy, (states,)."""
+    """Return which states the behaviour policy can reach, (states,)."""
     n, possible = len(start), behaviour[state, action] > 0
     steps = sp.csr_matrix((possible[possible], (state[possible], next_state[possible])), shape=(n, n))
     return np.isin(np.arange(n), reached(steps, np.flatnonzero(start > 0)))
 
 
 def left_out(why: str, missing: Booleans) -> tuple[str, ...]:
-    """Return the note on states that are left out, if there are any."""
+    """Return the note on omitted states, if there are any."""
     if not missing.any():
         return ()
     states = np.flatnonzero(missing)
     shown = ", ".join(map(str, states[:8])) + (", …" if len(states) > 8 else "")
-    return (f"{len(states)} of {len(missing)} states {why}, and left out: {shown}.",)
+    return (f"{len(states)} of {len(missing)} states {why} and are omitted: {shown}.",)
 
 
 def features_without(task: str, features: Any, terminal: Booleans, missing: Booleans) -> sp.csr_matrix:
-    """Return one feature row per state, zero for terminals and for states that are left out."""
+    """Return one feature row per state, zero for terminals and omitted states."""
     if features is None:
         return feature_rows(task, None, terminal | missing)
     rows = feature_rows(task, features, terminal)
@@ -162,7 +162,7 @@ def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matri
 
 
 def sparse_rows(features: Any, task: str = "") -> sp.csr_matrix:
-    """Return features, dense or SciPy sparse, as sparse rows of finite numbers; an error names the `task`."""
+    """Return dense or SciPy sparse features as sparse rows of finite numbers; errors name the `task`."""
     prefix = f"Task {task!r}: " if task else ""
     if sp.issparse(features):
         return sparse_numbers(f"{prefix}'features'", features, LARGEST)

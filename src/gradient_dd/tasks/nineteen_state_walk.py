@@ -1,4 +1,4 @@
-"""The 19-state walk: on-policy and tabular, the usual place to look at λ.
+"""The 19-state walk: on-policy and tabular, the standard task for studying λ.
 
 Table      from each state left or right; reward −1 into the left terminal, +1 into the right one, else 0
 Start      the centre

@@ -18,10 +18,10 @@ def random_mdp(
     episodic: bool = False,
     seed: int = 0,
 ) -> Task:
-    """Make a dense random task: every action can lead everywhere, and both policies take every action.
+    """Make a dense random task: every action can lead to every state, and both policies take every action.
 
     Transitions and policies are drawn uniformly from their simplices, rewards and features from the standard
-    normal distribution. With `episodic` one more state is a terminal that every action can enter.
+    normal distribution. `episodic` adds a terminal state that every action can enter.
     """
     n = whole_number("'n_states'", n_states, at_least=1)
     actions = whole_number("'n_actions'", n_actions, at_least=1)

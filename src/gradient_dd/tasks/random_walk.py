@@ -24,9 +24,9 @@ def random_walk(
 ) -> Task:
     """Make the random walk with states S_0 … S_{m+1}, m = n_states; the outer two are terminals.
 
-    With features="linear" the anchors are S_1, S_5, S_9, …, as many as reach over the last state: 6 for m = 20.
-    The paper says p = 5 for m = 20, which ends at S_17; with n_features=5 the last states continue the line.
-    `start` is the number of the first state, 1 to m.
+    With features="linear" the anchors are S_1, S_5, S_9, …, up to the first beyond the last state: 6 for m = 20.
+    The paper says p = 5 for m = 20, which ends at S_17; n_features=5 extrapolates to the last states.
+    `start` is the number of the initial state, 1 to m.
     """
     m = whole_number("'n_states'", n_states, at_least=1)
     check_size("random_walk", m, 2 * m)
@@ -47,9 +47,9 @@ def walk(
     left_reward: float = -1.0,
     weights: float = 0.0,
 ) -> Task:
-    """Make a walk over as many states as there are rows of features, with reward 1 at the right end.
+    """Make a walk with one state per row of features and reward 1 at the right end.
 
-    It starts at the centre, unless `parameters` names another `start`.
+    It starts at the centre unless `parameters` has another `start`.
     """
     m, p = features.shape
     state, action = np.repeat(np.arange(1, m + 1), 2), np.tile([0, 1], m)

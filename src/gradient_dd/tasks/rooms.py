@@ -1,18 +1,18 @@
-"""Rooms: eight questions about one stream of steps through four rooms.
+"""Rooms: eight prediction questions about one stream of experience in four rooms.
 
 Table      an 11 × 11 grid in four rooms, joined by hallways at (x, y) = (5, 1), (1, 5), (5, 8) and (8, 4). The actions
-           go up, down, right and left; a bump into a wall stays. Nothing is paid and episodes never end
+           go up, down, right and left; walls block them. All rewards are zero and episodes never end
 Start      the corner (0, 0)
 Behaviour  each action with ¼. With variance="high", at (1, 1) and (1, 8) left with 0.97 and at (8, 1) and (8, 8) right
            with 0.97, the other actions there with 0.01, so that ratios reach 100
-Questions  two for each room, one for each of its hallways. Question 0 … 7: how soon does the shortest way lead into
+Questions  two for each room, one for each of its hallways. Question 0 … 7: how soon does the shortest path lead into
            that hallway? Cumulant 1 on entering it; discount 0.9 into the room and into its other hallway, 0 elsewhere;
-           target: a shortest way, ties half and half; interest 1 in the room and in its other hallway
-Features   12 binary ones, 3 of them 1: four quarters of the grid, four stripes across, four stripes along
+           target: a shortest path, ties broken evenly; interest 1 in the room and in its other hallway
+Features   12 binary features, 3 of them active: four quarters of the grid, four horizontal and four vertical stripes
 Weights    0
 
 Ghiassian & Sutton (2021), An empirical comparison of off-policy prediction learning algorithms in the four rooms
-environment. Their features are others, also 12 of which 3 are active.
+environment. The authors use other features, also 12 with 3 active.
 """
 
 import numpy as np
@@ -23,10 +23,10 @@ from gradient_dd.tasks.task import Outcomes, Task
 
 SIZE = 11
 STEPS = {"up": (0, 1), "down": (0, -1), "right": (1, 0), "left": (-1, 0)}
-ROOMS = (((0, 4), (0, 4)), ((0, 4), (6, 10)), ((6, 10), (5, 10)), ((6, 10), (0, 3)))  # ends of x and of y
+ROOMS = (((0, 4), (0, 4)), ((0, 4), (6, 10)), ((6, 10), (5, 10)), ((6, 10), (0, 3)))  # ranges of x and y
 HALLWAYS = ((5, 1), (1, 5), (5, 8), (8, 4))
-QUESTIONS = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 0))  # room, and hallway to reach
-PUSHED = {(1, 1): "left", (1, 8): "left", (8, 1): "right", (8, 8): "right"}  # by the behaviour of high variance
+QUESTIONS = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 0))  # room, hallway to reach
+PUSHED = {(1, 1): "left", (1, 8): "left", (8, 1): "right", (8, 8): "right"}  # by the high-variance behaviour policy
 DISCOUNT = 0.9
 
 Cell = tuple[int, int]
@@ -61,7 +61,7 @@ def rooms(question: int = 0, variance: str = "low") -> Task:
 
 
 def grid() -> np.ndarray:
-    """Return (11, 11) which cells (x, y) are floor."""
+    """Return an (11, 11) mask of the floor cells (x, y)."""
     floor = np.zeros((SIZE, SIZE), bool)
     for (left, right), (low, high) in ROOMS:
         floor[left : right + 1, low : high + 1] = True
@@ -70,7 +70,7 @@ def grid() -> np.ndarray:
 
 
 def after(cell: Cell, step: Cell) -> Cell:
-    """Return the cell that a step leads to: the same one where there is a wall."""
+    """Return the cell that a step leads to; a wall keeps the agent in its cell."""
     x, y = cell[0] + step[0], cell[1] + step[1]
     return (x, y) if 0 <= x < SIZE and 0 <= y < SIZE and grid()[x, y] else cell
 
@@ -94,7 +94,7 @@ def acting(cells: list[Cell], variance: str) -> np.ndarray:
 
 
 def shortest_way(table: np.ndarray, goal: int, interest: np.ndarray, behaviour: np.ndarray) -> np.ndarray:
-    """Return the policy that takes a shortest way to the goal, ties half and half; elsewhere the behaviour."""
+    """Return the policy that takes a shortest path to the goal, ties broken evenly; elsewhere the behaviour."""
     distance = np.full(len(table), np.inf)
     distance[goal] = 0
     for _ in range(len(table)):
@@ -106,7 +106,7 @@ def shortest_way(table: np.ndarray, goal: int, interest: np.ndarray, behaviour: 
 
 
 def grid_features(cells: list[Cell]) -> sp.csr_matrix:
-    """Return (states, 12) binary features: the quarter, the stripe across and the stripe along of each cell."""
+    """Return (states, 12) binary features: the quarter, horizontal stripe and vertical stripe of each cell."""
     x, y = np.transpose(cells)
     active = np.column_stack([2 * (x >= 5) + (y >= 5), 4 + x // 3, 8 + y // 3])
     rows = np.repeat(np.arange(len(cells)), 3)

@@ -1,12 +1,11 @@
-"""Task: one table, and all that follows from it.
+"""Task: one table, and everything derived from it.
 
-A task is a table of outcomes with two policies over it and features on its states. The sampler, the
-Gymnasium environment, the true values, the visits, the matrices and every error measure are derived from
-that one table; nothing is typed in twice.
+A task is a table of outcomes, two policies, and features of the states. The sampler, the Gymnasium environment, the
+true values, the visits, the matrices and every error measure are derived from that table.
 
-Several tasks may ask several questions about one stream. They then share the table and the behaviour policy, and each
-has a target policy, a discount, a cumulant and an interest of its own. Steps from states without interest are skipped:
-a learner does not see them. The discount into such a state must be 0, so nothing is lost between two visits.
+Several tasks can ask different questions about one stream. They share the table and the behaviour policy, and each has
+its own target policy, discount, cumulant and interest. A learner skips steps from states without interest. The
+discount into such a state must be 0, so skipping loses nothing.
 """
 
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gradient_dd.arrays import Array, Booleans, Integers, check_memory
+from gradient_dd.cards import card
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.fingerprint import fingerprint
 from gradient_dd.tasks import exact
@@ -26,7 +26,7 @@ from gradient_dd.tasks.validation import check_chains, check_steps, check_table
 
 
 class Outcomes(NamedTuple):
-    """The table: one row for each (state, action, next state) that can happen, in that order."""
+    """The table: one row for each possible (state, action, next state), in that order."""
 
     state: Integers
     action: Integers
@@ -36,7 +36,7 @@ class Outcomes(NamedTuple):
 
 
 class OutcomeColumns(NamedTuple):
-    """What each outcome means to a learner. Rows count the non-terminal states; n stands for any terminal."""
+    """The outcomes as a learner sees them. Rows number the non-terminal states; n means any terminal."""
 
     row: Integers
     next_row: Integers
@@ -50,19 +50,19 @@ class OutcomeColumns(NamedTuple):
 class Task:
     """A finite Markov decision process, a behaviour and a target policy, and features.
 
-    outcomes         what can happen; a state without outcomes is terminal, entering it ends the episode
+    outcomes         possible transitions; a state without outcomes is terminal, entering it ends the episode
     discount         (states,) continuation discount into each state; 0 into a terminal
-    start            (states,) distribution of the first state of an episode
+    start            (states,) distribution of the initial state of an episode
     behaviour        (states, actions) probabilities of the policy that acts
-    target           (states, actions) probabilities of the policy whose values are wanted
+    target           (states, actions) probabilities of the policy to evaluate
     feature_rows     (states, p) sparse; rows of terminals are never used
     initial_weights  (p,) w at the first step
-    ratios           (states, actions) importance ratios given outright, or None for target / behaviour
-    cumulant         (outcomes,) what is summed up in place of the rewards, or None
+    ratios           (states, actions) explicit importance ratios, or None for target / behaviour
+    cumulant         (outcomes,) the signal to predict instead of the rewards, or None
     interest         (states,) 1 where the question is asked and 0 elsewhere, or None for everywhere
-    goal             (n,) values that errors are measured against in place of V of the target policy, or None
-    parameters       what the builder of a named task was given
-    notes            a sentence for each thing that was changed or left out when the table was made
+    goal             (n,) reference values for errors instead of V of the target policy, or None
+    parameters       the arguments of a named task
+    notes            a sentence for each change made while building the table
     """
 
     name: str
@@ -92,6 +92,11 @@ class Task:
     def __repr__(self) -> str:
         return f"<Task {self}: {self.n_states} states, {self.n_features} features>"
 
+    def _repr_html_(self) -> str:
+        ends = "episodes end" if self.episodic else "one endless run"
+        facts = {"states": self.n_states, "actions": self.n_actions, "features": self.n_features, "length": ends}
+        return card(str(self), {**facts, "policies": self.policies, "notes": "\n".join(self.notes) or None})
+
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.parameters.items())})"
 
@@ -111,24 +116,24 @@ class Task:
 
     @cached_property
     def row(self) -> Integers:
-        """(states,) the place of each state in `states`; n for a terminal."""
+        """(states,) the index of each state in `states`; n for a terminal."""
         row = np.full(len(self.start), self.n_states)
         row[self.states] = np.arange(self.n_states)
         return row
 
     @property
     def n_states(self) -> int:
-        """How many non-terminal states there are."""
+        """The number of non-terminal states."""
         return len(self.states)
 
     @property
     def n_actions(self) -> int:
-        """How many actions there are."""
+        """The number of actions."""
         return self.behaviour.shape[1]
 
     @property
     def n_features(self) -> int:
-        """How many weights a learner has, p."""
+        """The number of features and weights, p."""
         return self.feature_rows.shape[1]
 
     @property
@@ -138,7 +143,7 @@ class Task:
 
     @property
     def policies(self) -> str:
-        """Whether data are collected by the policy that is asked about: "on-policy", or "off-policy"."""
+        """Return "on-policy" if the target policy is the behaviour policy, else "off-policy"."""
         return "on-policy" if self.ratios is None and np.array_equal(self.behaviour, self.target) else "off-policy"
 
     # The data a learner sees -----------------------------------------------------------------------------
@@ -152,12 +157,12 @@ class Task:
 
     @property
     def rewards(self) -> Array:
-        """(outcomes,) what a learner is paid: the cumulant, or the rewards of the table."""
+        """(outcomes,) the rewards a learner sees: the cumulant, or the rewards of the table."""
         return self.outcomes.reward if self.cumulant is None else self.cumulant
 
     @cached_property
     def active(self) -> Booleans:
-        """(outcomes,) whether a learner sees the outcome: whether its state is of interest."""
+        """(outcomes,) whether a learner sees the outcome, i.e. its state is of interest."""
         return self._asked[self.row[self.outcomes.state]]
 
     @cached_property
@@ -188,8 +193,8 @@ class Task:
     def digest(self) -> str:
         """Fingerprint of the dynamics: tasks that share it share their trajectories.
 
-        Features, ratios, discount, target policy, cumulant, interest and initial weights are left out, so that two
-        readings of a task, two feature sets, or two questions are compared on the same transitions.
+        It ignores features, ratios, discount, target policy, cumulant, interest and initial weights, so that two
+        variants of a task, two feature sets, or two questions are compared on the same transitions.
         """
         code = sha256()
         for array in (*self.outcomes, self.start, self.behaviour):
@@ -198,7 +203,7 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """Fingerprint of all of its tables: two tasks that share it give the same results."""
+        """Fingerprint of all tables: two tasks with the same key give the same results."""
         features, ratios = self.feature_rows, [] if self.ratios is None else [self.ratios]
         arrays = [self.discount, self.target, self.initial_weights, features.data, features.indices, features.indptr]
         question = {"cumulant": self.cumulant, "interest": self.interest, "goal": self.goal}
@@ -209,7 +214,7 @@ class Task:
     # Exact quantities ------------------------------------------------------------------------------------
 
     def chain(self, policy: Array) -> tuple[sp.csr_matrix, Array]:
-        """Return P (n, n) among the non-terminal states and r (n,) when actions weigh as `policy` says."""
+        """Return P (n, n) among the non-terminal states and r (n,) under `policy`."""
         outcome, n = self.outcomes, self.n_states
         weight = policy[outcome.state, outcome.action] * outcome.probability
         here, there = self.row[outcome.state], self.row[outcome.next_state]
@@ -230,7 +235,7 @@ class Task:
 
     @cached_property
     def true_values(self) -> Array:
-        """(n,) V of the target policy, or the goal in its place."""
+        """(n,) V of the target policy, or `goal` if given."""
         if self.goal is not None:
             return self.goal
         (P, r), discount = self.chain(self.target), self.discount[self.states]
@@ -239,7 +244,7 @@ class Task:
 
     @cached_property
     def visits(self) -> Array:
-        """(n,) d: how often the behaviour policy is in each state; sums to 1. States without interest have 0."""
+        """(n,) d: the share of visits to each state under the behaviour policy; 0 for states without interest."""
         d = self._episode_visits if self.episodic else self._stationary_distribution
         d = d if self.interest is None else d * self._asked
         return frozen(d / d.sum())
@@ -273,17 +278,17 @@ class Task:
     @cached_property
     def features(self) -> Array:
         """(n, p) the same, dense: X."""
-        check_memory(f"Features of {self}, dense,", 8 * self.n_states * self.n_features, "Take task.sparse_features.")
+        check_memory(f"Features of {self}, dense,", 8 * self.n_states * self.n_features, "Use task.sparse_features.")
         return frozen(self.sparse_features.toarray())
 
     @cached_property
     def row_features(self) -> sp.csr_matrix:
-        """(n + 1, p) the sparse rows by which `transitions` counts; the last one is zero, for every terminal."""
+        """(n + 1, p) the sparse rows that `transitions` refers to; the last row is zero, for all terminals."""
         return sp.vstack([self.sparse_features, sp.csr_matrix((1, self.n_features))], format="csr")
 
     @cached_property
     def moments(self) -> exact.Moments:
-        """A, b, C. With ratios given outright they are E[ρ …] under those, whatever the target policy."""
+        """A, b, C. Explicit `ratios` replace the target policy's in every E[ρ …]."""
         check_memory(f"A and C of {self}", 16 * self.n_features**2, "Choose fewer features.")
         weight = self.target if self.ratios is None else self.behaviour * self.ratios
         P, r = self.chain(weight)
@@ -294,11 +299,11 @@ class Task:
 
     @cached_property
     def fixed_point(self) -> Array:
-        """(p,) the TD fixed point w*, of least norm where it is not unique."""
+        """(p,) the TD fixed point w*, with minimum norm if it is not unique."""
         return frozen(exact.fixed_point(self.moments.A, self.moments.b))
 
     def check_asked_everywhere(self, reader: str) -> None:
-        """Raise if the task has an interest, for a reader that would take its skipped steps for steps."""
+        """Raise if the task has an interest, because `reader` cannot skip steps."""
         if self.interest is not None:
             raise bad_request(
                 f"The task of {reader}", "ask its question in every state", Unquoted(f"{self}, which has an interest")
@@ -310,6 +315,6 @@ class Task:
 
 
 def frozen(array: Array) -> Array:
-    """Return the array, no longer writable: a task is a value."""
+    """Return the array, made read-only."""
     array.setflags(write=False)
     return array

@@ -1,4 +1,4 @@
-"""What a task must be, checked once when it is made: each broken rule is one sentence."""
+"""Checks of a task, made once when it is built; each violation is one sentence."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 States = NDArray[np.integer]
 WHOLE = ("state", "action", "next_state")  # the columns of outcomes that number states and actions
 
-TOLERANCE = 1e-9  # by which a sum of probabilities may miss 1, for rounding; a state is left more often, or never
-MOST_STEPS = 1e12  # expected, until an end: exact values and visits then have four digits or more
-OUTCOME_BYTES, STATE_BYTES = 120, 600  # that a task takes while it is made and solved, measured
+TOLERANCE = 1e-9  # on sums of probabilities; a state is left with a higher probability, or never
+MOST_STEPS = 1e12  # expected until the end; exact values and visits then have at least four digits
+OUTCOME_BYTES, STATE_BYTES = 120, 600  # measured memory while a task is built and solved
 
 
 def broken(task: "Task", what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
-    """Return the error for a rule that a task breaks; `what` is empty where the rule is about the whole task."""
+    """Return the error for a rule that a task breaks; an empty `what` means the whole task."""
     return bad_request(f"Task {task.name!r}" + (f": {what}" if what else ""), rule, got, hint)
 
 
 def check_size(name: str, states: int, outcomes: int) -> None:
-    """Raise before a table of so many outcomes is made, if it would not fit in memory."""
+    """Raise if a table with so many outcomes would not fit in memory."""
     size = OUTCOME_BYTES * outcomes + STATE_BYTES * states
     check_memory(f"The table of {name}, {show(states)} states,", size, "Make it smaller.")
 
@@ -54,7 +54,7 @@ def check_table(task: "Task") -> None:
     if task.goal is not None and task.goal.shape != task.states.shape:
         raise broken(task, "the shape of 'goal'", f"be {task.states.shape}", task.goal.shape)
     if task.terminal.all():
-        raise broken(task, "", "have a state that is not terminal", Unquoted("terminals alone"))
+        raise broken(task, "", "have a state that is not terminal", Unquoted("only terminals"))
     if features == 0:
         raise broken(task, "'features'", "have at least one column", 0)
     if 0 < (size := np.abs(task.feature_rows.data).max(initial=0.0)) < 1 / LARGEST:
@@ -77,14 +77,14 @@ def check_table(task: "Task") -> None:
 
 
 def check_arrays(task: "Task") -> None:
-    """Raise unless every table is an array of the right kind, with finite numbers that are not too large."""
+    """Raise unless every table is an array of the right type, with finite numbers that are not too large."""
     text("The name of a task", task.name)
     outcome, options = task.outcomes, {name: getattr(task, name) for name in ("ratios", "cumulant", "interest", "goal")}
     options = {name: array for name, array in options.items() if array is not None}
     if not hasattr(outcome, "_asdict"):
         raise broken(task, "'outcomes'", "be Outcomes", outcome)
     if not (sp.issparse(task.feature_rows) and task.feature_rows.format == "csr"):
-        raise broken(task, "'feature_rows'", "be a SciPy csr matrix", Unquoted("another kind"))
+        raise broken(task, "'feature_rows'", "be a SciPy csr matrix", Unquoted("another type"))
     tables = {name: getattr(task, name) for name in ("start", "discount", "behaviour", "target", "initial_weights")}
     for name, array in (tables | outcome._asdict() | options | {"features": task.feature_rows.data}).items():
         kind, words = ("iu", "whole numbers") if name in WHOLE else ("f", "floats")
@@ -94,7 +94,7 @@ def check_arrays(task: "Task") -> None:
 
 
 def check_interest(task: "Task") -> None:
-    """Raise unless interest is 0 or 1, somewhere 1, and nothing is bootstrapped from where it is 0."""
+    """Raise unless interest is 0 or 1, is 1 somewhere, and no state with interest 0 is bootstrapped from."""
     if task.interest is None:
         return
     wrong = (task.interest != 0) & (task.interest != 1)
@@ -109,7 +109,7 @@ def check_interest(task: "Task") -> None:
 
 
 def check_outcomes(task: "Task") -> None:
-    """Raise unless the outcomes stand in order and name states and actions that exist."""
+    """Raise unless the outcomes are sorted and refer to existing states and actions."""
     outcome, (states, actions) = task.outcomes, task.behaviour.shape
     shapes = {column.shape for column in outcome}
     if len(shapes) > 1 or outcome.state.ndim != 1:
@@ -123,7 +123,7 @@ def check_outcomes(task: "Task") -> None:
             raise broken(task, f"{name!r} of an outcome", f"be from 0 to {count - 1}", column.max())
     code = (outcome.state * actions + outcome.action) * states + outcome.next_state
     if (np.diff(code) <= 0).any():
-        raise broken(task, "outcomes", "stand in the order of state, action, next state, each once", code)
+        raise broken(task, "outcomes", "be sorted by state, action, next state, without repetition", code)
 
 
 def outside(array: Array) -> NDArray[np.bool_]:
@@ -132,7 +132,7 @@ def outside(array: Array) -> NDArray[np.bool_]:
 
 
 def check_probabilities(task: "Task") -> None:
-    """Raise unless each group of probabilities is one."""
+    """Raise unless each group of probabilities is non-negative and sums to 1."""
     outcome, live = task.outcomes, task.states
     state, action = live[:, None], np.arange(task.n_actions)
     into = np.zeros(task.behaviour.shape)
@@ -161,7 +161,7 @@ def check_probabilities(task: "Task") -> None:
 
 
 def check_leaving(task: "Task") -> None:
-    """Raise if a state is left so seldom that it could be meant as a terminal: rounding, or a mistake."""
+    """Raise if a state is left so rarely that it may be a mistyped terminal."""
     outcome = task.outcomes
     leaves = np.where(outcome.state == outcome.next_state, 0.0, outcome.probability)
     leaving = np.bincount(outcome.state, leaves, minlength=len(task.start))
@@ -177,7 +177,7 @@ def check_chains(task: "Task") -> None:
     missing = np.setdiff1d(task.states, task.states[reached(P, np.flatnonzero(task.start[task.states]))])
     if len(missing):
         rule = "be reachable from the start under the behaviour policy"
-        hint = "Leave those states out, as keep='reachable' does."
+        hint = "keep='reachable' omits the other states."
         raise broken(task, "every state", rule, missing.tolist(), hint)
     if task.episodic:
         endless = never_reach(P, leaks(P))
@@ -185,10 +185,14 @@ def check_chains(task: "Task") -> None:
             rule = "end under the behaviour policy"
             raise broken(task, "episodes", rule, Unquoted(f"no end from state {task.states[endless[0]]}"))
     elif connected_components(P, connection="strong")[0] > 1:
-        rule = "be reachable from every other under the behaviour policy, for it has no terminal"
+        rule = "be reachable from every other under the behaviour policy, because the task has no terminal"
         stuck = np.flatnonzero(P.diagonal() > 1 - TOLERANCE)
-        got = f"state {task.states[stuck[0]]}, which is never left but pays" if len(stuck) else "states left for good"
-        raise broken(task, "every state", rule, Unquoted(got), "A terminal must pay 0." if len(stuck) else "")
+        got = (
+            f"state {task.states[stuck[0]]}, which is never left but has a reward"
+            if len(stuck)
+            else "states that are never revisited"
+        )
+        raise broken(task, "every state", rule, Unquoted(got), "Rewards in a terminal must be 0." if len(stuck) else "")
     P, _ = task.chain(task.target)
     endless = never_reach(P, leaks(P @ sp.diags(task.discount[task.states])))
     if len(endless):
@@ -200,14 +204,14 @@ def check_chains(task: "Task") -> None:
 
 
 def check_steps(task: "Task", what: str, steps: Array) -> None:
-    """Raise if an expected number of `steps` is so large that rounding would spoil what is solved for."""
+    """Raise if an expected number of `steps` is so large that rounding errors dominate the solution."""
     if not (steps.min() >= 0 and steps.max() <= MOST_STEPS):
-        rule = f"take at most {MOST_STEPS:g} steps on average, or rounding spoils its exact values"
+        rule = f"take at most {MOST_STEPS:g} steps on average, or rounding errors dominate its exact values"
         raise broken(task, what, rule, steps.max())
 
 
 def leaks(P: sp.csr_matrix) -> States:
-    """Return the states that lose weight on the next step."""
+    """Return the states whose outgoing probabilities sum to less than 1."""
     return np.flatnonzero(np.asarray(P.sum(axis=1)).ravel() < 1 - TOLERANCE)
 
 

@@ -1,11 +1,11 @@
-"""The contracts every learner keeps. Run them on a rule of your own:
+"""The contracts that every learner satisfies. Run them on your own rule:
 
     from gradient_dd.testing import check_learner
     check_learner(MY_RULE)
 
-A contract is a function of a rule. It raises AssertionError with what it saw where the rule breaks it. It returns None,
-or a sentence about what it could not see. The project's own tests run the same contracts over `LEARNERS`, so a learner
-is covered by being listed.
+A contract is a function of a rule. It raises AssertionError with the evidence if the rule violates it; otherwise it
+returns None, or a sentence about what it could not check. The project's tests run the same contracts over `LEARNERS`,
+so every listed learner is covered.
 """
 
 from gradient_dd.learners import Rule, find
@@ -34,7 +34,7 @@ from gradient_dd.testing.step_contracts import (
 
 __all__ = ["CONTRACTS", "assert_alike", "check_learner", "expected_move", "modes", "stated_move"]
 
-# Those that need no compiled kernel come first: a wrong rule is found within a second.
+# Contracts without compiled kernels come first: they find a wrong rule within a second.
 CONTRACTS: tuple[Contract, ...] = (
     is_a_pure_function,
     moves_as_it_states,
@@ -53,11 +53,11 @@ CONTRACTS: tuple[Contract, ...] = (
 
 
 def check_learner(rule: str | Rule) -> list[str]:
-    """Run every contract on a rule, or on the learner of a name; return a sentence for each that does not apply.
+    """Run every contract on a rule or named learner; return a sentence for each contract that does not apply.
 
-    AssertionError says what the rule breaks, and how. A rule that states its mean update, `expected`, is checked term
-    by term. Without it a wrong sign or a missing ratio is found only where it moves the fixed point or makes the mean
-    unstable, and the returned list says so. A rule that is not affine in its weights, such as Huber's, has no mean
-    update; it says affine=False, and the list says which contracts do not apply.
+    AssertionError says which contract the rule violates, and how. A rule with a mean update, `expected`, is checked
+    term by term. Without it, the contracts detect a wrong sign or a missing ratio only if it moves the fixed point or
+    makes the mean unstable, and the returned list says so. A rule that is not affine in its weights, such as a Huber
+    rule, has no mean update; declare affine=False, and the list says which contracts do not apply.
     """
     return [note for contract in CONTRACTS if (note := contract(find(rule)))]

@@ -1,4 +1,4 @@
-"""Contracts about the mean update: what a rule states, where it rests, and whether it is stable."""
+"""Contracts about the mean update: its equation, its fixed point and its stability."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +21,7 @@ HARSH_TASKS = ((2730, False), (4221, False), (5537, True))  # seeds, and whether
 
 
 def for_each_form(contract: Contract) -> Contract:
-    """Return the contract for a learner, which is run on each of its forms; their notes become one."""
+    """Return a contract that runs on each form of a learner and joins the notes."""
 
     @wraps(contract)
     def on_all_forms(rule: Rule) -> str | None:
@@ -32,15 +32,15 @@ def for_each_form(contract: Contract) -> Contract:
 
 
 def modes(rule: Rule) -> tuple[str, ...]:
-    """Return the placements of ρ that make a difference to a rule."""
+    """Return the placements of ρ that a rule distinguishes."""
     return ("R", "T") if rule.has_rho_mode else ("R",)
 
 
 @cache
 def harsh_task(seed: int, episodic: bool) -> Task:
-    """Return a random off-policy task: 5 states, 3 features, a discount of its own into every state.
+    """Return a random off-policy task: 5 states, 3 features, a different discount into every state.
 
-    Transitions and policies are uneven, so that ratios reach from 0.05 to 19. On HARSH_TASKS TD is unstable.
+    Transitions and policies are uneven, so that ratios range from 0.05 to 19. On HARSH_TASKS TD is unstable.
     """
     rng = np.random.default_rng([seed, episodic])
     n = 5 + episodic
@@ -54,7 +54,7 @@ def harsh_task(seed: int, episodic: bool) -> Task:
 
 
 def away_from_zero(rule: Rule) -> dict[str, float]:
-    """Return 0.6 for each parameter that is 0 by default, as λ is, so that it counts."""
+    """Return 0.6 for each parameter that is 0 by default, such as λ, so that it has an effect."""
     return {parameter.name: 0.6 for parameter in rule.parameters if parameter.default == 0}
 
 
@@ -63,8 +63,8 @@ def expected_move(
 ) -> tuple[Array, Array]:
     """Return the change of w and of η averaged over all transitions of a task, (p,) each.
 
-    Transitions weigh as under independent draws, d(s) μ(a|s) P(s'|s,a), and traces stand at their mean along a
-    trajectory that leads there. The metric of a natural rule stands at C.
+    Transitions have their weights under independent draws, d(s) μ(a|s) P(s'|s,a), and traces their mean along the
+    trajectories that lead there. The metric of a natural rule is C.
     """
     setting = rule.setting(rho_mode=rho_mode, **values)
     w_move, eta_move = mean_move(setting, samples(task, setting), w, eta, w_prev)
@@ -72,9 +72,9 @@ def expected_move(
 
 
 def task_matrices(task: Task, setting: Setting) -> dict[str, Array]:
-    """Return the matrices of TERMS for a task, those of the setting's traces.
+    """Return the matrices of TERMS for a task and the setting's traces.
 
-    Without a trace and for the trace z ← ρ (γ λ z + x) they come from the table alone; others from the mean traces.
+    Without a trace and for the trace z ← ρ (γ λ z + x) they come from the table; others from the mean traces.
     """
     rule, (A, b, C) = setting.rule, task.moments
     X, discount, D = task.features, task.discount[task.states], task.visits[:, None]
@@ -119,7 +119,7 @@ def sample_matrices(sample: Sample, lam: float) -> dict[str, Array]:
 def stated_move(
     setting: Setting, matrices: dict[str, Array], w: Array, eta: Array, w_prev: Array
 ) -> tuple[Array, Array]:
-    """Return the change of w and of η that the rule states, (p,) each; the M⁻¹ of a natural rule is left out."""
+    """Return the change of w and of η that the rule states, (p,) each; without the M⁻¹ of a natural rule."""
     rule, known = setting.rule, setting.signals(1.0, 1.0) | matrices | {"w": w, "eta": eta, "change": w - w_prev}
     assert rule.expected, f"{rule.name} states no mean update"
     returned = rule.expected(**{name: known[name] for name in rule.expected_arguments})
@@ -129,24 +129,24 @@ def stated_move(
     return returned if rule.has_eta else (*returned, np.zeros_like(w))
 
 
-PRECISION = 1e-10  # of two sums of the same terms, relative to the larger
-LARGE_ZETA = 100.0  # η then follows w closely on the harsh tasks, as the theory of two time scales asks
+PRECISION = 1e-10  # relative difference of two sums of the same terms
+LARGE_ZETA = 100.0  # η then follows w closely on the harsh tasks, as two-time-scale theory requires
 
 
 @for_each_form
 def moves_as_it_states(rule: Rule) -> str | None:
     """On every single transition the step moves the weights as `expected` says.
 
-    With the matrices of a single transition in the places of A, b, B and C, z (x − γx')ᵀ, r z, γ (1 − λ) x'zᵀ and
-    x xᵀ, `expected` is the update of that transition; without a trace z is ρ x. This sees the sign, the step size and
-    the ratio of every term.
+    With the matrices of one transition as A, b, B and C, i.e. z (x − γx')ᵀ, r z, γ (1 − λ) x'zᵀ and x xᵀ, `expected`
+    is the update of that transition; without a trace z is ρ x. This checks the sign, the step size and the ratio of
+    every term.
     """
     if not rule.affine:
         return f"{rule.name} is not affine, so there is no mean update to compare its terms with."
     if rule.expected is None:
         return (
             f"{rule.name} states no `expected`, so its terms were not compared with an equation: a wrong sign or a "
-            "missing ratio was noticed only if it moves the fixed point or makes the mean unstable."
+            "missing ratio is detected only if it moves the fixed point or makes the mean unstable."
         )
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -173,7 +173,7 @@ def moves_on_average_as_it_states(rule: Rule) -> None:
     Here A, b, B and C come from the tables of the tasks. Both placements of ρ have this mean, because E[ρ|s] = 1.
     """
     if rule.expected is None or rule.uses_sample_twice:
-        return  # `moves_as_it_states` says so; or the mean is that of two independent draws
+        return  # `moves_as_it_states` reports this; or the mean is over two independent draws
     rng = np.random.default_rng(1)
     for which in (*HARSH_TASKS, (0, True)):
         task = harsh_task(*which)
@@ -188,7 +188,7 @@ def moves_on_average_as_it_states(rule: Rule) -> None:
 
 
 def compare(rule: Rule, where: str, got: tuple[Array, Array], stated: tuple[Array, Array]) -> None:
-    """Raise unless the moves of w and η are those stated."""
+    """Raise unless w and η move as stated."""
     for name, one, other in zip(("w", "η"), got, stated, strict=True):
         gap = np.abs(one - other).max()
         assert gap <= PRECISION * max(np.abs([one, other]).max(), PRECISION), (
@@ -198,7 +198,7 @@ def compare(rule: Rule, where: str, got: tuple[Array, Array], stated: tuple[Arra
 
 
 def random_setting(rule: Rule, rng: np.random.Generator, rho_mode: str = "R") -> Setting:
-    """Return the rule with a value for each parameter, none of them special."""
+    """Return the rule with a generic random value for each parameter."""
     values: dict[str, Any] = {name: rng.uniform(0.2, 0.9) for name in rule.defaults}
     return rule.setting(rho_mode, **values)
 
@@ -207,7 +207,7 @@ def random_setting(rule: Rule, rng: np.random.Generator, rho_mode: str = "R") ->
 def rests_at_the_fixed_point(rule: Rule) -> None:
     """At w*, η = 0 and w_prev = w* the expected update is zero, if the rule has the TD fixed point.
 
-    With a trace w* solves E[δ z] = 0, or E[ρ δ z] = 0 where the trace leaves out the present ρ.
+    With a trace w* solves E[δ z] = 0, or E[ρ δ z] = 0 if the trace excludes the current ρ.
     """
     for seed in range(3) if rule.td_fixed_point else ():
         task = tasks.random_mdp(5, 2, 3, seed=seed, episodic=seed == 1)
@@ -219,7 +219,7 @@ def rests_at_the_fixed_point(rule: Rule) -> None:
 
 
 def fixed_point(task: Task, setting: Setting) -> Array:
-    """Return w*, where E[δ z] = 0."""
+    """Return w*, the solution of E[δ z] = 0."""
     if not setting.rule.traces:
         return task.fixed_point
     matrices = task_matrices(task, setting)
@@ -246,7 +246,7 @@ def is_stable_off_policy(rule: Rule) -> str | None:
 
 
 def check_stability(rule: Rule, values: dict[str, float], on_policy: bool) -> str | None:
-    """Raise if the mean update leads away from its rest point on a harsh task, with either placement of ρ."""
+    """Raise if the mean update diverges on a harsh task, with either placement of ρ."""
     if not rule.affine:
         return f"{rule.name} is not affine, so the stability of its mean update was not checked."
     if rule.uses_sample_twice and rule.expected is None:
@@ -261,10 +261,10 @@ def check_stability(rule: Rule, values: dict[str, float], on_policy: bool) -> st
             if radius is None:
                 return (
                     f"{rule.name} is not affine in the weights, so the stability of its mean update was not checked. "
-                    "Say so: affine=False."
+                    "Declare affine=False."
                 )
             assert radius < 1, (
-                f"{rule.name} drives the mean away from its rest point {'on' if on_policy else 'off'}-policy: "
+                f"{rule.name} diverges on average {'on' if on_policy else 'off'}-policy: "
                 f"spectral radius 1 + {radius - 1:.3g} on {task.name} with {values}"
             )
     return None
@@ -292,5 +292,5 @@ def mean_radius(rule: Rule, task: Task, mode: str, values: dict[str, float]) -> 
     probe = 10 * np.random.default_rng(2).standard_normal(3 * p)
     if not np.allclose(mean_step(probe) - origin - matrix @ probe, 0, atol=1e-9 * np.abs(probe).max()):
         return None
-    used = np.abs(matrix - np.eye(3 * p)).any(axis=1)  # η of a learner without it stays where it is
+    used = np.abs(matrix - np.eye(3 * p)).any(axis=1)  # a learner without η never moves it
     return float(np.abs(np.linalg.eigvals(matrix[np.ix_(used, used)])).max())

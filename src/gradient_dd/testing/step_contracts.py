@@ -1,4 +1,4 @@
-"""Contracts about the step: a function of scalars that uses what it declares, and that all engines make alike."""
+"""Contracts about the step: a pure function of scalars, uses everything it declares, equal in all engines."""
 
 from math import inf
 from typing import Any
@@ -18,7 +18,7 @@ from gradient_dd.stream.learner import Learner
 from gradient_dd.tasks import Task
 from gradient_dd.testing.mean_contracts import away_from_zero, for_each_form, modes
 
-DRAWS = 50  # places at which a step is called
+DRAWS = 50  # random inputs of a step
 SIGNED = ("delta", "x_eta", "x_change", "z_eta", "b_eta", "x_next", "x_z", "x_trace")  # signals that may be negative
 TOLERANCE = 1e-12
 
@@ -37,26 +37,26 @@ def random_signals(rule: Rule, arguments: tuple[str, ...]) -> list[dict[str, flo
 
 @for_each_form
 def is_a_pure_function(rule: Rule) -> None:
-    """The same numbers in give the same numbers out, one for each move."""
+    """The same inputs give the same outputs, one for each move."""
     draws = random_signals(rule, rule.arguments)
     first, second = ([rule.step(**draw) for draw in order] for order in (draws, draws[::-1]))
-    assert first == second[::-1], f"{rule.name} remembers: its step gives other numbers when called again"
-    assert {len(moves) for moves in first} == {len(rule.moves)}, f"{rule.name} returns tuples of two lengths"
+    assert first == second[::-1], f"{rule.name} keeps state: its step returns different numbers when called again"
+    assert {len(moves) for moves in first} == {len(rule.moves)}, f"{rule.name} returns tuples of different lengths"
 
 
 @for_each_form
 def uses_all_it_declares(rule: Rule) -> None:
-    """Every parameter is asked for, every argument changes something, and every move moves something."""
+    """Every parameter is used, every argument has an effect, and every move is non-zero somewhere."""
     arguments = {*rule.arguments, *rule.trace_arguments} | ({"zeta"} if "beta" in rule.arguments else set())
     for parameter in rule.parameters:
         used = rule.natural if parameter.shared else parameter.name in arguments
-        assert used, f"{rule.name} declares the parameter {parameter.name!r} and does not use it"
+        assert used, f"{rule.name} declares the parameter {parameter.name!r} but does not use it"
     asking: list[tuple[str, Rule | Trace]] = [(f"A trace of {rule.name}", trace) for trace in rule.traces]
     for what, one in [(rule.name, rule), *asking]:
         draws = random_signals(rule, one.arguments)
         for name in one.arguments:
             changed = [one.step(**draw) != one.step(**draw | {name: 0.6 * draw[name]}) for draw in draws]
-            assert any(changed), f"{what} asks for {name!r}, which changes nothing"
+            assert any(changed), f"{what} takes {name!r}, which has no effect"
     draws = random_signals(rule, rule.arguments)
     for name, values in zip(rule.moves, zip(*(rule.step(**draw) for draw in draws), strict=True), strict=True):
         assert any(values), f"{rule.name} declares the move {name!r}, which is always zero"
@@ -64,12 +64,12 @@ def uses_all_it_declares(rule: Rule) -> None:
 
 @for_each_form
 def keeps_to_its_step_sizes(rule: Rule) -> None:
-    """With alpha = 0 a w that did not change stays where it is; with beta = 0 η does."""
+    """With alpha = 0 a w at rest does not move; with beta = 0 η does not move."""
     for step_size, still, weights in (("alpha", {"x_change": 0.0}, "w"), ("beta", {}, "eta")):
         for draw in random_signals(rule, rule.arguments):
             at_rest = {step_size: 0.0} | still
             signals = {name: at_rest.get(name, value) for name, value in draw.items()}
-            made = rule.coefficients(signals) | {"w_change": 0.0}  # along a change that is 0
+            made = rule.coefficients(signals) | {"w_change": 0.0}  # w did not change before
             moves = {name: move for name, move in made.items() if name.startswith(weights)}
             assert not any(moves.values()), f"{rule.name} moves {weights} with {step_size} = 0: {moves}"
 
@@ -87,7 +87,7 @@ def never_looks_past_the_end(rule: Rule) -> None:
 
 @for_each_form
 def stands_still_with_step_size_zero(rule: Rule) -> None:
-    """With a schedule that is zero nothing changes, whatever the data."""
+    """With a schedule of zeros nothing changes, for any data."""
     task, still = tasks.random_mdp(seed=4), schedules.Schedule(lambda n: 0.0)
     values: dict[str, Any] = {**away_from_zero(rule)}
     left = reference.run(task, rule, steps=50, schedule=still, **values)
@@ -100,7 +100,7 @@ def stands_still_with_step_size_zero(rule: Rule) -> None:
 
 @for_each_form
 def treats_sparse_as_dense(rule: Rule) -> None:
-    """`Learner` gives the reference engine's weights, from dense and from sparse features."""
+    """`Learner` computes the reference engine's weights from dense and from sparse features."""
     for task in (tasks.boyan_chain(4), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
         for rho_mode in modes(rule):
             setting = rule.setting(rho_mode, **away_from_zero(rule) | {"alpha": 0.01})
@@ -113,7 +113,7 @@ def treats_sparse_as_dense(rule: Rule) -> None:
 
 
 def joins_its_forms(rule: Rule) -> None:
-    """With lam = 0 the form along the trace gives the weights of the form without one."""
+    """With lam = 0 the form along the trace computes the weights of the form without a trace."""
     if len(rule.forms) == 1:
         return
     for task in (tasks.random_walk(5), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
@@ -125,7 +125,7 @@ def joins_its_forms(rule: Rule) -> None:
 
 @for_each_form
 def runs_alike_in_both_engines(rule: Rule) -> None:
-    """The lane engine gives the reference engine's weights and errors, compiled from the same step."""
+    """The lane engine, compiled from the same step, computes the reference engine's weights and errors."""
     for task, horizon in (
         (tasks.random_walk(5), Horizon(episodes=120)),
         (tasks.baird(5), Horizon(steps=500, every=100)),
@@ -186,6 +186,6 @@ def assert_alike(
 
 def assert_close(got: Array, wanted: Array, what: str) -> None:
     """Raise unless two vectors agree to a relative 1e-12."""
-    scale = max(1e-3, float(np.abs(wanted).max()))  # below a thousandth, rounding of what was added up counts
+    scale = max(1e-3, float(np.abs(wanted).max()))  # below 0.001 rounding errors of the sums dominate
     gap = float(np.abs(got - wanted).max()) / scale
     assert gap <= TOLERANCE, f"{what}: differ by {gap:.3g} relative"

@@ -6,7 +6,7 @@ The search tries settings of several learners at once, under one budget:
              favours large step sizes: the best alpha of a long one is between a sixteenth of the best here and twice it
     full     the points that are left, on the whole horizon
     refine   the best points and their neighbours, half as far apart, then half of that, on more runs
-    judge    the best point of each learner that can still win, on fresh runs. These give the errors that are predicted
+    judge    the best point of each learner that can still win, on separate runs. These runs give the predicted errors
 
 Beyond some alpha rare runs go wrong, too rare to be seen in every pilot. So the judge also runs each point with larger
 and smaller step sizes, and steps back from an alpha beside which the error is much larger, if that costs little.
@@ -122,7 +122,7 @@ class Stage(NamedTuple):
         return point.moved(0, -BESIDE) if prudent or not isfinite(here) else point
 
 
-class Search:
+class AdviceSearch:
     """A search with a pilot and a measure. `rows` holds the best point of each learner found so far."""
 
     def __init__(self, pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress) -> None:
@@ -152,7 +152,7 @@ class Search:
         return self.run("full", (point.moved(0, OCTAVE * k) for point in lines for k in octaves)).to_refine()
 
     def judge(self, finalists: list[Row]) -> Row:
-        """Return the best finalist on its runs so far and on fresh runs; of finalists that are alike, the simplest."""
+        """Return the best finalist on its runs so far and on separate runs; among equals, the simplest."""
         beside = (row.point.moved(0, step) for row in finalists for step in (0, BESIDE, -BESIDE))
         stage = self.run("judge", beside)
         errors = {}
@@ -301,7 +301,7 @@ def advise(
     `on_progress` is called before every stage. `budget` is in estimated seconds of one core, compiling left out.
     """
     horizon.check(task)
-    check_schedule(schedule)
+    schedule = check_schedule(schedule)
     several = learners if isinstance(learners, Iterable) and not isinstance(learners, str) else [learners]
     rules = list(dict.fromkeys(map(find, several)))
     squares = np.asarray(task.sparse_features.multiply(task.sparse_features).sum(axis=1)).ravel()
@@ -324,7 +324,7 @@ def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnPr
         raise bad_request(
             "The pilot of the advice", rule, f"about {least:.0f} s", "Give a number of steps, not of episodes."
         )
-    search = Search(pilot, measure, budget, on_progress)
+    search = AdviceSearch(pilot, measure, budget, on_progress)
     best = search.best()
     rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))
     candidates = [candidate(pilot, row) for row in rows]

@@ -263,7 +263,7 @@ def parameters(setting: Setting) -> str:
 
 
 def error_words(error: PredictedError) -> str:
-    """Return a predicted error with its doubt."""
+    """Return a predicted error with its uncertainty."""
     return f"{error.mean:.4g}" + (f" ± {error.doubt:.1g}" if isfinite(error.doubt) else "")
 
 

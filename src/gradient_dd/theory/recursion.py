@@ -54,7 +54,7 @@ def check_assumptions(
 ) -> list[Assumption]:
     """Return the assumptions (A0) to (A4) of the theorem, judged for a setting on a task."""
     check_learner(setting)
-    check_schedule(schedule)
+    schedule = check_schedule(schedule)
     return [
         step_sizes(task, setting, schedule),
         independence(sampling),

@@ -1,6 +1,6 @@
-"""The commands, one file each, in the order in which `--help` lists them.
+"""The commands, one file each, in the order of `--help`.
 
-Heavy modules are imported inside the commands, so that `--help` answers at once.
+Heavy modules are imported inside the commands, so that `--help` is fast.
 """
 
 import click
@@ -40,10 +40,10 @@ COMMANDS = (
 
 
 class FullSummaries(click.Group):
-    """A group whose help shows the first sentence of every command whole."""
+    """A group whose help shows the full first sentence of every command."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands in their own order, each with its first sentence."""
+        """Write the commands in registration order, each with its first sentence."""
         rows = [(name, " ".join((one.help or "").split("\n\n")[0].split())) for name, one in self.commands.items()]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
@@ -56,16 +56,16 @@ def cli() -> None:
 
     \b
     Try:
-      gradient-dd list                          what there is
+      gradient-dd list                          learners, tasks and figures
       gradient-dd show gradient_dd              a learner: equation, parameters, reference, file
-      gradient-dd show baird n_states=20        a task: sizes, values, visits, condition numbers
+      gradient-dd show baird n_states=20        a task: sizes, true values, visits, condition numbers
       gradient-dd sweep --task baird --learner gradient_dd --alpha 1e-3..0.1:9 --steps 10000
-      gradient-dd analyse baird                 which learner and which step size to take
+      gradient-dd analyse baird                 which learner and which step size to use
       gradient-dd evaluate log.parquet --discount 0.99      the value of a policy, from a log
       gradient-dd compare log.parquet --target policies.py:greedy --discount 0.99      which policy to deploy
-      gradient-dd rank my_rule.py:MY_RULE       where a new rule stands among all learners
+      gradient-dd rank my_rule.py:MY_RULE       how a new rule ranks among all learners
       gradient-dd reproduce                     the paper: figures, tables, verdicts
-      gradient-dd play                          a page on which the rules run while you drag
+      gradient-dd play                          an interactive page that runs the learners
     """
 
 

@@ -6,12 +6,12 @@ from gradient_dd.cli.options import as_json, json_text
 
 
 @click.command()
-@click.option("--clear", is_flag=True, help="Remove them all; they are compiled anew when they are needed.")
+@click.option("--clear", is_flag=True, help="Remove all kernels; they are compiled again when needed.")
 @as_json
 def cache(clear: bool, as_json: bool) -> None:
-    """Show where compiled kernels are kept, how many and how large; or remove them.
+    """Show the location, number and size of the compiled kernels, or remove them.
 
-    A kernel is compiled once per machine, version and rule. GRADIENT_DD_CACHE names another folder, or is "off".
+    A kernel is compiled once per machine, version and rule. GRADIENT_DD_CACHE sets the folder; "off" disables it.
     """
     from gradient_dd.engine import kernel_folder
 
@@ -21,7 +21,7 @@ def cache(clear: bool, as_json: bool) -> None:
         facts = {"folder": place and str(place), "kernels": count, "bytes": size, "limit": kernel_folder.LIMIT}
         click.echo(json_text(facts | ({"removed": removed} if clear else {})))
     elif place is None:
-        click.echo(f"No kernels are kept: {kernel_folder.VARIABLE} is off, or there is no home folder.")
+        click.echo(f"No kernels are stored: {kernel_folder.VARIABLE} is off, or there is no home folder.")
     elif clear:
         click.echo(f"{removed} kernels removed from {place}.")
     else:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradient_dd.cli.options import as_json, json_text, loaded, log_options, table, take_log_options
+from gradient_dd.cli.options import as_json, dask_address, json_text, loaded, log_options, table, take_log_options
 from gradient_dd.errors import bad_request, file_path
 
 if TYPE_CHECKING:
@@ -14,27 +15,50 @@ if TYPE_CHECKING:
     from gradient_dd.evaluation.log import Answers
 
 WORDS = {
-    "trust": "Trust it: nothing was found that speaks against it.",
-    "with care": "Take it with care.",
-    "not": "Do not trust it.",
+    "trust": "Trust this value: no finding questions it.",
+    "with care": "Use this value with care.",
+    "not": "Do not trust this value.",
 }
-COLUMNS = ("value", "low", "high")  # of a state that was asked for
-ROWS_BETWEEN = 1_000_000  # rows between two lines of progress
+COLUMNS = ("value", "low", "high")  # of a requested state
+EVERY = 10.0  # seconds between progress lines
+
+
+class TimeLeft:
+    """Prints the progress of an evaluation and the time left to stderr, in a terminal or not."""
+
+    def __init__(self) -> None:
+        self.shown = perf_counter()
+        self.start: tuple[float, int] | None = None  # when the total became known, and the work done by then
+
+    def __call__(self, done: int, total: int) -> None:
+        now = perf_counter()
+        if total and self.start is None:
+            self.start = now, done
+        if now - self.shown < EVERY:
+            return
+        self.shown = now
+        if self.start is None or done <= self.start[1]:
+            click.echo(f"{done:,} rows read", err=True)
+            return
+        left = (now - self.start[0]) * (total - done) / (done - self.start[1])
+        words = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min" if left < 6000 else f"{left / 3600:.1f} h"
+        click.echo(f"{done / total:.0%} done, about {words} left", err=True)
 
 
 @click.command()
 @click.argument("log")
 @log_options
-@click.option("--questions", metavar="FILE:NAME", help="Answer these questions instead, all in one pass.")
+@click.option("--questions", metavar="FILE:NAME", help="Answer these questions instead, in one pass.")
 @click.option(
     "--learner", default="auto", show_default=True, help="'auto', 'lstd' or a learner whose weights are used."
 )
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the learner.")
-@click.option("--at", multiple=True, metavar="NUMBER[,NUMBER...]", help="Print the value of this state as well.")
-@click.option("--values", is_flag=True, help="Print the values of all distinct states.")
+@click.option("--at", multiple=True, metavar="NUMBER[,NUMBER...]", help="Also print the value of this state.")
+@click.option("--values", is_flag=True, help="Also print the values of all distinct states.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the groups of episodes.")
-@click.option("--report", type=click.Path(), help="Write a page in HTML as well.")
+@click.option("--report", type=click.Path(), help="Also write an HTML report.")
+@dask_address
 @as_json
 def evaluate(
     log: str,
@@ -46,7 +70,7 @@ def evaluate(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Tell what a policy is worth, from a LOG of transitions that another one made, and whether to trust it.
+    """Estimate the value of a policy from a LOG of transitions of another policy, with an interval and a verdict.
 
     \b
     gradient-dd evaluate log.parquet --discount 0.99
@@ -54,31 +78,25 @@ def evaluate(
     gradient-dd evaluate log.csv --discount 0.9 --column reward=r --column observation=pos,speed --features tiles
     gradient-dd evaluate log.csv --questions questions.py:ALL
 
-    LOG is a .parquet, .csv, .npz or .npy file, a folder of Parquet files, or minari:NAME. Columns are found by their
-    usual names, and the columns used are printed first. Where a name is not a usual one, give the column its role with
+    LOG is a .parquet, .csv, .npz or .npy file, a folder of Parquet files, or minari:NAME. Columns are recognised by
+    common names, and the columns used are printed first. Assign a role to columns with other names with
     --column ROLE=NAME.
 
     \b
-    observation, next        the state and the next state; several columns: observation=pos,speed
-    action, reward           what was done, and what it paid
-    terminated, truncated    the episode ended here; it was cut here, by a time limit for instance
-    done                     the episode is over: an end, unless 'truncated' says that it was cut
-    discount                 γ into the next state, 0 at an end
-    episode                  the number or the name of the episode
-    rho                      importance ratio, target over behaviour, of the action taken
+    observation, next        the state and the next state; for several columns: observation=pos,speed
+    action, reward           the action taken and its reward
+    terminated, truncated    the episode ended here; the episode was cut here, for example by a time limit
+    done                     the episode is over: terminated, unless 'truncated' says otherwise
+    discount                 γ into the next state, 0 at a termination
+    episode                  the number or name of the episode
+    rho                      importance ratio of the action taken, target over behaviour
     target_probability, behaviour_probability
                              the two probabilities of the action taken, instead of rho
     """
     from gradient_dd.cli.flags import assignment
     from gradient_dd.evaluation import evaluate_log
 
-    shown, printed = 0, list[str]()
-
-    def on_progress(rows: int) -> None:
-        nonlocal shown
-        if rows >= shown + ROWS_BETWEEN:
-            shown = rows
-            click.echo(f"{rows:,} rows", err=True)
+    printed = list[str]()
 
     def on_columns(stated: list[str]) -> None:
         if not as_json:
@@ -87,19 +105,17 @@ def evaluate(
 
     page = None if report is None else page_path(report)
     options["at"] = asked_states(at, values)
-    options |= {"on_columns": on_columns, "on_progress": on_progress, **take_log_options(options)}
+    options |= {"on_columns": on_columns, "on_progress": TimeLeft(), **take_log_options(options)}
     if questions is not None:
         if report is not None:
-            raise bad_request("'--report'", "be left out with --questions", report)
+            raise bad_request("'--report'", "be omitted with --questions", report)
         options["questions"] = loaded("'--questions'", questions)
         answers: Any = evaluate_log(log, **options, **dict(map(assignment, parameters)))
         click.echo(json_text(answers.facts()) if as_json else answers_text(answers))
         return
     result = evaluate_log(log, **options, **dict(map(assignment, parameters)))
     if page is not None:
-        from gradient_dd.report.evaluation_pages import evaluation_page
-
-        page.write_text(evaluation_page(result, log), encoding="utf-8")
+        result.report(page)
     click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed))
 
 
@@ -112,13 +128,13 @@ def answers_text(found: "Answers") -> str:
 def asked_states(at: tuple[str, ...], values: bool) -> Any:
     """Return the states of `--at` and `--values` as `evaluate_log` takes them."""
     if at and values:
-        raise bad_request("'--at'", "be left out with --values", " ".join(at))
+        raise bad_request("'--at'", "be omitted with --values", " ".join(at))
     rows = [[float(cell) if is_number(cell) else cell.strip() for cell in one.split(",")] for one in at]
     return "all" if values else rows or None
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a text spells a number."""
+    """Return whether a text is a number."""
     try:
         float(cell)
     except ValueError:
@@ -127,15 +143,15 @@ def is_number(cell: str) -> bool:
 
 
 def page_path(report: str) -> Path:
-    """Return where a page is written; this is asked before the work, which may take minutes."""
+    """Return the path of the page; checked before the work, which may take minutes."""
     page = file_path("'--report'", report)
     if not page.absolute().parent.is_dir() or (page.exists() and not page.is_file()):
-        raise bad_request("'--report'", "be a file in a folder that exists", report)
+        raise bad_request("'--report'", "be a file in an existing folder", report)
     return page
 
 
 def asked_lines(found: "Evaluation") -> list[str]:
-    """Return the values that were asked for as lines of a table."""
+    """Return the requested values as lines of a table."""
     rows = [
         (", ".join(str(cell) for cell in one["observation"]), *(number_text(one[name]) for name in COLUMNS))
         for one in found.asked()
@@ -144,16 +160,16 @@ def asked_lines(found: "Evaluation") -> list[str]:
 
 
 def number_text(value: float | None) -> str:
-    """Return a number as text; a dash where there is none."""
+    """Return a number as text; a dash for None."""
     return "-" if value is None else f"{value:.4g}"
 
 
 def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
-    """Return an evaluation as text: the value, the verdict and why, both estimates, and what is not `printed` yet."""
+    """Return an evaluation as text: value, verdict, reasons, both estimates, and the lines not `printed` yet."""
     low, high = found.start_interval
     lines = [
-        f"Value where episodes begin: {found.start_value:.4g}, from {low:.4g} to {high:.4g} "
-        f"({found.confidence:.0%} interval).",
+        f"Value at the start of episodes: {found.start_value:.4g} "
+        f"({found.confidence:.0%} interval: {low:.4g} to {high:.4g}).",
         WORDS[found.verdict.word],
         "",
         *asked_lines(found),
@@ -167,7 +183,7 @@ def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
 
 
 def policy_lines(found: "Evaluation") -> list[str]:
-    """Return both estimates of the policy, and the logging policy beside them."""
+    """Return both estimates for the target policy, and the logging policy for comparison."""
     named = {"LSTD-Q": found.exact, "doubly robust": found.robust, "logging policy": found.logging}
     rows = [
         (name, *(f"{part:.4g}" for part in (one.estimate, one.low, one.high)))
@@ -180,8 +196,8 @@ def policy_lines(found: "Evaluation") -> list[str]:
         []
         if gain is None
         else [
-            f"The target is worth {abs(gain.estimate):.4g} {more} than the logging policy, "
-            f"from {gain.low:.4g} to {gain.high:.4g}."
+            f"The target policy is worth {abs(gain.estimate):.4g} {more} than the logging policy "
+            f"(interval: {gain.low:.4g} to {gain.high:.4g})."
         ]
     )
     return [table(rows, ("estimate", *COLUMNS)), *words]

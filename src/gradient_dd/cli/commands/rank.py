@@ -1,4 +1,4 @@
-"""`gradient-dd rank`: where a rule stands among all learners."""
+"""`gradient-dd rank`: how a rule ranks among all learners."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from gradient_dd.errors import bad_request
 
 @click.command()
 @click.argument("rule", required=False, metavar="[FILE.py:NAME]")
-@click.option("--grid", "grids", multiple=True, metavar="NAME=V,V", help="Values to try of a parameter of the rule.")
+@click.option("--grid", "grids", multiple=True, metavar="NAME=V,V", help="Values to try for a parameter of the rule.")
 @click.option("--against", default="td,tdrc", show_default=True, metavar="NAME,NAME", help="Learners to compare with.")
 @click.option("--suite", default="all", show_default=True, help="'classic', 'random' or 'all'.")
-@click.option("--quick", is_flag=True, help="A first look: few problems, a small budget, only the rivals.")
-@click.option("--verify", metavar="NAME", help="Compute a shipped learner again, and compare every bit.")
-@click.option("--report", type=click.Path(), help="Write a page in HTML, with tables and pictures beside it.")
+@click.option("--quick", is_flag=True, help="A quick estimate: few problems, a small budget, only --against.")
+@click.option("--verify", metavar="NAME", help="Recompute a shipped learner and compare every bit.")
+@click.option("--report", type=click.Path(), help="Write an HTML report, with tables and pictures beside it.")
 @worker_count
 @as_json
 def rank(
@@ -29,13 +29,13 @@ def rank(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Tell where a rule stands among all learners, tuned alike and tested on the same transitions.
+    """Rank a rule among all learners, tuned in the same way and tested on the same transitions.
 
     \b
     gradient-dd rank                                the standings of all learners
     gradient-dd rank my_rule.py:MY_RULE --grid clip=0.1,1,10 --report page.html
 
-    A rule is a Rule in a Python file, or the name of a learner. Without one, all learners are listed.
+    A rule is a Rule in a Python file, or the name of a learner. Without a rule, the command lists all learners.
     """
     from gradient_dd.cli.live import print_notice
     from gradient_dd.learners import find
@@ -63,7 +63,7 @@ def rank(
 
 
 def values_by_name(texts: tuple[str, ...]) -> dict[str, list[float]]:
-    """Return the values of words like "clip=0.1,1"."""
+    """Return the values of arguments such as "clip=0.1,1"."""
     found = {}
     for text in texts:
         name, _, values = text.partition("=")
@@ -75,12 +75,14 @@ def values_by_name(texts: tuple[str, ...]) -> dict[str, list[float]]:
 
 
 def verified(learner: str, suite: str) -> str:
-    """Return the result of computing a shipped learner again; raise if any number differs."""
+    """Return a sentence on recomputing a shipped learner; raise if any number differs."""
     from gradient_dd.errors import GradientDDError
     from gradient_dd.ranking.standings import verify
     from gradient_dd.ranking.suites import problems_of
 
     problems = problems_of(suite)
     if wrong := verify(learner, problems):
-        raise GradientDDError(f"The shipped numbers of {learner} differ on {', '.join(wrong)}.")
-    return f"The shipped numbers of {learner} are the same, bit for bit, on all {len(problems)} problems."
+        raise GradientDDError(
+            f"The shipped numbers of {learner} differ from the recomputed ones on {', '.join(wrong)}."
+        )
+    return f"The shipped numbers of {learner} are identical to the recomputed ones on all {len(problems)} problems."

@@ -30,16 +30,16 @@ figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 
 @click.command()
 @click.argument("figures", nargs=-1, metavar="[paper | FIGURE ...]")
-@click.option("--runs", type=int, help="Fewer runs than the experiment has, for a quick look; the paper's are 50.")
-@click.option("--episodes", type=int, help="Shorter runs; those counted in steps get ten for each episode.")
+@click.option("--runs", type=int, help="Number of runs; the paper has 50. Fewer runs give a quick estimate.")
+@click.option("--episodes", type=int, help="Episodes per run; runs counted in steps get ten steps per episode.")
 @worker_count
 @dask_address
-@click.option("--out", type=click.Path(), help="The folder; default results, or results-quick for a quick look.")
+@click.option("--out", type=click.Path(), help="The folder; default: results, or results-quick for fewer runs.")
 @as_json
 def reproduce(figures: tuple[str, ...], out: str | None, as_json: bool, **how: Any) -> None:
-    """Reproduce the paper at its own scale: every figure, or those named, and a verdict on every claim.
+    """Reproduce the paper at its own scale: all figures, or the named ones, with a verdict on every claim.
 
-    Leaves report.html, play.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db in a folder; a
+    Writes report.html, play.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db to a folder; a
     second call resumes. `gradient-dd list figures` names the figures.
     """
     from gradient_dd.experiments import EXPERIMENTS, find_experiment
@@ -48,7 +48,7 @@ def reproduce(figures: tuple[str, ...], out: str | None, as_json: bool, **how: A
     names = tuple(one for one in figures if one != name)
     given = None if out is None else folder_at(out)
     whole = "the whole paper" if name == "paper" else name
-    click.echo(f"Reproducing {', '.join(names) or whole} …", err=True)  # what follows loads slowly
+    click.echo(f"Reproducing {', '.join(names) or whole} …", err=True)  # the imports below are slow
     from gradient_dd.cli.live import watched
     from gradient_dd.experiments.experiment import Scale
     from gradient_dd.experiments.running import check_names, reproduce
@@ -67,10 +67,10 @@ def reproduce(figures: tuple[str, ...], out: str | None, as_json: bool, **how: A
 @own_rules
 @as_json
 def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_json: bool) -> None:
-    """Write the report of results that are there; runs nothing.
+    """Write the report of existing results; runs nothing.
 
-    Of what `reproduce` made: report, figures, tables and claims, anew. Of a sweep: a page with figures, the best
-    settings and tables, in NAME-report beside NAME.db; rules of your own are named as in the sweep.
+    For results of `reproduce`, writes the report, figures, tables and claims again. For a sweep, writes a page with
+    figures, best settings and tables to NAME-report beside NAME.db; name your own rules as in the sweep.
     """
     from gradient_dd.experiments.experiment import holds
     from gradient_dd.experiments.running import rewrite
@@ -89,7 +89,7 @@ def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_json:
 @figure_names
 @results_folder
 def plot(figures: tuple[str, ...], out: Path) -> None:
-    """Draw figures from the results in a folder, into FOLDER/figures; runs nothing."""
+    """Draw figures from the results in a folder to FOLDER/figures; runs nothing."""
     from gradient_dd.experiments.running import plot
 
     for path in plot(figures, out):
@@ -97,22 +97,22 @@ def plot(figures: tuple[str, ...], out: Path) -> None:
 
 
 def style(text: str, **looks: Any) -> str:
-    """Return a text with colours for a terminal, unless NO_COLOR is set; `click.echo` drops them elsewhere."""
+    """Return a text with terminal colours, unless NO_COLOR is set; `click.echo` removes them elsewhere."""
     return text if os.environ.get("NO_COLOR") else click.style(text, **looks)
 
 
 def coloured(text: str) -> str:
-    """Return a table of verdicts with each verdict in its colour."""
+    """Return a table of verdicts in colour."""
     return re.sub("|".join(COLOURS), lambda found: style(found[0], fg=COLOURS[found[0]]), text)
 
 
 def print_stage(sentence: str) -> None:
-    """Print to stderr how long a stage took."""
+    """Print the duration of a stage to stderr."""
     click.echo(sentence, err=True)
 
 
 def print_made(made: "Made", as_json: bool, whole: bool) -> None:
-    """Print the answer and the verdicts, those on exact statements too where the `whole` experiment was run."""
+    """Print the answer and the verdicts; verdicts on exact statements only for the `whole` experiment."""
     from gradient_dd.experiments.verdicts import totals
 
     if as_json:
@@ -129,4 +129,4 @@ def print_made(made: "Made", as_json: bool, whole: bool) -> None:
         click.echo(coloured(table(rows, tuple(columns))) + "\n")
     if counted := str(totals(made.verdicts)):
         click.echo(counted + "\n")
-    click.echo(f"The report, with figures and the numbers of every verdict: {made.page}")
+    click.echo(f"Report with all figures and numbers: {made.page}")

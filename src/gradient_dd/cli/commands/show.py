@@ -1,4 +1,4 @@
-"""`gradient-dd show`: all there is to know of a learner, a task or a rule of the user's own."""
+"""`gradient-dd show`: the facts of a learner, a task or a rule of your own."""
 
 import click
 
@@ -12,7 +12,7 @@ from gradient_dd.errors import Unquoted, bad_request, unknown
 @click.option("--rule", metavar="FILE.py:NAME", help="Show a rule of your own instead.")
 @as_json
 def show(name: str | None, parameters: tuple[str, ...], rule: str | None, as_json: bool) -> None:
-    """Show all there is to know of a learner or a task NAME, or of a rule of your own.
+    """Show the facts of a learner or a task NAME, or of a rule of your own.
 
     \b
     gradient-dd show gradient_dd
@@ -30,9 +30,9 @@ def show(name: str | None, parameters: tuple[str, ...], rule: str | None, as_jso
         from gradient_dd.studies import load_rule
 
         facts = describe_learner(load_rule(rule))
-    elif name in LEARNERS:
+    elif name is not None and name in LEARNERS:
         if parameters:
-            raise bad_request("A learner", "be shown by its name alone", " ".join(parameters))
+            raise bad_request("A learner", "be shown without parameters", " ".join(parameters))
         facts = describe_learner(LEARNERS[name])
     elif name in TASKS:
         facts = describe_task(build(name, **dict(map(assignment, parameters))))

@@ -1,4 +1,4 @@
-"""`gradient-dd status`: what a results file holds."""
+"""`gradient-dd status`: the contents of a results file."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from gradient_dd.errors import one_line
 @results_file
 @as_json
 def status(out: Path, as_json: bool) -> None:
-    """Tell what a results file holds; also while a sweep writes to it."""
+    """Show the contents of a results file, also while a sweep writes to it."""
     from gradient_dd.studies.status import store_status
     from gradient_dd.studies.store import Store
 
@@ -33,4 +33,4 @@ def status(out: Path, as_json: bool) -> None:
     click.echo(table(rows, ("task", "size", "reading", "settings", "runs", "results", "diverged")))
     click.echo(f"{facts['units']} units, {facts['steps']:,} steps, {facts['worker_seconds']:.1f} seconds of work")
     if facts["damaged"]:
-        click.echo(f"{facts['damaged']:,} damaged parts are not counted: see gradient-dd verify {out}")
+        click.echo(f"{facts['damaged']:,} damaged parts are not counted. Run: gradient-dd verify {out}")

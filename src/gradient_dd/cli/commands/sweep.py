@@ -22,22 +22,22 @@ from gradient_dd.cli.options import (
 @click.option("--task", "tasks", multiple=True, metavar="NAME[:P=V,...]", help="A task, e.g. random_walk:n_states=40.")
 @click.option("--learner", "learners", multiple=True, metavar="NAME[:T]", help="A learner; ':T' for rho_mode T.")
 @own_rules
-@click.option("--alpha", metavar="VALUES", help="Values 0.1,0.3 or, evenly in the logarithm, 1e-3..1:13.")
-@click.option("--zeta", metavar="VALUES", help="Step size of eta over that of w.")
-@click.option("--kappa", metavar="VALUES", help="For learners that have it.")
-@click.option("--set", "others", multiple=True, metavar="NAME=VALUES", help="Any other parameter.")
-@click.option("--schedule", help="'constant', the default, 'tapered(1000)' or 'tapered(1000) per step'.")
-@click.option("--episodes", type=int, help="Length of a run, for tasks with episodes.")
+@click.option("--alpha", metavar="VALUES", help="Values: 0.1,0.3 or, evenly spaced in the logarithm, 1e-3..1:13.")
+@click.option("--zeta", metavar="VALUES", help="Step size of eta divided by the step size of w.")
+@click.option("--kappa", metavar="VALUES", help="Regulariser of Gradient-DD and of the learners with _dd.")
+@click.option("--set", "others", multiple=True, metavar="NAME=VALUES", help="Values of any other parameter.")
+@click.option("--schedule", help="'constant' (default), 'tapered(1000)' or 'tapered(1000) per step'.")
+@click.option("--episodes", type=int, help="Length of a run in episodes, for episodic tasks.")
 @click.option("--steps", type=int, help="Length of a run in steps.")
-@click.option("--every", type=int, help="Steps between two errors, with --steps; default 1.")
-@click.option("--runs", type=int, help=f"How many runs; default {RUNS}.")
-@click.option("--seed", type=int, help="All randomness comes from it; default 0.")
-@click.option("--sampling", help="'trajectory', the default, or 'iid'.")
+@click.option("--every", type=int, help="With --steps: steps between two recorded errors; default 1.")
+@click.option("--runs", type=int, help=f"Number of runs; default {RUNS}.")
+@click.option("--seed", type=int, help="Seed of all random numbers; default 0.")
+@click.option("--sampling", help="'trajectory' (default) or 'iid'.")
 @new_results_file
 @worker_count
 @dask_address
 @click.option("--report", is_flag=True, help="Also write a page with figures and tables, beside the results.")
-@click.option("--dry-run", is_flag=True, help="Only say what it would be.")
+@click.option("--dry-run", is_flag=True, help="Print the size of the study and run nothing.")
 @as_json
 def sweep(
     study_file: str | None,
@@ -49,9 +49,9 @@ def sweep(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Run a study: from a TOML file, or from flags. Only what the results file lacks is run.
+    """Run a study from a TOML file or from options. Only results missing in the results file are computed.
 
-    With a file, the flags for the length, the runs, the seed, the sampling and the schedule replace what it says.
+    The options for length, runs, seed, sampling and schedule override the file.
 
     \b
     gradient-dd sweep --task random_walk:n_states=20 --learner td --learner gradient_dd \\
@@ -73,17 +73,17 @@ def sweep(
     if dry_run:
         return
     if report:
-        from gradient_dd.report.own_study import report_folder, write_report
+        from gradient_dd.report.own_study import report_folder
 
         folder = checked_folder("The folder of the report", report_folder(out))
     with watched(out, workers, dask) as how:
         results = run(study, out, **how)
     if report:
-        click.echo(f"The report: {write_report(results, folder)}", err=True)
+        click.echo(f"Report: {results.report(folder / 'report.html')}", err=True)
     if as_json:
         click.echo(results.frame().to_json(orient="records"))
         return
-    click.echo("The best setting of each learner, by the mean of the last 100 errors:")
+    click.echo("Best setting of each learner, by the mean of the last 100 errors:")
     click.echo(printable(results.best_frame().to_string(index=False, na_rep="")))
     for sentence in results.edge_notes():
         print_notice(sentence)

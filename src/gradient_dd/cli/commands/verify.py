@@ -1,4 +1,4 @@
-"""`gradient-dd verify`: all of a results file against its checksums."""
+"""`gradient-dd verify`: checks a results file against its checksums."""
 
 import sys
 from pathlib import Path
@@ -10,20 +10,16 @@ from gradient_dd.cli.options import as_json, found_file, json_text, table
 
 @click.command()
 @click.argument("file", required=False, callback=found_file, type=click.Path())
-@click.option("--drop", is_flag=True, help="Then remove what is damaged, for good; its sweep would run it again.")
 @as_json
-def verify(file: Path, drop: bool, as_json: bool) -> None:
-    """Check every number in a results file, and name the units that are damaged.
+def verify(file: Path, as_json: bool) -> None:
+    """Check every number in a results file, and list the damaged units.
 
-    FILE is a results file or its folder; default results.db, or where `reproduce` left one. The exit code is 1 if
-    anything is damaged. The sweep that made a damaged unit replaces it when it is run again.
+    FILE is a results file or its folder; default: results.db, or the results of `reproduce`. The exit code is 1 if
+    anything is damaged. To replace a damaged unit, run its sweep again.
     """
-    from gradient_dd.studies.status import drop as drop_damage
     from gradient_dd.studies.status import verify
 
     found = verify(file)
-    if drop and not found.is_whole:
-        drop_damage(file)
     if as_json:
         click.echo(json_text(found.as_data()))
         sys.exit(0 if found.is_whole else 1)
@@ -38,8 +34,8 @@ def verify(file: Path, drop: bool, as_json: bool) -> None:
         click.echo(table(rows, ("task", "run", "damaged")))
     checked = f"{found.units:,} units with {found.results:,} results"
     if found.is_whole:
-        click.echo(f"{file}: {checked} and their curves were checked. None is damaged.")
+        click.echo(f"{file}: checked {checked} and their curves. No damage found.")
         return
-    advice = "It has been removed." if drop else "The sweep that made it replaces it when it is run again."
-    click.echo(f"{file}: damage to {len(found.damaged):,} units; {checked} are whole. {advice}")
+    advice = "To replace the damaged units, run their sweep again."
+    click.echo(f"{file}: {len(found.damaged):,} units are damaged; {checked} are intact. {advice}")
     sys.exit(1)

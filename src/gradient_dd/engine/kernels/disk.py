@@ -116,7 +116,7 @@ class KeptCode(NullCache):
             return None
         try:
             return CompileResult._rebuild(target_context, *pickle.loads(content))
-        except Exception:  # whatever it is, compiling anew is right
+        except Exception:  # whatever it is, compiling again is right
             kernel_folder.report_damage(key)
             return None
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep, use_widest_vectors
 from gradient_dd.engine.kernels.question_lanes import (
+    AHEAD,
     BLAME_WEIGHT,
     ETA,
     W,
@@ -68,12 +69,12 @@ def remember_rows(last, view, step):
 
 @numba.njit(**INNER)
 def remember_transition(before, data, t, ranges, shared):
-    """Take discount, ratio and probabilities of a step that was seen; all are 0 where the question ended."""
+    """Take discount, ratio and probabilities of a step that was seen; all are 0 where the question ended or was cut."""
     for k in range(ranges.views.size):
         first, end = columns_of(ranges, k, shared)
         for column in range(first, end) if data.seen[t, ranges.views[k]] else range(0):
-            goes_on = 1.0 if data.discount[t, column] != 0.0 else 0.0
-            before[column, 0] = data.discount[t, column]
+            goes_on = 1.0 if data.discount[t, column] != 0.0 and not data.cut[t] else 0.0
+            before[column, 0] = goes_on * data.discount[t, column]
             before[column, 1] = goes_on * data.rho[t, column]
             if data.pi.shape[0]:
                 before[column, 2] = goes_on * data.pi[t, column]
@@ -309,7 +310,7 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
         ranges = LaneRanges(ranges[0], ranges[1])
         x = FeatureRows(x[0], x[1], x[2], x[3], x[4])
         x_next = FeatureRows(x_next[0], x_next[1], x_next[2], x_next[3], x_next[4])
-        data = QuestionData(data[0], data[1], data[2], data[3], data[4], data[5], data[6])
+        data = QuestionData(data[0], data[1], data[2], data[3], data[4], data[5], data[6], data[7])
         before, dense_traces, dense = done
         p, slots, columns = memory.shape[0], memory.shape[2], data.discount.shape[1]
         places, here, there = np.zeros(p, np.int64), np.zeros(p), np.zeros(p)
@@ -330,6 +331,8 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
             move(memory, traces, ranges.begin, step, by, scratch)
             remember(traces, last, ranges, data, t, step, moves)
             add_returns(quality, sums[X_W], data.reward[t], data.discount[t], data.rho[t], data.seen[t], ranges, shared)
+            if data.cut[t]:  # what would have followed is not known
+                quality[AHEAD] = 0.0
             if (before + t) % MEASURED_EVERY == 0:
                 number = float(1 + before + t)
                 add_blame(blame, quality, stopped, traces, ranges, data, t, step, number, deltas, by[0], scratch)

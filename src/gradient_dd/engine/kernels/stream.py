@@ -215,15 +215,15 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
         state      what is changed: the arrays of `SingleMemory`
         constants  alpha and zeta, the rule's own parameters, and whether the ratio of the x half is 1
         x, x_next  in the order of `FeatureRows`
-        columns    reward, discount and rho (n,); pi and mu, (n,) or (0,); the factor of the schedule, (n,) or (1,); and
-                   deltas (n,), to be filled with the TD errors
+        columns    reward, discount and rho (n,); pi and mu, (n,) or (0,); the factor of the schedule, (n,) or (1,);
+                   where an episode was cut, (n,) or (0,); and deltas (n,), to be filled with the TD errors
         """
         memory, scale, counts, changed = state[0], state[1], state[2], state[3]
         traces = TraceArrays(state[4], state[5], state[6], state[7], state[8])
         start, own, only_next = constants
         x = FeatureRows(x[0], x[1], x[2], x[3], x[4])
         x_next = FeatureRows(x_next[0], x_next[1], x_next[2], x_next[3], x_next[4])
-        reward, discount, rho, pi, mu, factor, deltas = columns
+        reward, discount, rho, pi, mu, factor, cut, deltas = columns
         flat, parts = memory.reshape(memory.size), np.uintp(memory.shape[1])
         n, varies = np.uintp(reward.size), factor.size > 1
         first = np.uintp(begin)
@@ -313,7 +313,7 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
                     move_along(memory, CHANGE, z, w_z)
                 if has_eta:
                     move_along(memory, ETA, z, eta_z / eta_scale)
-                remember(traces.before, discount[t], rho[t], pi, mu, t)
+                remember(traces.before, 0.0 if cut.size and cut[t] else discount[t], rho[t], pi, mu, t)
                 half = 1 - half
             if has_momentum:
                 move_by_change(memory, w_change)
@@ -348,7 +348,7 @@ def step_kernel(rule: Rule, dense: bool) -> Any:
         if not (row_is_sound(indices, values, p) and row_is_sound(next_indices, next_values, p)):
             return np.nan
         row[0], row[1], row[2], row[3], row[4], row[5] = reward, discount, rho, pi, mu, factor
-        columns = row[0:1], row[1:2], row[2:3], row[3:4], row[4:5], row[5:6], row[6:7]
+        columns = row[0:1], row[1:2], row[2:3], row[3:4], row[4:5], row[5:6], row[0:0] != 0.0, row[6:7]
         x = indices[0:0], values.size, indices, values, np.inf
         x_next = indices[0:0], next_values.size, next_indices, next_values, np.inf
         return row[6] if steps(state, constants, x, x_next, columns, 0) else np.nan

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gradient_dd.experiments.claims import Ask, compared, of_tuning
 from gradient_dd.experiments.paper.asking import AS_GOOD, BEST_KAPPA, LOWER, ByStudy, one_over_best, values_of
-from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS, ON_BAIRD
+from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS
 from gradient_dd.experiments.tuning import StudyEvidence
 from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, ClaimVerdict, Pair, tally
 from gradient_dd.report.figure import Line
@@ -20,7 +20,7 @@ HALF = 0.5  # of the first error: what counts as learning at all
 RATIOS = {"paper": "printed ratios", "standard": "usual ratios"}
 STARTS = {"baird": "the paper's first weights", "baird-starts": "random first weights"}
 SUFFIX = {MAIN: "", ALIKE: "-alike", FULLY: "-fully"}
-KAPPAS = {MAIN: BAIRD_KAPPAS, ALIKE: BAIRD_FIVE_KAPPAS, FULLY: ON_BAIRD.kappas}
+KAPPAS = {MAIN: BAIRD_KAPPAS, ALIKE: BAIRD_FIVE_KAPPAS}
 MODES = ("R", "T")
 
 TD, TDRC, TDC = Line("TD", "td"), Line("TDRC", "tdrc"), Line("TDC", "tdc")
@@ -29,13 +29,14 @@ DD = {mode: Line("Gradient-DD", "gradient_dd", rho_mode=mode) for mode in MODES}
 
 
 class Reading(NamedTuple):
-    """One reading, one way of tuning, the evidence, and its cases."""
+    """One reading, one way of tuning, the evidence, its cases, and tuned fully the evidence of κ = 1."""
 
     name: str
     tuning: str
     mode: str
     evidence: StudyEvidence
     cases: list[str]
+    kappa_one: StudyEvidence | None = None
 
 
 Asked = Callable[[Reading, str], list[ClaimQuestion]]
@@ -63,7 +64,8 @@ def readings(
             for ratios in RATIOS:
                 for mode in modes:
                     name = reading_name(ratios, mode if len(modes) > 1 else "", words)
-                    yield Reading(name, tuning, mode, found, of_ratios(found, ratios))
+                    one = evidence[f"{start}-one"] if tuning == FULLY else None
+                    yield Reading(name, tuning, mode, found, of_ratios(found, ratios), one)
     if long and "baird-long" in evidence:
         found = evidence["baird-long"]
         for ratios in RATIOS:
@@ -119,8 +121,13 @@ def is_better(reading: Reading, case: str) -> list[ClaimQuestion]:
 
 
 def kappa_one_is_good(reading: Reading, case: str) -> list[ClaimQuestion]:
-    """Return the question whether κ = 1 is as good as the best κ."""
-    pair = one_over_best(reading.evidence, case, values_of("kappa", KAPPAS[reading.tuning], reading.mode))
+    """Return the question whether κ = 1 is as good as the best κ; tuned fully, ζ is tuned with both."""
+    if reading.kappa_one is None:
+        pair = one_over_best(reading.evidence, case, values_of("kappa", KAPPAS[reading.tuning], reading.mode))
+    else:
+        one = Line("Gradient-DD, κ = 1", "gradient_dd", (("kappa", 1.0),), reading.mode)
+        best = reading.evidence.choose(case, DD[reading.mode])
+        pair = Pair(reading.kappa_one.choose(case, one), best, "last100")
     return [question(reading, "ratio", pair, "below", AS_GOOD)]
 
 

@@ -1,7 +1,9 @@
 """What is said of learners that are tuned fully: our own claims, a table, and the answer that follows from them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 from gradient_dd.experiments.claims import MEASURES, Ask, Claim
@@ -17,19 +19,10 @@ from gradient_dd.experiments.paper.asking import (
     versus,
 )
 from gradient_dd.experiments.paper.figures import PLAIN_DD
+from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.experiments.verdicts import FULLY, ClaimQuestion, ClaimVerdict, Comparison, Pair
 from gradient_dd.report.figure import SYMBOLS, Line
 
-ON_TABLES = ("td", "tdrc", "gtd2", "tdc", "gtd2_to_td")
-RIVALS = {  # by study; HTD is TD on all of these, and HTD-DD where it is not named (`studies`)
-    "walk": ON_TABLES,
-    "walk-constant": ON_TABLES,
-    "walk-linear": (*ON_TABLES, "htd_dd"),
-    "walk-iid": ON_TABLES,
-    "boyan": (*ON_TABLES, "htd_dd"),
-    "boyan-constant": (*ON_TABLES, "htd_dd"),
-    "boyan-iid": ON_TABLES,
-}
 WORDS = {
     "walk": "Random walk",
     "walk-constant": "Random walk, constant steps",
@@ -46,9 +39,15 @@ PREFIX = "fully-"
 SYMBOL = {"alpha": "α", "zeta": "ζ", "kappa": "κ"}
 
 
+def rivals(study: str) -> tuple[str, ...]:
+    """Return the learners that are tuned fully beside Gradient-DD."""
+    learners = (str(one.learner) for one in STUDIES[f"{study}-fully"].grids)
+    return tuple(learner for learner in learners if learner != "gradient_dd")
+
+
 def as_good_as_all(study: str) -> Ask:
     """Ask whether Gradient-DD is as good as every rival, at the end and over all episodes."""
-    return together(*(versus(study, RIVALS[study], goal, (FULLY,)) for goal in GOALS))
+    return together(*(versus(study, rivals(study), goal, (FULLY,)) for goal in GOALS))
 
 
 def as_tuned(*studies: str) -> Ask:
@@ -57,9 +56,11 @@ def as_tuned(*studies: str) -> Ask:
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
         for goal in GOALS:
-            for one in (evidence[f"{study}-fully"] for study in studies if f"{study}-fully" in evidence):
-                for case in one.cases:
-                    ours, best = (one.choose(case, line, goal.measure) for line in (ONE, WHOLE["gradient_dd"]))
+            for study in (study for study in studies if f"{study}-fully" in evidence):
+                plain, tuned = evidence[f"{study}-one"], evidence[f"{study}-fully"]
+                for case in tuned.cases:
+                    ours = plain.choose(case, ONE, goal.measure)
+                    best = tuned.choose(case, WHOLE["gradient_dd"], goal.measure)
                     found.append(ratio(Pair(ours, best, goal.measure), goal, FULLY, goal.measure))
         return found
 
@@ -67,16 +68,16 @@ def as_tuned(*studies: str) -> Ask:
 
 
 def as_good_on_baird(evidence: ByStudy) -> list[ClaimQuestion]:
-    """Return the questions whether Gradient-DD ends as low as every rival on Baird's counterexample, by reading."""
+    """Return the questions whether Gradient-DD is as good as every rival on Baird's counterexample, by reading."""
     found = []
     for one in baird.readings(evidence, baird.MODES, tunings=(FULLY,)):
         placed = [Line(WHOLE[name].label, name, rho_mode=one.mode) for name in ("gradient_dd", "gtd2", "gtd2_to_td")]
-        rivals = [*placed[1:], *(WHOLE[name] for name in ("td", "tdrc", "tdc", "htd", "htd_dd"))]
-        for case in one.cases:
-            ours = one.evidence.choose(case, placed[0])
-            for rival in rivals:
-                pair = Pair(ours, one.evidence.choose(case, rival), "last100")
-                found.append(baird.question(one, "ratio", pair, "below", AS_GOOD))
+        others = [*placed[1:], *(WHOLE[name] for name in ("td", "tdrc", "tdc", "htd", "htd_dd"))]
+        for goal, case in product(("last100", "mean_error"), one.cases):
+            ours = one.evidence.choose(case, placed[0], goal)
+            for rival in others:
+                pair = Pair(ours, one.evidence.choose(case, rival, goal), goal)
+                found.append(replace(baird.question(one, "ratio", pair, "below", AS_GOOD), tuned_for=goal))
     return found
 
 

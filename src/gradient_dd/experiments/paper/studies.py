@@ -5,24 +5,23 @@ the Boyan chain, the steps of Baird, TDC's wider grid, and which readings of Bai
 
 The paper gives its learners unequal chances: GTD2 and TDC choose among five times as many settings as Gradient-DD, TD
 and TDRC. So each study has a companion of the same tasks and runs in which every learner has as many (`alike`). Other
-companions tune every learner over all its parameters (`fully`), widen a grid whose edge is best, draw Baird's first
-weights at random, or run Baird for longer. No figure shows them; claims are judged on them too. The store shares equal
-settings, so only the new ones run.
+companions tune every learner over all its parameters by search (`fully`), tune Gradient-DD with κ = ζ = 1 in the same
+way (`at_one`), draw Baird's first weights at random, or run Baird for longer. No figure shows them; claims are judged
+on them too. The store shares equal settings, so only the new ones run.
 
-Tuned fully, every learner chooses among as many settings over all parameters it has, and none of them at an edge.
-
-The other ways of tuning give Gradient-DD a step size, or a step size and κ; but ζ is what it needs on one task and κ on
-another. Here it has α × ζ × κ, and every rival the same number of settings: TDRC α × ζ × reg, gtd2_to_td α × ζ × c,
-GTD2, TDC and HTD α × ζ more finely, TD α alone. Ranges were placed by a first look at two runs of another seed.
+Tuned fully, every learner spends the same budget of updates on all parameters it has: Gradient-DD on α, ζ and κ, TDRC
+on α, ζ and reg, gtd2_to_td on α, ζ and c, GTD2, TDC and HTD on α and ζ, TD on α alone.
 On-policy HTD is TD and ζ of HTD-DD makes no difference; along trajectories of a table HTD-DD is TD too. Those that are
-TD are left out, and HTD-DD on independent draws, for it keeps a trace.
+TD are left out, and HTD-DD on independent draws, because it keeps a trace.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 
 from gradient_dd.engine.schedules import constant, tapered
 from gradient_dd.experiments.paper.figures import KAPPAS, US, ZETAS
+from gradient_dd.learners import find
 from gradient_dd.studies import Grid, Study, grid, task
+from gradient_dd.studies.search import Budget, SearchStudy, space_of
 
 RUNS = 50
 WALK_SIZES, BOYAN_SIZES, BAIRD_SIZES = (10, 20, 40), (20, 50, 100), (7, 20)
@@ -157,121 +156,62 @@ def alike(study: Study, alphas: tuple[float, ...], zetas: tuple[float, ...], kap
     )
 
 
-SETTINGS = 240  # of each learner
-TUNING_RUNS = 6
-SHARES = (1 / 16, 0.25, 0.5, 1.0)  # values of c
-OCTAVES = tuple(8.0**k for k in range(-3, 3))  # values of ζ and of κ are some of these and of powers of 4
-FOURS = tuple(4.0**k for k in range(-5, 6))
-
-
-def powers(base: float, ends: tuple[float, float], count: int) -> tuple[float, ...]:
-    """Return `count` powers of a base, from one exponent to another, evenly spaced."""
-    first, last = ends
-    return tuple(base ** (first + (last - first) * i / (count - 1)) for i in range(count))
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Where the settings of a kind of task lie: exponents of 2 for α, and of 4 for ζ, κ and TDRC's regulariser.
-
-    quick           α of TD, TDRC, HTD and HTD-DD
-    slow            α of Gradient-DD and GTD2, and `between` that of gtd2_to_td and TDC
-    gtd2, others    ζ of GTD2 and of gtd2_to_td; TDC, TDRC and HTD have `td_like`, since they become TD as ζ vanishes
-    zetas, kappas   what Gradient-DD has besides α
-    """
-
-    quick: tuple[float, float]
-    slow: tuple[float, float]
-    between: tuple[float, float]
-    gtd2: tuple[float, float]
-    others: tuple[float, float]
-    td_like: tuple[float, float]
-    zetas: tuple[float, ...]
-    kappas: tuple[float, ...]
-    reg: tuple[float, float] = (-4, 2)
-
-    def grids(self, off_policy: bool, with_htd_dd: bool) -> tuple[Grid, ...]:
-        """Return the grids of all learners."""
-        modes = ("R", "T") if off_policy else ("R",)
-        few = SETTINGS // len(self.zetas) // len(self.kappas)
-        quick, fine = (powers(2.0, self.quick, count) for count in (10, 20))
-        twelve = {name: powers(4.0, getattr(self, name), 12) for name in ("gtd2", "td_like")}
-        six = {name: powers(4.0, getattr(self, name), 6) for name in ("others", "td_like")}
-        grids = [
-            grid("td", alpha=powers(2.0, self.quick, SETTINGS)),
-            grid("tdrc", alpha=quick, zeta=six["td_like"], reg=powers(4.0, self.reg, 4)),
-            grid("tdc", alpha=powers(2.0, self.between, 20), zeta=twelve["td_like"]),
-        ]
-        for mode in modes:
-            grids += [
-                grid("gtd2", mode, alpha=powers(2.0, self.slow, 20), zeta=twelve["gtd2"]),
-                grid("gtd2_to_td", mode, alpha=powers(2.0, self.between, 10), zeta=six["others"], c=SHARES),
-                grid("gradient_dd", mode, alpha=powers(2.0, self.slow, few), zeta=self.zetas, kappa=self.kappas),
-            ]
-        if off_policy:
-            own = powers(2.0, self.quick, few)
-            grids += [
-                grid("htd", alpha=fine, zeta=twelve["td_like"]),
-                grid("htd_dd", alpha=own, zeta=self.zetas, kappa=self.kappas),
-            ]
-        elif with_htd_dd:
-            grids.append(grid("htd_dd", alpha=fine, kappa=powers(4.0, (-5, 3), 12)))
-        return tuple(grids)
-
-
-ON_WALK = Ranges((-10, -1), (-8, 0), (-10, 0), (-6, 2), (-3, 4), (-6, 4), OCTAVES[1:], FOURS[4:10])
-ON_INDEPENDENT = replace(ON_WALK, zetas=OCTAVES[:5], kappas=FOURS[2:8])
-ON_CONSTANT = replace(ON_WALK, quick=(-13, -3), slow=(-11, -2), between=(-12, -2), kappas=FOURS[5:])
-ON_LINEAR = Ranges((-10, 0), (-7, 2), (-9, 1), (-4, 2), (-3, 4), (-6, 3), OCTAVES[:5], FOURS[2:8], (-5, 2))
-ON_BOYAN = Ranges((-8, 2), (-5, 4), (-8, 3), (-8, 0), (-3, 5), (-8, 2), FOURS[:6], FOURS[3:7])
-ON_BOYAN_CONSTANT = replace(ON_BOYAN, quick=(-11, 1), slow=(-6, 3), between=(-10, 2), kappas=FOURS[4:8])
-ON_BAIRD = Ranges((-16, -2), (-13, -4), (-13, -3), (-3, 4), (-3, 4), (-4, 6), OCTAVES[1:], FOURS[4:10], (-6, 4))
-RANGES = {
-    "walk": ON_WALK,
-    "walk-iid": ON_INDEPENDENT,
-    "walk-constant": ON_CONSTANT,
-    "walk-linear": ON_LINEAR,
-    "boyan": ON_BOYAN,
-    "boyan-iid": ON_BOYAN,
-    "boyan-constant": ON_BOYAN_CONSTANT,
-    "baird": ON_BAIRD,
-    "baird-starts": ON_BAIRD,
+STEPS = (1.0, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125)
+BUDGET = Budget(coarse=160, refined=480, runs=2, steps=STEPS, starts=16, finals=((48, 8), (16, 28), (5, 80)))
+FEWER = Budget(coarse=56, refined=48, runs=2, steps=(1.0, 0.5, 0.25), starts=8, finals=((8, 8), (4, 28), (2, 80)))
+BOX = {  # values to try, where a search begins; it may leave them
+    "alpha": (2.0**-12, 2.0**2),
+    "zeta": (1 / 64, 1 / 8, 1.0, 8.0),
+    "kappa": (1 / 4, 1.0, 4.0, 16.0),
+    "reg": (1 / 16, 1.0, 16.0),
+    "c": (1 / 4, 1 / 2, 1.0),
+    "lam": (0.0,),
 }
+ON_TABLES = ("td", "tdrc", "gtd2", "tdc", "gtd2_to_td", "gradient_dd")
+PLACED = ("gtd2", "gtd2_to_td", "gradient_dd")  # the placement of ρ makes a difference to them
 TD_TOO = ("walk", "walk-constant")  # where HTD-DD is TD: along trajectories of tables
+FIRST_START = 1001  # the seed of the first weights of the first tuning run
 
 
-def fully(study: Study) -> Study:
+def searched(learner: str, rho_mode: str = "R", budget: Budget = BUDGET, **held: float) -> Grid:
+    """Return where the search of a learner begins; a parameter that is held has one value."""
+    values = {one.name: (held[one.name],) if one.name in held else BOX[one.name] for one in find(learner).parameters}
+    space = space_of(find(learner), values, budget=budget)
+    return Grid(learner, tuple((axis.name, axis.values) for axis in space.axes), rho_mode)
+
+
+def fully(study: Study, budget: Budget = BUDGET) -> SearchStudy:
     """Return the companion of a study in which every learner is tuned fully."""
-    off_policy = study.name.startswith("baird")
-    grids = RANGES[study.name].grids(off_policy, study.name not in TD_TOO and study.sampling != "iid")
-    return replace(study, name=f"{study.name}-fully", grids=grids, runs=min(study.runs, TUNING_RUNS))
+    if study.name.startswith("baird"):
+        grids = [searched(name, budget=budget) for name in ("td", "tdrc", "tdc", "htd", "htd_dd")]
+        grids += [searched(name, mode, budget) for name in PLACED for mode in ("R", "T")]
+    else:
+        grids = [searched(name, budget=budget) for name in ON_TABLES]
+        if study.name not in TD_TOO and study.sampling != "iid":
+            grids.append(searched("htd_dd", budget=budget, zeta=1.0))
+    return tuned_by_search(study, "fully", budget, *grids)
+
+
+def tuned_by_search(study: Study, suffix: str, budget: Budget, *grids: Grid) -> SearchStudy:
+    """Return a companion of a study that is searched."""
+    plain = {one.name: getattr(study, one.name) for one in fields(Study)}
+    tasks = with_starts(BAIRD.tasks, range(FIRST_START, FIRST_START + 1)) if study is BAIRD_STARTS else study.tasks
+    changed = {"name": f"{study.name}-{suffix}", "tasks": tasks, "grids": grids, "runs": budget.all_runs}
+    return SearchStudy(**plain | changed, budget=budget)
+
+
+def at_one(study: Study) -> SearchStudy:
+    """Return the companion in which Gradient-DD has κ = 1, off-policy in both placements of ρ, else ζ = 1 too."""
+    if study.name.startswith("baird"):
+        grids = [searched("gradient_dd", mode, FEWER, kappa=1.0) for mode in ("R", "T")]
+    else:
+        grids = [searched("gradient_dd", budget=FEWER, zeta=1.0, kappa=1.0)]
+    return tuned_by_search(study, "one", FEWER, *grids)
 
 
 WALKS = (WALK, WALK_CONSTANT, WALK_IID, WALK_LINEAR)
 BOYANS = (BOYAN, BOYAN_CONSTANT, BOYAN_IID)
 BAIRD_FIVE_KAPPAS = (4.0**-2, 4.0**-1, 1.0, 4.0, 4.0**2)
-
-# The best step sizes of GTD2 and TDC on the long Boyan chains lie at the edge of the paper's grid.
-BOYAN_WIDE_ALPHAS = (*BOYAN_ALPHAS, *(10 ** (i / 8) for i in (3, 4, 5, 6)))
-BOYAN_WIDE = replace(
-    BOYAN,
-    name="boyan-wide",
-    tasks=boyan(*BOYAN_SIZES[1:]),
-    grids=(
-        *(grid(learner, alpha=BOYAN_WIDE_ALPHAS, zeta=ZETAS) for learner in ("gtd2", "tdc")),
-        grid("gradient_dd", alpha=BOYAN_ALPHAS),
-    ),
-    runs=20,
-)
-# Then their best ζ lies at its edge. Here all three have the same step sizes and the same ζ.
-BOYAN_WIDER = replace(
-    BOYAN_WIDE,
-    name="boyan-wider",
-    grids=tuple(
-        grid(learner, alpha=BOYAN_WIDE_ALPHAS[5:], zeta=(4.0**-5, 4.0**-4, 4.0**-3, 4.0**-2, 4.0**-1, 1.0))
-        for learner in ("gtd2", "tdc", "gradient_dd")
-    ),
-)
 
 SELECTION_STARTS = range(1, 6)  # seeds of first weights; settings are judged on those of others
 
@@ -298,9 +238,8 @@ COMPANIONS = {
     **{study.name: (alike(study, BOYAN_ALPHAS, ZETAS, KAPPAS),) for study in BOYANS},
     "baird": tuple(alike(study, BAIRD_ALPHAS, BAIRD_ZETAS, BAIRD_FIVE_KAPPAS) for study in (BAIRD, BAIRD_STARTS)),
 }
-COMPANIONS["boyan"] += (BOYAN_WIDE, BOYAN_WIDER)
-COMPANIONS["baird"] += (BAIRD_STARTS, BAIRD_LONG, fully(BAIRD_STARTS))
+COMPANIONS["baird"] += (BAIRD_STARTS, BAIRD_LONG, fully(BAIRD_STARTS), at_one(BAIRD_STARTS))
 for study in (*WALKS, *BOYANS, BAIRD):
-    COMPANIONS[study.name] += (fully(study),)
+    COMPANIONS[study.name] += (fully(study), at_one(study))
 
 STUDIES = {study.name: study for study in (*PAPER_STUDIES, *(one for some in COMPANIONS.values() for one in some))}

@@ -32,7 +32,7 @@ def layout_of(space: Any) -> Layout:
     if name == "Tuple":
         return ["tuple", [layout_of(part) for part in space.spaces]]
     rule = "be Discrete, MultiDiscrete, Box, Dict or Tuple"
-    raise bad_request("The space of observations", rule, Unquoted(name), "Use a function of your own: Own(function).")
+    raise bad_request("The observation space", rule, Unquoted(name), "Use a function of your own: Own(function).")
 
 
 def whole_of(space: Any) -> tuple[list[int], list[int]]:
@@ -51,7 +51,7 @@ def bounds_of(space: Any) -> tuple[Array, Array]:
         return np.zeros(values), np.ones(values)
     parts = space.spaces.values() if name == "Dict" else space.spaces
     if not parts:
-        raise bad_request("A space of observations", "have at least one part", Unquoted(f"{name}()"))
+        raise bad_request("An observation space", "have at least one part", Unquoted(f"{name}()"))
     low, high = zip(*(bounds_of(part) for part in parts), strict=True)
     return np.concatenate(low), np.concatenate(high)
 

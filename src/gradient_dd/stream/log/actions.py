@@ -13,7 +13,7 @@ import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array
 from gradient_dd.errors import Unquoted, bad_request, show
-from gradient_dd.stream.log.cells import as_actions, as_matrix, text_of
+from gradient_dd.stream.log.cells import EXACT, as_actions, as_matrix, number_of, text_of
 from gradient_dd.stream.log.sources import Source
 
 MOST = 1000  # different actions that have names; more numbers than that are measurements
@@ -27,11 +27,13 @@ class Actions:
     names  of all actions, in the order of the columns of a policy; () where actions are measured
     width  columns of an action that is measured, else 1
     text   whether some name is text, so that all are, numbers among them too
+    note   a sentence about actions that are spelled in several ways
     """
 
     names: tuple[Any, ...]
     width: int = 1
     text: bool = False
+    note: str = ""
 
     @property
     def n_features(self) -> int:
@@ -61,6 +63,8 @@ class Actions:
             return np.asarray(np.where(np.abs(numbers) <= LARGEST, numbers, np.nan))
         if found.ndim != 1:
             raise bad_request(what, "have one action in each row", Unquoted(f"an array {found.shape}"))
+        if found.dtype.kind == "f":  # a float of this size may stand for several whole numbers
+            found = np.where(np.abs(found) < EXACT, found, np.nan)
         place = {name: k for k, name in enumerate(self.names)}
         if self.text:
             texts, each = distinct(found)
@@ -106,7 +110,7 @@ def find_actions(source: Source, column: str) -> Actions:
     """Return the actions that a log has, from its column of actions alone."""
     seen: set[Any] = set()
     texts: set[str | None] = set()
-    for chunk in source.chunks([column], None):
+    for chunk in source.chunks([column], column):
         values = chunk[column]
         if not len(values):
             continue
@@ -114,7 +118,7 @@ def find_actions(source: Source, column: str) -> Actions:
             return Actions((), as_matrix(column, values, 0, None)[0].shape[1])
         cells = as_actions(values)
         found = np.unique(cells).tolist() if cells.dtype.kind in "iufU" else distinct(cells)[0]
-        seen |= {name for name in found if name is not None and name == name}
+        seen |= {name for name in found if name is not None and name == name and name not in (np.inf, -np.inf)}
         texts |= {as_text(name) for name in (distinct(values)[0] if values.dtype.kind in "OU" else found)}
         if len(seen) > MOST:
             break
@@ -130,4 +134,17 @@ def find_actions(source: Source, column: str) -> Actions:
     broken = not words and any(name != int(name) for name in seen)
     if len(seen) > MOST or (broken and len(seen) > MOST_BROKEN):
         return Actions((), 1)
-    return Actions(sorted_names({int(one) if isinstance(one, float) and not broken else one for one in seen}))
+    if any(isinstance(name, float) and abs(name) >= EXACT for name in seen):
+        rule = "have whole numbers below 2**53 where they are stored as floats, which cannot hold larger ones exactly"
+        raise bad_request(f"Column {column!r}", rule, max(seen), "Store the actions as integers or as text.")
+    names = sorted_names({int(one) if isinstance(one, float) and not broken else one for one in seen})
+    return Actions(names, note=spelled_twice(column, texts))
+
+
+def spelled_twice(column: str, texts: set[str | None]) -> str:
+    """Return a sentence about actions that are spelled in several ways, such as 1 and 01; "" if there are none."""
+    ways: dict[float | None, list[str]] = {}
+    for text in sorted(text for text in texts if text is not None):
+        ways.setdefault(number_of(text), []).append(text)
+    several = [" and ".join(map(repr, some)) for some in ways.values() if len(some) > 1]
+    return f"Column {column!r} spells one action in several ways: {', '.join(several[:3])}." if several else ""

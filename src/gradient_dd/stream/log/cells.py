@@ -71,8 +71,10 @@ def written(cell: Any) -> str:
     """Return a cell as text; Python does not write out whole numbers of more than 4,300 digits."""
     try:
         return str(cell)
-    except ValueError:
-        return hex(cell)
+    except Exception:  # `str` of a user's own class may raise anything
+        if isinstance(cell, int):
+            return hex(cell)
+        raise bad_request("A cell of a log", "be a number or text", cell) from None
 
 
 def is_text(values: Any) -> bool:
@@ -153,11 +155,19 @@ def as_actions(values: Any) -> Any:
     """Return actions as a policy gets them: whole numbers as integers in every form of a log, others as they are."""
     if values.dtype.kind in CELLS and values.ndim == 1:
         found = list(map(number_of, values.tolist()))
-        values = values if None in found else np.array(found, float)
+        if None not in found:
+            numbers = np.array(found, float)
+            large = (np.abs(numbers) >= EXACT).any() and all(map(spells_whole, values.tolist()))
+            values = np.array([int(cell) for cell in values.tolist()]) if large else numbers
     if values.dtype.kind == "b":
         return values.astype(np.int64)
-    whole = values.dtype.kind == "f" and (values == np.floor(values)).all() and (np.abs(values) <= EXACT).all()
+    whole = values.dtype.kind == "f" and (values == np.floor(values)).all() and (np.abs(values) < EXACT).all()
     return values.astype(np.int64) if whole else values
+
+
+def spells_whole(cell: Any) -> bool:
+    """Return whether a cell is a whole number, or spells one digit by digit."""
+    return bool(re.fullmatch(r"\s*[+-]?\d+\s*", cell)) if isinstance(cell, str) else isinstance(cell, Integral)
 
 
 def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Booleans, str]:
@@ -170,6 +180,8 @@ def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Boole
     if values.ndim != 1 or kind not in "iufM" + CELLS:
         got = f"an array {values.shape}" if values.ndim != 1 else KINDS.get(kind, str(values.dtype))
         raise bad_request(f"Column {name!r} in row {first:,}", NAME, Unquoted(got))
+    if kind in "iu" and known in ("", "number"):
+        return values, np.zeros(len(values), bool), "number"
     try:
         begins = np.concatenate([[True], values[1:] != values[:-1]]).astype(bool)
     except (OverflowError, TypeError, ValueError):  # cells that cannot be compared

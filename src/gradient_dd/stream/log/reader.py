@@ -1,5 +1,6 @@
 """Reads a log of any form as transitions with features, for `evaluate_log`."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from time import perf_counter
@@ -9,25 +10,26 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request, boolean, number
-from gradient_dd.stream.features import Categories, Features, Rows
+from gradient_dd.stream.features import Categories, Features
 from gradient_dd.stream.features.named import Named, map_of
 from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
-from gradient_dd.stream.log.actions import Actions, find_actions
+from gradient_dd.stream.log.actions import find_actions
 from gradient_dd.stream.log.columns import LogColumns, find_columns, missing
-from gradient_dd.stream.log.rows import LogRows, RowReader, with_texts
-from gradient_dd.stream.log.sources import open_log
-from gradient_dd.stream.policies import LogPolicy, log_policy
+from gradient_dd.stream.log.rows import LogRows, ReadCounts, RowReader, with_texts
+from gradient_dd.stream.log.sources import Source, open_log
+
+SMALL = 1_000_000  # rows of a folder up to which its files are one part
 
 
 class LogReader:
-    """Reads a log, as often as asked. `last` has what the last pass found, `seconds` how long reading took.
+    """Reads a log repeatedly. `last` has the counts of the last pass, `seconds` the time spent reading.
 
-    log, columns, discount, target, skip_bad_rows   as `evaluate_log` takes them
+    log, columns, discount, skip_bad_rows   as for `evaluate_log`
     actions   whether rows have the actions taken and their probabilities, instead of ratios
-    carried   further columns of numbers that go along with the observation, in its place before and after a step: a
-              column "a" after the step is "next_a", if the log has next observations
-    ratios    whether rows have the ratios of the log's own columns, where actions are not asked for
+    carried   further columns of numbers that belong to the observation, before and after a step: the column "a"
+              after the step is "next_a", if the log has next observations
     signals   further columns of numbers that belong to the step, such as other rewards; `carried` begins with them
+    ratios    whether rows have the ratios of the log's own columns, if they have no actions
     """
 
     def __init__(
@@ -35,7 +37,6 @@ class LogReader:
         log: Any,
         columns: Mapping[str, Any] | None = None,
         discount: float | None = None,
-        target: Any = None,
         skip_bad_rows: bool = False,
         actions: bool = False,
         carried: tuple[str, ...] = (),
@@ -44,42 +45,81 @@ class LogReader:
     ) -> None:
         self.source = open_log(log)
         found = find_columns(self.source.names, columns)
-        self.carried, self.signals = (*signals, *carried), signals
+        self.carried, self.signals, self.ratios = (*signals, *carried), signals, ratios
         more = {*self.carried, *(f"next_{name}" for name in carried)}
         self.columns = replace(found, unused=tuple(name for name in found.unused if name not in more))
-        self.actions = self._find_actions() if actions else None
-        self.ratios = ratios
-        self.discount = checked_discount(self.columns, discount)
-        self.target = checked_target(self.columns, target, self.source.names)
-        self.skip = boolean("'skip_bad_rows'", skip_bad_rows)
-        self.words: dict[str, dict[str, int]] = {}  # the texts of each column of text, and their places
-        self.seconds, self.last = 0.0, self._new_pass()
-
-    def _find_actions(self) -> Actions:
-        if self.columns.action is None:
+        if actions and found.action is None:
             raise missing("With a target policy, a column of the role 'action'", "action", self.source.names)
-        return find_actions(self.source, self.columns.action)
+        self.actions = find_actions(self.source, str(found.action)) if actions else None
+        self.discount = checked_discount(self.columns, discount)
+        self.skip = boolean("'skip_bad_rows'", skip_bad_rows)
+        self.words: dict[str, dict[str, int]] = {}  # the texts of each column of text, and their numbers
+        self.seconds, self.last = 0.0, ReadCounts()
+        self._first, self._parts = [0], {0: [self.source]}
+        self._parts = dict(enumerate(self._split()))
+        self._first = [0, *itertools.accumulate(self.sizes)]
 
-    def _new_pass(self) -> RowReader:
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs; the files of a part are sent with the part, and opened again."""
+        return self.__dict__ | {"last": ReadCounts(), "source": None, "_parts": {}}
+
+    @property
+    def parts(self) -> int:
+        """Number of parts of the log: no episode spans two of them."""
+        return len(self._parts)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Rows of each part, 0 if unknown."""
+        return [sum(one.rows for one in files) for files in self._parts.values()]
+
+    def files(self, part: int) -> list[Source]:
+        """Return the files of a part."""
+        return self._parts[part]
+
+    def take(self, part: int, files: list[Source]) -> None:
+        """Take the files of a part, on a worker."""
+        self._parts[part] = files
+
+    def _split(self) -> list[list[Source]]:
+        """Return the files of each part; a log that is no large folder is one part."""
+        files = [one for one in self.source.files if one.rows]
+        if len(files) < 2 or sum(one.rows for one in files) <= SMALL:
+            return [[self.source]]
+        found, roles = [[files[0]]], ("terminated", "truncated", "done", "discount", "episode")
+        names = [name for role in roles if (name := getattr(self.columns, role)) is not None]
+        for before, after in itertools.pairwise(files):
+            ends = before.edge(names, True), after.edge(names, False)
+            both = {name: np.concatenate([one[name] for one in ends]) for name in names}
+            if self._new_pass().joins(both):
+                found[-1].append(after)
+            else:
+                found.append([after])
+        return found
+
+    def _new_pass(self, part: int = 0) -> RowReader:
         after = tuple(self._name_after(name) for name in self.carried) if self.columns.next else ()
         before = replace(
             self.columns, observation=(*self.columns.observation, *self.carried), next=(*self.columns.next, *after)
         )
-        return RowReader(before, self.discount, self.target, self.skip, self.actions, self.words, self.ratios)
+        return RowReader(before, self.discount, self.skip, self.actions, self.words, self.ratios, self._first[part])
 
     def _name_after(self, name: str) -> str:
-        """Return the column that has after a step what `name` has before the step; a signal is not looked at there."""
+        """Return the column that has after a step what `name` has before it; the value of a signal is not used."""
         after = f"next_{name}"
         if name in self.signals:
             return name
         if after not in self.source.names:
-            raise missing(f"Where the log has next observations, the column {after!r}", after, self.source.names)
+            raise missing(f"If the log has next observations, the column {after!r}", after, self.source.names)
         return after
 
-    def tables(self) -> Iterator[LogRows]:
-        """Yield the transitions of the log once, observations as they are in the log, with what they carry."""
-        self.last = self._new_pass()
-        yield from self.last.read(self._timed(self.source.chunks(self.last.needed, self.columns.episode)))
+    def tables(self, part: int | None = None) -> Iterator[LogRows]:
+        """Yield the transitions of the log, or of a part, with observations as in the log and carried columns."""
+        found = self._new_pass(part or 0)
+        self.last = found.counts
+        sources = [self.source] if part is None else self._parts[part]
+        chunks = (chunk for one in sources for chunk in one.chunks(found.needed, self.columns.episode))
+        yield from found.read(self._timed(chunks))
 
     def _timed(self, chunks: Iterator[Any]) -> Iterator[Any]:
         while True:
@@ -101,21 +141,11 @@ class LogReader:
         raise bad_request(what, rule, Unquoted(f"{self.last.rows} rows without one"))
 
     def observed(self, wide: Array) -> Array:
-        """Return observations without what they carry."""
+        """Return observations without carried columns."""
         return wide[:, : wide.shape[1] - len(self.carried)]
 
-    def batches(self, features: Features) -> Iterator[tuple[Rows, Rows, LogRows]]:
-        """Yield the features of both states, 0 after an end, and the rows they are made of."""
-        rows = features.of_numbers if isinstance(features, Categories) else features.rows
-        for table in self.tables():
-            seen, after = self.observed(table.observation), self.observed(table.following)
-            ended = (table.discount == 0)[:, None]
-            here = rows(seen)
-            there = rows(np.where(ended, seen, after))  # any legal observation will do
-            yield here, Rows(there.indices, np.where(ended, 0.0, there.values)), table
-
     def states(self) -> Array:
-        """Return the distinct observations of the log, next ones too, (n, d); this reads all of it."""
+        """Return the distinct observations of the log, including next observations, (n, d)."""
         found = np.empty((0, 0))
         for table in self.tables():
             seen, after = self.observed(table.observation), self.observed(table.following[table.discount > 0])
@@ -125,45 +155,36 @@ class LogReader:
         return found
 
     def decoded(self, observations: Array) -> Any:
-        """Return observations as the log has them, with their texts."""
+        """Return observations as in the log, with their texts."""
         return with_texts(observations, self.columns.observation, self.words)
 
-    def feature_map(self, features: Any, default: str = "standard") -> tuple[Features, str]:
-        """Return the feature map that the user asks for, and a sentence about it."""
+    @property
+    def texts(self) -> list[list[str] | None]:
+        """The texts of each observation column, None for a column of numbers."""
+        return [list(self.words[name]) if name in self.words else None for name in self.columns.observation]
+
+    def feature_map(self, features: Any) -> tuple[Features, str]:
+        """Return the feature map that the user names, and a sentence about it."""
         first = self.first_rows()
-        if features is None:  # one number alone needs a constant
-            plain = self.columns.are_features and first.shape[1] > 1
-            features = "table" if len(self.words) == first.shape[1] else "raw" if plain else default
         if not self.words:
             return map_of(features, Named(first, self.states))
         if isinstance(features, Features) or not isinstance(features, str):
             return map_of(features, Named(self.decoded(first), self.states))
         self.states()  # after this all texts are known
-        texts = [list(self.words[name]) if name in self.words else None for name in self.columns.observation]
         spread = features != "table"
-        numbers = spread_out(first, texts) if spread else first
+        numbers = spread_out(first, self.texts) if spread else first
         inner, sentence = map_of(features, Named(numbers, self.states))
-        return Categories(texts, inner, spread), f"{sentence[:-1]}; text is taken as categories."
+        return Categories(self.texts, inner, spread), f"{sentence[:-1]}; columns of text are categories."
 
-    def stated(self, features: str) -> list[str]:
-        """Return what each column was taken for, the sentence about features, and where the ratios come from."""
-        columns, ratios = self.columns, ["There are no ratios: the value is that of the policy that made the log."]
-        if self.target is not None:
-            ratios = ["Ratios: the target policy over the propensities."]
-        elif columns.rho is not None:
-            ratios = []
-        elif columns.behaviour_probability and columns.target_probability:
-            ratios = ["Ratios: target over behaviour."]
-        return [*columns.stated(), features, *ratios]
-
-    def stated_after(self, done: RowReader | None = None) -> list[str]:
-        """Return what happened to rows that are not used, in a pass that is done; by default in the last one."""
-        found, last = [], done or self.last
-        if last.n_skipped:
-            where = ", ".join(f"{row:,} ({name})" for row, name in last.skipped)
-            found.append(f"{last.n_skipped:,} bad rows were skipped, the first in row {where}.")
-        if count := last.dropped.count:
-            found.append(f"{count:,} rows were left out because their next observation is not known.")
+    def stated_after(self, done: ReadCounts) -> list[str]:
+        """Return what is unusual about the form of the log, and which rows a pass omitted."""
+        notes = self.source.note, self.actions.note if self.actions else ""
+        found = [note for note in notes if note]
+        if done.n_skipped:
+            where = ", ".join(f"{row:,} ({name})" for row, name in done.skipped[:3])
+            found.append(f"{done.n_skipped:,} bad rows were skipped, the first in row {where}.")
+        if count := done.dropped.count:
+            found.append(f"{count:,} rows were omitted because their next observation is unknown.")
         return found
 
 
@@ -171,15 +192,5 @@ def checked_discount(columns: LogColumns, discount: float | None) -> float:
     """Return γ, which must be given unless the log has a column of discounts; γ is then not used."""
     if discount is None and columns.discount is None:
         hint = "Give discount=0.99, or --discount 0.99."
-        raise bad_request("'discount'", "be given where the log has no column of discounts", Unquoted("none"), hint)
+        raise bad_request("'discount'", "be given unless the log has a column of discounts", Unquoted("none"), hint)
     return 1.0 if discount is None else number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
-
-
-def checked_target(columns: LogColumns, target: Any, names: list[str]) -> LogPolicy | None:
-    """Return the target policy as a function; the log must have what the policy needs."""
-    if target is None:
-        return None
-    for role in ("action", "behaviour_probability"):
-        if getattr(columns, role) is None:
-            raise missing(f"With a target policy, a column of the role {role!r}", role, names)
-    return log_policy(target)

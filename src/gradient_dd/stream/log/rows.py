@@ -15,10 +15,9 @@ from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.stream.features.sparse import MOST_WORDS
 from gradient_dd.stream.log import sources
 from gradient_dd.stream.log.actions import Actions
-from gradient_dd.stream.log.cells import as_actions, as_matrix, as_names, as_numbers, is_text, text_of
+from gradient_dd.stream.log.cells import as_matrix, as_names, as_numbers, is_text, text_of
 from gradient_dd.stream.log.columns import LogColumns
 from gradient_dd.stream.log.sources import Chunk
-from gradient_dd.stream.policies import LogPolicy, taken_probabilities
 
 TINY = float(np.finfo(float).tiny)
 FINITE = "be a finite number"
@@ -71,8 +70,11 @@ class RewardSums:
     total: float = 0.0
     square: float = 0.0
 
+    def __add__(self, other: "RewardSums") -> "RewardSums":
+        return RewardSums(self.count + other.count, self.total + other.total, self.square + other.square)
+
     def add(self, rewards: Array) -> None:
-        """Count more rewards."""
+        """Add rewards."""
         self.count += len(rewards)
         self.total += float(rewards.sum())
         self.square += float((rewards**2).sum())
@@ -84,37 +86,58 @@ class RewardSums:
 
     @property
     def variance(self) -> float:
-        """The square of the standard error of the mean; a few equal rewards are not sure to be all like that."""
+        """The square of the standard error of the mean; above 0 for a few equal rewards too."""
         spread = max(0.0, self.square / max(1, self.count) - self.mean**2)
         return (spread + 1e-12) / max(1, self.count - 1)
 
 
 @dataclass
-class RowReader:
-    """Turns the pieces of a source into `LogRows` whose next observation is known, in one pass over the log.
+class ReadCounts:
+    """What a pass over a log, or over a part of it, found.
 
-    discount  γ, used where the log has no column of discounts
-    target    the policy to evaluate, where the log has no ratios of its own
-    actions   the actions of the log, where rows are to have them instead of ratios
+    rows     rows read;  skipped  the first bad rows, and their columns;  n_skipped  how many were bad
+    dropped  rewards of rows whose next observation is unknown;  used  rewards of the others
+    ends_inside, first_inside  number of rows after which an episode continues although it ended, and the first
+    names    of episodes; omitted from sums
+    """
+
+    rows: int = 0
+    skipped: list[tuple[int, str]] = field(default_factory=list)
+    n_skipped: int = 0
+    dropped: RewardSums = field(default_factory=RewardSums)
+    used: RewardSums = field(default_factory=RewardSums)
+    ends_inside: int = 0
+    first_inside: int = 0
+    names: set[Any] = field(default_factory=set)
+
+    def __add__(self, other: "ReadCounts") -> "ReadCounts":
+        plain = ("rows", "skipped", "n_skipped", "dropped", "used", "ends_inside")
+        found = {name: getattr(self, name) + getattr(other, name) for name in plain}
+        first = self.first_inside if self.ends_inside else other.first_inside
+        return ReadCounts(**found, first_inside=first)
+
+
+@dataclass
+class RowReader:
+    """Turns the pieces of a source into `LogRows` whose next observation is known, in one pass.
+
+    discount  γ, unless the log has a column of discounts
+    actions   the actions of the log, if rows need them instead of ratios
+    words     the texts of each column of text, and their numbers
+    ratios    whether rows need the ratios of the log's own columns
+    first     number of the first row
     """
 
     columns: LogColumns
     discount: float
-    target: LogPolicy | None
     skip: bool
     actions: Actions | None = None
-    words: dict[str, dict[str, int]] = field(default_factory=dict)  # of each column of text, and their places
-    ratios: bool = True  # whether the columns of ratios are used, where actions are not asked for
-    rows: int = 0  # read so far
-    skipped: list[tuple[int, str]] = field(default_factory=list)  # the first bad rows, and what was bad
-    n_skipped: int = 0
-    dropped: RewardSums = field(default_factory=RewardSums)  # of rows whose next observation is not known
-    used: RewardSums = field(default_factory=RewardSums)
-    ends_inside: int = 0  # rows after which the same episode goes on, though it ended
-    first_inside: int = 0
+    words: dict[str, dict[str, int]] = field(default_factory=dict)
+    ratios: bool = True
+    first: int = 0
+    counts: ReadCounts = field(default_factory=ReadCounts)
     _bad: Booleans = field(default_factory=lambda: np.zeros(0, bool))  # rows of the present piece
     _widths: dict[str, int] = field(default_factory=dict)
-    _names: set[Any] = field(default_factory=set)
     _name: Any = None
     _kind: str = ""  # of the names of episodes
     _episode: int = -1
@@ -122,32 +145,36 @@ class RowReader:
     _ended: bool = False
 
     @property
+    def row(self) -> int:
+        """Number of the next row."""
+        return self.first + self.counts.rows
+
+    @property
     def needed(self) -> list[str]:
         """The columns to read."""
-        ratios = [self.columns.rho, self.columns.target_probability]
-        unread = [self.columns.action] if self.target is None and self.actions is None else ratios
-        if not self.ratios:
-            unread = [*ratios, *([] if self.actions else [self.columns.action, self.columns.behaviour_probability])]
-        needed = {*self.columns.observation, *self.columns.next, self.columns.reward}
-        return [name for name in self.columns.used if name in needed or name not in unread]
+        columns, own = self.columns, [self.columns.rho, self.columns.target_probability]
+        unread = own if self.actions else [columns.action] if self.ratios else [*own, columns.action]
+        unread += [] if self.actions or self.ratios else [columns.behaviour_probability]
+        needed = {*columns.observation, *columns.next, columns.reward}
+        return [name for name in columns.used if name in needed or name not in unread]
 
     def read(self, chunks: Iterator[Chunk]) -> Iterator[LogRows]:
         """Yield the transitions of a log from the `needed` columns in pieces."""
         pieces = even_pieces(self._checked(chunk) for chunk in chunks if len(chunk[self.columns.reward]))
         for ready in pieces if self.columns.next else self._followed(pieces):
             if len(ready):
-                self.used.add(ready.reward)
+                self.counts.used.add(ready.reward)
                 yield ready
 
     def _checked(self, chunk: Chunk) -> LogRows:
         """Return the good rows of a piece; `following` is a place-holder if the log has no next observations."""
         columns, n = self.columns, len(chunk[self.columns.reward])
         self._bad = np.zeros(n, bool)
-        row = np.arange(self.rows, self.rows + n)
+        row = np.arange(self.row, self.row + n)
         observation = self._matrix(chunk, columns.observation, np.ones(n, bool))
         reward = self._column(chunk, columns.reward, FINITE)
         ended, cut, discount = self._ends(chunk, n)
-        rho = np.ones(n) if self.actions or not self.ratios else self._ratios(chunk, observation)
+        rho = np.ones(n) if self.actions or not self.ratios else self._ratios(chunk, n)
         action, behaviour = self._actions(chunk, n)
         following = observation
         if columns.next:  # where an episode ended, the next observation may be anything
@@ -157,8 +184,8 @@ class RowReader:
                 raise bad_request("The next observation", rule, following.shape[1])
             following = np.where(ended[:, None], 0.0, following)
         episode = self._episodes(chunk, ended, cut)
-        self.rows += n
-        self.n_skipped += int(self._bad.sum())
+        self.counts.rows += n
+        self.counts.n_skipped += int(self._bad.sum())
         found = LogRows(row, observation, following, reward, discount, cut, rho, episode, action, behaviour)
         return found.part(~self._bad) if self._bad.any() else found
 
@@ -166,12 +193,12 @@ class RowReader:
         """Return columns of numbers or of lists side by side, (n, d); a column is as wide as in the rows before."""
         parts = []
         for name, first in zip(names, self.columns.observation, strict=True):
-            if self.rows == 0 and first == name and first not in self.words and is_text(chunk[name]):
+            if self.row == 0 and first == name and first not in self.words and is_text(chunk[name]):
                 self.words[first] = {}
             if first in self.words:
                 parts.append(self._places(chunk, name, self.words[first], needed))
                 continue
-            values, sizes = as_matrix(name, chunk[name], self.rows, self._widths.get(name))
+            values, sizes = as_matrix(name, chunk[name], self.row, self._widths.get(name))
             if (sizes >= 0).any():
                 self._widths.setdefault(name, values.shape[1])
             odd = needed & (sizes >= 0) & (sizes != values.shape[1])
@@ -199,7 +226,7 @@ class RowReader:
             raise bad_request(
                 f"Column {name!r}", "have one number in each row", Unquoted(f"an array {chunk[name].shape}")
             )
-        values = as_numbers(name, chunk[name], self.rows, FLAG if rule == FLAG else "be a number")
+        values = as_numbers(name, chunk[name], self.row, FLAG if rule == FLAG else "be a number")
         low, high = BOUNDS[rule]
         good = (values >= low) & (values <= high)
         self._refuse(name, ~(good & (values == values.round())) if rule == FLAG else ~good, rule, values)
@@ -214,8 +241,8 @@ class RowReader:
             count = int(bad.sum())
             more = f"{count:,} rows of these {len(bad):,} are like that. " if count > 1 else ""
             hint = f"{more}Skip such rows with skip_bad_rows=True, or --skip-bad-rows."
-            raise bad_request(f"Column {name!r} in row {self.rows + at:,}", rule, values[at], hint)
-        self.skipped = sorted([*self.skipped, (self.rows + at, name)])[:3]
+            raise bad_request(f"Column {name!r} in row {self.row + at:,}", rule, values[at], hint)
+        self.counts.skipped = sorted([*self.counts.skipped, (self.row + at, name)])[:3]
         self._bad |= bad
 
     def _ends(self, chunk: Chunk, n: int) -> tuple[Booleans, Booleans, Array]:
@@ -232,29 +259,19 @@ class RowReader:
         discount = np.where(ended, 0.0, self._column(chunk, self.columns.discount, DISCOUNT))
         return discount == 0.0, cut, discount
 
-    def _ratios(self, chunk: Chunk, observation: Array) -> Array:
+    def _ratios(self, chunk: Chunk, n: int) -> Array:
         """Return the importance ratios, (n,)."""
         columns = self.columns
-        below_name = columns.behaviour_probability
-        if columns.rho is not None and self.target is None:
+        if columns.rho is not None:
             return self._column(chunk, columns.rho, RATIO)
-        if below_name is None:
-            return np.ones(len(observation))
-        below = self._column(chunk, below_name, TAKEN)
-        if self.target is not None:
-            above, good = np.ones(len(observation)), np.flatnonzero(~self._bad)
-            actions = as_actions(chunk[str(columns.action)])[good]
-            if good.size:  # a policy is not asked about rows that are skipped
-                seen = with_texts(observation[good], columns.observation, self.words)
-                above[good] = taken_probabilities(self.target, seen, actions, self.rows + good)
-        elif columns.target_probability is not None:
-            above = self._column(chunk, columns.target_probability, RATIO)
-        else:
-            return np.ones(len(observation))
+        if columns.behaviour_probability is None or columns.target_probability is None:
+            return np.ones(n)
+        below = self._column(chunk, columns.behaviour_probability, TAKEN)
+        above = self._column(chunk, columns.target_probability, RATIO)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             ratio = above / below
         high = ratio > LARGEST
-        self._refuse(below_name, high, "not be so small that the ratio overflows", below)
+        self._refuse(columns.behaviour_probability, high, "not be so small that the ratio overflows", below)
         return np.where(high, 0.0, ratio)
 
     def _actions(self, chunk: Chunk, n: int) -> tuple[Array, Array]:
@@ -274,18 +291,25 @@ class RowReader:
         if self.columns.episode is not None:
             changes = self._changes(chunk, self.columns.episode)
             inside = np.concatenate([[self._ended], ended[:-1]]) & ~changes
-            if inside.any() and not self.ends_inside:
-                self.first_inside = self.rows + int(np.argmax(inside)) - 1
-            self.ends_inside += int(inside.sum())
+            if inside.any() and not self.counts.ends_inside:
+                self.counts.first_inside = self.row + int(np.argmax(inside)) - 1
+            self.counts.ends_inside += int(inside.sum())
             begins |= changes
         self._over, self._ended = bool(over[-1]), bool(ended[-1])
         episode = self._episode + np.cumsum(begins)
         self._episode = int(episode[-1])
         return episode
 
+    def joins(self, chunk: Chunk) -> bool:
+        """Return whether two rows, the last row of a file and the first row of the next one, are of one episode."""
+        self._bad = np.zeros(2, bool)
+        ended, cut, _ = self._ends(chunk, 2)
+        first, second = self._episodes(chunk, ended, cut)
+        return bool(first == second)
+
     def _changes(self, chunk: Chunk, name: str) -> Booleans:
-        """Return in which rows the name of the episode is another one than before; a missing name is as before."""
-        names, missing, self._kind = as_names(name, chunk[name], self.rows, self._kind)
+        """Return in which rows the name of the episode differs from the row before; a missing name does not."""
+        names, missing, self._kind = as_names(name, chunk[name], self.row, self._kind)
         self._refuse(name, missing, "have the name or the number of the episode", names)
         there = np.flatnonzero(~missing)
         changes = np.zeros(len(names), bool)
@@ -293,12 +317,16 @@ class RowReader:
             given = names[there]
             changes[there] = np.concatenate([[self._name is None or given[0] != self._name], given[1:] != given[:-1]])
             self._name = given[-1]
-        for at in np.flatnonzero(changes):
-            one = names[at].item() if hasattr(names[at], "item") else names[at]
-            if one in self._names:
-                rule = "not return to an episode that another one followed"
-                raise bad_request(f"Column {name!r} in row {self.rows + at:,}", rule, one, "Sort the rows first.")
-            self._names.add(one)
+        places = np.flatnonzero(changes)
+        found = list(names[places]) if names.dtype.kind == "M" else names[places].tolist()
+        known = self.counts.names
+        if len(set(found)) < len(found) or not known.isdisjoint(found):
+            for at, one in zip(places, found, strict=True):
+                if one in known:
+                    rule = "not return to an episode that another one followed"
+                    raise bad_request(f"Column {name!r} in row {self.row + at:,}", rule, one, "Sort the rows first.")
+                known.add(one)
+        known.update(found)
         return changes
 
     def _followed(self, pieces: Iterator[LogRows]) -> Iterator[LogRows]:
@@ -313,12 +341,12 @@ class RowReader:
             ended = here.discount == 0
             follows = (np.diff(rows.episode) == 0) & (np.diff(rows.row) == 1)
             here.following = np.where(ended[:, None], 0.0, rows.observation[1:])
-            self.dropped.add(here.reward[~(ended | follows)])
+            self.counts.dropped.add(here.reward[~(ended | follows)])
             yield here.part(ended | follows)
         for last in waiting:
             ended = last.discount == 0
             last.following = np.zeros_like(last.observation)
-            self.dropped.add(last.reward[~ended])
+            self.counts.dropped.add(last.reward[~ended])
             yield last.part(ended)
 
 

@@ -7,15 +7,15 @@ that is in memory. There is no Python for single rows, unless cells are text or 
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.errors import GradientDDError, MissingExtraError, Unquoted, bad_request, file_path
-from gradient_dd.files import DamagedFileError, read_arrays
+from gradient_dd.files import DamagedFileError, array_shapes, read_arrays
 from gradient_dd.stream.log.cells import MISSING, objects
 from gradient_dd.stream.log.columns import USUAL, listed
 
@@ -29,12 +29,23 @@ Chunk = dict[str, Any]
 class Source:
     """A log: its name, the names of its columns, and `chunks(columns, names)`, which yields the columns as arrays.
 
-    The column of `names` holds the names of episodes: it is text wherever the source does not know better.
+    The column of `names` is text wherever the source does not know better: names of episodes or actions keep their
+    spelling. `note` says what is unusual about the form of a file. A folder has `files`; a Parquet file has a number
+    of `rows` and `edge(columns, last)`, its first or last row.
     """
 
     name: str
     names: list[str]
     chunks: Callable[[list[str], str | None], Iterator[Chunk]]
+    note: str = ""
+    files: tuple["Source", ...] = ()
+    rows: int = 0
+    edge: Callable[[list[str], bool], Chunk] = lambda columns, last: {}
+    path: Path | None = None
+
+    def __reduce__(self) -> Any:
+        """Return how a worker opens the file again."""
+        return open_log, (self.path,)
 
     def __post_init__(self) -> None:
         if not all(isinstance(name, str) for name in self.names) or len(set(self.names)) < len(self.names):
@@ -77,7 +88,7 @@ def folder_source(folder: Path) -> Source:
         for part in parts:
             yield from part.chunks(columns, names)
 
-    return Source(folder.name, parts[0].names, chunks)
+    return Source(folder.name, parts[0].names, chunks, files=tuple(parts))
 
 
 def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
@@ -104,7 +115,7 @@ def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
         raise
     except Exception as error:
         raise unreadable(file, error, 0) from None
-    return Source(source.name, source.names, lambda columns, names: guarded(source.chunks(columns, names)))
+    return replace(source, path=file.absolute(), chunks=lambda columns, names: guarded(source.chunks(columns, names)))
 
 
 def state_of(file: Path) -> tuple[int, ...]:
@@ -143,8 +154,10 @@ def torn_row(file: Path) -> int | None:
     import pyarrow as pa
     from pyarrow import csv
 
+    form = csv_form(file)
+    options = csv.ReadOptions(use_threads=False, encoding=form.encoding)
     try:
-        with csv.open_csv(file, read_options=csv.ReadOptions(use_threads=False)) as opened:
+        with csv.open_csv(file, options, csv.ParseOptions(delimiter=form.separator)) as opened:
             for _ in opened:
                 pass
     except pa.ArrowInvalid as error:
@@ -156,18 +169,28 @@ def torn_row(file: Path) -> int | None:
 def arrays_source(name: str, columns: dict[str, Any]) -> Source:
     """Return the source of columns in memory; a column of one number or text has that cell in every row."""
     arrays = {key: as_column(key, values) for key, values in columns.items()}
-    lengths = {len(array) for array in arrays.values() if array.ndim}
-    if len(lengths) != 1:
-        shapes = ", ".join(f"{key}: {array.shape}" for key, array in arrays.items()) or "none"
-        raise bad_request(f"The columns of {name}", "have the same length", Unquoted(shapes))
-    n = lengths.pop()
-    arrays = {key: array if array.ndim else np.broadcast_to(array, n) for key, array in arrays.items()}
+    n = length_of(name, {key: array.shape for key, array in arrays.items()})
 
     def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
-        for begin in range(0, n, CHUNK):
-            yield {column: arrays[column][begin : begin + CHUNK] for column in columns}
+        yield from pieces_of({column: arrays[column] for column in columns}, n)
 
     return Source(name, list(arrays), chunks)
+
+
+def length_of(name: str, shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """Return how many rows columns of these shapes have; a column of one cell has any number of rows."""
+    lengths = {shape[0] for shape in shapes.values() if shape}
+    if len(lengths) != 1:
+        words = ", ".join(f"{key}: {shape}" for key, shape in shapes.items()) or "none"
+        raise bad_request(f"The columns of {name}", "have the same length", Unquoted(words))
+    return lengths.pop()
+
+
+def pieces_of(arrays: dict[str, Any], n: int) -> Iterator[Chunk]:
+    """Yield columns of n rows in pieces."""
+    arrays = {key: array if array.ndim else np.broadcast_to(array, n) for key, array in arrays.items()}
+    for begin in range(0, n, CHUNK):
+        yield {key: array[begin : begin + CHUNK] for key, array in arrays.items()}
 
 
 def as_column(name: Any, values: Any) -> Any:
@@ -206,11 +229,23 @@ def frame_source(frame: Any) -> Source:
 
 
 def npz_source(file: Path) -> Source:
-    """Return the source of the arrays of a .npz file."""
-    try:
-        return arrays_source(file.name, read_arrays(file))
-    except DamagedFileError as error:
-        raise bad_request(f"The log {file.name}", "be readable", Unquoted(error)) from None
+    """Return the source of the arrays of a .npz file; an array is unpacked when it is asked for first."""
+    held: dict[str, Any] = {}
+
+    def read(get: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            return get()
+        except DamagedFileError as error:
+            raise bad_request(f"The log {file.name}", "be readable", Unquoted(error)) from None
+
+    shapes = read(lambda: array_shapes(file))
+    n = length_of(file.name, shapes)
+
+    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
+        held.update(read(lambda: read_arrays(file, [name for name in columns if name not in held])))
+        yield from pieces_of({name: held[name] for name in columns}, n)
+
+    return Source(file.name, list(shapes), chunks)
 
 
 def npy_source(file: Path) -> Source:
@@ -245,50 +280,102 @@ def parquet_source(file: Path) -> Source:
             for batch in opened.iter_batches(batch_size=CHUNK, columns=columns):
                 yield {name: from_arrow(batch.column(name)) for name in columns}
 
+    def edge(columns: list[str], last: bool) -> Chunk:
+        with pq.ParquetFile(file) as opened:
+            groups = [k for k in range(opened.num_row_groups) if opened.metadata.row_group(k).num_rows]
+            table = opened.read_row_group(groups[-1 if last else 0], columns=columns).combine_chunks()
+        row = table.slice(table.num_rows - 1 if last else 0, 1)
+        return {name: from_arrow(row.column(name).combine_chunks()) for name in columns}
+
     with pq.ParquetFile(file) as opened:
-        return Source(file.name, list(opened.schema_arrow.names), chunks)
+        names, rows = list(opened.schema_arrow.names), opened.metadata.num_rows
+    return Source(file.name, names, chunks, rows=rows, edge=edge)
+
+
+class CsvForm(NamedTuple):
+    """How a CSV file is written: its encoding, what separates cells, and the sign before decimals."""
+
+    encoding: str
+    separator: str
+    decimal: str
+
+    @property
+    def note(self) -> str:
+        """A sentence about a form that is not the usual one."""
+        unusual = [f"its encoding is {self.encoding.upper()}"] if self.encoding != "utf-8" else []
+        if self.separator != ",":
+            unusual.append(f"{SEPARATORS[self.separator]} separate its cells")
+        if self.decimal != ".":
+            unusual.append("commas stand before its decimals")
+        return f"The CSV file was read as it is written: {', '.join(unusual)}." if unusual else ""
+
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def csv_form(file: Path) -> CsvForm:
+    """Return how a CSV file is written, by its first two lines."""
+    with file.open("rb") as opened:
+        begin = opened.read(1 << 16)
+    marked = begin[:2] in (b"\xff\xfe", b"\xfe\xff")
+    nulls = begin[1:200:2].count(0), begin[:200:2].count(0)
+    unmarked = "utf-16-le" if nulls[0] > 20 else "utf-16-be" if nulls[1] > 20 else "utf-8"
+    encoding = "utf-16" if marked else unmarked
+    lines = [*begin.decode(encoding, "replace").splitlines(), "", ""]
+    names = re.sub(r'"[^"]*"', "", lines[0])
+    separator = max(SEPARATORS, key=names.count)
+    commas = separator != "," and any(re.fullmatch(r"[+-]?\d+,\d+", cell) for cell in lines[1].split(separator))
+    return CsvForm(encoding, separator, "," if commas else ".")
 
 
 def csv_source(file: Path) -> Source:
     """Return the source of a CSV file whose first line names the columns.
 
-    Names of episodes are text, as they are in the file. The other columns are numbers, flags or text as the first block
-    of the file suggests. Where a later block does not fit, all that follows is text.
+    The column of `names` is text, as it is in the file. The other columns are whole numbers, numbers, flags or text as
+    the first block of the file suggests. Where a later block does not fit, whole numbers become numbers in all that
+    follows, and if that does not help, everything becomes text.
     """
     import pyarrow as pa
     from pyarrow import csv
 
+    form = csv_form(file)
+
     def blocks(columns: list[str], kinds: dict[str, Any]) -> Any:
-        convert = csv.ConvertOptions(include_columns=columns, column_types=kinds, null_values=list(MISSING))
-        return csv.open_csv(file, read_options=csv.ReadOptions(block_size=CSV_BYTES), convert_options=convert)
+        missing = list(MISSING)
+        convert = csv.ConvertOptions(
+            include_columns=columns, column_types=kinds, null_values=missing, decimal_point=form.decimal
+        )
+        reading = csv.ReadOptions(block_size=CSV_BYTES, encoding=form.encoding)
+        return csv.open_csv(file, reading, csv.ParseOptions(delimiter=form.separator), convert)
 
     with blocks([], {}) as opened:
         found = opened.schema
     suggested = {}
     for name, kind in zip(found.names, found.types, strict=True):
         numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
-        suggested[name] = pa.float64() if numeric else pa.bool_() if pa.types.is_boolean(kind) else pa.string()
+        suggested[name] = kind if pa.types.is_integer(kind) or pa.types.is_boolean(kind) else pa.string()
+        suggested[name] = pa.float64() if numeric and not pa.types.is_integer(kind) else suggested[name]
 
     def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
-        seen = 0
-        text = dict.fromkeys(columns, pa.string())
-        try:
-            kinds = {name: pa.string() if name == names else suggested[name] for name in columns}
-            with blocks(columns, kinds) as opened:
-                for batch in opened:
-                    yield {name: from_arrow(batch.column(name)) for name in columns}
-                    seen += batch.num_rows
-        except pa.ArrowInvalid as error:
-            if "conversion error" not in str(error):
-                raise
-            with blocks(columns, text) as opened:
-                for batch in opened:
-                    rest = batch.slice(min(seen, batch.num_rows))
-                    seen -= batch.num_rows - rest.num_rows
-                    if rest.num_rows:
-                        yield {name: from_arrow(rest.column(name)) for name in columns}
+        kinds = {name: pa.string() if name == names else suggested[name] for name in columns}
+        numbers = {name: pa.float64() if pa.types.is_integer(kind) else kind for name, kind in kinds.items()}
+        done = 0
+        for attempt in (kinds, numbers, dict.fromkeys(columns, pa.string())):
+            before = 0
+            try:
+                with blocks(columns, attempt) as opened:
+                    for batch in opened:
+                        rest = batch.slice(min(max(0, done - before), batch.num_rows))
+                        before += batch.num_rows
+                        if rest.num_rows:
+                            done += rest.num_rows
+                            yield {name: from_arrow(rest.column(name)) for name in columns}
+                return
+            except pa.ArrowInvalid as error:
+                if "conversion error" not in str(error):
+                    raise
 
-    return Source(file.name, list(found.names), chunks)
+    return Source(file.name, list(found.names), chunks, form.note)
 
 
 FILES = {

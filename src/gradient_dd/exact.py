@@ -1,0 +1,43 @@
+"""Exact quantities of a task. The code is in `gradient_dd.tasks.exact`."""
+
+from gradient_dd.tasks.exact import (
+    Moments,
+    bellman,
+    emphatic_weights,
+    expected_steps,
+    expected_visits,
+    fixed_point,
+    j_gdd,
+    j_gdd_gradient,
+    moments,
+    msbe,
+    mspbe,
+    mspbe_gradient,
+    neu,
+    projection,
+    rmsve,
+    stationary_distribution,
+    trace_moments,
+    true_values,
+)
+
+__all__ = [
+    "Moments",
+    "bellman",
+    "emphatic_weights",
+    "expected_steps",
+    "expected_visits",
+    "fixed_point",
+    "j_gdd",
+    "j_gdd_gradient",
+    "moments",
+    "msbe",
+    "mspbe",
+    "mspbe_gradient",
+    "neu",
+    "projection",
+    "rmsve",
+    "stationary_distribution",
+    "trace_moments",
+    "true_values",
+]

@@ -1,0 +1,43 @@
+"""The compiled programs of a network learner: one update, many updates, values of observations."""
+
+from functools import cache
+from typing import Any
+
+from gradient_dd.errors import extra
+from gradient_dd.networks.network import Network
+from gradient_dd.networks.step import Kind, advance
+
+with extra("neural"):
+    import jax
+    import jax.numpy as jnp
+
+
+@cache
+def one_update(kind: Kind) -> Any:
+    """Return the compiled update of one batch."""
+    return jax.jit(lambda values, state, sample: advance(kind, values, state, sample))
+
+
+@cache
+def many_updates(kind: Kind) -> Any:
+    """Return the compiled scan over rows of indices into transitions; only `live` rows that do not diverge count."""
+
+    def run(values: Any, state: Any, data: Any, indices: Any, live: Any) -> Any:
+        def body(carry: Any, step: Any) -> Any:
+            (state, sound), (rows, live) = carry, step
+            sample = jax.tree.map(lambda column: column[rows], data)
+            new, delta, ok = advance(kind, values, state, sample)
+            sound &= ok | ~live
+            new = jax.tree.map(lambda after, before: jnp.where(sound & live, after, before), new, state)
+            return (new, sound), delta
+
+        (state, sound), deltas = jax.lax.scan(body, (state, jnp.array(True)), (indices, live))
+        return state, deltas, sound
+
+    return jax.jit(run)
+
+
+@cache
+def predictions(network: Network) -> Any:
+    """Return the compiled values of states (n, inputs)."""
+    return jax.jit(network.values)

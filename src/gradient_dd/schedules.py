@@ -1,0 +1,5 @@
+"""Schedules of step sizes. The code is in `gradient_dd.engine.schedules`."""
+
+from gradient_dd.engine.schedules import Schedule, constant, parse_schedule, tapered
+
+__all__ = ["Schedule", "constant", "parse_schedule", "tapered"]

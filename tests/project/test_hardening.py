@@ -1,0 +1,206 @@
+"""Findings of an attack, each as a test that failed before its mend."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradient_dd as gdd
+from gradient_dd.arrays import MEMORY
+from gradient_dd.errors import BadRequestError
+from gradient_dd.files import replaced
+from gradient_dd.studies.sqlite_file import ResultsFile
+from tests.command import call
+
+SWEEP = ("sweep", "--task", "random_walk", "--learner", "td", "--alpha", "0.1", "--runs", "1", "--episodes", "2")
+
+
+def together(work: Callable[[], Any], count: int = 8) -> list[BaseException]:
+    """Return what was raised by threads that do the same work at once."""
+    raised: list[BaseException] = []
+
+    def one() -> None:
+        try:
+            for _ in range(10):
+                work()
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [Thread(target=one) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised
+
+
+def test_threads_and_containers_of_one_pid_save_to_one_path(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    agent, file = gdd.Learner("td", 4, alpha=0.1), tmp_path / "agent.npz"
+
+    def save_and_load() -> None:
+        agent.save(file)
+        gdd.Learner.load(file)
+
+    assert together(save_and_load) == []
+    assert [one.name for one in tmp_path.iterdir()] == ["agent.npz"]
+
+
+def test_two_writers_of_one_file_share_no_temporary_name(tmp_path):
+    file = tmp_path / "rows.parquet"
+    with replaced(file) as one, replaced(file) as other:
+        assert one != other
+        one.write_text("one")
+        other.write_text("other")
+    assert file.read_text() == "one"
+    assert [one.name for one in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_part(tmp_path):
+    file = tmp_path / "rows"
+    file.write_text("old")
+
+    def fail() -> None:
+        with replaced(file) as part:
+            part.write_text("new")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("rows", "old")]
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    place = tmp_path / "pipe"
+    os.mkfifo(place)
+    return place
+
+
+def test_a_device_holds_no_results_and_gets_no_journal():
+    with pytest.raises(BadRequestError, match=r"'/dev/null' must be a regular file. Got a pipe or a device"):
+        ResultsFile("/dev/null", write=True)
+    assert not Path("/dev/null-journal").exists()
+
+
+def test_a_device_is_not_replaced_by_a_file(pipe):
+    with pytest.raises(BadRequestError, match="must be a regular file"):
+        gdd.AutoLearner(2).save(pipe)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("words", [SWEEP, ("play",)])
+def test_a_pipe_as_out_is_refused_at_once(words, pipe):
+    done = call(*words, "--out", pipe)
+    assert done.returncode == 2
+    assert "must be a regular file. Got a pipe or a device." in done.stderr
+    assert [one.name for one in pipe.parent.iterdir()] == ["pipe"]
+
+
+def test_no_threads_for_numba_is_a_bad_request(tmp_path):
+    environment = os.environ | {"NUMBA_NUM_THREADS": "0"}
+    code = "import gradient_dd as gdd; gdd.AutoLearner(1).update([1], 1.0, 0.0, [1])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert "BadRequestError: NUMBA_NUM_THREADS must be a whole number, 1 or more. Got '0'." in done.stderr
+
+
+class Unprintable:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+    __repr__ = __str__
+
+
+def log_with(actions):
+    """Return a log of 20 times these actions."""
+    n = 20 * len(actions)
+    seen = np.linspace(0, 1, n)[:, None]
+    return {"obs": seen, "action": actions * 20, "reward": np.ones(n), "terminated": np.arange(n) % 10 == 9}
+
+
+def even(seen, taken):
+    return np.full(len(seen), 1 / 3)
+
+
+def test_a_cell_that_cannot_be_shown_is_refused_in_a_sentence():
+    with pytest.raises(BadRequestError, match=r"must be a number or text\. Got Unprintable that cannot be shown"):
+        gdd.evaluate_log(log_with([Unprintable(), 1, 2]), target=even, discount=0.9)
+
+
+def test_an_action_id_of_any_length_is_an_action():
+    assert gdd.evaluate_log(log_with([10**400, 1, 2]), target=even, discount=0.9).start_value > 0
+
+
+def test_a_name_that_repeats_is_found_in_linear_time():
+    names = [*(str(k) for k in range(100_000)), "99999"]
+    questions, begin = [gdd.Question(name, 1.0, 0.5) for name in names], perf_counter()
+    with pytest.raises(BadRequestError, match="'99999' twice"):
+        gdd.Questions(questions, n_features=1, learner="td", alpha=0.1)
+    assert perf_counter() - begin < 5  # over 110 seconds where each name is counted
+
+
+def test_an_update_of_a_network_that_does_not_fit_in_memory_is_refused(monkeypatch):
+    pytest.importorskip("jax")
+    agent = gdd.NetworkLearner("td", gdd.Network(inputs=4), alpha=0.1)
+    monkeypatch.setenv(MEMORY, "1e6")
+    s = np.zeros((10_000, 4))
+    with pytest.raises(BadRequestError, match=r"An update of 10000 rows must take at most 1 MB.* Got 85.1 MB"):
+        agent.update(s, 0.0, 0.0, s)
+    assert agent.updates == 0
+
+
+FORKED = """
+import os, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+import gradient_dd as gdd
+{work}
+work()
+pid = os.fork()
+if pid == 0:
+    try:
+        work()
+        os._exit(0)
+    except gdd.errors.GradientDDError as error:
+        print(error, flush=True)
+        os._exit(3)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+EVALUATE = """
+def work():
+    n = 600
+    log = {"observation": np.linspace(0, 1, n)[:, None], "action": np.arange(n) % 2, "reward": np.ones(n),
+           "terminated": np.arange(n) % 10 == 9}
+    gdd.evaluate_log(log, target=lambda seen, taken: np.full(len(seen), 0.5), discount=0.9)
+"""
+NETWORK = """
+def work():
+    agent = gdd.NetworkLearner("td", gdd.Network(inputs=1), alpha=0.1)
+    agent.update(np.ones((512, 1)), 1.0, 0.0, None)
+"""
+
+
+def forked(work: str) -> list[str]:
+    code = FORKED.format(work=work)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_an_evaluation_runs_in_a_child_made_by_fork():
+    assert forked(EVALUATE) == ["0"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_network_in_a_child_made_by_fork_is_refused_and_does_not_hang():
+    pytest.importorskip("jax")
+    sentence, code = forked(NETWORK)
+    assert sentence.startswith("JAX was used before this process was forked")
+    assert code == "3"
