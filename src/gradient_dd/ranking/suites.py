@@ -160,7 +160,9 @@ FAMILIES = {
 }
 UNSTABLE = -0.02  # real part of an eigenvalue of A below which TD is unstable, relative to the largest one
 EACH = 8  # problems of a family
-SEEDS = {  # the first ones that meet the conditions: `draw_seeds(family, 0)`
+# The first seeds that meet the conditions: `draw_seeds(family, 0)`. On-policy, 1 and 5 are missing because E[ρ²] = 1 was
+# once compared without a tolerance. Shipped results need these seeds.
+SEEDS = {
     "on-policy": (0, 2, 3, 4, 6, 7, 8, 9),
     "moderate": (1, 6, 7, 12, 13, 17, 18, 19),
     "large": (4, 5, 11, 12, 14, 15, 16, 17),
@@ -174,7 +176,7 @@ def acceptable(family: Family, task: Task) -> bool:
     low, high = family.ratios
     values = np.linalg.eigvals(task.moments.A)
     is_stable = values.real.min() > UNSTABLE * np.abs(values).max()
-    return low <= (weight * task.rho[task.states] ** 2).sum() <= high and is_stable == family.stable
+    return low - 1e-9 <= (weight * task.rho[task.states] ** 2).sum() <= high and is_stable == family.stable
 
 
 def draw_seeds(family: Family, first: int, how_many: int = EACH) -> Iterator[int]:
