@@ -7,7 +7,7 @@ LSTD-Q     its own interval
 DR         the limited doubly robust estimate, its own interval
 
 The error is the root mean square over seeds, in % of the truth; the half-width likewise. Types of logs are those of
-trials.logs.
+trials.logs. Seeds from 7000 on were fixed before the evaluation was run on them.
 """
 
 from typing import NamedTuple
@@ -41,7 +41,7 @@ def main(words: list[str] | None = None) -> None:
     """Print error, coverage, half-width and verdicts of every type."""
     parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=20, help="logs of each type")
-    parser.add_argument("--first", type=int, default=1000, help="the first seed")
+    parser.add_argument("--first", type=int, default=7000, help="the first seed")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="a type of logs; default all")
     chosen = parser.parse_args(words)
     head = ("type", *(f"{way} %" for way in WAYS), *(f"{way} holds" for way in WAYS), "half %", "trust", "outside", "s")

@@ -1,9 +1,9 @@
-"""Is a verdict worth its word? Spoilt logs that are trusted although the truth is outside, and false alarms.
+"""How reliable are verdicts? Corrupted logs that are trusted although the truth is outside, and false alarms.
 
     python -m trials.trust                     all kinds, 20 seeds each
     python -m trials.trust --only drift        kinds whose names have this word
 
-Limits were set on seeds below 1,000; the counts are from 1,000 on.
+Limits were set on seeds below 2,000; seeds from 7,000 on were fixed before the evaluation was run on them.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from tools.programs import parser_of, print_table
 from trials.odd_logs import HEALTHY
 from trials.spoilt_logs import SPOILT
 
-FIRST_SEED = 1000
+FIRST_SEED = 7000
 
 
 class Outcome(NamedTuple):
