@@ -2,10 +2,11 @@
 
     python -m trials.policy_choice [--first 7000] [--logs 200]
 
-Six policies a log, in turn from the kinds of trials.logs. Regret is what the best of the six is worth more than the
-policy that is followed, in % of the range of the six values. "Cannot be told apart" is right where the policies that
-are named differ by less than 5 % of the best value, or the best of all is among them. "Worse" counts sentences that
-lead to a policy that is truly worse than not changing. The rules were set on logs numbered below 500; logs from 7,000 on were fixed before the evaluation was run on them.
+Six policies a log, in turn from the types of trials.logs. Regret is what the best of the six is worth more than the
+policy that is followed, in % of the range of the six values. "Tied" is right if the policies that are named differ by
+less than 5 % of the best value, or if the best of all is among them. "Worse" counts sentences that lead to a policy
+that is truly worse than not changing. The rules were set on logs numbered below 500; logs from 7,000 on were fixed
+before the evaluation was run on them.
 """
 
 from typing import NamedTuple
