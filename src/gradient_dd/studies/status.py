@@ -10,7 +10,16 @@ import numpy as np
 
 from gradient_dd.arrays import Integers
 from gradient_dd.errors import one_line
-from gradient_dd.studies.store import Damage, Store, StoredSetting, StoredUnit, damaged_unit, gathered, lost_settings
+from gradient_dd.studies.store import (
+    Damage,
+    DamagedStoreError,
+    Store,
+    StoredSetting,
+    StoredUnit,
+    damaged_unit,
+    gathered,
+    lost_settings,
+)
 
 
 def store_status(store: Store) -> dict[str, Any]:
@@ -103,30 +112,30 @@ def verify(path: str | Path) -> Verification:
     """Check every study, setting, number and curve of a results file."""
     with Store(path) as store, store.snapshot():
         structure = [text for (text,) in store.rows("PRAGMA integrity_check(10)") if text != "ok"]
-        whole, damaged = inspect_all(store)
-    kinds: dict[tuple[str, Any], Counter[str]] = {}
+        units, damaged = inspect_all(store)
+    wrong = {one.id for one in damaged if one.table == "unit"}
+    whole = [unit for unit in units if unit.id not in wrong]
+    types: dict[tuple[str, Any], Counter[str]] = {}
     for one in damaged:
-        kinds.setdefault((one_line(one.task), one.run), Counter())[one.what] += 1
-    return Verification(
-        file=Path(path),
-        units=len(whole),
-        results=sum(len(unit.numbers) for unit in whole),
-        structure=structure,
-        damaged=[(*place, dict(what)) for place, what in kinds.items()],
-    )
+        types.setdefault((one_line(one.task), one.run), Counter())[one.what] += 1
+    counts = [(*place, dict(what)) for place, what in types.items()]
+    return Verification(Path(path), len(whole), sum(len(unit.numbers) for unit in whole), structure, counts)
 
 
 def inspect_all(store: Store) -> tuple[list[StoredUnit], list[Damage]]:
-    """Return the intact units of a store, and all its damage."""
+    """Return the units of a store with intact numbers, and all damage."""
     damaged: list[Damage] = []
     with store.snapshot():
         units = store.units(damaged=damaged)
         store.settings(damaged=damaged)
         store.studies(damaged)
         damaged += lost_settings(units, {key for (key,) in store.rows("SELECT key FROM setting NOT INDEXED")})
-        damaged += [damaged_unit(unit) for unit in units if store.curve_bytes(unit) is None]
-    wrong = {one.id for one in damaged if one.table == "unit"}
-    return [unit for unit in units if unit.id not in wrong], damaged
+        for unit in units:
+            try:
+                store.curves(unit)
+            except DamagedStoreError:
+                damaged.append(damaged_unit(unit))
+    return units, damaged
 
 
 def repair(store: Store) -> list[Damage]:
@@ -134,8 +143,7 @@ def repair(store: Store) -> list[Damage]:
 
     Units whose settings are damaged or missing stay: their numbers are intact, and their sweep rewrites the settings.
     """
-    _, damaged = inspect_all(store)
-    removed = [one for one in damaged if one.what != "missing setting"]
+    removed = [one for one in inspect_all(store)[1] if one.what != "missing setting"]
     remove(store, removed)
     return removed
 
