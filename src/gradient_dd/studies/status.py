@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,19 +64,17 @@ def study_rows(studies: list[dict[str, Any]], rows: Integers, runs: Integers) ->
 
 def task_rows(settings: list[StoredSetting], rows: Integers, runs: Integers, numbers: Any) -> list[dict[str, Any]]:
     """Return each task with results: the number of its settings, runs, results and diverged results."""
-    names = {one.id: tuple(one.facts[name] for name in ("task", "size", "reading")) for one in settings}
-    place = {name: i for i, name in enumerate(dict.fromkeys(names.values()))}
-    of_row = np.zeros(max(names, default=0) + 1, int)
-    of_row[list(names)] = [place[name] for name in names.values()]
-    of_result = of_row[rows]
+    places: dict[tuple[Any, ...], list[int]] = {}
+    for one in settings:
+        places.setdefault(tuple(one.facts[name] for name in ("task", "size", "reading")), []).append(one.id)
     found = []
-    for (task, size, reading), i in place.items():
-        ours = of_result == i
+    for (task, size, reading), ours in places.items():
+        chosen = np.isin(rows, ours)
         counts = {
-            "settings": len(np.unique(rows[ours])),
-            "runs": len(np.unique(runs[ours])),
-            "results": int(ours.sum()),
-            "diverged": int(np.count_nonzero(numbers["diverged_step"][ours])),
+            "settings": len(np.unique(rows[chosen])),
+            "runs": len(np.unique(runs[chosen])),
+            "results": int(chosen.sum()),
+            "diverged": int(np.count_nonzero(numbers["diverged_step"][chosen])),
         }
         if counts["results"]:
             found.append({"task": task, "size": size, "reading": reading, **counts})
@@ -88,24 +86,16 @@ class Verification:
     """The checked contents of a file, and its damage.
 
     structure  problems that SQLite finds with the file itself
-    damaged    (task, run, counts by type) of each damaged unit; run None means every run
+    damaged    task, run (None means every run) and "what", counts by type, of each damaged unit
+    whole      whether nothing is damaged
     """
 
-    file: Path
+    file: str
     units: int
     results: int
     structure: list[str]
-    damaged: list[tuple[str, Any, dict[str, int]]]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is damaged."""
-        return not self.structure and not self.damaged
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the verification as plain data."""
-        damaged = [{"task": task, "run": run, "what": what} for task, run, what in self.damaged]
-        return asdict(self) | {"file": str(self.file), "damaged": damaged, "whole": self.is_whole}
+    damaged: list[dict[str, Any]]
+    whole: bool
 
 
 def verify(path: str | Path) -> Verification:
@@ -114,12 +104,12 @@ def verify(path: str | Path) -> Verification:
         structure = [text for (text,) in store.rows("PRAGMA integrity_check(10)") if text != "ok"]
         units, damaged = inspect_all(store)
     wrong = {one.id for one in damaged if one.table == "unit"}
-    whole = [unit for unit in units if unit.id not in wrong]
+    sizes = [len(unit.numbers) for unit in units if unit.id not in wrong]
     types: dict[tuple[str, Any], Counter[str]] = {}
     for one in damaged:
         types.setdefault((one_line(one.task), one.run), Counter())[one.what] += 1
-    counts = [(*place, dict(what)) for place, what in types.items()]
-    return Verification(Path(path), len(whole), sum(len(unit.numbers) for unit in whole), structure, counts)
+    counts = [{"task": task, "run": run, "what": dict(what)} for (task, run), what in types.items()]
+    return Verification(str(path), len(sizes), sum(sizes), structure, counts, not structure and not damaged)
 
 
 def inspect_all(store: Store) -> tuple[list[StoredUnit], list[Damage]]:
