@@ -176,8 +176,8 @@ class Store(ResultsFile):
             rows, counts = self._rows("unit", "task_key", keys), self._rows("task", "key", keys)
         rows = sorted({row[0]: row for row in rows}.values(), key=itemgetter(0))
         units = [
-            StoredUnit(*head[:3], json.loads(head[3]), *head[4:], np.frombuffer(numbers, NUMBERS))
-            for *head, numbers in intact("unit", rows, wrong)
+            StoredUnit(row, key, run, json.loads(facts), settings, curves, np.frombuffer(numbers, NUMBERS))
+            for row, key, run, facts, settings, curves, numbers in intact("unit", rows, wrong)
         ]
         names = {unit.task_key: unit.facts["task"] for unit in units}
         known = {key: number for key, number, _ in intact("task", counts, [])}
