@@ -133,8 +133,8 @@ def test_damage_is_noticed_named_and_run_again(kind, original, copy):
     with pytest.raises(DamagedStoreError, match=r"is damaged: (random_walk\(n_states=3\)|\?), (every )?run"):
         everything_read(copy)
     found = verify(copy)
-    assert not found.is_whole
-    assert {(name, number) for name, number, _ in found.damaged} <= {
+    assert not found.whole
+    assert {(one["task"], one["run"]) for one in found.damaged} <= {
         (NAME, 0),
         (NAME, 1),
         (NAME, 77),
@@ -147,7 +147,7 @@ def test_damage_is_noticed_named_and_run_again(kind, original, copy):
     assert any("was damaged:" in sentence and "were removed and are run again" in sentence for sentence in notices)
     assert content(copy) == content(original)
     assert everything_read(copy) == before
-    assert verify(copy).is_whole
+    assert verify(copy).whole
 
 
 @pytest.mark.parametrize("kind", ["another run", "another task", "another row", "run of another run"])
@@ -179,11 +179,11 @@ def test_a_damaged_setting_is_noticed_and_mended_without_a_run(kind, original, c
             read(store)
     right, read = (Results(STUDY, path).errors(NAME)[1] for path in (original, copy))
     assert (read == right).all(), "numbers are found by the key of their setting"
-    assert not verify(copy).is_whole
+    assert not verify(copy).whole
     run(STUDY, copy)
     assert content(copy) == content(original)
     assert everything_read(copy) == everything_read(original)
-    assert verify(copy).is_whole
+    assert verify(copy).whole
     with Store(original) as old, Store(copy) as new:
         assert [unit.facts for unit in old.units()] == [unit.facts for unit in new.units()], "its results were whole"
 
@@ -193,9 +193,9 @@ def test_a_damaged_study_is_noticed_and_removed(copy):
     change(copy, "UPDATE study SET facts = replace(facts, '\"runs\": 3', '\"runs\": 4')")
     with Store(copy) as store, pytest.raises(DamagedStoreError, match="is damaged: a study"):
         store.studies()
-    assert verify(copy).damaged == [("a study", None, {"study": 1})]
+    assert verify(copy).damaged == [{"task": "a study", "run": None, "what": {"study": 1}}]
     run(STUDY, copy)
-    assert verify(copy).is_whole
+    assert verify(copy).whole
     assert (verify(copy).units, everything_read(copy)) == (6, right)
 
 
@@ -226,10 +226,10 @@ def test_a_unit_that_was_removed_is_missed(original, copy, edit):
     change(copy, *edit.split(";"))
     with pytest.raises(DamagedStoreError, match=r"is damaged: random_walk\(n_states=3\), every run"):
         Results(STUDY, copy).errors(NAME)
-    assert (NAME, None, {"missing unit": 1}) in verify(copy).damaged
+    assert {"task": NAME, "run": None, "what": {"missing unit": 1}} in verify(copy).damaged
     run(STUDY, copy)
     assert content(copy) == content(original)
-    assert verify(copy).is_whole
+    assert verify(copy).whole
 
 
 # Hidden by a damaged page: what a table or an index has lost is missed -----------------------------------------------
@@ -254,7 +254,7 @@ def test_a_unit_that_its_table_has_lost_is_noticed(copy):
     damage_page(copy, "unit", lose_a_cell)
     with Store(copy) as store, pytest.raises(DamagedStoreError, match=r"is damaged: random_walk.*, every run"):
         store.units()
-    assert any(what == {"missing unit": 1} for *_, what in verify(copy).damaged)
+    assert any(one["what"] == {"missing unit": 1} for one in verify(copy).damaged)
     with pytest.raises(DamagedStoreError):
         everything_read(copy)
 
@@ -278,7 +278,7 @@ def test_what_an_index_has_lost_is_missed_and_mended_without_a_run(copy, index):
     with pytest.raises(DamagedStoreError):
         everything_read(copy)
     run(STUDY, copy)
-    assert verify(copy).is_whole
+    assert verify(copy).whole
     assert (verify(copy).units, everything_read(copy)) == (6, right), "nothing was run again"
 
 

@@ -96,7 +96,7 @@ def read_only(copy, tmp_path):
 def test_a_finished_file_is_read_on_a_read_only_file_system(read_only, finished):
     before = files(read_only.parent)
     assert (Results(STUDY, read_only).errors(NAME)[1] == Results(STUDY, finished).errors(NAME)[1]).all()
-    assert verify(read_only).is_whole
+    assert verify(read_only).whole
     with pytest.raises(StoreError, match="cannot be opened: its folder does not exist or is not writable"):
         Store(read_only, write=True)
     assert files(read_only.parent) == before
@@ -116,7 +116,7 @@ def test_a_link_does_not_evade_the_lock(copy, tmp_path):
     with Store(link, write=True), pytest.raises(StoreError, match="is in use by another sweep"):
         Store(copy, write=True)
     run(STUDY, link)
-    assert verify(copy).is_whole
+    assert verify(copy).whole
 
 
 def test_a_lock_that_was_left_behind_is_taken_over_and_removed(copy):
@@ -190,7 +190,7 @@ def test_a_file_that_goes_away_stops_the_sweep_at_the_next_commit(finished, tmp_
         run(Study("long", STUDY.tasks, STUDY.grids, episodes=20, runs=50), path, workers=1, on_progress=interfere)
     assert len(seen) == 2, "it went on"
     if what == "replaced":
-        assert verify(path).is_whole
+        assert verify(path).whole
     assert path.exists() == (what == "replaced")
 
 
@@ -225,4 +225,4 @@ def test_links_that_lead_nowhere_get_one_sentence(tmp_path):
         run(STUDY, loop)
     dangling.symlink_to(tmp_path / "there.db")
     run(STUDY, dangling)
-    assert verify(tmp_path / "there.db").is_whole
+    assert verify(tmp_path / "there.db").whole

@@ -110,15 +110,15 @@ def test_a_promise_that_is_not_kept_is_caught():
 @pytest.mark.parametrize(
     ("rule", "contract", "sentence"),
     [
-        (make(lambda alpha, rho, delta, x_change: (alpha * rho * delta,), ("w_x",)), USES, "asks for 'x_change'"),
+        (make(lambda alpha, rho, delta, x_change: (alpha * rho * delta,), ("w_x",)), USES, "takes 'x_change', which has no effect"),
         (
             make(lambda alpha, rho, delta: (alpha * rho * delta, 0.0), W),
             USES,
             "the move 'w_next', which is always zero",
         ),
-        (make(RULES["td"].step, ("w_x",), (ALPHA, CLIP)), USES, "declares the parameter 'clip' and does not use it"),
-        (make(RULES["td"].step, ("w_x",), (ALPHA, ZETA)), USES, "declares the parameter 'zeta' and does not use it"),
-        (make(lambda alpha, rho, delta: (0.1 * rho * delta + 0 * alpha,), ("w_x",)), USES, "asks for 'alpha'"),
+        (make(RULES["td"].step, ("w_x",), (ALPHA, CLIP)), USES, "declares the parameter 'clip' but does not use it"),
+        (make(RULES["td"].step, ("w_x",), (ALPHA, ZETA)), USES, "declares the parameter 'zeta' but does not use it"),
+        (make(lambda alpha, rho, delta: (0.1 * rho * delta + 0 * alpha,), ("w_x",)), USES, "takes 'alpha', which has no effect"),
         (make(lambda rho, delta: (0.1 * rho * delta,), ("w_x",)), USES, "declares the parameter 'alpha'"),
         (make(lambda alpha, rho, delta: ((1 + alpha) * rho * delta,), ("w_x",)), SIZES, "moves w with alpha = 0"),
     ],
@@ -182,7 +182,7 @@ def test_a_statement_in_unknown_terms_is_refused(expected, sentence):
 
 def test_a_parameter_may_not_hide_a_term_of_the_statement():
     parameters = (ALPHA, Parameter("A", "a number", 1.0))
-    with pytest.raises(BadRequestError, match="must not have the name of a signal, or of what `expected` may ask for"):
+    with pytest.raises(BadRequestError, match="must not have the name of a signal or of a term of `expected`"):
         make(lambda alpha, A: (alpha * A,), ("w_x",), parameters, expected=lambda alpha, A: (alpha * A,))
     make(lambda alpha, A: (alpha * A,), ("w_x",), parameters)
 

@@ -129,11 +129,11 @@ def test_hopeless_lines_are_left_and_two_lines_of_a_learner_are_kept():
     td, gtd2 = (Point(name, "R", (0,) * size) for name, size in (("td", 1), ("gtd2", 2)))
     lines = [gtd2.moved(1, OCTAVE * k) for k in range(3)]
     stage = stage_of({td: 1.0, lines[0]: 2.9, lines[1]: 3.0, lines[2]: 3.0, lines[0].moved(0, 1): 2.8})
-    assert stage.to_refine() == [td, lines[0].moved(0, 1), lines[1]]
-    assert stage.to_follow() == [td, lines[0].moved(0, 1), lines[1], lines[2]]
+    assert stage.best_of_lines() == [td, lines[0].moved(0, 1), lines[1]]
+    assert stage.best_of_lines(several=True) == [td, lines[0].moved(0, 1), lines[1], lines[2]]
     far = stage_of({td: 1.0, lines[0]: 3.1, lines[1]: 3.2, lines[2]: 3.3})
-    assert far.to_refine() == [td]
-    assert far.to_follow() == [td, lines[0], lines[1]]
+    assert far.best_of_lines() == [td]
+    assert far.best_of_lines(several=True) == [td, lines[0], lines[1]]
     assert stage.row(lines[1]).mean_error.tolist() == [3.0, 3.0]
 
 

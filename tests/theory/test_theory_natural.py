@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradient_dd import exact, tasks
+from gradient_dd import tasks
 from gradient_dd.learners import LEARNERS
+from gradient_dd.tasks import exact
 from gradient_dd.testing import expected_move
 from gradient_dd.theory.trust_region import angle, natural_relation, penalised_step
 

@@ -25,7 +25,7 @@ import scipy
 from gradient_dd.errors import bad_request
 from gradient_dd.evaluation.rows import EvaluationRows, Work
 from gradient_dd.stream.log.sources import Source
-from gradient_dd.studies.cluster import ClusterExecutor, dask_executor, pickled, send_by_value
+from gradient_dd.studies.cluster import ClusterExecutor, dask_executor, send_by_value
 
 NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_")
 MOST_WAITING = 64  # parts that are computed or wait for their turn: their sums are in memory
@@ -42,7 +42,7 @@ class Workers:
         waiting = deque[Future[Any]]()
         for part in range(rows.parts):
             arguments = rows, rows.reader.files(part), work, most, part
-            waiting.append(self.executor.submit_pickled(pickled((sums_of_part, arguments, {}))))
+            waiting.append(self.executor.submit_pickled(sums_of_part, *arguments))
             if len(waiting) > MOST_WAITING:
                 yield waiting.popleft().result()
         while waiting:

@@ -11,12 +11,11 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Thread
 from typing import Any
 
 from gradient_dd.errors import GradientDDError, Unquoted, bad_request, extra
-from gradient_dd.learners import Rule
 
 ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(?P<port>\d{1,5})")
 PATIENCE = 10  # seconds to wait for a scheduler
@@ -35,28 +34,18 @@ class ClusterExecutor(Executor):
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
         """Submit `function` with its unit and the modules of the unit's rules and schedule."""
         for unit in arguments:
-            for own in {own for setting in unit.settings for own in functions_of(setting.rule)}:
-                send_by_value(own)
+            for rule in {setting.rule for setting in unit.settings}:
+                parts = rule.step, rule.expected, *(one.step for one in rule.traces), *(p.grid for p in rule.parameters)
+                for own in filter(callable, parts):
+                    send_by_value(own)
             send_by_value(unit.schedule.function)
-        return self.submit_pickled(pickled((function, arguments, keywords)))
+        return self.submit_pickled(function, *arguments, **keywords)
 
-    def submit_pickled(self, call: bytes) -> Future[Any]:
-        """Submit a pickled call."""
-        return self._executor.submit(call_pickled, call)
-
-
-def functions_of(rule: Rule) -> list[Callable[..., Any]]:
-    """Return all functions of a rule."""
-    own = [rule.step, rule.expected, *(trace.step for trace in rule.traces), *(one.grid for one in rule.parameters)]
-    return [one for one in own if callable(one)]
-
-
-def pickled(call: Any) -> bytes:
-    """Return a call as bytes. Dask would try plain pickle first, which names modules instead of sending them."""
-    with extra("cluster"):
+    def submit_pickled(self, function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        """Submit a pickled call. Dask would try plain pickle first, which names modules instead of sending them."""
         import cloudpickle
 
-    return bytes(cloudpickle.dumps(call))
+        return self._executor.submit(call_pickled, cloudpickle.dumps((function, arguments, keywords)))
 
 
 def call_pickled(call: bytes) -> Any:
@@ -71,40 +60,30 @@ def call_pickled(call: bytes) -> Any:
 def dask_executor(address: str) -> Iterator[Executor]:
     """Yield an executor on the Dask scheduler at `address`, or on a cluster of this machine's cores for "local"."""
     with extra("cluster"):
+        import cloudpickle  # noqa: F401
         from distributed import KilledWorker, LocalCluster
 
-    silence_dask()
-    cluster: Any = None
-    if address == "local":
-        cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)
-    else:
-        check_address(address)
-    try:
-        client = connected(cluster or address)
-    except BaseException:
-        if cluster is not None:
-            cluster.close()
-        raise
-    try:
-        yield ClusterExecutor(client.get_executor(pure=False, retries=3))
-    except (CancelledError, asyncio.CancelledError, KilledWorker, OSError) as error:
-        if client.status == "running" and isinstance(error, OSError):
-            raise
-        raise ClusterError(
-            f"Lost the Dask cluster at {address} ({type(error).__name__}). "
-            "Committed results are kept; run the same command to resume."
-        ) from None
-    finally:
-        client.close()
-        if cluster is not None:
-            cluster.close()
-
-
-def silence_dask() -> None:
-    """Suppress the tracebacks that Dask and Tornado print: their errors reach us as exceptions."""
-    for name in list(logging.root.manager.loggerDict):
+    for name in list(logging.root.manager.loggerDict):  # Dask and Tornado print errors that reach us as exceptions
         if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    with ExitStack() as opened:
+        if address == "local":
+            place: Any = LocalCluster(threads_per_worker=1, dashboard_address=None)
+            opened.callback(place.close)
+        else:
+            place = address
+            check_address(address)
+        client = connected(place)
+        opened.callback(client.close)
+        try:
+            yield ClusterExecutor(client.get_executor(pure=False, retries=3))
+        except (CancelledError, asyncio.CancelledError, KilledWorker, OSError) as error:
+            if client.status == "running" and isinstance(error, OSError):
+                raise
+            raise ClusterError(
+                f"Lost the Dask cluster at {address} ({type(error).__name__}). "
+                "Committed results are kept; run the same command to resume."
+            ) from None
 
 
 def check_address(address: str) -> None:
@@ -155,8 +134,7 @@ def send_by_value(function: Callable[..., Any]) -> None:
 
     This is the only place that pickles user code: it goes from the user's process to the user's own workers.
     """
-    with extra("cluster"):
-        import cloudpickle
+    import cloudpickle
 
     module = sys.modules.get(getattr(function, "__module__", ""))
     if module is not None and not module.__name__.startswith("gradient_dd.") and module.__name__ != "__main__":

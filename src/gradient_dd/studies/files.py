@@ -62,25 +62,22 @@ def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> St
     fields = {key: value for key, value in data.items() if key not in ("tasks", "learners", "schedule")}
     return Study(
         tasks=tuple(task(**named("task", one, "name")) for one in data["tasks"]),
-        grids=tuple(grid(**known_rule(named("learner", one, "learner"), rules or {})) for one in data["learners"]),
+        grids=tuple(grid(**named("learner", one, "learner", rules or {})) for one in data["learners"]),
         schedule=data.get("schedule", "constant"),
         **fields,
     )
 
 
-def named(kind: str, table: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return `table` if it has the entry `key`, else raise."""
+def named(kind: str, table: dict[str, Any], key: str, rules: dict[str, Rule] | None = None) -> dict[str, Any]:
+    """Return a table that has the entry `key`, else raise; `rules` replace the names of learners."""
     if key not in table:
         raise bad_request(f"A {kind} of a study", f"have {key!r}", table)
-    return table
-
-
-def known_rule(table: dict[str, Any], rules: dict[str, Rule]) -> dict[str, Any]:
-    """Return a learner's table with its name replaced by a rule of the user, if it is one."""
-    name = text("'learner' of a study", table["learner"])
+    if rules is None:
+        return table
+    name = text("'learner' of a study", table[key])
     if name not in rules and name not in LEARNERS:
         raise unknown("learner", name, [*LEARNERS, *rules])
-    return table | {"learner": rules.get(name, name)}
+    return table | {key: rules.get(name, name)}
 
 
 def load_rule(place: str) -> Rule:

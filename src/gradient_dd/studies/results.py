@@ -5,7 +5,7 @@ all tables come first, in a fixed order; the others follow in the order in which
 settings were stored.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from gradient_dd.errors import Unquoted, bad_request, one_of
 from gradient_dd.files import check_regular
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, intervals
-from gradient_dd.studies.store import EVERY_RUN, Store, StoredSetting, StoredUnit, gathered, lost_settings
+from gradient_dd.studies.store import EVERY_RUN, Store, StoredSetting, gathered, lost_settings
 from gradient_dd.tasks import Task
 
 if TYPE_CHECKING:
@@ -125,35 +125,38 @@ class Results:
         import pandas as pd
 
         parts = []
-        for task in self.tasks:
-            keys, (settings, errors) = self._lanes(task)[0], self.errors(task, measure)
-            with Store(self.path) as store:
-                for kind in dict.fromkeys(map(learner_of, settings)):
-                    best = tuned(settings, errors, lambda setting, kind=kind: learner_of(setting) == kind)  # type: ignore[misc]
-                    row = summary_frame(store, {keys[best]}, [self.tasks[task]], self.study.run_numbers)
-                    parts += [row] if len(row) else []  # the settings may not have been run yet
+        with Store(self.path) as store:
+            for task, place, _ in self._winners(measure):
+                key = self._lanes(task)[0][place]
+                row = summary_frame(store, {key}, [self.tasks[task]], self.study.run_numbers)
+                parts += [row] if len(row) else []  # the settings may not have been run yet
         frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=SUMMARY_COLUMNS)
-        first, shown = (
-            ["task", "size", "reading", "learner"],
-            ["last100_mean", "last100_sem", "mean_error_mean", "diverged_runs"],
-        )
-        return frame[[*first, *varying_columns(self.study.settings()), *shown]]
+        varying = varying_columns(self.study.settings())
+        shown = ["last100_mean", "last100_sem", "mean_error_mean", "diverged_runs"]
+        return frame[["task", "size", "reading", "learner", *varying, *shown]]
 
     def edge_notes(self, measure: str = "last100") -> list[str]:
         """Return a sentence for each learner, task and parameter whose best value is at the edge of the grid."""
         notes = []
+        for task, place, settings in self._winners(measure):
+            best = self._lanes(task)[1][place]
+            for end, name, values in edges(best, settings):
+                beyond = ", ".join(f"{value:.3g}" for value in values_beyond(end, values))
+                notes.append(
+                    f"{best.rule.name} on {task}: the best {name}, {best.values[name]:.3g}, is the {end} of the grid."
+                    + (f" Also try {beyond}." if beyond else "")
+                )
+        return notes
+
+    def _winners(self, measure: str) -> Iterator[tuple[str, int, list[Setting]]]:
+        """Yield, for each task, learner and placement of ρ: the task, the index of the best setting, all settings."""
         for task in self.tasks:
             settings, errors = self.errors(task, measure)
-            for kind in dict.fromkeys(map(learner_of, settings)):
-                ours = places(settings, lambda setting, kind=kind: learner_of(setting) == kind)  # type: ignore[misc]
-                best = settings[ours[intervals.select(errors[ours])]]
-                for end, name, values in edges(best, (settings[place] for place in ours)):
-                    beyond = ", ".join(f"{value:.3g}" for value in values_beyond(end, values))
-                    notes.append(
-                        f"{kind[0]} on {task}: the best {name}, {best.values[name]:.3g}, is the {end} of the grid."
-                        + (f" Also try {beyond}." if beyond else "")
-                    )
-        return notes
+            groups: dict[tuple[str, str], list[int]] = {}
+            for place, setting in enumerate(settings):
+                groups.setdefault((setting.rule.name, setting.rho_mode), []).append(place)
+            for ours in groups.values():
+                yield task, ours[intervals.select(errors[ours])], [settings[place] for place in ours]
 
     def selected(self, task: str, learner: str, measure: str = "last100") -> Setting:
         """Return the setting of a learner with the smallest mean error."""
@@ -214,11 +217,6 @@ def values_beyond(end: str, values: Sequence[float], count: int = 2) -> list[flo
     return [last * (last / before) ** (place + 1) for place in range(count)]
 
 
-def learner_of(setting: Setting) -> tuple[str, str]:
-    """Return the learner and rho_mode of a setting; settings are tuned within such a group."""
-    return setting.rule.name, setting.rho_mode
-
-
 def varying_columns(settings: Iterable[Setting]) -> list[str]:
     """Return the columns of alpha and of every parameter with several values."""
     values: dict[str, set[float]] = {}
@@ -264,9 +262,7 @@ def summary_frame(
     settings, `tasks` and `runs` results; the default is all. `exploded_runs` counts the runs whose final or mean error
     is far above the initial error.
     """
-    with store.snapshot():
-        settings, units = store.settings(keys), store.units(tasks, runs)
-    rows, _, numbers = results_of(store, settings, units, keys)
+    settings, rows, _, numbers = results_of(store, keys, tasks, runs)
     first = {setting.id: setting.facts.get("first_error", np.nan) for setting in settings}
     frame = setting_frame(settings)
     others = other_columns(frame)
@@ -276,17 +272,19 @@ def summary_frame(
 
 
 def results_of(
-    store: Store, settings: list[StoredSetting], units: list[StoredUnit], keys: set[str] | None = None
-) -> tuple[Integers, Integers, Any]:
-    """Return the rows of the settings, the runs and the numbers of all results, in this order; each (results,).
+    store: Store, keys: set[str] | None = None, tasks: Iterable[Task] | None = None, runs: range = EVERY_RUN
+) -> tuple[list[StoredSetting], Integers, Integers, Any]:
+    """Return the settings, and the row of the setting, the run and the numbers of each result; each (results,).
 
     Raise if units have results of a missing setting among `keys` (None: all settings).
     """
+    with store.snapshot():
+        settings, units = store.settings(keys), store.units(tasks, runs)
     place = {setting.key: setting.id for setting in settings}
     store.report_damage(lost_settings(units, place, keys))
-    rows, runs, numbers = gathered(units, place)
-    order = np.lexsort((runs, rows))
-    return rows[order], runs[order], numbers[order]
+    rows, numbered, numbers = gathered(units, place)
+    order = np.lexsort((numbered, rows))
+    return settings, rows[order], numbered[order], numbers[order]
 
 
 def fold_runs(rows: Integers, numbers: Any, first: dict[int, float]) -> "pd.DataFrame":
@@ -321,10 +319,8 @@ def run_frame(store: Store) -> "pd.DataFrame":
     """Return one row per setting and run of a store, without curves."""
     import pandas as pd
 
-    with store.snapshot():
-        settings, units = store.settings(), store.units()
+    settings, rows, runs, numbers = results_of(store)
     frame = setting_frame(settings)
-    rows, runs, numbers = results_of(store, settings, units)
     names = (*MEASURES, "diverged_step", "diverged_episode")
     results = pd.DataFrame({"run": runs} | {name: numbers[name] for name in names})
     of_setting = frame.loc[rows].reset_index(drop=True)
@@ -355,13 +351,9 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
 
 def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Return a frame whose texts and column names are safe in spreadsheets."""
-    changed = {}
-    for name in frame.columns:
-        if frame[name].dtype.kind not in "ifub":  # there are many texts, but few distinct ones
-            known = {cell: harmless(cell) for cell in frame[name].unique()}
-            if any(cell != shown for cell, shown in known.items() if isinstance(cell, str)):
-                changed[name] = frame[name].map(known)
-    return frame.assign(**changed).rename(columns=harmless)
+    texts = [name for name in frame.columns if frame[name].dtype.kind not in "ifub"]
+    safe = {name: frame[name].map({cell: harmless(cell) for cell in frame[name].unique()}) for name in texts}
+    return frame.assign(**safe).rename(columns=harmless)
 
 
 def harmless(cell: Any) -> Any:

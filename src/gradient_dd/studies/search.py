@@ -37,6 +37,7 @@ CHUNK = 8  # best points whose axis neighbours precede all diagonal neighbours
 
 Point = tuple[float, ...]
 Evaluate = Callable[[Sequence[Setting], range], Array]
+NONE = np.empty(0)
 Request = tuple[list[Setting], range]  # settings and runs to evaluate
 
 
@@ -69,22 +70,6 @@ class Budget:
     def all_runs(self) -> int:
         """Number of tuning runs of the final settings."""
         return self.finals[-1][1] if self.finals else self.runs
-
-    def times(self, factor: int) -> "Budget":
-        """Return a budget with `factor` times the settings, on the same runs."""
-        finals = tuple((factor * count, runs) for count, runs in self.finals)
-        return replace(self, coarse=factor * self.coarse, refined=factor * self.refined, finals=finals)
-
-    def on_runs(self, runs: int) -> "Budget":
-        """Return a budget for the same settings, the final ones on `runs` runs and the others in proportion."""
-        first = max(1, self.runs * runs // self.all_runs)
-        finals, before = [], first
-        for count, several in self.finals:
-            now = several * runs // self.all_runs
-            if now > before:
-                finals.append((count, now))
-                before = now
-        return replace(self, runs=first, finals=tuple(finals))
 
 
 FULL = Budget()
@@ -254,57 +239,36 @@ class Found(NamedTuple):
         return [one for one in self.trail if one.stage == "coarse"]
 
 
-class Candidates:
-    """The evaluated points, with their settings and errors."""
-
-    def __init__(self, space: SearchSpace, runs: range) -> None:
-        self.space, self.runs = space, runs
-        self.tried: dict[Point, Tried] = {}
-
-    def add(self, points: Sequence[Point], stage: str) -> Generator[Request, Array, int]:
-        """Evaluate new points, and return their number."""
-        settings = [self.space.setting(point) for point in points]
-        if settings:
-            errors = yield settings, self.runs
-            for point, setting, row in zip(points, settings, errors, strict=True):
-                self.tried[point] = Tried(setting, stage, row)
-        return len(points)
-
-    def new(self, step: float, starts: int | None, count: int) -> list[Point]:
-        """Return up to `count` new neighbours of the best points."""
-        near = self.space.neighbours(self.ranked()[:starts], step)
-        fresh = (point for point in dict.fromkeys(near) if point not in self.tried)
-        return list(islice(fresh, count))
-
-    def ranked(self) -> list[Point]:
-        """Return the points with errors on all current runs, best first."""
-        whole = [point for point, one in self.tried.items() if len(one.errors) == len(self.runs)]
-        return [whole[place] for place in order(np.stack([self.tried[point].errors for point in whole]))]
-
-    def go_on(self, count: int, runs: int) -> Generator[Request, Array, None]:
-        """Evaluate the best points on more runs."""
-        best, more = self.ranked()[:count], range(self.runs.stop, runs)
-        errors = yield [self.tried[point].setting for point in best], more
-        for point, row in zip(best, errors, strict=True):
-            one = self.tried[point]
-            self.tried[point] = one._replace(errors=np.concatenate([one.errors, row]))
-        self.runs = range(runs)
-
-
 def searching(space: SearchSpace, budget: Budget = FULL) -> Generator[Request, Array, Found]:
     """Yield requests, receive their errors, and return the setting with the smallest mean error."""
-    found = Candidates(space, range(budget.runs))
-    left = budget.coarse + budget.refined - (yield from found.add(space.coarse(), "coarse"))
+    tried: dict[Point, Tried] = {}
+
+    def evaluate(points: Sequence[Point], stage: str, runs: range) -> Generator[Request, Array, None]:
+        """Evaluate points on runs; points that were evaluated before keep their stage and errors."""
+        several = [tried[point] if point in tried else Tried(space.setting(point), stage, NONE) for point in points]
+        if several:
+            errors = yield [one.setting for one in several], runs
+            for point, one, row in zip(points, several, errors, strict=True):
+                tried[point] = one._replace(errors=np.concatenate([one.errors, row]))
+
+    def ranked(runs: int) -> list[Point]:
+        """Return the points with errors on so many runs, best first."""
+        whole = [point for point, one in tried.items() if len(one.errors) == runs]
+        return [whole[place] for place in order(np.stack([tried[point].errors for point in whole]))]
+
+    runs = budget.runs
+    yield from evaluate(space.coarse(), "coarse", range(runs))
     for place, step in enumerate(budget.steps):
-        is_last = place == len(budget.steps) - 1
-        room = left // (len(budget.steps) - place)
-        left -= yield from found.add(found.new(step, None if is_last else budget.starts, room), "refined")
-    for count, runs in budget.finals:
-        yield from found.go_on(count, runs)
-    trail: list[Tried] = []
-    for runs in sorted({len(one.errors) for one in found.tried.values()}, reverse=True):
-        group = [one for one in found.tried.values() if len(one.errors) == runs]
-        trail += [group[at] for at in order(np.stack([one.errors for one in group]))]
+        left = len(budget.steps) - place
+        room = (budget.coarse + budget.refined - len(tried)) // left
+        near = space.neighbours(ranked(runs)[: budget.starts if left > 1 else None], step)
+        new = (point for point in dict.fromkeys(near) if point not in tried)
+        yield from evaluate(list(islice(new, room)), "refined", range(runs))
+    for count, more in budget.finals:
+        yield from evaluate(ranked(runs)[:count], "", range(runs, more))
+        runs = more
+    counts = sorted({len(one.errors) for one in tried.values()}, reverse=True)
+    trail = [tried[point] for runs in counts for point in ranked(runs)]
     return Found(trail[0].setting, trail)
 
 
@@ -335,8 +299,15 @@ class SearchStudy(Study):
 
     @property
     def budget_at_scale(self) -> Budget:
-        """The budget of a search, for the number of runs of the study."""
-        return self.budget.on_runs(self.runs)
+        """The budget of a search: the final settings get the runs of the study, the others in proportion."""
+        whole, finals = self.budget, []
+        first = before = max(1, whole.runs * self.runs // whole.all_runs)
+        for count, several in whole.finals:
+            runs = several * self.runs // whole.all_runs
+            if runs > before:
+                finals.append((count, runs))
+                before = runs
+        return replace(whole, runs=first, finals=tuple(finals))
 
     def spaces(self) -> list[SearchSpace]:
         """Return the search space of each grid."""

@@ -15,6 +15,11 @@ from typing import Any, Self
 from gradient_dd.errors import GradientDDError, bad_request, show
 from gradient_dd.files import check_regular
 
+try:
+    import fcntl
+except ImportError:  # on Windows only SQLite's own locks protect the file
+    fcntl = None  # type: ignore[assignment]
+
 APPLICATION = 0x67644444  # "gdDD"
 VERSION = 5
 SCHEMA = """
@@ -48,16 +53,11 @@ class StoreError(GradientDDError):
 
 
 def connect(file: Path, mode: str) -> sqlite3.Connection:
-    """Return a connection to a file."""
+    """Return a connection to a file; bytes that are not text are read as marks."""
     address = f"{file.resolve().as_uri()}?mode={mode}"
     db = sqlite3.connect(address, uri=True, timeout=20, isolation_level=None)
-    db.text_factory = marked_text
+    db.text_factory = lambda raw: raw.decode(errors="replace")
     return db
-
-
-def marked_text(raw: bytes) -> str:
-    """Return a text with marks for bytes that are not text."""
-    return raw.decode(errors="replace")
 
 
 def open_results(file: Path, write: bool) -> sqlite3.Connection:
@@ -69,7 +69,8 @@ def open_results(file: Path, write: bool) -> sqlite3.Connection:
     if file.exists() and not beside(file, "-journal").exists():
         with closing(connect(file, "ro")) as db:
             is_empty(db, file)
-    db = connect(file, "rwc" if write else "rw" if can_write(file) else "ro")  # only "rw" removes a log
+    can_write = os.access(file, os.W_OK) and os.access(file.resolve().parent, os.W_OK)
+    db = connect(file, "rwc" if write else "rw" if can_write else "ro")  # only "rw" removes a log
     try:
         empty = is_empty(db, file)
         if write:
@@ -106,7 +107,7 @@ def prepare_to_write(db: sqlite3.Connection, empty: bool) -> None:
 
 
 def is_empty(db: sqlite3.Connection, file: Path) -> bool:
-    """Return whether a database has no tables yet; raise if it has tables of another program."""
+    """Return whether a database has no tables yet; raise if it is not a results file of this version."""
     (application,), (version,) = (db.execute(f"PRAGMA {of}").fetchone() for of in ("application_id", "user_version"))
     definitions = {definition for (definition,) in db.execute("SELECT sql FROM sqlite_master")}
     if application == 0 and not definitions:
@@ -127,11 +128,6 @@ def is_empty(db: sqlite3.Connection, file: Path) -> bool:
     return False
 
 
-def can_write(file: Path) -> bool:
-    """Return whether a file can be changed, and files can be created beside it."""
-    return os.access(file, os.W_OK) and os.access(file.resolve().parent, os.W_OK)
-
-
 def beside(file: Path, ending: str) -> Path:
     """Return the path of a file with an extended name beside another file, with links resolved."""
     target = file.resolve()
@@ -145,7 +141,16 @@ class ResultsFile:
         if not isinstance(path, str | os.PathLike):
             raise bad_request("The results file", "be the path of a file", path)
         self.path = Path(path)
-        self._check_path(write)
+        try:
+            found, is_folder = self.path.is_file(), self.path.is_dir()
+            self.path.resolve()
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise StoreError(f"Cannot use {show(str(self.path))} as a results file: {reason}.") from None
+        if is_folder:
+            raise StoreError(f"{str(self.path)!r} is not a results file: it is a folder.")
+        if not write and not found:
+            raise StoreError(f"Results file {str(self.path)!r} does not exist.")
         check_regular(self.path)
         self._lock = Lock(self.path) if write else None
         try:
@@ -156,19 +161,6 @@ class ResultsFile:
             if self._lock is not None:
                 self._lock.release()
             raise
-
-    def _check_path(self, write: bool) -> None:
-        """Raise unless the path can be a file."""
-        try:
-            found, folder = self.path.is_file(), self.path.is_dir()
-            self.path.resolve()
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise StoreError(f"Cannot use {show(str(self.path))} as a results file: {reason}.") from None
-        if folder:
-            raise StoreError(f"{str(self.path)!r} is not a results file: it is a folder.")
-        if not write and not found:
-            raise StoreError(f"Results file {str(self.path)!r} does not exist.")
 
     def __enter__(self) -> Self:
         return self
@@ -194,15 +186,9 @@ class ResultsFile:
                 f"The sweep stopped because {str(self.path)!r} was removed or replaced. "
                 "Restore it, or run the same command to start again."
             )
-        with self._translated():
+        with self._translated(), self.db:
             self.db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.db.execute("COMMIT")
-            except BaseException:
-                if self.db.in_transaction:
-                    self.db.execute("ROLLBACK")
-                raise
+            yield
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -210,12 +196,9 @@ class ResultsFile:
         if self.db.in_transaction:
             yield
             return
-        with self._translated():
+        with self._translated(), self.db:
             self.db.execute("BEGIN")
-            try:
-                yield
-            finally:
-                self.db.execute("COMMIT")
+            yield
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -244,13 +227,17 @@ class Lock:
             try:
                 self._handle = os.open(self.place, os.O_CREAT | os.O_RDWR, 0o666)
             except OSError as error:
-                rest = EXPLAINED["unable to open"]
-                if error.errno == ENAMETOOLONG:
-                    rest = "cannot be used: its name is too long."
+                too_long = "cannot be used: its name is too long."
+                rest = too_long if error.errno == ENAMETOOLONG else EXPLAINED["unable to open"]
                 raise StoreError(f"{show(str(file))} {rest}") from None
-            if not take(self._handle):
+            try:
+                if fcntl is not None:
+                    fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
                 os.close(self._handle)
-                raise StoreError(f"{str(file)!r} is in use by another sweep. Wait for that sweep, or use another file.")
+                raise StoreError(
+                    f"{str(file)!r} is in use by another sweep. Wait for that sweep, or use another file."
+                ) from None
             if is_same(self.place, os.fstat(self._handle)):
                 return
             os.close(self._handle)  # the last holder has removed it: take a new one
@@ -259,19 +246,6 @@ class Lock:
         """Remove the lock file, then close it: a process that opened it before will notice."""
         self.place.unlink(missing_ok=True)
         os.close(self._handle)
-
-
-def take(handle: int) -> bool:
-    """Return whether an open file could be locked. Systems without such locks rely on SQLite's own."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:
-        return True
-    except OSError:
-        return False
-    return True
 
 
 def is_same(place: Path, known: os.stat_result) -> bool:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,16 @@ import numpy as np
 
 from gradient_dd.arrays import Integers
 from gradient_dd.errors import one_line
-from gradient_dd.studies.store import Damage, Store, StoredSetting, StoredUnit, damaged_unit, gathered, lost_settings
+from gradient_dd.studies.store import (
+    Damage,
+    DamagedStoreError,
+    Store,
+    StoredSetting,
+    StoredUnit,
+    damaged_unit,
+    gathered,
+    lost_settings,
+)
 
 
 def store_status(store: Store) -> dict[str, Any]:
@@ -55,19 +64,17 @@ def study_rows(studies: list[dict[str, Any]], rows: Integers, runs: Integers) ->
 
 def task_rows(settings: list[StoredSetting], rows: Integers, runs: Integers, numbers: Any) -> list[dict[str, Any]]:
     """Return each task with results: the number of its settings, runs, results and diverged results."""
-    names = {one.id: tuple(one.facts[name] for name in ("task", "size", "reading")) for one in settings}
-    place = {name: i for i, name in enumerate(dict.fromkeys(names.values()))}
-    of_row = np.zeros(max(names, default=0) + 1, int)
-    of_row[list(names)] = [place[name] for name in names.values()]
-    of_result = of_row[rows]
+    places: dict[tuple[Any, ...], list[int]] = {}
+    for one in settings:
+        places.setdefault(tuple(one.facts[name] for name in ("task", "size", "reading")), []).append(one.id)
     found = []
-    for (task, size, reading), i in place.items():
-        ours = of_result == i
+    for (task, size, reading), ours in places.items():
+        chosen = np.isin(rows, ours)
         counts = {
-            "settings": len(np.unique(rows[ours])),
-            "runs": len(np.unique(runs[ours])),
-            "results": int(ours.sum()),
-            "diverged": int(np.count_nonzero(numbers["diverged_step"][ours])),
+            "settings": len(np.unique(rows[chosen])),
+            "runs": len(np.unique(runs[chosen])),
+            "results": int(chosen.sum()),
+            "diverged": int(np.count_nonzero(numbers["diverged_step"][chosen])),
         }
         if counts["results"]:
             found.append({"task": task, "size": size, "reading": reading, **counts})
@@ -79,54 +86,46 @@ class Verification:
     """The checked contents of a file, and its damage.
 
     structure  problems that SQLite finds with the file itself
-    damaged    (task, run, counts by type) of each damaged unit; run None means every run
+    damaged    task, run (None means every run) and "what", counts by type, of each damaged unit
+    whole      whether nothing is damaged
     """
 
-    file: Path
+    file: str
     units: int
     results: int
     structure: list[str]
-    damaged: list[tuple[str, Any, dict[str, int]]]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is damaged."""
-        return not self.structure and not self.damaged
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the verification as plain data."""
-        damaged = [{"task": task, "run": run, "what": what} for task, run, what in self.damaged]
-        return asdict(self) | {"file": str(self.file), "damaged": damaged, "whole": self.is_whole}
+    damaged: list[dict[str, Any]]
+    whole: bool
 
 
 def verify(path: str | Path) -> Verification:
     """Check every study, setting, number and curve of a results file."""
     with Store(path) as store, store.snapshot():
         structure = [text for (text,) in store.rows("PRAGMA integrity_check(10)") if text != "ok"]
-        whole, damaged = inspect_all(store)
-    kinds: dict[tuple[str, Any], Counter[str]] = {}
+        units, damaged = inspect_all(store)
+    wrong = {one.id for one in damaged if one.table == "unit"}
+    sizes = [len(unit.numbers) for unit in units if unit.id not in wrong]
+    types: dict[tuple[str, Any], Counter[str]] = {}
     for one in damaged:
-        kinds.setdefault((one_line(one.task), one.run), Counter())[one.what] += 1
-    return Verification(
-        file=Path(path),
-        units=len(whole),
-        results=sum(len(unit.numbers) for unit in whole),
-        structure=structure,
-        damaged=[(*place, dict(what)) for place, what in kinds.items()],
-    )
+        types.setdefault((one_line(one.task), one.run), Counter())[one.what] += 1
+    counts = [{"task": task, "run": run, "what": dict(what)} for (task, run), what in types.items()]
+    return Verification(str(path), len(sizes), sum(sizes), structure, counts, not structure and not damaged)
 
 
 def inspect_all(store: Store) -> tuple[list[StoredUnit], list[Damage]]:
-    """Return the intact units of a store, and all its damage."""
+    """Return the units of a store with intact numbers, and all damage."""
     damaged: list[Damage] = []
     with store.snapshot():
         units = store.units(damaged=damaged)
         store.settings(damaged=damaged)
         store.studies(damaged)
         damaged += lost_settings(units, {key for (key,) in store.rows("SELECT key FROM setting NOT INDEXED")})
-        damaged += [damaged_unit(unit) for unit in units if store.curve_bytes(unit) is None]
-    wrong = {one.id for one in damaged if one.table == "unit"}
-    return [unit for unit in units if unit.id not in wrong], damaged
+        for unit in units:
+            try:
+                store.curves(unit)
+            except DamagedStoreError:
+                damaged.append(damaged_unit(unit))
+    return units, damaged
 
 
 def repair(store: Store) -> list[Damage]:
@@ -134,8 +133,7 @@ def repair(store: Store) -> list[Damage]:
 
     Units whose settings are damaged or missing stay: their numbers are intact, and their sweep rewrites the settings.
     """
-    _, damaged = inspect_all(store)
-    removed = [one for one in damaged if one.what != "missing setting"]
+    removed = [one for one in inspect_all(store)[1] if one.what != "missing setting"]
     remove(store, removed)
     return removed
 

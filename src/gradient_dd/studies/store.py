@@ -10,7 +10,7 @@ raises an error.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -28,7 +28,12 @@ from gradient_dd.studies.study import Study
 from gradient_dd.tasks import Task
 
 NUMBERS = np.dtype([("last100", "<f8"), ("mean_error", "<f8"), ("diverged_step", "<i8"), ("diverged_episode", "<i8")])
-HEAD = "id, task_key, run, facts, settings, curves_checksum"  # the columns of a unit that its checksum begins with
+COLUMNS = {  # the cells that the checksum of a row covers, and the bytes that follow them
+    "study": "id, facts, checksum, x''",
+    "setting": "id, key, description, facts, checksum, x''",
+    "task": "key, units, checksum, x''",
+    "unit": "id, task_key, run, facts, settings, curves_checksum, checksum, numbers",
+}
 EVERY_RUN = range(2**63 - 1)
 SOME = 3  # most damaged parts that a sentence names
 
@@ -111,7 +116,7 @@ class Store(ResultsFile):
         """
         wanted = {key: dict(facts) for key, facts in lanes}
         with self.transaction():
-            stored = {row[1]: row for row in self._chosen("SELECT * FROM setting WHERE key IN", wanted)}
+            stored = {row[1]: row[:-1] for row in self._rows("setting", "key", wanted)}
             following, ours = self._next_id("setting"), []
             for key, facts in wanted.items():
                 ours.append(stored[key][0] if key in stored else following)
@@ -142,8 +147,7 @@ class Store(ResultsFile):
         numbers, curves = records.tobytes(), np.ascontiguousarray(results.curve[0], "<f8").tobytes()
         with self.transaction():
             head = self._next_id("unit"), task.key, run, as_text(facts), " ".join(keys), checksum((), curves)
-            row = *head, checksum(head, numbers), numbers, curves
-            self.db.execute("INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            self._write("unit", *head, blobs=(numbers, curves))
             self.count_units(task.key)
 
     def count_units(self, task_key: str) -> None:
@@ -151,10 +155,10 @@ class Store(ResultsFile):
         ((units,),) = self.rows("SELECT count(*) FROM unit WHERE task_key = ?", [task_key])
         self._write("task", task_key, units)
 
-    def _write(self, table: str, *cells: Any) -> None:
-        """Write a row and its checksum, replacing an existing row."""
-        marks = ", ".join("?" * (len(cells) + 1))
-        self.db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (*cells, checksum(cells)))
+    def _write(self, table: str, *cells: Any, blobs: tuple[bytes, ...] = ()) -> None:
+        """Write a row: cells, the checksum of cells and first blob, blobs. It replaces an existing row."""
+        row = *cells, checksum(cells, *blobs[:1]), *blobs
+        self.db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
 
     def _next_id(self, table: str) -> int:
         """Return the id of the next row of a table."""
@@ -166,21 +170,18 @@ class Store(ResultsFile):
         self, tasks: Iterable[Task] | None = None, runs: range = EVERY_RUN, damaged: list[Damage] | None = None
     ) -> list[StoredUnit]:
         """Return the units of these tasks and runs, or all units, in the order in which they were written."""
-        query, counts = f"SELECT {HEAD}, checksum, numbers FROM unit", "SELECT * FROM task"
+        keys = None if tasks is None else {task.key for task in tasks}
+        wrong: list[Damage] = []
         with self.snapshot():
-            if tasks is None:
-                rows, counted = self.rows(f"{query} NOT INDEXED"), self.rows(counts)
-            else:
-                keys = {task.key for task in tasks}
-                rows = self._chosen(f"{query} WHERE task_key IN", keys)
-                counted = self._chosen(f"{counts} WHERE key IN", keys)
+            rows, counts = self._rows("unit", "task_key", keys), self._rows("task", "key", keys)
         rows = sorted({row[0]: row for row in rows}.values(), key=itemgetter(0))
-        found = [unit_in(row) for row in rows]
-        units = [one for one in found if isinstance(one, StoredUnit)]
-        wrong = [one for one in found if isinstance(one, Damage)]
+        units = [
+            StoredUnit(row, key, run, json.loads(facts), settings, curves, np.frombuffer(numbers, NUMBERS))
+            for row, key, run, facts, settings, curves, numbers in intact("unit", rows, wrong)
+        ]
         names = {unit.task_key: unit.facts["task"] for unit in units}
+        known = {key: number for key, number, _ in intact("task", counts, [])}
         there = Counter(row[1] for row in rows)
-        known = {key: number for key, number, check in counted if checksum((key, number)) == check}
         for key in dict.fromkeys([*names, *known]):
             if there[key] != known.get(key):
                 wrong.append(Damage("task", key, names.get(key, "?"), None, "missing unit"))
@@ -189,52 +190,39 @@ class Store(ResultsFile):
 
     def curves(self, unit: StoredUnit) -> Array:
         """Return the curves of a unit, (settings, bins), or raise if they are damaged."""
-        points = self.curve_bytes(unit)
-        if points is None:
-            self.report_damage([damaged_unit(unit)])
-        return np.frombuffer(points or b"", "<f8").reshape(len(unit.keys), -1)
-
-    def curve_bytes(self, unit: StoredUnit) -> bytes | None:
-        """Return the curves of a unit one after the other, as little-endian float64; None if they are damaged."""
         try:
             points = self.rows("SELECT curves FROM unit WHERE id = ?", [unit.id])[0][0]
         except (StoreError, IndexError):  # the pages of the curves are damaged
-            return None
-        return points if isinstance(points, bytes) and checksum((), points) == unit.curves_checksum else None
+            points = None
+        if not isinstance(points, bytes) or checksum((), points) != unit.curves_checksum:
+            self.report_damage([damaged_unit(unit)])
+        return np.frombuffer(points, "<f8").reshape(len(unit.keys), -1)
 
     def settings(self, keys: Collection[str] | None = None, damaged: list[Damage] | None = None) -> list[StoredSetting]:
         """Return the settings with these keys, or all, in the order in which they were stored."""
-        query = "SELECT * FROM setting"
-        rows = self.rows(f"{query} NOT INDEXED") if keys is None else self._chosen(f"{query} WHERE key IN", keys)
-        whole = self._whole("setting", sorted(rows, key=itemgetter(0)), damaged)
-        return [StoredSetting(row, key, json.loads(facts)) for row, key, _, facts in whole]
+        rows, wrong = sorted(self._rows("setting", "key", keys), key=itemgetter(0)), list[Damage]()
+        found = [StoredSetting(row, key, json.loads(facts)) for row, key, _, facts, _ in intact("setting", rows, wrong)]
+        self.report_damage(wrong, damaged)
+        return found
 
     def studies(self, damaged: list[Damage] | None = None) -> list[dict[str, Any]]:
         """Return the facts of every started study, in order."""
-        rows = self.rows("SELECT * FROM study ORDER BY id")
-        return [json.loads(facts) for _, facts in self._whole("study", rows, damaged)]
-
-    def _whole(self, table: str, rows: list[tuple[Any, ...]], damaged: list[Damage] | None) -> list[tuple[Any, ...]]:
-        """Return the intact rows, (id, …, facts, checksum), without their checksums."""
-        whole: list[tuple[Any, ...]] = []
         wrong: list[Damage] = []
-        for *cells, check in rows:
-            if checksum(tuple(cells)) == check:
-                whole.append(tuple(cells))
-            else:
-                wrong.append(Damage(table, cells[0], task_in(cells[-1], table), None, table))
+        found = [json.loads(facts) for _, facts, _ in intact("study", sorted(self._rows("study")), wrong)]
         self.report_damage(wrong, damaged)
-        return whole
+        return found
 
     def count_other_definitions(self, descriptions: Iterable[str], keys: Iterable[str]) -> int:
         """Return how many stored settings have one of these descriptions but another definition."""
         known = set(keys)
-        rows = self._chosen("SELECT key FROM setting WHERE description IN", descriptions)
-        return sum(key not in known for (key,) in rows)
+        return sum(key not in known for _, key, *_ in self._rows("setting", "description", descriptions))
 
-    def _chosen(self, query: str, values: Iterable[str]) -> list[tuple[Any, ...]]:
-        """Return the rows of a query that ends in IN for these values."""
-        return self.rows(f"{query} (SELECT value FROM json_each(?))", [json.dumps(list(values))])
+    def _rows(self, table: str, column: str = "", values: Iterable[str] | None = None) -> list[tuple[Any, ...]]:
+        """Return the rows of a table whose column has one of these values, or all rows; each row as in COLUMNS."""
+        query = f"SELECT {COLUMNS[table]} FROM {table}"
+        if values is None:
+            return self.rows(f"{query} NOT INDEXED")
+        return self.rows(f"{query} WHERE {column} IN (SELECT value FROM json_each(?))", [json.dumps(list(values))])
 
     def report_damage(self, wrong: list[Damage], damaged: list[Damage] | None = None) -> None:
         """Add damage to a list; without a list, raise if there is any."""
@@ -265,13 +253,17 @@ def keys_in(settings: str) -> tuple[str, ...]:
     return tuple(settings.split())
 
 
-def unit_in(row: tuple[Any, ...]) -> StoredUnit | Damage:
-    """Return the unit of a row, (*HEAD, checksum, numbers), or the damage if its checksum differs."""
-    *head, check, numbers = row
-    number, task_key, run, facts, settings, curves = head
-    if not isinstance(numbers, bytes) or checksum(tuple(head), numbers) != check:
-        return Damage("unit", number, task_in(facts), run, "unit")
-    return StoredUnit(number, task_key, run, json.loads(facts), settings, curves, np.frombuffer(numbers, NUMBERS))
+def intact(table: str, rows: Iterable[tuple[Any, ...]], wrong: list[Damage]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table, as in COLUMNS, without their checksums; damaged rows are added to `wrong` instead."""
+    for *cells, check, data in rows:
+        if isinstance(data, bytes) and checksum(tuple(cells), data) == check:
+            yield *cells, data
+            continue
+        try:
+            task = str(json.loads(cells[1 if table == "study" else 3])["task"])
+        except (IndexError, KeyError, TypeError, ValueError):
+            task = "a study" if table == "study" else "?"
+        wrong.append(Damage(table, cells[0], task, cells[2] if table == "unit" else None, table))
 
 
 def damaged_unit(unit: StoredUnit, what: str = "unit") -> Damage:
@@ -279,23 +271,15 @@ def damaged_unit(unit: StoredUnit, what: str = "unit") -> Damage:
     return Damage("unit", unit.id, unit.facts["task"], unit.run, what)
 
 
-def task_in(facts: Any, table: str = "unit") -> str:
-    """Return the task in the facts of a damaged row, if readable; a study has several."""
-    try:
-        return str(json.loads(facts)["task"])
-    except (KeyError, TypeError, ValueError):
-        return "a study" if table == "study" else "?"
-
-
 def lost_settings(
-    units: Iterable[StoredUnit], known: Container[str], wanted: Collection[str] | None = None
+    units: Iterable[StoredUnit], known: Container[str], wanted: Container[str] | None = None
 ) -> list[Damage]:
     """Return the damage to units with results of settings that are not `known`, among the `wanted` settings."""
-
-    def is_lost(key: str) -> bool:
-        return key not in known and (wanted is None or key in wanted)
-
-    return [damaged_unit(unit, "missing setting") for unit in units if any(map(is_lost, unit.keys))]
+    return [
+        damaged_unit(unit, "missing setting")
+        for unit in units
+        if any(key not in known and (wanted is None or key in wanted) for key in unit.keys)
+    ]
 
 
 def gathered(units: Iterable[StoredUnit], place: Mapping[str, int]) -> tuple[Integers, Integers, Any]:

@@ -41,11 +41,8 @@ class TaskSpec:
 
     def __post_init__(self) -> None:
         text("The name of a task", self.name)
-        if not isinstance(self.parameters, tuple | list) or not all(map(is_pair, self.parameters)):
-            raise bad_request(
-                f"The parameters of the task {self.name!r}", "be pairs of a name and a value", self.parameters
-            )
-        object.__setattr__(self, "parameters", tuple((name, plain(value)) for name, value in self.parameters))
+        given = pairs(f"The parameters of the task {self.name!r}", self.parameters, "a value")
+        object.__setattr__(self, "parameters", tuple((name, plain(value)) for name, value in given))
 
     def build(self) -> Task:
         """Return the task."""
@@ -70,14 +67,11 @@ class Grid:
             raise bad_request("The learner of a grid", "be a name or a Rule", self.learner)
         name = self.learner if isinstance(self.learner, str) else self.learner.name
         one_of(f"'rho_mode' of a grid of {name}", self.rho_mode, RHO_MODES)
-        if not isinstance(self.values, tuple | list) or not all(map(is_pair, self.values)):
-            raise bad_request(
-                f"The values of a grid of {name}", "be pairs of a name and a tuple of numbers", self.values
-            )
-        for parameter, chosen in self.values:
+        given = pairs(f"The values of a grid of {name}", self.values, "a tuple of numbers")
+        for parameter, chosen in given:
             if not isinstance(chosen, tuple | list) or not chosen:
                 raise bad_request(f"{parameter!r} of a grid of {name}", "have at least one value", chosen)
-        object.__setattr__(self, "values", tuple((parameter, tuple(chosen)) for parameter, chosen in self.values))
+        object.__setattr__(self, "values", tuple((parameter, tuple(chosen)) for parameter, chosen in given))
 
     @property
     def size(self) -> int:
@@ -93,18 +87,22 @@ class Grid:
 
 def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
     """Return a grid; each value is a number or several: a list, a tuple, a range or an array with one axis."""
-    several = {name: tuple(map(plain, v)) if is_several(v) else (plain(v),) for name, v in values.items()}
+    several = {
+        name: tuple(map(plain, value))
+        if isinstance(value, list | tuple | range) or getattr(value, "ndim", None) == 1
+        else (plain(value),)
+        for name, value in values.items()
+    }
     return Grid(learner, tuple(several.items()), rho_mode)
 
 
-def is_several(value: Any) -> bool:
-    """Return whether a value is a sequence of numbers."""
-    return isinstance(value, list | tuple | range) or getattr(value, "ndim", None) == 1
-
-
-def is_pair(value: Any) -> bool:
-    """Return whether a value is a pair of a name and a value."""
-    return isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str)
+def pairs(what: str, values: Any, kind: str) -> tuple[tuple[str, Any], ...]:
+    """Return pairs of a name and a value, or raise."""
+    if not isinstance(values, tuple | list) or not all(
+        isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[0], str) for one in values
+    ):
+        raise bad_request(what, f"be pairs of a name and {kind}", values)
+    return tuple(values)
 
 
 ENGINE_VERSION = 4  # increased whenever a change of the engine could change a result
@@ -166,9 +164,6 @@ class Study:
             object.__setattr__(self, name, whole)
         for name in ("episodes", "steps", "every"):
             object.__setattr__(self, name, getattr(self.horizon, name))
-        if isinstance(self.tasks, list | tuple):
-            named = tuple(TaskSpec(one) if isinstance(one, str) else one for one in self.tasks)
-            object.__setattr__(self, "tasks", named)
         self._check_several("tasks", TaskSpec | Task, "task('random_walk', n_states=20)")
         self._check_several("grids", Grid, "grid('td', alpha=0.1)")
         one_of("'sampling'", self.sampling, SAMPLINGS)
@@ -190,10 +185,11 @@ class Study:
             raise bad_request(f"{name!r} of study {self.name!r}", f"be a tuple, e.g. ({example},)", values)
         if not values:
             raise bad_request(f"{name!r} of study {self.name!r}", "have at least one", values)
-        for one in values:
+        made = tuple(TaskSpec(one) if name == "tasks" and isinstance(one, str) else one for one in values)
+        for one in made:
             if not isinstance(one, kind):
                 raise bad_request(f"Each of the {name} of study {self.name!r}", f"be like {example}", one)
-        object.__setattr__(self, name, tuple(values))
+        object.__setattr__(self, name, made)
 
     @property
     def horizon(self) -> Horizon:
@@ -251,7 +247,8 @@ class Study:
             "seed": self.seed,
         }
         described_by = fingerprint(common, plain(dict(task.parameters)))
-        made_by = fingerprint(described_by, task.key, schedule_key(self.schedule), ENGINE_VERSION)
+        schedule = fingerprint(code_of(self.schedule.function), self.schedule.per)
+        made_by = fingerprint(described_by, task.key, schedule, ENGINE_VERSION)
         for setting in self.settings():
             lane = {"learner": setting.rule.name, "values": dict(setting.values), "rho_mode": setting.rho_mode}
             text = json.dumps(lane)
@@ -300,8 +297,3 @@ def reading(task: Task, setting: Setting, sampling: str) -> str:
     parts += ["iid"] if sampling == "iid" else []
     parts += ["rho_mode=T"] if setting.rho_mode == "T" else []
     return ", ".join(parts) or "default"
-
-
-def schedule_key(schedule: Schedule) -> str:
-    """Return the fingerprint of a schedule's definition."""
-    return fingerprint(code_of(schedule.function), schedule.per)

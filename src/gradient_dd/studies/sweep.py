@@ -75,6 +75,14 @@ class Progress:
         """Cells done, and in total."""
         return sum(self.done.values()), sum(self.total.values())
 
+    def add(self, lanes: slice, unit: Unit, results: LaneResults, seconds: float) -> None:
+        """Add the work of a unit for the study; seconds are divided by the number of settings."""
+        count = lanes.stop - lanes.start
+        self.done[str(unit.task)] += count
+        self.updates += float(results.steps[0]) * count
+        self.diverged += int(np.count_nonzero(results.diverged_step[0, lanes]))
+        self.core_seconds += seconds * count / len(unit.keys)
+
 
 Share = tuple[Progress, slice]  # the part of a unit for one study: its progress, and its settings in the unit
 Shared = tuple[Unit, list[Share]]  # a unit, and its part for each study
@@ -120,15 +128,16 @@ def run_all(
         removed = repair(store)
         if removed:
             on_notice(f"{store.path} was damaged: {named(removed)}. The damaged parts were removed and are run again.")
-        scheduled: set[tuple[str, int]] = set()
-        lacking = [missing_units(study, store, scheduled, on_progress, on_notice) for study in studies]
-        groups = grouped(studies, lacking)
+        scheduled: dict[str, set[int]] = {}
+        units = joined(
+            one for study in studies for one in missing_units(study, store, scheduled, on_progress, on_notice)
+        )
         if executor is not None:
-            run_units(chain.from_iterable(groups), executor, 2 * count, run_unit, store, on_progress)
+            run_units(units, executor, 2 * count, run_unit, store, on_progress)
         else:
             with ThreadPoolExecutor(count) as pool, ThreadPoolExecutor(1) as compiler, quick_switches():
                 try:
-                    units = compiled_ahead(groups, compiler, stop)
+                    compile_ahead(units, compiler, stop)
                     run_units(units, pool, 2 * count, partial(run_unit, stop=stop), store, on_progress)
                 finally:
                     stop.set()
@@ -139,21 +148,23 @@ def run_all(
 
 
 def missing_units(
-    study: Study, store: Store, scheduled: set[tuple[str, int]], on_progress: OnProgress, on_notice: OnNotice
+    study: Study, store: Store, scheduled: dict[str, set[int]], on_progress: OnProgress, on_notice: OnNotice
 ) -> Iterator[Shared]:
     """Yield the missing units of a study, and count its stored results.
 
-    Pairs of a setting's key and a run in `scheduled` are skipped; yielded pairs are added to it.
+    `scheduled` has the runs that other studies have already requested, by the key of the setting. These runs are
+    skipped, and the runs of this study are added.
     """
     tasks = study.built_tasks
     state = Progress(study, {str(task): study.n_settings * study.runs for task in tasks})
     state.done = dict.fromkeys(state.total, 0)
-    started, redefined = store.add_study(study), 0
+    started, redefined, none = store.add_study(study), 0, set[int]()
     how = study.horizon, study.schedule, study.sampling, study.seed
     for task in tasks:
         stored_runs = runs_by_key(store.units([task], study.run_numbers))
         first = {"first_error": task.rmsve(task.initial_weights)}
-        for lanes in sliced(study.lanes(task), MOST_SETTINGS):
+        all_lanes = study.lanes(task)
+        while lanes := list(islice(all_lanes, MOST_SETTINGS)):
             store.add_settings(((key, facts | first) for key, _, facts in lanes), started)
             others = store.count_other_definitions(
                 (facts["description"] for *_, facts in lanes), (key for key, *_ in lanes)
@@ -164,19 +175,16 @@ def missing_units(
                     "engine. They are kept separate from the new results."
                 )
             redefined += others
+            taken = [stored_runs.get(key, none) | scheduled.get(key, none) for key, *_ in lanes]
             for run in study.run_numbers:
-                lacking = [
-                    (key, setting)
-                    for key, setting, _ in lanes
-                    if run not in stored_runs.get(key, ()) and (key, run) not in scheduled
-                ]
-                scheduled |= {(key, run) for key, _ in lacking}
+                lacking = [lane for lane, runs in zip(lanes, taken, strict=True) if run not in runs]
                 stored_cells = len(lanes) - len(lacking)
                 state.done[str(task)] += stored_cells
                 state.stored += stored_cells
                 if lacking:
-                    keys, settings = map(list, zip(*lacking, strict=True))
+                    keys, settings, _ = map(list, zip(*lacking, strict=True))
                     yield Unit(task, run, settings, keys, *how), [(state, slice(0, len(settings)))]
+            scheduled |= {key: runs.union(study.run_numbers) for (key, *_), runs in zip(lanes, taken, strict=True)}
     if state.stored == sum(state.total.values()):
         on_progress(state)  # no unit will report
 
@@ -193,40 +201,23 @@ def runs_by_key(units: Iterable[StoredUnit]) -> dict[str, set[int]]:
     return found
 
 
-def grouped(studies: Sequence[Study], lacking: Sequence[Iterator[Shared]]) -> list[Iterator[Shared] | list[Shared]]:
-    """Return the units of all studies in groups; studies with the same conditions share a group, and units."""
-    groups: dict[Any, list[Iterator[Shared]]] = {}
-    for study, units in zip(studies, lacking, strict=True):
-        groups.setdefault((study.horizon, study.schedule, study.sampling, study.seed), []).append(units)
-    return [group[0] if len(group) == 1 else shared_units(group) for group in groups.values()]
-
-
-def shared_units(several: Iterable[Iterator[Shared]]) -> list[Shared]:
-    """Return the units of several studies; units of the same task and run are merged."""
-    found: dict[tuple[str, int], list[Shared]] = {}
-    for one in chain.from_iterable(several):
-        unit, _ = one
-        same = found.setdefault((unit.task.key, unit.run), [])
+def joined(units: Iterable[Shared]) -> list[Shared]:
+    """Return units of one or several studies; units of the same task, run and conditions are merged."""
+    found: dict[Any, list[Shared]] = {}
+    for unit, shares in units:
+        same = found.setdefault((conditions(unit), unit.run), [])
         if same and len(same[-1][0].settings) + len(unit.settings) <= MOST_SETTINGS:
-            same[-1] = joined(same[-1], one)
-        else:
-            same.append(one)
+            before, others = same.pop()
+            begin = len(before.settings)
+            shares = [*others, *((state, slice(begin + own.start, begin + own.stop)) for state, own in shares)]
+            unit = replace(before, settings=before.settings + unit.settings, keys=before.keys + unit.keys)
+        same.append((unit, shares))
     return list(chain.from_iterable(found.values()))
 
 
-def joined(left: Shared, right: Shared) -> Shared:
-    """Return two units of the same task and run as one."""
-    (unit, shares), (other, others) = left, right
-    begin = len(unit.settings)
-    moved = [(state, slice(begin + lanes.start, begin + lanes.stop)) for state, lanes in others]
-    return replace(unit, settings=unit.settings + other.settings, keys=unit.keys + other.keys), [*shares, *moved]
-
-
-def sliced(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yield items in lists of at most `size`."""
-    remaining = iter(items)
-    while piece := list(islice(remaining, size)):
-        yield piece
+def conditions(unit: Unit) -> tuple[Any, ...]:
+    """Return what units that share a trajectory have in common, except the run."""
+    return unit.task.key, unit.horizon, unit.schedule, unit.sampling, unit.seed
 
 
 # Running it -----------------------------------------------------------------------------------------------------
@@ -261,32 +252,20 @@ def quick_switches() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def compiled_ahead(
-    groups: list[Iterator[Shared] | list[Shared]], compiler: Executor, stop: threading.Event
-) -> Iterator[Shared]:
-    """Yield the units of all groups; kernels of later groups are compiled while the first group runs."""
-    heads: list[Unit] = []  # units that need all kernels between them
-    units: list[Iterable[Shared]] = []
-    for group in groups:
-        if isinstance(group, list):
-            heads += {unit.task.key: unit for unit, _ in reversed(group)}.values()
-            units.append(group)
-        else:
-            first = list(islice(group, 1))
-            heads += [unit for unit, _ in first]
-            units.append(chain(first, group))
+def compile_ahead(units: list[Shared], compiler: Executor, stop: threading.Event) -> None:
+    """Compile the kernels of later tasks and conditions while the first units run."""
 
     def compile_kernels(unit: Unit) -> None:
         with suppress(GradientDDError):  # interrupted, or the unit itself will fail and report the error
             LaneRun(unit.task, unit.settings, unit.horizon, check=partial(check_stop, stop))
 
-    for unit in heads[1:]:
+    heads = {conditions(unit): unit for unit, _ in reversed(units)}
+    for unit in list(heads.values())[-2::-1]:  # in the order of the units, without the first
         compiler.submit(compile_kernels, unit)
-    return chain.from_iterable(units)
 
 
 def run_units(
-    units: Iterator[Shared],
+    units: list[Shared],
     executor: Executor,
     ahead: int,
     run_one: Callable[[Unit], tuple[LaneResults, Work]],
@@ -294,11 +273,11 @@ def run_units(
     on_progress: OnProgress,
 ) -> None:
     """Keep the executor busy, and write each unit when it returns."""
-    facts = provenance()
+    facts, left = provenance(), iter(units)
     waiting: dict[Future[tuple[LaneResults, Work]], Shared] = {}
 
     def submit(count: int) -> None:
-        for unit, shares in islice(units, count):
+        for unit, shares in islice(left, count):
             waiting[executor.submit(run_one, unit)] = unit, shares
 
     try:
@@ -310,19 +289,10 @@ def run_units(
                 results, work = future.result()
                 store.add_unit(unit.task, unit.run, unit.keys, results, work, facts)
                 for state, lanes in shares:
-                    count_unit(state, lanes, unit, results, work.seconds)
+                    state.add(lanes, unit, results, work.seconds)
                     on_progress(state)
                 submit(1)
     except BaseException:
         for future in waiting:
             future.cancel()
         raise
-
-
-def count_unit(state: Progress, lanes: slice, unit: Unit, results: LaneResults, seconds: float) -> None:
-    """Add the work of a unit for a study to its progress; seconds are divided by the number of settings."""
-    count = lanes.stop - lanes.start
-    state.done[str(unit.task)] += count
-    state.updates += float(results.steps[0]) * count
-    state.diverged += int(np.count_nonzero(results.diverged_step[0, lanes]))
-    state.core_seconds += seconds * count / len(unit.keys)

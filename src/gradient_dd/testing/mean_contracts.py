@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,8 @@ def task_matrices(task: Task, setting: Setting) -> dict[str, Array]:
     """
     rule, (A, b, C) = setting.rule, task.moments
     X, discount, D = task.features, task.discount[task.states], task.visits[:, None]
-    found = mean_matrices(samples(task, setting), setting.values.get("lam", 0.0))
+    parts = [(p, sample_matrices(sample, setting.values.get("lam", 0.0))) for p, sample in samples(task, setting)]
+    found = {name: np.sum([weight * part[name] for weight, part in parts], axis=0) for name in parts[0][1]}
     if not rule.traces:
         return found | {"A": A, "b": b, "B": (X.T * discount) @ task.P.T @ (D * X), "C": C}
     for trace, names, P in (
@@ -91,12 +92,6 @@ def task_matrices(task: Task, setting: Setting) -> dict[str, Array]:
     if Z in rule.traces:
         found["B"] = C - found["A"].T
     return found | {"C": C}
-
-
-def mean_matrices(weighted: list[tuple[float, Sample]], lam: float) -> dict[str, Array]:
-    """Return the matrices of TERMS averaged over samples."""
-    parts = [(weight, sample_matrices(sample, lam)) for weight, sample in weighted]
-    return {name: np.sum([weight * part[name] for weight, part in parts], axis=0) for name in parts[0][1]}
 
 
 def sample_matrices(sample: Sample, lam: float) -> dict[str, Array]:
@@ -151,11 +146,8 @@ def moves_as_it_states(rule: Rule) -> str | None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         x, x_next, w, eta, w_prev = rng.standard_normal((5, 3))
-        reward, discount, rho = (
-            rng.standard_normal(),
-            rng.choice([0.0, rng.random()]),
-            rng.choice([0.0, 3 * rng.random()]),
-        )
+        reward, discount = rng.standard_normal(), rng.choice([0.0, rng.random()])
+        rho = rng.choice([0.0, 3 * rng.random()])
         setting = random_setting(rule, rng)
         z, b = rng.standard_normal((2, 3)) if rule.traces else (rho * x, x)
         sample = Sample(x, reward, discount, x_next, rho, z, b)
@@ -274,17 +266,15 @@ def mean_radius(rule: Rule, task: Task, mode: str, values: dict[str, float]) -> 
     """Return the spectral radius of the mean step (w, η, w_prev) ↦ (w + Δw, η + Δη, w); None if it is not affine."""
     p, setting = task.n_features, rule.setting(mode, **values)
     metric = inverse(task.moments.C) if rule.natural else np.eye(p)
+    move: Callable[..., tuple[Array, Array]]
     if rule.uses_sample_twice:  # the mean over two independent draws
-        stated = task_matrices(task, setting)
+        move = partial(stated_move, setting, task_matrices(task, setting))
     else:
-        weighted = samples(task, setting)
+        move = partial(mean_move, setting, samples(task, setting))
 
     def mean_step(state: Array) -> Array:
         w, eta, w_prev = state.reshape(3, p)
-        if rule.uses_sample_twice:
-            w_move, eta_move = stated_move(setting, stated, w, eta, w_prev)
-        else:
-            w_move, eta_move = mean_move(setting, weighted, w, eta, w_prev)
+        w_move, eta_move = move(w, eta, w_prev)
         return np.concatenate([w + metric @ w_move, eta + eta_move, w])
 
     origin = mean_step(np.zeros(3 * p))

@@ -1,5 +1,6 @@
 """Contracts about the step: a pure function of scalars, uses everything it declares, equal in all engines."""
 
+from collections.abc import Iterator
 from math import inf
 from typing import Any
 
@@ -104,12 +105,15 @@ def treats_sparse_as_dense(rule: Rule) -> None:
     for task in (tasks.boyan_chain(4), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
         for rho_mode in modes(rule):
             setting = rule.setting(rho_mode, **away_from_zero(rule) | {"alpha": 0.01})
+            values: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
             by_hand = follow(task, setting)
-            for kind in ("dense", "sparse"):
-                agent = feed(task, setting, sparse=kind == "sparse")
-                what = f"{rule.name} on {task}, {kind} features, against the reference"
-                assert_close(agent.w, by_hand.w, f"w of {what}")
-                assert_close(agent.eta, by_hand.eta, f"η of {what}")
+            dense = list(task.row_features.toarray())
+            sparse = [(row.indices, row.data) for row in task.row_features]
+            for name, X in (("dense", dense), ("sparse", sparse)):
+                agent = Learner(rule, task.n_features, initial_w=task.initial_weights, **values)
+                for step in steps_of(task, X):
+                    agent.update(*step)
+                assert_same_weights(agent, by_hand, f"{rule.name} on {task}, {name} features, against the reference")
 
 
 def joins_its_forms(rule: Rule) -> None:
@@ -118,9 +122,7 @@ def joins_its_forms(rule: Rule) -> None:
         return
     for task in (tasks.random_walk(5), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
         wanted, got = (follow(task, form.setting(rule.traced.rho_mode, alpha=0.01)) for form in rule.forms)
-        what = f"{rule.name} on {task}, with a trace and lam = 0, against without"
-        assert_close(got.w, wanted.w, f"w of {what}")
-        assert_close(got.eta, wanted.eta, f"η of {what}")
+        assert_same_weights(got, wanted, f"{rule.name} on {task}, with a trace and lam = 0, against without")
 
 
 @for_each_form
@@ -134,26 +136,20 @@ def runs_alike_in_both_engines(rule: Rule) -> None:
             assert_alike(task, rule.setting(rho_mode, **away_from_zero(rule) | {"alpha": 0.01}), horizon)
 
 
-def follow(task: Task, setting: Setting, steps: int = 300) -> Weights:
+def follow(task: Task, setting: Setting) -> Weights:
     """Return the reference engine's weights after some steps."""
-    weights, X = Weights(setting, task.initial_weights), task.row_features.toarray()
-    row, next_row, reward, discount, rho, _ = task.transitions
-    pi, mu = task.action_probabilities
-    for o in OutcomeSampler(task, seed=1).take(steps):
-        weights.advance(setting, 1.0, X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o], pi[o], mu[o])
+    weights = Weights(setting, task.initial_weights)
+    for step in steps_of(task, list(task.row_features.toarray())):
+        weights.advance(setting, 1.0, *step)
     return weights
 
 
-def feed(task: Task, setting: Setting, sparse: bool, steps: int = 300) -> Learner:
-    """Return a `Learner` fed with the same steps."""
-    values: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
-    agent = Learner(setting.rule, task.n_features, initial_w=task.initial_weights, **values)
-    X = [(row.indices, row.data) if sparse else row.toarray()[0] for row in task.row_features]
+def steps_of(task: Task, X: list[Any], steps: int = 300) -> Iterator[tuple[Any, ...]]:
+    """Yield sampled transitions with features `X`: x, reward, discount, x_next, rho, pi, mu."""
     row, next_row, reward, discount, rho, _ = task.transitions
     pi, mu = task.action_probabilities
     for o in OutcomeSampler(task, seed=1).take(steps):
-        agent.update(X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o], pi[o], mu[o])
-    return agent
+        yield X[row[o]], reward[o], discount[o], X[next_row[o]], rho[o], pi[o], mu[o]
 
 
 def assert_alike(
@@ -182,6 +178,12 @@ def assert_alike(
         ("curve", results.curve[0, 0], bins),
     ):
         assert_close(got, wanted, f"{what} {name} against the reference")
+
+
+def assert_same_weights(got: Weights | Learner, wanted: Weights, what: str) -> None:
+    """Raise unless w and η agree to a relative 1e-12."""
+    assert_close(got.w, wanted.w, f"w of {what}")
+    assert_close(got.eta, wanted.eta, f"η of {what}")
 
 
 def assert_close(got: Array, wanted: Array, what: str) -> None:

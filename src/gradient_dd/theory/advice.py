@@ -1,21 +1,22 @@
-"""Advice for a task: which learner, with which parameters, for so many episodes or steps and a schedule.
+"""Advice for a task: which learner, with which parameters, for a horizon and a schedule.
 
-The search tries settings of several learners at once, under one budget:
+The search tries settings of several learners within one budget:
 
-    scout    every coarse point, on the whole horizon where that is cheap, else on a sixteenth of it. A short run
-             favours large step sizes: the best alpha of a long one is between a sixteenth of the best here and twice it
-    full     the points that are left, on the whole horizon
-    refine   the best points and their neighbours, half as far apart, then half of that, on more runs
-    judge    the best point of each learner that can still win, on separate runs. These runs give the predicted errors
+    scout    every coarse point, on the whole horizon if that is cheap, else on a sixteenth of it. A short run
+             favours large step sizes: the best alpha of a long run is between a sixteenth of the best here and twice it
+    full     the remaining points, on the whole horizon
+    refine   the best points and their neighbours, at half the distance, then a quarter, on more runs
+    judge    the best point of each learner that can still win, on separate runs, which give the predicted errors
 
-Beyond some alpha rare runs go wrong, too rare to be seen in every pilot. So the judge also runs each point with larger
-and smaller step sizes, and steps back from an alpha beside which the error is much larger, if that costs little.
+Above some alpha rare runs diverge, too rare to occur in every pilot. So the judge also runs each point with larger and
+smaller step sizes, and takes a smaller alpha if the error rises steeply above the selected one and this costs little.
 
-All points of a stage see the same runs, and no two stages share a run. The budget counts estimated seconds of one core,
-not the clock, so the same call gives the same advice on every machine. A horizon too long for the budget is cut, and
-the advice is for the shorter run.
+All points of a stage run on the same runs, and no two stages share a run. The budget counts estimated core-seconds
+instead of measured time, so the same call gives the same advice on every machine. A horizon that is too long for the
+budget is cut, and the advice is for the shorter run.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite, log2, nan
@@ -35,26 +36,26 @@ from gradient_dd.theory.pilot import OCTAVE, Point, Scores, TaskPilot, expected_
 MEASURES = ("mean_error", "last100")
 TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
 POINTS = 2000  # errors taken in a run that is counted in steps, about
-TYPICAL, CUT = 150, 0.2  # a horizon on which so many settings take this share of the budget in a run is long enough,
-TOO_LONG = 1.5  # and one so many times longer is cut to it
+TYPICAL, CUT = 150, 0.2  # a horizon is long enough if a run of so many settings takes this share of the budget,
+TOO_LONG = 1.5  # and a horizon longer by this factor is cut to it
 NOT_TRIED = "not among the learners to try"
 DIVERGED = "diverged with every setting that was tried"
 BUDGET = 6.5  # core seconds
-SHORT = 16  # the part of the horizon that a scout runs where the whole is too long
+SHORT = 16  # if the whole horizon is too long, a scout runs this fraction of it
 SHARES = {"scout": 0.2, "full": 0.2, "refine": 0.25, "judge": 0.25}  # of the budget, for a stage
-RUNS = {"scout": (1, 4), "full": (1, 4), "refine": (2, 32), "judge": (4, 64)}  # the fewest and the most
-LINES = 2  # of a learner are refined
+RUNS = {"scout": (1, 4), "full": (1, 4), "refine": (2, 32), "judge": (4, 64)}  # minimum and maximum
+LINES = 2  # per learner that are refined
 DISTANCES = ((2, OCTAVE), (1, OCTAVE // 2))  # places to the neighbours along alpha and along the others, by refinement
-HOPELESS = 3.0  # a line whose best error is so many times the best of all is not followed further
+HOPELESS = 3.0  # a line whose best error exceeds the best of all by this factor is dropped
 CLOSE = 1.5  # a learner whose best error is within this factor of the best of all can still win
-ALIKE = 1.02  # of learners whose errors are within this factor, the one with the fewest parameters wins
-BESIDE = OCTAVE // 2  # places along alpha to the points beside one that is judged
-STEEP = 2.0  # the error beside a point is much larger if it is larger by this factor
-LITTLE = 1.15  # and stepping back costs little if it multiplies the error by no more than this
+ALIKE = 1.02  # among learners whose errors are within this factor, the fewest parameters win
+BESIDE = OCTAVE // 2  # places along alpha from a judged point to its neighbours
+STEEP = 2.0  # the error rises steeply if it rises by this factor at the next larger alpha,
+LITTLE = 1.15  # and a smaller alpha costs little if it raises the error by at most this factor
 
 
 class SearchProgress(NamedTuple):
-    """What is done next, about how many seconds of a core that takes, and the share of all stages that is done."""
+    """The next stage, its estimated core-seconds, and the share of all stages that is done."""
 
     doing: str
     core_seconds: float
@@ -65,10 +66,7 @@ OnProgress = Callable[[SearchProgress], None]
 
 
 class Row(NamedTuple):
-    """A point with its errors in a stage.
-
-    mean_error, last100  (runs,);  curve (runs, bins)
-    """
+    """A point with its errors in a stage: mean_error and last100 (runs,), curve (runs, bins)."""
 
     point: Point
     stage: str
@@ -78,7 +76,7 @@ class Row(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """What a stage found: the mean error of each point in the measure of the search, and all its errors."""
+    """The result of a stage: the mean error of each point in the measure of the search, and all errors."""
 
     name: str
     means: dict[Point, float]
@@ -90,33 +88,29 @@ class Stage(NamedTuple):
         return Row(point, self.name, *(array[:, place] for array in self.scores[1:]))
 
     def by_error(self) -> list[Point]:
-        """Return the points that did not diverge, the least error first; of equal errors the smaller alpha."""
+        """Return the points that did not diverge, smallest error first, ties by the smaller alpha."""
         finite = [point for point in self.means if isfinite(self.means[point])]
         return sorted(finite, key=lambda point: (self.means[point], point.places[0]))
 
-    def best_of_lines(self) -> list[Point]:
-        """Return the best point of each line, the best line first."""
+    def best_of_lines(self, several: bool = False) -> list[Point]:
+        """Return the best point of each line that is near the best and among the best lines of its learner.
+
+        With `several`, one of the two conditions is enough. The best line comes first.
+        """
         lines: dict[Point, Point] = {}
         for point in self.by_error():
             lines.setdefault(point.line, point)
-        return list(lines.values())
-
-    def to_follow(self) -> list[Point]:
-        """Return the best point of every line that is not hopeless, and of the best lines of each learner."""
-        lines = self.best_of_lines()
-        return [point for point in lines if self.is_near(point, lines[0]) or rank(lines, point) < LINES]
-
-    def to_refine(self) -> list[Point]:
-        """Return the best point of the best lines of each learner, hopeless lines left out."""
-        lines = self.best_of_lines()
-        return [point for point in lines if self.is_near(point, lines[0]) and rank(lines, point) < LINES]
-
-    def is_near(self, point: Point, best: Point) -> bool:
-        """Return whether a point is not hopeless beside the best one."""
-        return self.means[point] <= HOPELESS * self.means[best]
+        chosen, counts = [], Counter[str]()
+        for point in lines.values():
+            is_near = self.means[point] <= HOPELESS * self.means[next(iter(lines.values()))]
+            is_first = counts[point.learner] < LINES
+            counts[point.learner] += 1
+            if (is_near and is_first) or (several and (is_near or is_first)):
+                chosen.append(point)
+        return chosen
 
     def stepped_back(self, point: Point) -> Point:
-        """Return the point or, where that is prudent, its neighbour with a smaller alpha."""
+        """Return the point, or its neighbour with a smaller alpha if that is safer."""
         here, above, below = (self.means[point.moved(0, step)] for step in (0, BESIDE, -BESIDE))
         prudent = above > STEEP * here and below <= LITTLE * here
         return point.moved(0, -BESIDE) if prudent or not isfinite(here) else point
@@ -130,11 +124,11 @@ class AdviceSearch:
         self.rows, self.stages, self.stages_done = dict[str, Row](), 4, 0
 
     def best(self) -> Row | None:
-        """Search, and return the row to recommend; None where every point diverged."""
+        """Search, and return the row to recommend; None if every point diverged."""
         points = self.scout()
         for distances in DISTANCES:
             near = (near for point in points for near in neighbours(point, *distances))
-            points = self.run("refine", near).to_refine()
+            points = self.run("refine", near).best_of_lines()
         if not points:
             return None
         refined = [self.rows[learner] for learner in dict.fromkeys(point.learner for point in points)]
@@ -145,14 +139,14 @@ class AdviceSearch:
         """Return the points to refine, after running all coarse points."""
         coarse = [point for space in self.pilot.spaces.values() for point in space.coarse()]
         if self.pilot.core_seconds(len(coarse)) <= SHARES["scout"] * self.budget:
-            return self.run("scout", coarse).to_refine()
+            return self.run("scout", coarse).best_of_lines()
         self.stages = 5
-        lines = self.run("scout", coarse, SHORT).to_follow()
+        lines = self.run("scout", coarse, SHORT).best_of_lines(several=True)
         octaves = range(-int(log2(SHORT)), 2)
-        return self.run("full", (point.moved(0, OCTAVE * k) for point in lines for k in octaves)).to_refine()
+        return self.run("full", (point.moved(0, OCTAVE * k) for point in lines for k in octaves)).best_of_lines()
 
     def judge(self, finalists: list[Row]) -> Row:
-        """Return the best finalist on its runs so far and on separate runs; among equals, the simplest."""
+        """Return the best finalist over its previous and separate runs; among equals, the simplest."""
         beside = (row.point.moved(0, step) for row in finalists for step in (0, BESIDE, -BESIDE))
         stage = self.run("judge", beside)
         errors = {}
@@ -162,7 +156,7 @@ class AdviceSearch:
             errors[new.point.learner] = float(np.concatenate([self.errors(row) for row in rows]).mean())
             self.rows[new.point.learner] = new
         least = min(errors.values())
-        if not isfinite(least):  # rare runs went wrong at all of these step sizes
+        if not isfinite(least):  # rare runs diverged at all of these step sizes
             none = np.empty(0)
             smaller = [Row(row.point.moved(0, -OCTAVE), row.stage, none, none, none) for row in finalists]
             return self.judge(smaller)
@@ -175,7 +169,9 @@ class AdviceSearch:
         if not chosen:
             return Stage(name, {}, Scores([], *np.zeros((3, 0, 0))))
         runs = self.affordable_runs(name, len(chosen), share)
-        self.report(f"{name}: {len(chosen)} settings, {runs} runs", self.pilot.core_seconds(len(chosen), runs, share))
+        seconds = self.pilot.core_seconds(len(chosen), runs, share)
+        done, self.stages_done = min(self.stages_done / self.stages, 1.0), self.stages_done + 1
+        self.on_progress(SearchProgress(f"{name}: {len(chosen)} settings, {runs} runs", seconds, done))
         scores = self.pilot.run(chosen, runs, share)
         means = getattr(scores, self.measure).mean(axis=0).tolist()
         stage = Stage(name, dict(zip(chosen, means, strict=True)), scores)
@@ -183,13 +179,8 @@ class AdviceSearch:
         self.rows |= {learner: stage.row(point) for learner, point in best.items()}
         return stage
 
-    def report(self, doing: str, core_seconds: float) -> None:
-        """Report what is done next."""
-        self.on_progress(SearchProgress(doing, core_seconds, min(self.stages_done / self.stages, 1.0)))
-        self.stages_done += 1
-
     def affordable_runs(self, stage: str, settings: int, share: int) -> int:
-        """Return how many runs the budget of a stage allows, within its bounds."""
+        """Return the number of runs that the budget of a stage allows, within its bounds."""
         (fewest, most), budget = RUNS[stage], SHARES[stage] * self.budget
         counts = range(most, fewest, -1)
         return next((runs for runs in counts if self.pilot.core_seconds(settings, runs, share) <= budget), fewest)
@@ -203,15 +194,10 @@ class AdviceSearch:
         return float(self.errors(row).mean())
 
 
-def rank(lines: list[Point], point: Point) -> int:
-    """Return how many lines of the same learner stand before a point in the list."""
-    return sum(line.learner == point.learner for line in lines[: lines.index(point)])
-
-
 def neighbours(point: Point, along_alpha: int, along_others: int) -> Iterator[Point]:
-    """Yield a point and its neighbours along one axis, or along two: alpha and, in the opposite direction, another.
+    """Yield a point, its neighbours along each axis, and along diagonals of alpha and, in the other direction, an axis.
 
-    The products of alpha with the other parameters matter, ζα and κα, so a valley runs along these diagonals.
+    The products ζα and κα matter, so a valley runs along these diagonals.
     """
     yield from (point.moved(0, step) for step in (-along_alpha, 0, along_alpha))
     for axis in range(1, len(point.places)):
@@ -224,7 +210,7 @@ def neighbours(point: Point, along_alpha: int, along_others: int) -> Iterator[Po
 
 
 class PredictedError(NamedTuple):
-    """An error predicted from pilot runs: their mean, its standard error, and how many runs there were."""
+    """An error predicted from pilot runs: their mean, its standard error, and the number of runs."""
 
     mean: float
     doubt: float
@@ -233,12 +219,10 @@ class PredictedError(NamedTuple):
 
 @dataclass(frozen=True)
 class TunedLearner:
-    """The best setting found for a learner, and its errors.
+    """The best setting found for a learner, and its predicted errors.
 
-    setting        the learner with its parameters
-    mean_error, last100  predicted errors: over all points of a run, and at its end
-    refined        False where the scout showed an error so much larger than the best that no more was tried
-    curve          (runs, bins) errors along the pilot runs
+    refined  False if the error on the scout was so large that the search stopped there
+    curve    (runs, bins) errors along the pilot runs
     """
 
     setting: Setting
@@ -250,15 +234,15 @@ class TunedLearner:
 
 @dataclass(frozen=True)
 class Advice:
-    """What to take, and what it rests on.
+    """The recommended learner and its evidence.
 
-    best           the advice; None where everything diverged
-    candidates     the tuned learners with a finite error, the best first
-    left_out       why a learner is not among the candidates, by its name
-    measure        "mean_error" or "last100", what was to be small
-    initial_error  the error of the initial weights: that of not learning
-    horizon        what the advice is for
-    pilot_horizon  what the pilot ran, and what the errors are for: a part of `horizon` where that is very long
+    best           the recommendation; None if everything diverged
+    candidates     the tuned learners with a finite error, best first
+    left_out       the reason, by name, for each learner that is not a candidate
+    measure        the minimised error, "mean_error" or "last100"
+    initial_error  the error of the initial weights
+    horizon        the requested horizon
+    pilot_horizon  the horizon of the pilot runs and errors: a part of `horizon` if that is very long
     """
 
     best: TunedLearner | None
@@ -280,7 +264,7 @@ class Advice:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the pilot ran a part of the horizon only."""
+        """Whether the pilot ran only a part of the horizon."""
         return self.pilot_horizon.points != self.horizon.points
 
 
@@ -296,9 +280,9 @@ def advise(
     budget: float = BUDGET,
     on_progress: OnProgress = lambda progress: None,
 ) -> Advice:
-    """Return advice for a task from pilot runs on it.
+    """Return advice for a task from pilot runs.
 
-    `on_progress` is called before every stage. `budget` is in estimated seconds of one core, compiling left out.
+    `on_progress` is called before every stage. `budget` is in estimated core-seconds, without compilation.
     """
     horizon.check(task)
     schedule = check_schedule(schedule)
@@ -312,7 +296,7 @@ def advise(
 
 
 def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress, initial_error: float) -> Advice:
-    """Return the advice of a pilot, on a part of its horizon where the whole is too long for the budget."""
+    """Return the advice of a pilot, on a part of its horizon if the whole is too long for the budget."""
     one_of("'measure'", measure, MEASURES)
     budget = number("'budget'", "be a positive number of seconds", budget, low=0.0, positive=True)
     horizon, longer = pilot.horizon, pilot.core_seconds(TYPICAL) / (CUT * budget)
@@ -327,7 +311,16 @@ def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnPr
     search = AdviceSearch(pilot, measure, budget, on_progress)
     best = search.best()
     rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))
-    candidates = [candidate(pilot, row) for row in rows]
+    candidates = [
+        TunedLearner(
+            pilot.spaces[row.point.learner].setting(row.point),
+            estimate(row.mean_error),
+            estimate(row.last100),
+            row.stage in ("refine", "judge"),
+            row.curve,
+        )
+        for row in rows
+    ]
     chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
     left_out = {name: NOT_TRIED for name in LEARNERS if name not in pilot.spaces}
     left_out |= {name: DIVERGED for name in pilot.spaces if name not in search.rows}
@@ -335,22 +328,14 @@ def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnPr
 
 
 def coarser(horizon: Horizon) -> Horizon:
-    """Return a horizon with an error every few steps instead of at each step; its last few steps may be lost."""
+    """Return a horizon with about POINTS errors instead of one per step; a few last steps may be lost."""
     if horizon.steps is None or horizon.points <= POINTS:
         return horizon
     every = horizon.steps // POINTS
     return Horizon(steps=horizon.steps // every * every, every=every)
 
 
-def candidate(pilot: TaskPilot, row: Row) -> TunedLearner:
-    """Return a row of the search with its setting."""
-    setting = pilot.spaces[row.point.learner].setting(row.point)
-    return TunedLearner(
-        setting, estimate(row.mean_error), estimate(row.last100), row.stage in ("refine", "judge"), row.curve
-    )
-
-
 def estimate(errors: Array) -> PredictedError:
-    """Return the mean of errors over runs with its standard error, which is NaN where there is one run."""
+    """Return the mean of errors over runs and its standard error, nan for one run."""
     runs = len(errors)
     return PredictedError(float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else nan, runs)

@@ -1,4 +1,4 @@
-"""The analysis behind `gradient-dd analyse`: advice, exact limits, and what the eigenvalues of A say of TD."""
+"""The analysis of `gradient-dd analyse`: advice, exact limits of alpha, and the stability of TD."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,8 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, constant
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.tasks import Task
-from gradient_dd.theory.advice import (
-    BUDGET,
-    NOT_TRIED,
-    TRIED,
-    Advice,
-    PredictedError,
-    SearchProgress,
-    TunedLearner,
-    advise,
-)
+from gradient_dd.theory import advice as search
+from gradient_dd.theory.advice import Advice, PredictedError, SearchProgress, TunedLearner, advise
 from gradient_dd.theory.mean_square import Limits, exact_limits
 from gradient_dd.theory.recursion import Assumption, check_assumptions
 from gradient_dd.theory.stability import SMALL, Complex, in_row_space
@@ -43,13 +35,11 @@ SHARES = (0.01, 0.1, 0.5, 1.0)  # of a run at which the error is printed
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was found.
+    """The analysis of a task.
 
-    subject, sampling, schedule  what was analysed, in words
-    advice       which learner to take, and all that were tried
     limits       of alpha, for each candidate of the advice
-    eigenvalues  of A in the row space of X, by their real parts; None where A is too large
-    assumptions  of the theorem; None where the task is too large to judge them soon
+    eigenvalues  of A in the row space of X, sorted by real part; None if A is too large
+    assumptions  of the theorem; None if the task is too large to check them quickly
     """
 
     subject: str
@@ -63,7 +53,6 @@ class Analysis:
     def facts(self) -> Facts:
         """Return the analysis as plain data."""
         advice, best, modes = self.advice, self.advice.best, self.eigenvalues
-        tried = zip(advice.candidates, self.limits, strict=True)
         return {
             "task": self.subject,
             "sampling": self.sampling,
@@ -73,8 +62,8 @@ class Analysis:
             "initial error": advice.initial_error,
             "advice": None if best is None else best_facts(advice, best),
             "candidates": [
-                setting_facts(one.setting) | errors_of(one) | {"refined": one.refined} | limits._asdict()
-                for one, limits in tried
+                facts_of(one) | {"refined": one.refined} | limits._asdict()
+                for one, limits in zip(advice.candidates, self.limits, strict=True)
             ],
             "left out": advice.left_out,
             "curve": None if best is None else curve_facts(advice.pilot_horizon, best),
@@ -96,10 +85,10 @@ def analyse_task(
     rules: Sequence[Rule] = (),
     on_progress: Callable[[str, float], None] = lambda doing, share: None,
 ) -> Analysis:
-    """Return advice for a task, the exact limits of what was considered, and the theorem's assumptions.
+    """Return advice for a task, the exact limits of alpha for each candidate, and the theorem's assumptions.
 
-    Tried are the learners that are named, else the usual ones, and the user's own rules. `on_progress` is called with
-    what is done next, and the share of the work that lies behind.
+    The search tries `learners` (the usual ones if empty) and `rules`. `on_progress` is called with the next stage and
+    the share of the work that is done.
     """
 
     def report(progress: SearchProgress) -> None:
@@ -109,12 +98,14 @@ def analyse_task(
     if episodes is None and steps is None:
         episodes, steps = (EPISODES, None) if task.episodic else (None, STEPS)
     horizon = Horizon(episodes=episodes, steps=steps)
-    tried: list[str | Rule] = [*(learners or TRIED), *rules]
-    seconds = BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE
+    tried: list[str | Rule] = [*(learners or search.TRIED), *rules]
+    seconds = search.BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE
     on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
     advice = advise(task, horizon, schedule, sampling=sampling, measure=measure, learners=tried, on_progress=report)
     on_progress("exact limits, where they are quick", 1.0)
     deadline = thread_time() + SECONDS_FOR_LIMITS
+    is_small = 3 * task.n_states * task.n_features <= SMALL
+    gradient_dd = LEARNERS["gradient_dd"].setting()
     return Analysis(
         str(task),
         sampling,
@@ -122,21 +113,14 @@ def analyse_task(
         advice,
         [exact_limits(task, one.setting, sampling, deadline) for one in advice.candidates],
         eigenvalues_of_A(task),
-        assumptions(task, schedule, sampling),
+        check_assumptions(task, gradient_dd, schedule, sampling) if is_small else None,
     )
 
 
-def assumptions(task: Task, schedule: Schedule, sampling: str) -> list[Assumption] | None:
-    """Return the theorem's assumptions for Gradient-DD with kappa 1; None where the task is too large."""
-    if 3 * task.n_states * task.n_features > SMALL:
-        return None
-    return check_assumptions(task, LEARNERS["gradient_dd"].setting(), schedule, sampling)
-
-
 def eigenvalues_of_A(task: Task) -> Complex | None:
-    """Return the eigenvalues of A = E[ρ x (x − γx')ᵀ] in the row space of X, by real part; None where A is too large.
+    """Return the eigenvalues of A = E[ρ x (x − γx')ᵀ] in the row space of X, by real part; None if A is too large.
 
-    The mean of TD's error follows e' = −A e per unit of n α, so each mode grows or shrinks at its own −Re λ.
+    The mean of TD's error follows e' = −A e per unit of n α, so each mode grows or shrinks at the rate −Re λ.
     """
     if task.n_features > MOST_FEATURES:
         return None
@@ -144,7 +128,7 @@ def eigenvalues_of_A(task: Task) -> Complex | None:
 
 
 def td_sentence(modes: Complex | None) -> str:
-    """Return what the eigenvalues of A say of TD."""
+    """Return whether TD is stable in the mean, by the eigenvalues of A."""
     if modes is None:
         return "not judged: A is too large for its eigenvalues to be computed soon"
     smallest = float(modes[0].real)
@@ -158,7 +142,7 @@ def td_sentence(modes: Complex | None) -> str:
 
 
 def length(horizon: Horizon) -> str:
-    """Return how long a horizon is, in words."""
+    """Return the length of a horizon as text."""
     count, unit = (horizon.steps, "step") if horizon.episodes is None else (horizon.episodes, "episode")
     return f"{count:,} {unit}" + ("s" if count != 1 else "")
 
@@ -166,32 +150,25 @@ def length(horizon: Horizon) -> str:
 # Plain data
 
 
-def setting_facts(setting: Setting) -> Facts:
-    """Return a learner and its parameters."""
+def facts_of(one: TunedLearner, **more: Any) -> Facts:
+    """Return a learner, its parameters, further facts, and both predicted errors."""
+    setting = one.setting
     mode = {"rho_mode": setting.rho_mode} if setting.rule.has_rho_mode else {}
-    return {"learner": setting.rule.name, **setting.values, **mode}
-
-
-def errors_of(one: TunedLearner) -> Facts:
-    """Return both predicted errors of a learner."""
-    return {"mean_error": one.mean_error._asdict(), "last100": one.last100._asdict()}
+    errors = {"mean_error": one.mean_error._asdict(), "last100": one.last100._asdict()}
+    return {"learner": setting.rule.name, **setting.values, **mode, **more, **errors}
 
 
 def best_facts(advice: Advice, best: TunedLearner) -> Facts:
-    """Return the advice itself: the learner, its parameters, and the error that is predicted."""
+    """Return the recommended learner, its parameters, and its predicted error."""
     error = advice.error_of(best)
-    return setting_facts(best.setting) | {
-        "predicted error": error.mean,
-        "doubt": error.doubt,
-        "runs": error.runs,
-        **errors_of(best),
+    return facts_of(best, **{"predicted error": error.mean, "doubt": error.doubt, "runs": error.runs}) | {
         "beats standing still": advice.beats_standing_still,
         "pilot horizon": length(advice.pilot_horizon) if advice.is_cut else None,
     }
 
 
 def curve_facts(horizon: Horizon, best: TunedLearner) -> Facts:
-    """Return the predicted error along a run: the mean, the least and the largest of the pilot runs, bin by bin."""
+    """Return the error along a run, by bin: mean, minimum and maximum of the pilot runs."""
     runs = best.curve
     return {
         "unit": "steps" if horizon.episodes is None else "episodes",
@@ -206,7 +183,7 @@ def curve_facts(horizon: Horizon, best: TunedLearner) -> Facts:
 
 
 def page_lines(found: Analysis, details: bool = True) -> list[Line]:
-    """Return what was found, line by line; without `details` only the advice and what limits it."""
+    """Return the lines of the page; without `details` only the advice and its limits."""
     advice = found.advice
     lines: list[Line] = [
         f"{found.subject}, {length(advice.horizon)}, step size {found.schedule}, sampling: {found.sampling}",
@@ -225,7 +202,7 @@ def page_lines(found: Analysis, details: bool = True) -> list[Line]:
 
 
 def advice_lines(found: Analysis) -> list[str]:
-    """Return the advice, the errors it leads to, and the error of the initial weights."""
+    """Return the advice, its predicted errors, and the error of the initial weights."""
     advice, best = found.advice, found.advice.best
     if best is None:
         return ["Every setting that was tried diverged, so there is no advice. Look at the features and the ratios."]
@@ -257,7 +234,7 @@ def advice_lines(found: Analysis) -> list[str]:
 
 
 def parameters(setting: Setting) -> str:
-    """Return the parameters of a setting in words; where ρ stands only if it is not the usual place."""
+    """Return the parameters of a setting as text; rho_mode only if it is T."""
     words = ", ".join(f"{name} {value:.3g}" for name, value in setting.values.items())
     return words + (", rho_mode T" if setting.rule.has_rho_mode and setting.rho_mode == "T" else "")
 
@@ -268,7 +245,7 @@ def error_words(error: PredictedError) -> str:
 
 
 def curve_lines(curve: Facts) -> list[str]:
-    """Return the curve as a picture with a logarithmic scale, and its value at a few points."""
+    """Return the curve as bars with a logarithmic scale, and its value at a few points."""
     mean, at = curve["mean"], curve["at"]
     if not all(isfinite(value) and value > 0 for value in mean):
         return []
@@ -287,12 +264,12 @@ def table_row(one: TunedLearner, limits: Limits) -> Row:
 
 
 def limit(value: float | None) -> str:
-    """Return a limit of alpha as it stands in the table."""
+    """Return a limit of alpha as text for the table."""
     return "?" if value is None else "never" if value == 0 else "any" if isinf(value) else f"{value:.3g}"
 
 
 def notes(found: Analysis) -> list[str]:
-    """Return what the signs of the table mean, and why a learner is not in it."""
+    """Return the legend of the table, and the reason for each learner that is not in it."""
     limits = [value for one in found.limits for value in (one.stable, one.safe)]
     lines = []
     if not all(one.refined for one in found.advice.candidates):
@@ -304,12 +281,12 @@ def notes(found: Analysis) -> list[str]:
     left_out = found.advice.left_out
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name, why in left_out.items() if why == reason)
-        lines += [f"{names}: {reason}." + (" Add --learner NAME to try one." if reason == NOT_TRIED else "")]
+        lines += [f"{names}: {reason}." + (" Add --learner NAME to try one." if reason == search.NOT_TRIED else "")]
     return lines
 
 
 def assumption_lines(assumptions: list[Assumption]) -> list[str]:
-    """Return the theorem's assumptions, and what follows where one fails."""
+    """Return the theorem's assumptions, and the consequence of each that fails."""
     lines = ["The theorem's assumptions, for Gradient-DD with alpha 0.1 and kappa 1:"]
     for one in assumptions:
         lines += [f"({one.name}) {'holds' if one.holds else 'fails'}: {one.statement}. Here {one.why}."]

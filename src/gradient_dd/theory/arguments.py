@@ -1,9 +1,9 @@
-"""Checks of what users give to the public functions of the theory, by the names of the arguments."""
+"""Checks of the arguments of the public functions of the theory, by name."""
 
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ TYPES: dict[str, tuple[type, str]] = {
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function with its arguments checked; numbers that floats cannot hold are a bad request as well."""
+    """Return the function with checked arguments; numbers that floats cannot hold are a bad request too."""
     parameters = signature(function)
 
     @wraps(function)
@@ -38,22 +38,17 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         if "sampling" in given.arguments:
             one_of("'sampling'", given.arguments["sampling"], SAMPLINGS)
         if "v" in given.arguments:
-            given.arguments["v"] = weights_of(given.arguments["task"], given.arguments["v"])
+            v, p = numbers("'v'", given.arguments["v"], LARGEST), given.arguments["task"].n_features
+            if v.shape != (p,):
+                raise bad_request("The shape of 'v'", f"be {(p,)}", v.shape)
+            given.arguments["v"] = v
         try:
             with np.errstate(all="ignore"):
                 return function(*given.args, **given.kwargs)
-        except GradientDDError:
-            raise
         except (ArithmeticError, ValueError) as error:  # of NumPy too: a LinAlgError is a ValueError
+            if isinstance(error, GradientDDError):
+                raise
             rule = "be of sizes that floats can compute with"
             raise bad_request(f"The numbers given to {function.__name__}", rule, Unquoted(error)) from None
 
     return entered
-
-
-def weights_of(task: Task, v: Any) -> Any:
-    """Return weights (p,) as an array of numbers, or raise."""
-    array = numbers("'v'", v, LARGEST)
-    if array.shape != (task.n_features,):
-        raise bad_request("The shape of 'v'", f"be {(task.n_features,)}", array.shape)
-    return array

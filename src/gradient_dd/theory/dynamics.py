@@ -1,35 +1,34 @@
-"""Mean dynamics: how the expected weights of a learner move, exactly, without sampling.
+"""Mean dynamics: the exact expected weights of a learner, without sampling.
 
-One step of a learner is an affine map of its weights, one map for each outcome o of a task:
+A step of a learner is an affine map of its weights, one map for each outcome o of a task:
 
-    z = (η, w, w_prev)          the parts a rule does not have are left out
-    z ← M_o z + c_o             the step that outcome o makes
+    z = (η, w, w_prev)          without the parts that a rule does not have
+    z ← M_o z + c_o
 
-The maps are computed from the rule itself. A rule is a function of scalars; where its moves are affine in the signals
-that depend on the weights,
+The maps are computed from the rule. If its moves are affine in the signals that depend on the weights,
 
     move_m = constant_m + Σ_j slope_mj signal_j,     signals:  δ = r + (γx' − x)·w,   x·η,   x·(w − w_prev)
 
-the constants and slopes are found by calling the step at zero and at unit signals, and checked by calling it elsewhere.
+then the step at zero and at unit signals gives the constants and slopes; other signals check that the rule is affine.
 Each signal is a linear function of z (plus r) and each move has one direction, so M_o is the identity, with w_prev
 replaced by w, plus a term of low rank and the shrinking of η:
 
     M_o = I' + Σ_mj direction_m slope_mj functional_jᵀ + shrink_o I_η
 
-A natural rule is taken in its mean-field limit: its metric M, the running mean of x xᵀ, stands at C = E[x xᵀ], so that
-w moves along C⁺x and C⁺x'. The ridge, which fades as 1/n, is left out.
+The metric of a natural rule, the running mean of x xᵀ, is replaced by its limit C = E[x xᵀ], so w moves along C⁺x and
+C⁺x'. The ridge, which vanishes as 1/n, is omitted.
 
-Where outcomes are drawn independently, the mean obeys
+If outcomes are drawn independently, the mean obeys
 
     E[z'] = M E[z] + c,     M = Σ_o q_o M_o,   c = Σ_o q_o c_o,   q_o = d(s) μ(a|s) P(s'|s,a)
 
-Along a trajectory weights and state are correlated, and M does not hold. But the chain is Markov, so the means *by
-state*, m_s = E[z 1{s}] and p_s = P(s), obey a linear recursion without any approximation:
+Along a trajectory weights and state are correlated, and this does not hold. But the chain is Markov, so the means *by
+state*, m_s = E[z 1{s}] and p_s = P(s), obey an exact linear recursion:
 
     m'_s' = Σ_{o: s→s'} q_o (M_o m_s + c_o p_s),     p'_s' = Σ_{o: s→s'} q_o p_s,     q_o = μ(a|s) P(s'|s,a)
 
-where an outcome that ends its episode leads to the start distribution. E[z] is the sum of m_s over s. Both cases are
-one operator here: independent draws are a chain with a single group of outcomes to draw from.
+An outcome that ends its episode leads to the start distribution. E[z] is the sum of m_s over s. The same operator
+serves both cases: independent draws are a chain with a single group of outcomes.
 """
 
 from functools import cached_property
@@ -51,16 +50,16 @@ from gradient_dd.theory.arguments import checked
 LINEAR_SIGNALS = ("delta", "x_eta", "x_change")  # the signals that depend on the weights
 SIGNALS_OF_THEORY = ("alpha", "beta", "rho", "rho_x", "discount", *LINEAR_SIGNALS)
 DIRECTED_MOVES = ("w_x", "w_next", "eta_x")  # the moves along a feature vector
-PROBES = ((0.7, -1.3, 2.1), (-40.0, 30.0, -20.0), (1e6, 2e6, -3e6))  # where affinity is checked
+PROBES = ((0.7, -1.3, 2.1), (-40.0, 30.0, -20.0), (1e6, 2e6, -3e6))  # signals that check affinity
 PRECISION = 1e-9  # of that check, relative
 POINTS = 200  # of a learning curve, by default
 
 
 class Coefficients(NamedTuple):
-    """How far each outcome moves the weights.
+    """The moves of each outcome.
 
     slopes     (moves, signals, outcomes) of DIRECTED_MOVES in LINEAR_SIGNALS
-    constants  (moves, outcomes) of the moves at zero signals
+    constants  (moves, outcomes) at zero signals
     shrink     (outcomes,) of η along itself
     """
 
@@ -72,9 +71,9 @@ class Coefficients(NamedTuple):
 class SampleMaps:
     """The affine maps z ↦ M_o z + c_o of a setting on a task, in factored form.
 
-    parts        the parts of z, of p entries each: "eta" and "w_prev" only where the rule has them
-    functionals  one (outcomes, size) sparse matrix for each of LINEAR_SIGNALS
-    directions   one (outcomes, size) sparse matrix for each of DIRECTED_MOVES
+    parts        the parts of z, of p entries each: "eta" and "w_prev" only if the rule has them
+    functionals  a sparse (outcomes, size) matrix for each of LINEAR_SIGNALS
+    directions   a sparse (outcomes, size) matrix for each of DIRECTED_MOVES
     """
 
     def __init__(self, task: Task, setting: Setting) -> None:
@@ -82,8 +81,8 @@ class SampleMaps:
         rule = setting.rule
         task.check_asked_everywhere("the theory")
         rule.check_known("The theory", SIGNALS_OF_THEORY, (*DIRECTED_MOVES, "eta_eta"))
-        has = {"eta": rule.has_eta, "w": True, "w_prev": "x_change" in rule.arguments}
-        self.parts = tuple(part for part in has if has[part])
+        has_change = "x_change" in rule.arguments
+        self.parts = ("eta",) * rule.has_eta + ("w",) + ("w_prev",) * has_change
         self.size = len(self.parts) * task.n_features
         features = task.row_features
         row, next_row, _, discount, _, _ = task.transitions
@@ -92,12 +91,12 @@ class SampleMaps:
         self.functionals = (
             self._placed(w=sp.diags(discount) @ x_next - x),
             self._placed(eta=x),
-            self._placed(w=x, w_prev=-x) if has["w_prev"] else self._placed(),
+            self._placed(w=x, w_prev=-x) if has_change else self._placed(),
         )
         self.directions = (self._placed(w=along[0]), self._placed(w=along[1]), self._placed(eta=x))
 
     def part(self, name: str) -> slice:
-        """Return the slice of z that holds a part; an empty slice if the rule does not have the part."""
+        """Return the slice of a part in z; empty if the rule does not have the part."""
         if name not in self.parts:
             return slice(0, 0)
         begin = self.parts.index(name) * self.task.n_features
@@ -113,14 +112,14 @@ class SampleMaps:
 
     @cached_property
     def carried(self) -> sp.csr_matrix:
-        """(size, size) I': what z becomes where nothing moves, the old w standing as w_prev."""
+        """(size, size) I': the map of z if nothing moves; w_prev becomes w."""
         source = np.arange(self.size)
         if "w_prev" in self.parts:
             source[self.part("w_prev")] = source[self.part("w")]
         return sp.csr_matrix((np.ones(self.size), (np.arange(self.size), source)), shape=(self.size, self.size))
 
     def coefficients(self, factor: float = 1.0) -> Coefficients:
-        """Return the coefficients of every outcome, alpha being multiplied by `factor`."""
+        """Return the coefficients of every outcome, with alpha multiplied by `factor`."""
         transitions = self.task.transitions
         pairs, which = np.unique(np.column_stack([transitions.rho, transitions.discount]), axis=0, return_inverse=True)
         probed = np.array([self._probe(factor, float(rho), float(discount)) for rho, discount in pairs])
@@ -128,7 +127,7 @@ class SampleMaps:
         return Coefficients(by_outcome[:-1, 1:], by_outcome[:-1, 0], by_outcome[-1, 0])
 
     def changes(self, factor: float = 1.0) -> list[sp.csr_matrix]:
-        """Return M_o − I' of every outcome, (size, size) each, alpha being multiplied by `factor`."""
+        """Return M_o − I' of every outcome, (size, size) each, with alpha multiplied by `factor`."""
         slopes, _, shrink = self.coefficients(factor)
         found = []
         for o in range(len(shrink)):
@@ -176,18 +175,14 @@ class SampleMaps:
 
 
 class Means(NamedTuple):
-    """Where a learner is on average.
-
-    mean         (groups, size) m: E[z 1{group}]
-    probability  (groups,) p: of each group of outcomes to be drawn from next
-    """
+    """The mean weights by group: mean (groups, size) is m, E[z 1{group}]; probability (groups,) is p."""
 
     mean: Array
     probability: Array
 
 
 class MeanOperator:
-    """The recursion of m and p. A group is a state along trajectories; i.i.d. draws have one group in all.
+    """The recursion of m and p. Along trajectories a group is a state; i.i.d. draws have a single group.
 
     maps   the sample maps of the setting
     flow   (groups, groups) sparse: p' = flow p
@@ -215,7 +210,7 @@ class MeanOperator:
         return Means(np.outer(self._start, self.maps.initial), self._start)
 
     def apply(self, means: Means, coefficients: Coefficients) -> Means:
-        """Return m and p one step later; `coefficients` are those of `maps` at the step size of this step."""
+        """Return m and p one step later, for the coefficients of `maps` at the step size of this step."""
         m, p = means
         slopes, constants, shrink = coefficients
         drawn = p[self._from]
@@ -236,13 +231,13 @@ class MeanOperator:
         return sp.csr_matrix(sp.kron(self.flow, self.maps.carried) + self.moves(factor))
 
     def generator(self, factor: float = 1.0) -> sp.csr_matrix:
-        """Return matrix − I. What alpha multiplies is never added to 1, so small step sizes keep their digits."""
+        """Return matrix − I. Terms with alpha are never added to 1, so small step sizes keep their digits."""
         groups, size = self.shape
         still = sp.kron(self.flow, self.maps.carried) - sp.identity(groups * size)
         return sp.csr_matrix(still + self.moves(factor))
 
     def moves(self, factor: float = 1.0) -> sp.csr_matrix:
-        """Return the part of the matrix that the moves make, without what is carried over."""
+        """Return the part of the matrix that the moves add to the carried weights."""
         slopes, _, shrink = self.maps.coefficients(factor)
         between = sp.block_array([[sp.diags(slope) for slope in move] for move in slopes], format="csr")
         shrinking = sp.kron(self._after @ sp.diags(shrink) @ self._drawn, self.maps.only_eta)
@@ -250,9 +245,9 @@ class MeanOperator:
 
 
 def groups(task: Task, sampling: str) -> tuple[Integers, Array, sp.csr_matrix]:
-    """Return each outcome's group (outcomes,), the first group's distribution, and (groups, outcomes) `after`.
+    """Return each outcome's group (outcomes,), the distribution of the first group, and `after` (groups, outcomes).
 
-    after[g, o] is the probability of outcome o in its group, times that of g being the group to draw from next.
+    after[g, o] is the probability of outcome o in its group, times the probability that g is the next group.
     """
     outcome, moved = task.outcomes, task.transitions
     likely = task.behaviour[outcome.state, outcome.action] * outcome.probability
@@ -275,7 +270,7 @@ def lifted(rows: sp.csr_matrix, group: Integers, groups: int) -> sp.csr_matrix:
 
 
 def spread(rows: sp.csr_matrix, after: sp.csr_matrix) -> sp.csr_matrix:
-    """Return (groups × size, outcomes): each row as a column, in the groups its outcome leads to, by their weight."""
+    """Return (groups × size, outcomes): each row as a column, weighted in each group that its outcome leads to."""
     entry = after.tocoo()
     chosen = rows[entry.col]
     length = np.diff(chosen.indptr)
@@ -288,9 +283,9 @@ def spread(rows: sp.csr_matrix, after: sp.csr_matrix) -> sp.csr_matrix:
 class ExpectedRun(NamedTuple):
     """The mean of all runs of a setting.
 
-    steps    (points,) how many steps had been made
+    steps    (points,)
     weights  (points, p) E[w]
-    errors   (points,) RMSVE of E[w]. By convexity no more than the mean RMSVE of runs, which has their noise in it
+    errors   (points,) RMSVE of E[w], by convexity at most the mean RMSVE of runs, which includes their noise
     """
 
     steps: Integers
@@ -302,7 +297,7 @@ class ExpectedRun(NamedTuple):
 def expected_run(
     task: Task, setting: Setting, steps: int, *, sampling: str = "trajectory", points: ArrayLike | None = None
 ) -> ExpectedRun:
-    """Return the mean weights of a learner after the numbers of steps in `points`, by default 200 of them."""
+    """Return the mean weights of a learner after the numbers of steps in `points`, by default 200 points."""
     whole_number("'steps'", steps, at_most=LONGEST)
     wanted = np.unique(np.linspace(0, steps, POINTS + 1).astype(int)[1:] if points is None else np.asarray(points))
     if wanted.dtype.kind not in "iu" or not len(wanted) or wanted[0] < 0 or wanted[-1] > steps:

@@ -1,27 +1,27 @@
-"""Why Gradient-DD works: on trajectories it is GTD2 with another matrix, on its way to TD.
+"""Effective dynamics: along trajectories Gradient-DD is GTD2 with another matrix, between GTD2 and TD.
 
-One step of Gradient-DD changes w by
+A step of Gradient-DD changes w by
 
     Δ_{n+1} = α ρ (x·η) u − κα x x·Δ_n,     u = x − γx'
 
-Along a trajectory the x of a step, call it x⁺, is the x' of the step before, so x⁺·Δ is correlated with Δ. To leading
-order in κα the mean of w therefore moves by α A_effᵀη, not by αAᵀη,
+Along a trajectory the x of a step, x⁺, is the x' of the step before, so x⁺·Δ is correlated with Δ. To leading order in
+κα the mean of w therefore moves by α A_effᵀη instead of αAᵀη,
 
     A_effᵀ = E[ρ (I − κα x⁺x⁺ᵀ) u xᵀ] = Aᵀ + κα (E[ρ γ x' x'ᵀx' xᵀ] − E[ρ x' x'ᵀx xᵀ])
 
-where x⁺ = x'; where an episode ends, x' is 0 and x⁺ belongs to the first state of the next one. To all orders, for a
-step size that goes to zero while κα stays, the means by state V_s η = E[Δ/α 1{s}] settle where
+where x⁺ = x'; at the end of an episode x' is 0 and x⁺ belongs to the first state of the next one. To all orders, for a
+step size that goes to zero with κα fixed, the means by state V_s η = E[Δ/α 1{s}] converge to the solution of
 
     V_s' = Σ_{o: s→s'} q_o (d_s ρ u xᵀ − κα x xᵀ V_s),     A_effᵀ = Σ_s V_s
 
 On tabular tasks without self loops both are C − (1 − κα) E[ρ γ x' xᵀ]: the bootstrapped half of GTD2 is scaled by
-1 − κα. At κα = 1 it is gone, w' = C η, and with η = C⁻¹(b − A w) that is TD. In the mean flow, time counting n α,
+1 − κα. At κα = 1 it vanishes, w' = C η, and with η = C⁻¹(b − A w) that is TD. In the mean flow, with time n α,
 
     η' = ζ (b − A w − C η),     w' = A_effᵀ η
 
-GTD2 is κα = 0. Its flow is stable whatever the policies; that of TD is not, and where it is not, Gradient-DD's stops
-being stable at some κα‖x‖² < 1: on each of the first 30 of `diverging_mdps`, though not on Baird's counterexample.
-Independent draws have no such limit: there κα acts on the speed alone, as long as κα λ(C) < 1.
+GTD2 is κα = 0. Its flow is stable for any policies. TD's is not, and where it is not, Gradient-DD's flow becomes
+unstable at some κα‖x‖² < 1 on each of the first 30 of `diverging_mdps`, but not on Baird's counterexample.
+With independent draws κα changes only the speed, as long as κα λ(C) < 1.
 """
 
 from collections.abc import Callable
@@ -44,11 +44,11 @@ SIZES: dict[str, Any] = {"n_states": 3, "n_actions": 2, "n_features": 2, "discou
 
 
 class Interpolation(NamedTuple):
-    """What the slowest mode of three mean flows loses per unit of n α.
+    """The rates of the slowest modes of three mean flows, per unit of n α.
 
     kappa_alpha  (n,)
-    gtd2, td     the flows that do not depend on it
-    effective    (n,) Gradient-DD along trajectories; negative where the flow is unstable
+    gtd2, td     do not depend on it
+    effective    (n,) Gradient-DD along trajectories; negative if the flow is unstable
     """
 
     kappa_alpha: Array
@@ -58,7 +58,7 @@ class Interpolation(NamedTuple):
 
 
 def effective_matrix(task: Task, alpha: float, kappa: float) -> Array:
-    """Return A_eff (p, p), to leading order in κα; A itself where κ = 0."""
+    """Return A_eff (p, p), to leading order in κα; A if κ = 0."""
     alpha = number("'alpha'", "be a positive number", alpha, low=0.0, positive=True)
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     V, X = moves_by_next_state(task), task.features
@@ -66,9 +66,9 @@ def effective_matrix(task: Task, alpha: float, kappa: float) -> Array:
 
 
 def averaged_flow(task: Task) -> Callable[[float], Array]:
-    """Return A_eff (p, p) as a function of κα, to all orders, for a step size that goes to zero while κα stays.
+    """Return A_eff (p, p) as a function of κα, to all orders, for a step size that goes to zero with κα fixed.
 
-    The changes Δ must settle, as they do wherever κα‖x‖² < 1. V_s enters as x·V_s only: n unknown rows, not n matrices.
+    The changes Δ must converge, as they do if κα‖x‖² < 1. V_s enters only as x·V_s, so the unknowns are n rows.
     """
     X, V = task.features, moves_by_next_state(task)
     group, _, after = groups(task, "trajectory")
@@ -88,7 +88,7 @@ def averaged_flow(task: Task) -> Callable[[float], Array]:
 
 
 def moves_by_next_state(task: Task) -> Array:
-    """Return Σ_{o: s→s'} q_o d_s ρ u xᵀ for every s', (n, p, p): what GTD2 alone moves, by the state that follows."""
+    """Return Σ_{o: s→s'} q_o d_s ρ u xᵀ for every s', (n, p, p): the moves of GTD2 by the next state."""
     row, next_row, _, discount, rho, _ = task.transitions
     _, _, after = groups(task, "trajectory")
     X = task.row_features.toarray()
@@ -98,9 +98,9 @@ def moves_by_next_state(task: Task) -> Array:
 
 
 def flow_rate(task: Task, A_eff: Array, zeta: float = 1.0) -> float:
-    """Return the slowest rate of η' = ζ (b − A w − C η), w' = A_effᵀη per unit of n α; negative where it is unstable.
+    """Return the slowest rate of η' = ζ (b − A w − C η), w' = A_effᵀη per unit of n α; negative if it is unstable.
 
-    The matrix and the task are to have full column rank, see `in_row_space`.
+    The matrix and the task must have full column rank, see `in_row_space`.
     """
     A, _, C = task.moments
     field = np.block([[-zeta * C, -zeta * A], [A_eff.T, np.zeros_like(A)]])

@@ -1,31 +1,23 @@
-"""Stability in mean square: for which step sizes the variance of a learner's weights stays bounded.
+"""Stability in mean square: the step sizes for which the variance of a learner's weights stays bounded.
 
-With e = z − z*, one step is e ← M_o e + noise, o being the outcome (`dynamics`). The second moments by group,
-S_s = E[e eᵀ 1{s}], obey a linear recursion as the means do. Its homogeneous part is
+With e = z − z*, a step is e ← M_o e + noise for outcome o (`dynamics`). The second moments by group,
+S_s = E[e eᵀ 1{s}], obey a linear recursion whose homogeneous part is
 
     (T S)_s' = Σ_{o: s→s'} q_o M_o S_s M_oᵀ
 
-Below a spectral radius of 1 the second moments converge, to the noise there is; above, they grow without bound. By
-Jensen's inequality the radius is at least the square of the mean's: what is stable in mean square is stable in the
-mean, and the converse does not hold. In between, the mean converges while runs grow, in directions that cancel:
-Gradient-DD on the walk of 10 states has a stable mean up to α = 0.936, a stable mean square up to 0.551, and all runs
-at 0.6 diverge.
+Below a spectral radius of 1 the second moments converge; above, they grow without bound. By Jensen's inequality the
+radius is at least the square of the mean's, so stability in mean square implies stability in the mean, but not
+conversely. In between, the mean converges while runs grow in directions that cancel: Gradient-DD on the walk of 10
+states has a stable mean up to α = 0.936 and a stable mean square up to 0.551, and all runs at 0.6 diverge.
 
-T keeps positive semidefinite matrices positive semidefinite, so its radius is below 1 exactly where the solution of
-S − T S = I is positive definite. Only one half of the symmetric S is kept: groups × size (size + 1) / 2 unknowns, size
-being up to 3 p. Where the rule is linear in alpha, M_o = I' + αD_o, and the three parts of
+T maps positive semidefinite matrices to such matrices, so its radius is below 1 exactly if the solution of S − T S = I
+is positive definite. Only half of the symmetric S is stored: groups × size (size + 1) / 2 unknowns, with size up to
+3 p. If the rule is linear in alpha, M_o = I' + αD_o, and the three parts of
 
     T − I = (I' ⊗ I' − I) + α (D ⊗ I' + I' ⊗ D) + α² D ⊗ D     summed over outcomes
 
-are computed once.
-
-`exact_limits` returns the limits of alpha for a setting:
-
-    stable   the largest alpha at which the mean converges (`stability`)
-    safe     the largest alpha at which the mean square converges too
-    rate     what the slowest mode of the mean loses in one step, at the alpha of the setting
-
-They do not tell which alpha is best: that depends on noise and on the length of a run, and `advice` finds it by trying.
+are computed once. The limits do not tell which alpha is best: that depends on noise and on the length of a run, and
+`advice` finds it with pilot runs.
 """
 
 from collections.abc import Callable
@@ -55,7 +47,7 @@ COARSE, PRECISION = 1.5, 0.01  # of that search
 class SquareOperator:
     """T as a sparse matrix on the halves of the symmetric blocks S_s, one group after the other.
 
-    still, linear, square  the three parts of T − I; alpha = 1 is that of the setting
+    still, linear, square  the three parts of T − I; alpha = 1 is the step size of the setting
     """
 
     def __init__(self, task: Task, setting: Setting, sampling: str = "trajectory") -> None:
@@ -65,7 +57,9 @@ class SquareOperator:
         outcome = np.arange(len(group))
         self._drawn = sp.csr_matrix((np.ones(len(group)), (outcome, group)), shape=self._after.shape[::-1])
         size = self.maps.size
-        if self._entries() > MOST_ENTRIES or not self._is_linear_in_alpha():
+        one, two = self.maps.coefficients(1.0), self.maps.coefficients(2.0)
+        is_linear = all(np.allclose(b, 2 * a, rtol=1e-12, atol=0.0) for a, b in zip(one, two, strict=True))
+        if not is_linear or self._entries() > MOST_ENTRIES:
             raise bad_request("The operator of the second moments", "be small, and its rule linear in alpha", setting)
         row, column = np.triu_indices(size)
         half = np.empty((size, size), dtype=int)
@@ -80,15 +74,15 @@ class SquareOperator:
 
     @property
     def unknowns(self) -> int:
-        """How many entries the halves of S have in all."""
+        """Number of entries of the halves of S."""
         return self._after.shape[0] * self.maps.size * (self.maps.size + 1) // 2
 
     def generator(self, factor: float = 1.0) -> sp.csc_matrix:
-        """Return T − I, alpha being multiplied by `factor`."""
+        """Return T − I, with alpha multiplied by `factor`."""
         return sp.csc_matrix(self.still + factor * self.linear + factor**2 * self.square)
 
     def is_stable(self, factor: float = 1.0) -> bool:
-        """Return whether the radius is below 1, alpha being multiplied by `factor`."""
+        """Return whether the radius is below 1, with alpha multiplied by `factor`."""
         identity = np.tile(self._take @ np.eye(self.maps.size).ravel(), self._after.shape[0])
         try:
             halves = splu(sp.csc_matrix(-self.generator(factor))).solve(identity)
@@ -108,35 +102,31 @@ class SquareOperator:
         return sp.csr_matrix(self._take @ block @ self._give)
 
     def _entries(self) -> float:
-        """Return about how many entries T has."""
+        """Return the approximate number of entries of T."""
         if self.unknowns > MOST_ENTRIES:
             return float(self.unknowns)
         each = np.array([(D.nnz + self.maps.size) ** 2 / 2 for D in self.maps.changes(1.0)])
         return min(float(self._after.getnnz(axis=0) @ each), float(self.unknowns) ** 2)
 
-    def _is_linear_in_alpha(self) -> bool:
-        """Return whether every coefficient of the steps doubles with alpha."""
-        one, two = self.maps.coefficients(1.0), self.maps.coefficients(2.0)
-        return all(np.allclose(b, 2 * a, rtol=1e-12, atol=0.0) for a, b in zip(one, two, strict=True))
-
 
 class Limits(NamedTuple):
-    """Limits of alpha for a learner with its other parameters; None where they cannot be computed, or not soon."""
+    """Limits of alpha for a learner with its other parameters; None if they cannot be computed quickly.
+
+    stable  the largest alpha at which the mean converges (`stability`)
+    safe    the largest alpha at which the mean square converges too
+    rate    the rate of the slowest mode of the mean, at the alpha of the setting
+    """
 
     stable: float | None
     safe: float | None
     rate: float | None
 
 
-class OutOfTimeError(Exception):
-    """The time for a limit is over."""
-
-
 @checked
 def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", deadline: float = inf) -> Limits:
     """Return the limits for the learner of a setting and its other parameters, to a relative 1 %.
 
-    Tasks whose limits would take minutes have None. `deadline` is a time by `thread_time` at which the search ends.
+    Limits that would take minutes are None. `deadline` is a time of `thread_time` at which the search ends.
     """
     rule, alpha = setting.rule, setting.values["alpha"]
     others: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
@@ -160,14 +150,14 @@ def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", dea
 
 
 def limit(is_stable: Callable[[float], bool], alpha: float, scale: float, deadline: float = inf) -> float | None:
-    """Return the largest stable step size to a relative 1 %, searched upwards from alpha or, if need be, from below.
+    """Return the largest stable step size to a relative 1 %, searched upwards from alpha or a smaller step size.
 
-    0 where none is stable, inf where all are, None where time is over.
+    0 if none is stable, inf if all are, None after the deadline.
     """
 
     def in_time(alpha: float) -> bool:
         if thread_time() > deadline:
-            raise OutOfTimeError
+            raise TimeoutError
         return is_stable(alpha)
 
     try:
@@ -176,5 +166,5 @@ def limit(is_stable: Callable[[float], bool], alpha: float, scale: float, deadli
             if alpha < LEAST * scale:
                 return 0.0
         return largest_stable(in_time, alpha, MOST * scale, COARSE, PRECISION)
-    except OutOfTimeError:
+    except TimeoutError:
         return None

@@ -5,8 +5,8 @@
     G_n = [  ζ x xᵀ                ζ ρ x (x − γx')ᵀ ]      H_n = [ 0    0   ]      g_{n+1} = [ ζ ρ r x ]
           [ −ρ (x − γx') xᵀ        0                ]            [ 0   x xᵀ ]                [    0    ]
 
-The paper prints + G_n ρ_n, which is another algorithm; with the minus sign the steps are those of the learner, and the
-fixed point solves G ρ = g. The paper's has neither the ratio ρ (its data are on-policy there) nor ζ = β/α (there 1).
+The paper prints + G_n ρ_n, which is another algorithm; with the minus sign the steps equal the learner's, and the
+fixed point solves G ρ = g. The paper omits the ratio ρ (its data are on-policy there) and ζ = β/α (there 1).
 With rho_mode "T" the lower left block is −(x − ργx') xᵀ.
 """
 
@@ -22,12 +22,12 @@ from gradient_dd.theory.arguments import checked
 from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.stability import Complex, in_row_space, rate
 
-FAR = 2.0**40  # where the decay of a schedule is measured
-NEAR = 1000  # how many of the first factors are checked one by one
+FAR = 2.0**40  # the step at which the decay of a schedule is measured
+NEAR = 1000  # number of initial factors that are checked
 
 
 class Assumption(NamedTuple):
-    """One assumption of the theorem: what it says, whether it holds here and why, and what that leads to."""
+    """An assumption of the theorem: its statement, whether and why it holds here, and the consequence."""
 
     name: str
     statement: str
@@ -38,7 +38,7 @@ class Assumption(NamedTuple):
 
 @checked
 def recursion_eigenvalues(task: Task, setting: Setting) -> Complex:
-    """Return the eigenvalues of G in the row space of X; ρ' = g − G ρ is stable where their real parts are positive.
+    """Return the eigenvalues of G in the row space of X; ρ' = g − G ρ is stable if their real parts are positive.
 
     G, H and g are means over i.i.d. transitions of the task. With κ = 0, which is GTD2, the mean step is α (g − G ρ).
     """
@@ -52,20 +52,27 @@ def recursion_eigenvalues(task: Task, setting: Setting) -> Complex:
 def check_assumptions(
     task: Task, setting: Setting, schedule: Schedule = constant, sampling: str = "trajectory"
 ) -> list[Assumption]:
-    """Return the assumptions (A0) to (A4) of the theorem, judged for a setting on a task."""
+    """Return the assumptions (A0) to (A4) of the theorem, checked for a setting on a task."""
     check_learner(setting)
     schedule = check_schedule(schedule)
-    return [
-        step_sizes(task, setting, schedule),
-        independence(sampling),
-        regularity(task),
-        bounded_steps(task, setting, schedule, sampling),
-        finite_kappa(task, setting),
-    ]
+    iid = Assumption(
+        "A1",
+        "(x_n, r_n, x_{n+1}) is i.i.d. with bounded second moments",
+        sampling == "iid",
+        "transitions are drawn independently from a finite table"
+        if sampling == "iid"
+        else "along a trajectory x_{n+1} of one transition is x_n of the next",
+        "the mean step is that of G and H"
+        if sampling == "iid"
+        else "H_n (ρ_n − ρ_{n−1}) is correlated with the step before: the mean is not that of G and H, and "
+        "Gradient-DD is another learner, between GTD2 and TD",
+    )
+    steps, bounded = step_sizes(task, setting, schedule), bounded_steps(task, setting, schedule, sampling)
+    return [steps, iid, regularity(task), bounded, finite_kappa(task, setting)]
 
 
 def step_sizes(task: Task, setting: Setting, schedule: Schedule) -> Assumption:
-    """Judge (A0). The sums are judged by how a schedule decays: like n⁻ᵉ with ½ < e ≤ 1, measured far out."""
+    """Check (A0). The sums behave as required if the schedule decays like n⁻ᵉ with ½ < e ≤ 1, measured at FAR."""
     alphas = setting.values["alpha"] * np.array([schedule.factor(n) for n in range(1, NEAR + 1)])
     decay = decay_of(task, schedule)
     faults = []
@@ -87,32 +94,15 @@ def step_sizes(task: Task, setting: Setting, schedule: Schedule) -> Assumption:
 
 
 def decay_of(task: Task, schedule: Schedule) -> float:
-    """Return e where the step size falls like n⁻ᵉ; 0 for a schedule per episode of a task whose episodes never end."""
+    """Return e if the step size decays like n⁻ᵉ; 0 for a schedule per episode on a continuing task."""
     if schedule.per == "episode" and not task.episodic:
         return 0.0
     near, far = schedule.factor(int(FAR)), schedule.factor(int(2 * FAR))
     return round(float(np.log2(near / far)), 6) + 0.0 if near > 0 and far > 0 else np.inf
 
 
-def independence(sampling: str) -> Assumption:
-    """Judge (A1)."""
-    holds = sampling == "iid"
-    return Assumption(
-        "A1",
-        "(x_n, r_n, x_{n+1}) is i.i.d. with bounded second moments",
-        holds,
-        "transitions are drawn independently from a finite table"
-        if holds
-        else "along a trajectory x_{n+1} of one transition is x_n of the next",
-        "the mean step is that of G and H"
-        if holds
-        else "H_n (ρ_n − ρ_{n−1}) is correlated with the step before: the mean is not that of G and H, and "
-        "Gradient-DD is another learner, between GTD2 and TD",
-    )
-
-
 def regularity(task: Task) -> Assumption:
-    """Judge (A2), with the ratio: A = E[ρ x (x − γx')ᵀ]."""
+    """Check (A2), with the ratio: A = E[ρ x (x − γx')ᵀ]."""
     p = task.n_features
     ranks = {name: int(np.linalg.matrix_rank(getattr(task.moments, name))) for name in ("A", "C")}
     holds = min(ranks.values()) == p
@@ -128,7 +118,7 @@ def regularity(task: Task) -> Assumption:
 
 
 def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: str) -> Assumption:
-    """Judge (A3) by the mean alone: the assumption is on the process, and no table decides it."""
+    """Check (A3) for the mean only: the assumption is about the process, and no table decides it."""
     if decay_of(task, schedule) > 0:
         slowest = float(recursion_eigenvalues(task, setting).real.min())
         holds = slowest > 0
@@ -142,7 +132,7 @@ def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: st
 
 
 def finite_kappa(task: Task, setting: Setting) -> Assumption:
-    """Judge (A4). Its proof needs ‖x‖² ≤ 1/κ besides, which the paper takes for granted as ‖x‖ ≤ 1/κ."""
+    """Check (A4). Its proof also needs ‖x‖² ≤ 1/κ, which the paper assumes as ‖x‖ ≤ 1/κ."""
     kappa = setting.values.get("kappa", 0.0)  # GTD2 has none
     largest = float((task.features**2).sum(axis=1).max())
     enough = kappa * largest <= 1
@@ -156,6 +146,6 @@ def finite_kappa(task: Task, setting: Setting) -> Assumption:
 
 
 def check_learner(setting: Setting) -> None:
-    """Raise unless the recursion is that of the setting's learner."""
+    """Raise unless the recursion describes the learner of the setting."""
     if setting.rule.name not in ("gradient_dd", "gtd2"):
         raise bad_request("The learner of the recursion", "be gradient_dd or gtd2", setting.rule.name)

@@ -1,23 +1,19 @@
 """Stability: for which step sizes the mean of a learner converges, and how fast.
 
-The mean obeys m' = T m + …, T being the operator of i.i.d. draws or of trajectories (`dynamics`). With q the
+The mean obeys m' = T m + …, where T is the operator of i.i.d. draws or of trajectories (`dynamics`). With q the
 eigenvalues of T,
 
-    spectral radius  max |q|          the mean converges where it is below 1
-    rate             1 − max |q|      what the slowest mode loses in one step; negative where the mean diverges
+    spectral radius  max |q|          the mean converges if it is below 1
+    rate             1 − max |q|      the decay of the slowest mode per step; negative if the mean diverges
 
-Everything is about the mean: a learner that is stable here can still have runs whose variance grows. Where modes
-coincide without vectors of their own (tabular TD with alpha = 1, which forgets) no solver gives more than two or three
-digits.
+A learner whose mean is stable can still have runs whose variance grows (`mean_square`). If modes coincide without
+eigenvectors of their own (tabular TD with alpha = 1) no solver gives more than two or three digits.
 
-Where features are dependent (Baird: p = N + 1 weights for N states) w moves in the row space of X alone. The part
-outside stands still, does not reach the values, and is left out, so that its eigenvalues 1 do not count.
+If features are dependent (Baird: p = N + 1 weights for N states) w moves only in the row space of X. The part outside
+is constant, does not affect the values, and is left out, so that its eigenvalues 1 do not count.
 
-A rate may be 1e-8 and less, so it is never 1 minus something: the eigenvalues g = q − 1 are those of T − I, and
-1 − |q| = −(2 Re g + |g|²)/(1 + |q|).
-
-`RatePlane` gives the rates of Gradient-DD over alpha and one parameter v, κ or ζ, where single calls would take too
-long: T − I = S + α (K₀ + v K₁), so the matrices are made once and a point of the plane costs its eigenvalues alone.
+A rate may be 1e-8 or less, so it is never computed as 1 minus a number: the eigenvalues g = q − 1 are those of T − I,
+and 1 − |q| = −(2 Re g + |g|²)/(1 + |q|).
 """
 
 from collections.abc import Callable
@@ -40,16 +36,16 @@ from gradient_dd.theory.dynamics import MeanOperator
 Complex = NDArray[np.complex128]
 
 SMALL = 400  # unknowns up to which all eigenvalues are computed
-COUNT = 8  # eigenvalues computed of larger operators, near 1 and of largest modulus
-SPAN = (1e-5, 1e4)  # of the scan for a crossing, in units of one over the largest drift
-PER_DECADE = 8  # step sizes of that scan
-PRECISION = 5e-7  # relative, of a crossing
+COUNT = 8  # eigenvalues computed for larger operators, near 1 and of largest modulus
+SPAN = (1e-5, 1e4)  # bounds of the scan for the largest stable alpha, in units of one over the largest drift
+PER_DECADE = 8  # step sizes of the scan
+PRECISION = 5e-7  # relative, of the largest stable alpha
 EDGE_PRECISION = 1e-3  # relative, of an edge of a `RatePlane`
 
 
 @checked
 def rate(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
-    """Return 1 − |q| of the slowest mode; negative where the mean diverges."""
+    """Return 1 − |q| of the slowest mode; negative if the mean diverges."""
     return operator_rate(MeanOperator(in_row_space(task), setting, sampling))
 
 
@@ -57,8 +53,8 @@ def rate(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
 def largest_stable_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **parameters: Any) -> float:
     """Return the step size at which the mean first becomes unstable, to a relative 1e-6.
 
-    0 where it is unstable however small the step size, inf where it is stable however large. Step sizes are scanned on
-    a grid of eight per decade, then bisected, so an unstable window narrower than that can be missed.
+    0 if it is unstable at any step size, inf if it is stable at all. Step sizes are scanned on a grid of eight per
+    decade, then bisected, so a narrower unstable window can be missed.
     """
     rate_at, scale = rate_of_alpha(task, learner, sampling, parameters)
     low, high = (scale * end for end in SPAN)
@@ -70,7 +66,7 @@ def rate_of_alpha(
 ) -> tuple[Callable[[float], float], float]:
     """Return the rate as a function of alpha, and one over the largest drift: the scale of alpha."""
     if "alpha" in parameters:
-        raise bad_request("'alpha'", "be left out, for it is what is searched", parameters["alpha"])
+        raise bad_request("'alpha'", "be left out, because it is searched", parameters["alpha"])
     reduced, setting = in_row_space(task), find(learner).setting(**parameters, alpha=1.0)
     drift = MeanOperator(reduced, setting, "iid").moves().toarray()
     operator = MeanOperator(reduced, setting, sampling)
@@ -80,8 +76,7 @@ def rate_of_alpha(
 def largest_stable(is_stable: Callable[[float], bool], low: float, high: float, step: float, precision: float) -> float:
     """Return the largest stable number between `low` and `high`, scanned by factors of `step`.
 
-    0 where `low` is unstable, inf where `high` is still stable. A window of instability narrower than the scan's steps
-    can be missed.
+    0 if `low` is unstable, inf if `high` is stable. An unstable window narrower than a step can be missed.
     """
     if not is_stable(low):
         return 0.0
@@ -102,9 +97,9 @@ def bisected(is_stable: Callable[[float], bool], stable: float, unstable: float,
 
 
 def in_row_space(task: Task) -> Task:
-    """Return the task in coordinates of the row space of X; the task itself where X has full column rank.
+    """Return the task in coordinates of the row space of X; the task itself if X has full column rank.
 
-    Features become Bᵀx and weights Bᵀw, B being an orthonormal basis: products x·w, and so all steps, stay the same.
+    Features become Bᵀx and weights Bᵀw with an orthonormal basis B, so products x·w, and all steps, stay the same.
     """
     rank = np.linalg.matrix_rank(task.features)
     if rank == task.n_features:
@@ -115,13 +110,13 @@ def in_row_space(task: Task) -> Task:
 
 
 def operator_rate(operator: MeanOperator, factor: float = 1.0) -> float:
-    """Return 1 − max |q| of a mean operator, alpha being multiplied by `factor`."""
+    """Return 1 − max |q| of a mean operator, with alpha multiplied by `factor`."""
     generator = operator.generator(factor)
     places = largest_in_modulus(operator.matrix(factor)) - 1 if generator.shape[0] > SMALL else ()
     if not len(places):
         return float(contraction(np.linalg.eigvals(generator.toarray()).astype(complex)).min())
-    # Slow modes crowd near q = 1, where only a solver aimed at that place tells them apart. The largest modes elsewhere
-    # are found roughly first, and then the solver is aimed at each of them.
+    # Slow modes crowd near q = 1, where only a solver with a shift there separates them. The largest modes elsewhere
+    # are approximated first, and each is then a shift of the solver.
     modes = [eigenvalues_near(generator, 0.0, COUNT), *(eigenvalues_near(generator, place, 1) for place in places)]
     return float(contraction(np.concatenate(modes)).min())
 
@@ -132,7 +127,7 @@ def contraction(g: Complex) -> Array:
 
 
 def eigenvalues_near(generator: sp.csr_matrix, place: complex, count: int) -> Complex:
-    """Return the eigenvalues nearest to a place, by shift and invert: as many of `count` as converge."""
+    """Return the eigenvalues nearest to a place, by shift and invert: at most `count`, if they converge."""
     size = generator.shape[0]
     shift = place + 1e-13  # an eigenvalue may be the place itself
     solve = splu(sp.csc_matrix(generator - shift * sp.identity(size))).solve
@@ -140,10 +135,10 @@ def eigenvalues_near(generator: sp.csr_matrix, place: complex, count: int) -> Co
 
 
 def largest_in_modulus(matrix: sp.csr_matrix) -> Complex:
-    """Return rough eigenvalues of largest modulus, one of each conjugate pair; none where none converge.
+    """Return approximate eigenvalues of largest modulus, one of each conjugate pair; none if none converge.
 
-    They are those of a power of the matrix, which spreads the moduli: T³¹, or T²⁵⁵ where that does not suffice.
-    A power loses the phases, so these are computed from T on the space that was found.
+    A power of the matrix spreads the moduli: T³¹, or T²⁵⁵ if that does not converge. A power loses the phases, so they
+    are computed from T on the space of its eigenvectors.
     """
     bound = float(abs(matrix).sum(axis=0).max())
     for power in (31, 255, 1):
@@ -174,9 +169,10 @@ def eigenvalues(operator: LinearOperator, count: int, tolerance: float) -> tuple
 
 
 class RatePlane:
-    """The rate of the slowest mode of Gradient-DD as a function of alpha and κ, or of alpha and ζ.
+    """The rate of the slowest mode of Gradient-DD as a function of alpha and v, which is κ or ζ, for many points.
 
-    parameter  "kappa" or "zeta"; the other one has its default
+    T − I = S + α (K₀ + v K₁), so the matrices are made once and a point costs only its eigenvalues. `parameter` is
+    "kappa" or "zeta"; the other one has its default.
     """
 
     def __init__(self, task: Task, parameter: str, sampling: str = "trajectory") -> None:
@@ -187,25 +183,23 @@ class RatePlane:
         self._base = first - self._slope
 
     def rates(self, alphas: ArrayLike, values: ArrayLike) -> Array:
-        """Return 1 − |q| of the slowest mode at every pair of the two, broadcast; negative where the mean diverges."""
+        """Return 1 − |q| of the slowest mode at every pair, broadcast; negative if the mean diverges."""
         alpha, value = np.broadcast_arrays(np.asarray(alphas, float), np.asarray(values, float))
         pairs = zip(alpha.ravel(), value.ravel(), strict=True)
-        found = [contraction(np.linalg.eigvals(self._at(*pair)).astype(complex)).min() for pair in pairs]
+        generators = (self._still + a * (self._base + v * self._slope) for a, v in pairs)
+        found = [contraction(np.linalg.eigvals(one).astype(complex)).min() for one in generators]
         return np.array(found).reshape(alpha.shape)
 
     def edge(self, alphas: Array, rates: Array, value: float) -> float:
-        """Return where the mean first becomes unstable, to a relative 1e-3: `rates` at `alphas` say between which two.
+        """Return the alpha at which the mean first becomes unstable, to a relative 1e-3, from the `rates` at `alphas`.
 
-        0 where it is unstable at the first of them, inf where it is stable at all.
+        0 if it is unstable at the first alpha, inf if it is stable at all.
         """
         unstable = np.flatnonzero(rates <= 0)
         if not len(unstable) or unstable[0] == 0:
             return 0.0 if len(unstable) else inf
         stable, first = alphas[unstable[0] - 1], alphas[unstable[0]]
         return bisected(lambda alpha: bool(self.rates(alpha, value) > 0), stable, first, EDGE_PRECISION)
-
-    def _at(self, alpha: float, value: float) -> Array:
-        return self._still + alpha * (self._base + value * self._slope)
 
 
 def gradient_dd(parameter: str, value: float) -> Setting:

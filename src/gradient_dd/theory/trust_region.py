@@ -1,41 +1,37 @@
-"""The trust region and the natural gradient: what the paper's appendix says of Gradient-DD's objective, exactly.
+"""The trust region and the natural gradient: the statements of the paper's appendix about the objective, exactly.
 
 A.1, the trust region [Q-TDD], [Q-TDD-2].
 
     penalised      w(κ) = argmin_w J(w) + κ ‖w − v‖²_C         J = MSPBE,  ‖u‖²_C = uᵀC u = ‖V_u‖²_D
                         = (AᵀC⁻¹A + κC)⁻¹ (AᵀC⁻¹b + κC v)
     constrained    min_w J(w)  subject to  ‖w − v‖²_C ≤ μ
-    one for one    μ(κ) = ‖w(κ) − v‖²_C falls strictly from μ(0) to 0 as κ goes from 0 to ∞, so the constrained
-                   optimum is w(κ) with μ(κ) = μ, or w(0) where μ ≥ μ(0)
+    one to one     μ(κ) = ‖w(κ) − v‖²_C falls strictly from μ(0) to 0 as κ goes from 0 to ∞, so the constrained
+                   optimum is w(κ) with μ(κ) = μ, or w(0) if μ ≥ μ(0)
 
-All of it is ridge regression in coordinates z, w = v + T z, in which C is the identity: with C = QSQᵀ, T = QS^{−½},
+This is ridge regression in coordinates z, w = v + T z, in which C is the identity: with C = QSQᵀ, T = QS^{−½},
 B = TᵀA T and g = Tᵀ(b − A v),
 
     J = ‖g − B z‖²,    ‖w − v‖²_C = ‖z‖²,    z(κ) = (BᵀB + κI)⁻¹Bᵀg
 
-and the squared singular values of B are the generalised eigenvalues λ of (AᵀC⁻¹A, C). Where C is singular the columns
-of T span its range alone: w keeps the part of v that the values do not see. Where B is singular w(0) is the minimiser
-nearest to v in the norm of C.
+and the squared singular values of B are the generalised eigenvalues λ of (AᵀC⁻¹A, C). If C is singular the columns
+of T span only its range: w keeps the part of v that does not affect the values. If B is singular w(0) is the minimiser
+nearest to v in the norm of C. Gradient-DD itself makes one gradient step on J + κ‖· − w_{n−1}‖²_C from w_n.
 
-Gradient-DD itself solves none of these: it makes one gradient step on J + κ‖· − w_{n−1}‖²_C from w_n.
-
-A.2, the natural gradient of the MSPBE.
+A.2 claims that Gradient-DD "makes use of the natural gradient of the objective around w_{n−1}".
 
     plain      −½ ∇J(w)     = AᵀC⁻¹(b − A w)
     natural    −½ C⁻¹∇J(w)  = C⁻¹AᵀC⁻¹(b − A w)           the metric is C = XᵀDX: ‖u‖²_C = ‖V_u‖²_D
 
-The natural direction is steepest descent when steps are measured by the change of the values, so it does not depend on
-how the features are written: under x → Tᵀx, w → T⁻¹w it gives the same change of V. The plain one does.
+The natural direction is steepest descent with steps measured by the change of the values, so unlike the plain one it
+does not depend on the coordinates of the features: under x → Tᵀx, w → T⁻¹w it gives the same change of V.
 
-A.2 claims that Gradient-DD "makes use of the natural gradient of the objective around w_{n−1}".
-
-  - The constrained problem [Q-TDD-2] does as its region shrinks: κ (w(κ) − w_{n−1}) → natural as κ → ∞. The limit is
-    μ → 0; with μ fixed and ε → 0, as printed, the constraint is void.
-  - The algorithm [SQ-GDD] does not. Its mean step under (A1), with η at rest, is
-    α (AᵀC⁻¹(b − A w_n) − κ C (w_n − w_{n−1})): the plain gradient at w_n, and C where the natural gradient has C⁻¹.
-  - Once successive steps Δ are nearly equal, the same equation gives Δ = α (I + ακC)⁻¹AᵀC⁻¹(b − A w), which turns from
-    plain to natural as ακC grows. But stability needs ακc < 1, about, for every eigenvalue c of C, so the eigenvalues
-    of (I + ακC)⁻¹ differ by less than a factor of 2, where those of C⁻¹ differ as C's do.
+  - The constrained problem [Q-TDD-2] follows it as its region shrinks: κ (w(κ) − w_{n−1}) → natural as κ → ∞. The
+    limit is μ → 0; with μ fixed and ε → 0, as printed, the constraint is void.
+  - The algorithm [SQ-GDD] does not. Its mean step under (A1), with η at its fixed point, is
+    α (AᵀC⁻¹(b − A w_n) − κ C (w_n − w_{n−1})): the plain gradient at w_n, and C in place of C⁻¹.
+  - If successive steps Δ are nearly equal, Δ = α (I + ακC)⁻¹AᵀC⁻¹(b − A w), which turns from plain to natural as ακC
+    grows. But stability needs about ακc < 1 for every eigenvalue c of C, so the eigenvalues of (I + ακC)⁻¹ differ by
+    less than a factor of 2, while those of C⁻¹ differ as C's do.
 """
 
 from math import asin, sqrt
@@ -52,57 +48,48 @@ from gradient_dd.theory.arguments import checked
 CUT = 1e-13  # singular values below this fraction of the largest count as zero, as in exact.inverse
 
 
-class Ridge(NamedTuple):
-    """The problem about v as ridge regression, in the singular vectors of B: one number per mode.
+def ridge(task: Task, v: Array) -> tuple[Array, Array, Array]:
+    """Return the problem at v in coordinates where C is the identity and B is diagonal, r being the rank of C.
 
-    basis         (p, r) w − v = basis @ z, r being the rank of C
-    singular      (r,) singular values of B; their squares are the generalised eigenvalues of (AᵀC⁻¹A, C)
-    target        (r,) g along the left singular vectors
+    These are the basis (p, r) with w − v = basis @ z, the singular values σ of B (r,), and σ g (r,).
     """
-
-    basis: Array
-    singular: Array
-    target: Array
-
-    def solution(self, kappa: float) -> Array:
-        """Return z(κ), shape (r,): σ g / (σ² + κ) in every mode, and 0 where σ is 0."""
-        weight = self.singular**2 + kappa
-        return np.divide(self.singular * self.target, weight, out=np.zeros_like(weight), where=self.singular > 0)
-
-
-def ridge(task: Task, v: Array) -> Ridge:
-    """Return the problem about v in the coordinates where C is the identity and B is diagonal."""
     A, b, C = task.moments
     values, vectors = np.linalg.eigh(C)
     seen = values > CUT * values[-1]
     T = vectors[:, seen] / np.sqrt(values[seen])
     left, singular, right = np.linalg.svd(T.T @ A @ T)
     singular[singular <= CUT * singular.max(initial=0.0)] = 0.0
-    return Ridge(T @ right.T, singular, left.T @ T.T @ (b - A @ v))
+    return T @ right.T, singular, singular * (left.T @ T.T @ (b - A @ v))
+
+
+def solution(singular: Array, pull: Array, kappa: float) -> Array:
+    """Return z(κ) (r,): σ g / (σ² + κ) in every mode, and 0 if σ is 0."""
+    weight = singular**2 + kappa
+    return np.divide(pull, weight, out=np.zeros_like(weight), where=singular > 0)
 
 
 @checked
 def penalised_step(task: Task, v: Array, kappa: float) -> Array:
     """Return w(κ) = (AᵀC⁻¹A + κC)⁻¹ (AᵀC⁻¹b + κC v), shape (p,): the minimiser of J(w) + κ‖w − v‖²_C."""
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
-    modes = ridge(task, v)
-    return v + modes.basis @ modes.solution(kappa)
+    basis, singular, pull = ridge(task, v)
+    return v + basis @ solution(singular, pull, kappa)
 
 
 @checked
 def kappa_of_mu(task: Task, v: Array, mu: float) -> float:
-    """Return the κ with μ(κ) = μ: the multiplier of the constraint; 0 where the constraint does not bind, μ ≥ μ(0)."""
+    """Return the κ with μ(κ) = μ, the multiplier of the constraint; 0 if the constraint does not bind, μ ≥ μ(0)."""
     mu = number("'mu'", "be a positive number", mu, low=0.0, positive=True)
-    modes = ridge(task, v)
+    _, singular, pull = ridge(task, v)
 
     def radius(kappa: float) -> float:
-        z = modes.solution(kappa)
+        z = solution(singular, pull, kappa)
         return float(np.sqrt(z @ z))
 
     if radius(0.0) <= np.sqrt(mu):
         return 0.0
-    beyond = 2 * np.linalg.norm(modes.singular * modes.target) / np.sqrt(mu)  # since ‖z(κ)‖ ≤ ‖σ g‖ / κ
-    # 1/√μ(κ) is nearly a straight line in κ, where μ(κ) spans decades.
+    beyond = 2 * np.linalg.norm(pull) / np.sqrt(mu)  # since ‖z(κ)‖ ≤ ‖σ g‖ / κ
+    # 1/√μ(κ) is nearly linear in κ, while μ(κ) spans decades.
     return float(brentq(lambda kappa: 1 / radius(kappa) - 1 / np.sqrt(mu), 0.0, beyond, xtol=1e-300, rtol=1e-15))
 
 
@@ -122,11 +109,11 @@ def angle(C: Array, first: Array, second: Array) -> float:
 
 
 class NaturalRelation(NamedTuple):
-    """How far from the natural direction at v, as an angle in radians of the change of the values.
+    """Angles to the natural direction at v, in radians, of the change of the values.
 
-    trust_region   the constrained optimum's step from v; goes to 0 with μ: the appendix is right
-    first_step     Gradient-DD's mean step from w_n = w_{n−1} = v, η at rest: the plain gradient's angle, whatever κ
-    settled        Gradient-DD's mean step once successive steps are nearly equal: between the plain gradient's and 0
+    trust_region   of the constrained optimum's step from v; goes to 0 with μ, as the appendix says
+    first_step     of Gradient-DD's mean step from w_n = w_{n−1} = v, η at its fixed point: the plain one's, for any κ
+    settled        of Gradient-DD's mean step once successive steps are nearly equal: between the plain one's and 0
     """
 
     trust_region: float
@@ -136,7 +123,7 @@ class NaturalRelation(NamedTuple):
 
 @checked
 def natural_relation(task: Task, v: Array, mu: float, alpha: float, kappa: float) -> NaturalRelation:
-    """Return the angles that decide the claim of A.2 at v, for a region of size μ and a setting of Gradient-DD."""
+    """Return the angles that decide the claim of A.2 at v, for a region of size μ and alpha, κ of Gradient-DD."""
     alpha = number("'alpha'", "be a positive number", alpha, low=0.0, positive=True)
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     A, b, C = task.moments

@@ -1,6 +1,7 @@
 """`gradient-dd verify`: checks a results file against its checksums."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -21,19 +22,22 @@ def verify(file: Path, as_json: bool) -> None:
 
     found = verify(file)
     if as_json:
-        click.echo(json_text(found.as_data()))
-        sys.exit(0 if found.is_whole else 1)
+        click.echo(json_text(asdict(found)))
+        sys.exit(0 if found.whole else 1)
     for problem in found.structure:
         click.echo(f"the structure of the file: {problem}")
     if found.damaged:
-        counts = [", ".join(f"{count} × {kind}" for kind, count in what.items()) for *_, what in found.damaged]
         rows = [
-            (task, "all" if run is None else str(run), count)
-            for (task, run, _), count in zip(found.damaged, counts, strict=True)
+            (
+                one["task"],
+                "all" if one["run"] is None else str(one["run"]),
+                ", ".join(f"{count} × {kind}" for kind, count in one["what"].items()),
+            )
+            for one in found.damaged
         ]
         click.echo(table(rows, ("task", "run", "damaged")))
     checked = f"{found.units:,} units with {found.results:,} results"
-    if found.is_whole:
+    if found.whole:
         click.echo(f"{file}: checked {checked} and their curves. No damage found.")
         return
     advice = "To replace the damaged units, run their sweep again."
