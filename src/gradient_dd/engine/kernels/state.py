@@ -174,7 +174,7 @@ def make_set_shrink(rule: Rule) -> Any:
         use_widest_vectors()
         every = SELDOM
         for lane in range(B):
-            moves = coefficients(fields, STRIDE, lane, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+            moves = coefficients(fields, STRIDE, lane, (1.0, 1.0, 1.0, 1.0, 1.0, 1.0))
             shrink = bounded(1.0 + moves[ETA_ETA])
             fields[shrinks + lane] = shrink
             fields[inverses + lane] = 1.0 / shrink
