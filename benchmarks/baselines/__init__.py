@@ -13,8 +13,8 @@ import numpy as np
 
 from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Segments
-from gradient_dd.engine.kernels.compiler import aligned
 from gradient_dd.engine.kernels.state import MOST_LANES
+from gradient_dd.engine.single import aligned
 from gradient_dd.tasks import Task
 
 LEARNERS_IN_C = ("td", "gtd2", "tdc", "tdrc", "gradient_dd")
@@ -63,9 +63,9 @@ def c_call(code: ctypes.CDLL, block: Block, column: np.ndarray, segments: Segmen
     table, error, lanes, errors = block.table, block.error, block.lanes, block.errors
     B = len(errors.now)
     rows = dict(zip(("alpha0", "zeta"), lanes.start.reshape(2, B), strict=True))
-    rows |= {name: aligned(1, B) for name in ("alpha", "beta", "change", "shrink", "inverse_shrink")}
-    rows |= {name: aligned(1, B, 1.0) for name in ("scale", "inverse")}
-    rows["own"] = aligned(1, B)
+    names = ("alpha", "beta", "change", "shrink", "inverse_shrink", "scale", "inverse", "own")
+    rows |= {name: aligned((B,)) for name in names}
+    rows["scale"][:] = rows["inverse"][:] = 1.0
     rows["own"][:] = lanes.fields.reshape(-1, MOST_LANES)[2, :B]
     given = (
         table._asdict()

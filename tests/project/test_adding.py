@@ -18,12 +18,14 @@ def copy_project(tmp_path):
 def add_line(text, line):
     """Return the text of a registry with one line more, where a reader would put it.
 
-    Imports and the small names of `__all__` are in the order of the alphabet; a new learner or task is the last one.
+    Imports and the lower-case names of `__all__` are in alphabetical order; a new learner or task is the last one.
     """
     lines = text.splitlines()
     if line.startswith("from "):
         imports = [i for i, other in enumerate(lines) if other.startswith("from gradient_dd.")]
         place = next((i for i in imports if lines[i] > line), imports[-1] + 1)
+    elif any(other.startswith("FILES = (") for other in lines):
+        place = lines.index(")")
     elif '"' in line:
         names = [i for i, other in enumerate(lines) if other.startswith('    "') and other.islower()]
         place = next((i for i in names if lines[i] > line), names[-1] + 1)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.single import blank_memory
+from gradient_dd.engine.single import aligned
 
 # Multiples of the unit of step sizes: two rungs of TD, one of GTD2. What a feature needs for them is one cache line.
 MULTIPLES = np.array([1.5, 0.25, 0.4])
@@ -91,7 +91,7 @@ class AutoState(NamedTuple):
     @classmethod
     def begin(cls, first: Array, quadratic: bool) -> "AutoState":
         """Return what a learner knows that begins at weights (p,)."""
-        memory, k = blank_memory(len(first), 1 if quadratic else COLUMNS), len(first) if quadratic else RUNGS
+        memory, k = aligned((len(first), 1 if quadratic else COLUMNS)), len(first) if quadratic else RUNGS
         numbers, rungs = np.zeros(len(AT)), np.zeros((2, 0 if quadratic else RUNGS))
         memory[:, FIRST] = first
         numbers[[AT.next, AT.stop]] = 1.0

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Segments
-from gradient_dd.engine.kernels.compiler import aligned, subnormals_flushed
+from gradient_dd.engine.kernels.compiler import subnormals_flushed
 from gradient_dd.engine.kernels.errors import Errors, Measure, no_errors
 from gradient_dd.engine.kernels.fused import fused_kernel
 from gradient_dd.engine.kernels.rows import WIDEST, OutcomeRows, Shape
 from gradient_dd.engine.kernels.rules import MEMBER, Parts, has_steady_shrink, joint_rule
 from gradient_dd.engine.kernels.state import MOST_LANES, Lanes, new_lanes, padded_lanes
 from gradient_dd.engine.kernels.traced import traced_kernel
+from gradient_dd.engine.single import aligned
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting
 
@@ -186,9 +187,9 @@ def packed(lanes: Lanes, errors: Errors, places: NDArray[np.int64]) -> Packed:
 
     def chosen(array: Array, width: int = size, room: int = block) -> Array:
         rows = array.reshape(-1, width)
-        copy = aligned(len(rows), room)
-        copy.reshape(len(rows), room)[:, :block] = rows[:, columns]
-        return copy
+        copy = aligned((len(rows), room))
+        copy[:, :block] = rows[:, columns]
+        return copy.ravel()
 
     copies: dict[str, Any] = {name: chosen(getattr(lanes, name)) for name in PER_LANE}
     small = lanes._replace(**copies, fields=chosen(lanes.fields, MOST_LANES, MOST_LANES))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.engine.single import FeatureRows, plain
+from gradient_dd.engine.single import FeatureRows, aligned, plain
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import PLAIN_SIGNALS, Rule, Setting
 
@@ -148,10 +148,10 @@ class QuestionMemory:
         self.shared = len(settings) >= FEWEST * len(view)
         self._lay_out(np.asarray(group), np.asarray(view), strip)
         slots, columns = self.slots, len(self.range_view) if self.shared else self.slots
-        self.memory = blank((p, 2 if rule.has_eta else 1, slots), dtype)
+        self.memory = aligned((p, 2 if rule.has_eta else 1, slots), dtype)
         self.memory[:, 0] = initial_w[:, None]
         self.scale, self.stopped = np.ones(slots), np.full(slots, -1)
-        self.blame, self.quality = blank((p, 1, slots), dtype), np.zeros((len(QUALITY), slots))
+        self.blame, self.quality = aligned((p, 1, slots), dtype), np.zeros((len(QUALITY), slots))
         names = [q.name for q in rule.parameters if q.name not in ("alpha", "zeta") and not q.shared]
         self.start, self.own = np.zeros((2, slots)), np.zeros((max(1, len(names)), slots))
         self.only_next = np.zeros(slots, bool)
@@ -162,7 +162,7 @@ class QuestionMemory:
         firsts = self.begin[:-1] if self.shared else np.arange(slots)
         self.fixed = np.ascontiguousarray(self.own[:, firsts].T)
         many, most = len(rule.traces), max([1, *(len(trace.memory) for trace in rule.traces)])
-        self.traces = blank((many, p, columns), np.float64 if self.shared else dtype)
+        self.traces = aligned((many, p, columns), np.float64 if self.shared else dtype)
         self.listed, self.listed_count = np.zeros((many, p if many else 0), np.int64), np.zeros(many, np.int64)
         self.before, self.numbers = np.zeros((columns, 4)), np.zeros((many, columns, most))
         views, rows = int(self.range_view.max()) + 1, p if "x_change" in rule.arguments else 0
@@ -234,11 +234,3 @@ class QuestionMemory:
                 (self.steps, self.dense, x.dense),
             )
         self.steps += len(data.factor)
-
-
-def blank(shape: tuple[int, ...], dtype: Any) -> Any:
-    """Return an array of zeros that begins on a cache line."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    raw = np.zeros(size + 64, np.uint8)
-    begin = -raw.ctypes.data % 64
-    return raw[begin : begin + size].view(dtype).reshape(shape)

@@ -5,6 +5,7 @@ takes 1.7 µs to look through a named one.
 """
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,7 +125,7 @@ class SingleMemory:
         self.uses_change = "x_change" in rule.arguments or "w_change" in rule.moves
         traces, most = max(1, len(rule.traces)), max([1, *(len(trace.memory) for trace in rule.traces)])
         room = p if rule.traces else 0
-        self.parts, self.scale, self.counts = blank_memory(p), np.ones(1), np.zeros(3, np.int64)
+        self.parts, self.scale, self.counts = aligned((p, PARTS)), np.ones(1), np.zeros(3, np.int64)
         self.changed = np.empty((2 + len(rule.traces)) * p if self.uses_change else 0, np.int64)
         self.traces = TraceArrays(
             np.zeros(4),
@@ -146,7 +147,7 @@ class SingleMemory:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.parts = blank_memory(len(state["parts"]))
+        self.parts = aligned(state["parts"].shape)
         self.parts[:] = state["parts"]
         self._tie()
 
@@ -228,11 +229,15 @@ def sound_rows(x: Any, x_next: Any, p: int) -> tuple[tuple[Any, Any], tuple[Any,
     return rows if rows is not None and rows_are_sound(*rows[0], *rows[1], p) else None
 
 
-def blank_memory(p: int, parts: int = PARTS) -> Array:
-    """Return the memory of a learner that knows nothing, (p, parts), beginning on a cache line."""
-    raw = np.zeros(p * parts * 8 + CACHE_LINE, np.uint8)
+def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
+    """Return an array of zeros that begins on a cache line.
+
+    NumPy promises 16 bytes only, and a vector access that straddles two lines costs two: 1.3 to 1.6 times the time.
+    """
+    size = prod(shape) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + CACHE_LINE, np.uint8)
     begin = -raw.ctypes.data % CACHE_LINE
-    return raw[begin : begin + p * parts * 8].view(np.float64).reshape(p, parts)
+    return raw[begin : begin + size].view(dtype).reshape(shape)
 
 
 def plain(array: Any, kind: Any = np.float64) -> Any:

@@ -1,36 +1,12 @@
 """The learners: one rule per file. `LEARNERS` is the only list of them."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
 
 from gradient_dd.errors import bad_request, unknown
-from gradient_dd.learners.abtd import ABTD
-from gradient_dd.learners.etd import ETD
-from gradient_dd.learners.etd_beta import ETD_BETA
-from gradient_dd.learners.gradient_dd import GRADIENT_DD
-from gradient_dd.learners.gtd import GTD
-from gradient_dd.learners.gtd2 import GTD2
-from gradient_dd.learners.gtd2_momentum import GTD2_MOMENTUM
-from gradient_dd.learners.gtd2_to_td import GTD2_TO_TD
-from gradient_dd.learners.htd import HTD
-from gradient_dd.learners.htd_dd import HTD_DD
-from gradient_dd.learners.natural_gtd2 import NATURAL_GTD2
-from gradient_dd.learners.natural_tdc import NATURAL_TDC
-from gradient_dd.learners.pgtd2 import PGTD2
-from gradient_dd.learners.pgtd2_dd import PGTD2_DD
-from gradient_dd.learners.residual_gradient import RESIDUAL_GRADIENT
 from gradient_dd.learners.rule import Parameter, Rule, Setting
-from gradient_dd.learners.td import TD
-from gradient_dd.learners.tdc import TDC
-from gradient_dd.learners.tdc_dd import TDC_DD
-from gradient_dd.learners.tdc_momentum import TDC_MOMENTUM
-from gradient_dd.learners.tdc_to_td import TDC_TO_TD
-from gradient_dd.learners.tdrc import TDRC
-from gradient_dd.learners.tdrc_dd import TDRC_DD
-from gradient_dd.learners.tree_backup import TREE_BACKUP
-from gradient_dd.learners.true_online_td import TRUE_ONLINE_TD
 from gradient_dd.learners.vocabulary import MOVES, PLAIN_MOVES, PLAIN_SIGNALS, RHO_MODES, SIGNALS, TERMS
-from gradient_dd.learners.vtrace import VTRACE
 
 __all__ = [
     "LEARNERS",
@@ -47,38 +23,34 @@ __all__ = [
     "register",
 ]
 
-_LEARNERS: dict[str, Rule] = {
-    rule.name: rule
-    for rule in (
-        TD,
-        GTD,
-        GTD2,
-        TDC,
-        TDRC,
-        GRADIENT_DD,
-        NATURAL_GTD2,
-        NATURAL_TDC,
-        GTD2_TO_TD,
-        TDC_TO_TD,
-        HTD,
-        PGTD2,
-        ETD,
-        ETD_BETA,
-        VTRACE,
-        TREE_BACKUP,
-        ABTD,
-        TRUE_ONLINE_TD,
-        RESIDUAL_GRADIENT,
-        GTD2_MOMENTUM,
-        TDC_MOMENTUM,
-        TDC_DD,
-        TDRC_DD,
-        HTD_DD,
-        PGTD2_DD,
-    )
-}
-
-
+FILES = (  # each defines a rule with its name in capitals
+    "td",
+    "gtd",
+    "gtd2",
+    "tdc",
+    "tdrc",
+    "gradient_dd",
+    "natural_gtd2",
+    "natural_tdc",
+    "gtd2_to_td",
+    "tdc_to_td",
+    "htd",
+    "pgtd2",
+    "etd",
+    "etd_beta",
+    "vtrace",
+    "tree_backup",
+    "abtd",
+    "true_online_td",
+    "residual_gradient",
+    "gtd2_momentum",
+    "tdc_momentum",
+    "tdc_dd",
+    "tdrc_dd",
+    "htd_dd",
+    "pgtd2_dd",
+)
+_LEARNERS: dict[str, Rule] = {name: getattr(import_module(f"{__name__}.{name}"), name.upper()) for name in FILES}
 LEARNERS: Mapping[str, Rule] = MappingProxyType(_LEARNERS)  # read only; `register` adds a rule of your own
 
 

@@ -51,5 +51,4 @@ ABTD = Rule(
     ),
     traces=(Trace("z", action_dependent_trace),),
     reference="Mahmood, Yu & Sutton (2017), Multi-step off-policy learning without importance sampling ratios.",
-    module=__name__,
 )

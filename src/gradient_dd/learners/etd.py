@@ -35,6 +35,5 @@ ETD = Rule(
     parameters=(ALPHA, LAM),
     traces=(Trace("z", emphatic_trace, memory=("F",)),),
     reference="Sutton, Mahmood & White (2016), An emphatic approach to the problem of off-policy TD learning. JMLR 17.",
-    module=__name__,
     stable_off_policy=True,
 )

@@ -37,5 +37,4 @@ ETD_BETA = Rule(
     parameters=(ALPHA, LAM, DECAY),
     traces=(Trace("z", emphatic_trace, memory=("F",)),),
     reference="Hallak, Tamar, Munos & Mannor (2016), Generalized emphatic temporal difference learning. AAAI.",
-    module=__name__,
 )

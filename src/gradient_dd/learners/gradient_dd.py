@@ -46,6 +46,5 @@ GRADIENT_DD = Rule(
     parameters=(ALPHA, ZETA, KAPPA, LAM),
     along_trace=AlongTrace(traced_step, ("w_x", "w_next", "eta_z", "eta_x"), (Z,), traced_expected),
     reference="Zhu & Murray (2022), Gradient descent temporal difference-difference learning.",
-    module=__name__,
     stable_off_policy=True,
 )

@@ -48,6 +48,5 @@ GTD = Rule(
         "Sutton, Szepesvári & Maei (2008), A convergent O(n) algorithm for off-policy temporal-difference "
         "learning with linear function approximation. NeurIPS."
     ),
-    module=__name__,
     stable_off_policy=True,
 )

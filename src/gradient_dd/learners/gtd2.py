@@ -48,6 +48,5 @@ GTD2 = Rule(
         "Sutton, Maei, Precup, Bhatnagar, Silver, Szepesvári & Wiewiora (2009), Fast gradient-descent methods "
         "for temporal-difference learning with linear function approximation. ICML."
     ),
-    module=__name__,
     stable_off_policy=True,
 )

@@ -48,5 +48,4 @@ GTD2_TO_TD = Rule(
     parameters=(ALPHA, ZETA, SHARE, LAM),
     along_trace=AlongTrace(traced_step, ("w_x", "w_next", "eta_z", "eta_x"), (Z,), traced_expected),
     reference="This project (docs/explanation/theory.md).",
-    module=__name__,
 )

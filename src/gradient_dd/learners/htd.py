@@ -31,5 +31,4 @@ HTD = Rule(
     parameters=(ALPHA, ZETA, LAM),
     traces=(Z, B),
     reference="White & White (2016), Investigating practical linear temporal difference learning. AAMAS.",
-    module=__name__,
 )

@@ -32,5 +32,4 @@ HTD_DD = Rule(
     parameters=(ALPHA, ZETA, KAPPA, LAM),
     traces=(Z, B),
     reference="This project; penalty term from Zhu & Murray (2022).",
-    module=__name__,
 )

@@ -36,7 +36,6 @@ PGTD2 = Rule(
     parameters=(ALPHA, ZETA, LAM),
     traces=(Z,),
     reference="Liu, Liu, Ghavamzadeh, Mahadevan & Petrik (2015), Finite-sample analysis of proximal gradient TD. UAI.",
-    module=__name__,
     td_fixed_point=False,
     uses_sample_twice=True,
 )

@@ -39,7 +39,6 @@ PGTD2_DD = Rule(
     parameters=(ALPHA, ZETA, KAPPA, LAM),
     traces=(Z,),
     reference="This project; penalty term from Zhu & Murray (2022).",
-    module=__name__,
     td_fixed_point=False,
     uses_sample_twice=True,
 )

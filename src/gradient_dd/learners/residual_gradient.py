@@ -27,7 +27,6 @@ RESIDUAL_GRADIENT = Rule(
     moves=("w_x", "w_next"),
     parameters=(ALPHA,),
     reference="Baird (1995), Residual algorithms: reinforcement learning with function approximation. ICML.",
-    module=__name__,
     td_fixed_point=False,
     stable_off_policy=True,
 )

@@ -104,8 +104,8 @@ class Rule:
     moves              the names of the outputs of `step`, in order
     parameters         its hyper-parameters
     reference          where it was published
-    module             `__name__` of its file. The indented lines of the file's docstring (or of the step's, if the
-                       file has none) are the equation
+    module             `__name__` of its file, by default the file of the step. The indented lines of the file's
+                       docstring (or of the step's, if the file has none) are the equation
     natural            it moves w along M⁻¹x and M⁻¹x' instead of x and x', where M is the running mean of x xᵀ
     expected           the mean update of w, and of η if it has one, in the matrices of TERMS; or None. A natural
                        rule states it without M⁻¹, like its step
@@ -127,7 +127,7 @@ class Rule:
     moves: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     reference: str
-    module: str
+    module: str = ""
     natural: bool = False
     expected: Callable[..., tuple[Any, ...]] | None = None
     affine: bool = True
@@ -140,88 +140,91 @@ class Rule:
 
     def __post_init__(self) -> None:
         self._check_fields()
-        for name in ("moves", "parameters", "traces"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
         own = [parameter.name for parameter in self.parameters if parameter.name != "zeta" and not parameter.shared]
-        if self.along_trace and "lam" not in own:
-            raise bad_request(
-                f"The parameters of the rule {self.name!r}", "include 'lam', because it has a form with a trace", own
-            )
-        asked = (("argument", SIGNALS, self.arguments), ("argument of `expected`", TERMS, self.expected_arguments))
-        for kind, table, arguments in asked:
-            legal = [*(name for name in table if name != "beta" or "zeta" in self.defaults), *own]
-            for argument in arguments:
-                if argument not in legal:
-                    raise unknown(f"{kind} of the rule {self.name!r}:", argument, legal)
-        for move in self.moves:
-            if move not in MOVES:
-                raise unknown(f"move of the rule {self.name!r}:", move, MOVES)
-        self._check_traces(own)
+        self._check_names(own)
         for parameter in self.parameters:
             parameter.check(parameter.default, f"the rule {self.name!r}, by default,")
-        what = f"The parameters of the rule {self.name!r}"
-        if "alpha" not in self.defaults:
-            raise bad_request(what, "include 'alpha'", list(self.defaults))
-        if self.has_eta and "zeta" not in self.defaults:
-            raise bad_request(what, "include 'zeta', because it moves η", list(self.defaults))
-        if taken := set(self.defaults) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"}:
-            raise bad_request(what, "not have the name of a signal or of a term of `expected`", sorted(taken))
-        uses_eta = {"x_eta", "z_eta", "b_eta"} & set(self.arguments) or "eta_eta" in self.moves
-        if uses_eta and not {"eta_x", "eta_z"} & set(self.moves):
-            raise bad_request(f"The moves of the rule {self.name!r}", "include 'eta_x', because it uses η", self.moves)
-        if not {"w_x", "w_next", "w_z"} & set(self.moves):
-            raise bad_request(f"The moves of the rule {self.name!r}", "include 'w_x' or 'w_next'", self.moves)
-        if len(set(self.moves)) < len(self.moves):
-            raise bad_request(f"The moves of the rule {self.name!r}", "differ", self.moves)
-        try:
-            returned = self.step(**dict.fromkeys(self.arguments, 0.5))
-        except Exception as error:  # the step is the user's, and may raise anything
-            got = Unquoted(f"{type(error).__name__}: {error}")
-            raise bad_request(f"The step of the rule {self.name!r}", "run with every argument at 0.5", got) from None
-        numbers = isinstance(returned, tuple) and all(isinstance(one, Real) for one in returned)
-        if not numbers or len(returned) != len(self.moves):
-            rule = f"return a tuple with one number for each of {', '.join(self.moves)}"
-            raise bad_request(f"The step of the rule {self.name!r}", rule, returned)
+        defaults, asked, moves = self.defaults, set(self.arguments), set(self.moves)
+        taken = sorted(set(defaults) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"})
+        uses_eta = {"x_eta", "z_eta", "b_eta"} & asked or "eta_eta" in moves
+        for broken, part, rule, got in (
+            (
+                self.along_trace and "lam" not in own,
+                "parameters",
+                "include 'lam', because it has a form with a trace",
+                own,
+            ),
+            ("alpha" not in defaults, "parameters", "include 'alpha'", list(defaults)),
+            (
+                self.has_eta and "zeta" not in defaults,
+                "parameters",
+                "include 'zeta', because it moves η",
+                list(defaults),
+            ),
+            (taken, "parameters", "not have the name of a signal or of a term of `expected`", taken),
+            (uses_eta and not {"eta_x", "eta_z"} & moves, "moves", "include 'eta_x', because it uses η", self.moves),
+            (not {"w_x", "w_next", "w_z"} & moves, "moves", "include 'w_x' or 'w_next'", self.moves),
+            (len(moves) < len(self.moves), "moves", "differ", self.moves),
+        ):
+            if broken:
+                raise bad_request(f"The {part} of the rule {self.name!r}", rule, got)
+        self._try_step()
 
     def _check_fields(self) -> None:
-        """Raise unless every field has its type."""
+        """Raise unless every field has its type; make tuples of lists."""
         for name in ("name", "label", "reference", "module"):
             text(f"{name!r} of a rule", getattr(self, name))
         for name in ("natural", "affine", "td_fixed_point", "stable_off_policy", "uses_sample_twice"):
             object.__setattr__(self, name, boolean(f"{name!r} of the rule {self.name!r}", getattr(self, name)))
-        for name, kind, words in (
-            ("moves", str, "names of moves"),
-            ("parameters", Parameter, "Parameters"),
-            ("traces", Trace, "Traces"),
-        ):
+        kinds = {"moves": (str, "names of moves"), "parameters": (Parameter, "Parameters"), "traces": (Trace, "Traces")}
+        for name, (kind, words) in kinds.items():
             several = getattr(self, name)
             if not isinstance(several, list | tuple) or not all(isinstance(one, kind) for one in several):
                 raise bad_request(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
+            object.__setattr__(self, name, tuple(several))
         if self.expected is not None and not self.affine:
-            raise bad_request(
-                f"'expected' of the rule {self.name!r}", "be left out, because the rule is not affine", self.expected
-            )
-        for name, function in (("step", self.step), ("expected", self.expected)):
-            if not has_arguments(function) and not (name == "expected" and function is None):
+            what = f"'expected' of the rule {self.name!r}"
+            raise bad_request(what, "be left out, because the rule is not affine", self.expected)
+        for name, function in (("step", self.step), ("expected", self.expected or self.step)):
+            if not has_arguments(function):
                 raise bad_request(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function)
+        object.__setattr__(self, "module", self.module or self.step.__module__)
 
-    def _check_traces(self, own: list[str]) -> None:
-        """Raise unless the rule has the traces its signals and moves need, and every trace takes known arguments."""
+    def _check_names(self, own: list[str]) -> None:
+        """Raise if the rule uses a name that it may not use, or a trace that it does not have."""
+        legal = [*(name for name in SIGNALS if name != "beta" or "zeta" in self.defaults), *own]
+        terms = [*(name for name in TERMS if name != "beta" or "zeta" in self.defaults), *own]
+        for kind, names, known in (
+            ("argument", self.arguments, legal),
+            ("argument of `expected`", self.expected_arguments, terms),
+            ("move", self.moves, list(MOVES)),
+            *(
+                (f"argument of the trace {trace.name!r}", trace.arguments, [*TRACE_SIGNALS, *own, *trace.memory])
+                for trace in self.traces
+            ),
+        ):
+            for name in names:
+                if name not in known:
+                    raise unknown(f"{kind} of the rule {self.name!r}:", name, known)
         have = [trace.name for trace in self.traces]
-        words = [word for word in (*self.arguments, *self.moves) if word not in self.defaults]
-        for name in ("z", "b"):
-            about = [word for word in words if name in word.split("_")]
-            if about and name not in have:
-                raise bad_request(
-                    f"The traces of the rule {self.name!r}", f"include {name!r}, because it uses {about[0]!r}", have
-                )
-        for trace in self.traces:
-            legal = [*TRACE_SIGNALS, *own, *trace.memory]
-            for argument in trace.arguments:
-                if argument not in legal:
-                    raise unknown(f"argument of the trace {trace.name!r} of the rule {self.name!r}:", argument, legal)
-        if self.natural and (self.traces or self.along_trace):
+        if self.natural and (have or self.along_trace):
             raise bad_request(f"The rule {self.name!r}", "have no trace, because it is natural", have)
+        for word in (*self.arguments, *self.moves):
+            for name in {"z", "b"} & set(word.split("_")) - set(have) if word not in self.defaults else ():
+                what = f"The traces of the rule {self.name!r}"
+                raise bad_request(what, f"include {name!r}, because it uses {word!r}", have)
+
+    def _try_step(self) -> None:
+        """Raise unless the step returns a number for each move."""
+        what = f"The step of the rule {self.name!r}"
+        try:
+            returned = self.step(**dict.fromkeys(self.arguments, 0.5))
+        except Exception as error:  # the step is the user's, and may raise anything
+            got = Unquoted(f"{type(error).__name__}: {error}")
+            raise bad_request(what, "run with every argument at 0.5", got) from None
+        numbers = isinstance(returned, tuple) and all(isinstance(one, Real) for one in returned)
+        if not numbers or len(returned) != len(self.moves):
+            raise bad_request(what, f"return a tuple with one number for each of {', '.join(self.moves)}", returned)
 
     @cached_property
     def plain(self) -> "Rule":

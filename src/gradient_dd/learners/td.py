@@ -35,5 +35,4 @@ TD = Rule(
     parameters=(ALPHA, LAM),
     along_trace=AlongTrace(traced_step, ("w_z",), (Z,)),
     reference="Sutton (1988), Learning to predict by the methods of temporal differences. Machine Learning 3.",
-    module=__name__,
 )

@@ -39,6 +39,5 @@ TDC_DD = Rule(
     parameters=(ALPHA, ZETA, KAPPA, LAM),
     along_trace=AlongTrace(traced_step, ("w_z", "w_x", "w_next", "eta_z", "eta_x"), (Z,)),
     reference="This project; penalty term from Zhu & Murray (2022).",
-    module=__name__,
     stable_off_policy=True,
 )

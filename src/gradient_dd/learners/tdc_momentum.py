@@ -30,6 +30,5 @@ TDC_MOMENTUM = Rule(
     moves=("w_x", "w_next", "w_change", "eta_x"),
     parameters=(ALPHA, ZETA, MOMENTUM),
     reference="Deb & Bhatnagar (2021), Gradient temporal difference with momentum: stability and convergence.",
-    module=__name__,
     stable_off_policy=True,
 )

@@ -41,5 +41,4 @@ TDC_TO_TD = Rule(
     parameters=(ALPHA, ZETA, SHARE, LAM),
     along_trace=AlongTrace(traced_step, ("w_z", "w_next", "eta_z", "eta_x"), (Z,)),
     reference="This project (docs/explanation/theory.md).",
-    module=__name__,
 )

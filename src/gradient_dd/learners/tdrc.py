@@ -49,5 +49,4 @@ TDRC = Rule(
         "Ghiassian, Patterson, Garg, Gupta, White & White (2020), Gradient temporal-difference learning with "
         "regularized corrections. ICML."
     ),
-    module=__name__,
 )

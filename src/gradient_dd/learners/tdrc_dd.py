@@ -41,5 +41,4 @@ TDRC_DD = Rule(
     parameters=(ALPHA, ZETA_ONE, REG, KAPPA, LAM),
     along_trace=AlongTrace(traced_step, ("w_z", "w_x", "w_next", "eta_z", "eta_x", "eta_eta"), (Z,)),
     reference="This project; penalty term from Zhu & Murray (2022).",
-    module=__name__,
 )

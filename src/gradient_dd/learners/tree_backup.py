@@ -33,5 +33,4 @@ TREE_BACKUP = Rule(
     parameters=(ALPHA, LAM),
     traces=(Trace("z", backup_trace),),
     reference="Precup, Sutton & Singh (2000), Eligibility traces for off-policy policy evaluation. ICML.",
-    module=__name__,
 )

@@ -29,7 +29,6 @@ TRUE_ONLINE_TD = Rule(
     parameters=(ALPHA, LAM),
     traces=(Trace("z", dutch_trace),),
     reference="van Seijen & Sutton (2014), True online TD(λ). ICML; with ρ: van Hasselt, Mahmood & Sutton (2014). UAI.",
-    module=__name__,
     td_fixed_point=False,
     uses_sample_twice=True,
 )

@@ -33,5 +33,4 @@ VTRACE = Rule(
     parameters=(ALPHA, LAM),
     traces=(Trace("z", clipped_trace),),
     reference="Espeholt et al. (2018), IMPALA: scalable distributed deep-RL with actor-learner architectures. ICML.",
-    module=__name__,
 )

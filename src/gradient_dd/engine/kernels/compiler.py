@@ -28,7 +28,6 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from gradient_dd.arrays import Array
 from gradient_dd.engine.kernels.disk import ENGINE_CONTENTS, KeptCode
 from gradient_dd.errors import bad_request
 from gradient_dd.fingerprint import digest
@@ -177,19 +176,6 @@ def barrier(typing):
         return context.get_dummy_value()
 
     return types.void(), emit
-
-
-def aligned(rows: int, columns: int, fill: float = 0.0) -> Array:
-    """Return a flat array for (rows, columns) that starts on a cache line.
-
-    NumPy promises 16 bytes only, and a vector access that straddles two lines costs two: 1.3 to 1.6 times the time.
-    """
-    size = rows * columns
-    raw = np.empty(size * 8 + 64, np.uint8)
-    begin = -raw.ctypes.data % 64
-    array = raw[begin : begin + size * 8].view(np.float64)
-    array[:] = fill
-    return array
 
 
 # Subnormal numbers ------------------------------------------------------------------------------------------------

@@ -26,12 +26,12 @@ from gradient_dd.engine.horizon import DIVERGED
 from gradient_dd.engine.kernels.compiler import (
     INLINE,
     WHOLE_STRIPS,
-    aligned,
     compile_source,
     disjoint_accesses,
     named,
     use_widest_vectors,
 )
+from gradient_dd.engine.single import aligned
 from gradient_dd.tasks import Task
 
 WORST_CONDITION = 1e2  # of the diagonal of R; beyond it digits of the error are lost
@@ -107,8 +107,7 @@ class Errors(NamedTuple):
 
 def no_errors(lanes: int, bins: int) -> Errors:
     """Return sums of nothing."""
-    now, total, last, curve = (aligned(rows, lanes) for rows in (1, 1, 1, bins))
-    return Errors(now, total, last, curve, np.zeros(2 * lanes, np.int64))
+    return Errors(*(aligned((rows * lanes,)) for rows in (1, 1, 1, bins)), np.zeros(2 * lanes, np.int64))
 
 
 def terms_source(k: int, count: int) -> str:

@@ -8,70 +8,36 @@ therefore has one outcome more than there are steps. A lane gives the same bits 
 may become infinite without disturbing them. `docs/evidence/speed.md` has the numbers behind each choice.
 """
 
+from collections import namedtuple
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler import (
-    COMPILE,
-    INLINE,
-    barrier,
-    compile_source,
-    disjoint_accesses,
-    keep,
-    use_widest_vectors,
-)
+from gradient_dd.engine.kernels import state
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, barrier, keep, use_widest_vectors
 from gradient_dd.engine.kernels.errors import lanes_of, make_take_errors
 from gradient_dd.engine.kernels.rows import Shape
 from gradient_dd.engine.kernels.rules import describe_kernel, has_steady_shrink
-from gradient_dd.engine.kernels.state import (
-    AFTER_TINY,
-    SELDOM,
-    STRIDE,
-    bounded,
-    check_scales,
-    field_begins,
-    is_due,
-    is_inside,
-    make_set_shrink,
-    rescale,
-    set_step_sizes,
-)
 from gradient_dd.engine.kernels.step_source import OutcomeKind, move_source
 from gradient_dd.engine.kernels.vectors import products_ahead
 from gradient_dd.learners import Rule
 
+Scalars = namedtuple("Scalars", "first reward rho rho_x discount with_x with_next m0 m1")
+"""What a step needs that all lanes share.
 
-class Scalars(NamedTuple):
-    """What a step needs that all lanes share.
-
-    first               where the rows of the outcome begin in the table
-    reward, rho, rho_x, discount
-    with_x, with_next   products of the coming x with the directions of w in this step
-    m0, m1              entries of the diagonal M⁻¹ at the rows of x and x', for a natural rule
-    """
-
-    first: Any
-    reward: Any
-    rho: Any
-    rho_x: Any
-    discount: Any
-    with_x: Any
-    with_next: Any
-    m0: Any
-    m1: Any
+first               where the rows of the outcome begin in the table
+with_x, with_next   products of the coming x with the directions of w in this step
+m0, m1              entries of the diagonal M⁻¹ at the rows of x and x', for a natural rule
+"""
 
 
 def make_move(outcomes: OutcomeKind) -> Any:
     """Compile `move_source` with the rule's step inlined in it."""
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(outcomes.width))]
-    names: dict[str, Any] = {"bounded": bounded, "is_inside": is_inside}
-    names["step"], names["use_widest_vectors"] = numba.njit(outcomes.rule.step, inline="always"), use_widest_vectors
-    names |= field_begins(outcomes.rule)
-    names |= {f"U{j}": np.uintp(j) for j in range(outcomes.width)}
-    return numba.njit(compile_source(move_source(outcomes), names | disjoint_accesses(scopes)), **INLINE)
+    places = {f"U{j}": np.uintp(j) for j in range(outcomes.width)}
+    return state.compile_lane_loop(move_source(outcomes), outcomes.rule, scopes, places)
 
 
 @numba.njit(**INLINE)
@@ -106,17 +72,8 @@ def make_take_step(rule: Rule, shape: Shape) -> Any:
         if natural:
             m0, m1 = observe_diagonal(lanes.metric, table, outcome, first, width)
             with_x, with_next = with_x * m0, with_next * m1
-        scalars = Scalars(
-            first,
-            table.reward[outcome],
-            table.rho[outcome],
-            table.rho_x[outcome],
-            table.discount[outcome],
-            with_x,
-            with_next,
-            m0,
-            m1,
-        )
+        reward, rho, rho_x = table.reward[outcome], table.rho[outcome], table.rho_x[outcome]
+        scalars = Scalars(first, reward, rho, rho_x, table.discount[outcome], with_x, with_next, m0, m1)
         barrier()
         if both and table.narrow[outcome]:
             return narrow(B, lanes, table, scalars)
@@ -130,23 +87,23 @@ def fused_kernel(rule: Rule, shape: Shape, measure_k: int) -> Any:
     """Compile `kernel(column, segments, table, measure, lanes, errors)` for a rule and a shape of features."""
     take_step, take_errors = make_take_step(rule, shape), make_take_errors(measure_k)
     steady = has_steady_shrink(rule)
-    set_shrink: Any = make_set_shrink(rule) if steady else None
+    set_shrink: Any = state.make_set_shrink(rule) if steady else None
 
     def kernel(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
-        B, t, every = lanes_of(errors), np.uintp(0), SELDOM
+        B, t, every = lanes_of(errors), np.uintp(0), state.SELDOM
         for s in range(segments.end.size):
-            set_step_sizes(lanes, segments.factor[s], B, STRIDE)
+            state.set_step_sizes(lanes, segments.factor[s], B, state.STRIDE)
             before = segments.step[s] - segments.end[s]  # steps of the run before this piece
             if steady:
                 every = set_shrink(lanes.fields, B)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(B, lanes, table, outcome, coming):
-                    rescale(lanes.eta, lanes.fields, B, AFTER_TINY)
+                    state.rescale(lanes.eta, lanes.fields, B, state.AFTER_TINY)
                 t += np.uintp(1)
-                if steady and is_due(before + np.int64(t), every):
-                    check_scales(lanes.eta, lanes.fields, B, before + np.int64(t))
+                if steady and state.is_due(before + np.int64(t), every):
+                    state.check_scales(lanes.eta, lanes.fields, B, before + np.int64(t))
             if segments.point[s] >= 0 or segments.last[s]:
                 take_errors(lanes.w, measure, errors, segments, s)
 

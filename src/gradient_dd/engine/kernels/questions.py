@@ -27,7 +27,7 @@ from gradient_dd.engine.kernels.question_lanes import (
     sum_both,
     sum_row,
 )
-from gradient_dd.engine.kernels.rules import IN_LANES, PLAIN, describe_kernel, make_coefficients
+from gradient_dd.engine.kernels.rules import IN_LANES, PLAIN, STEP_SIZES, describe_kernel, make_coefficients
 from gradient_dd.engine.kernels.vectors import make_numbers
 from gradient_dd.engine.questions import (
     BOUNDS,
@@ -149,7 +149,7 @@ def make_read(rule: Rule, shared: bool, double: bool) -> Any:
 def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
     """Return `decide(...)`, which fills in by how much every lane moves, and stops the lanes that diverge."""
     smallest_scale, largest_scale, limit, most, _ = BOUNDS[double]
-    coefficients: Any = make_coefficients(rule, IN_LANES, (*PLAIN, *TRACE_SIGNALS), MOVES)
+    coefficients: Any = make_coefficients(rule, IN_LANES, (*STEP_SIZES, *PLAIN, *TRACE_SIGNALS), MOVES)
     shrinks, has_z = "eta_eta" in rule.moves, any(trace.name == "z" for trace in rule.traces)
 
     @numba.njit(**INLINE)
@@ -173,20 +173,10 @@ def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
             delta = reward[lane] + bootstrap - sums[X_W, lane]
             deltas[lane] = delta
             alpha, size = constants.start[0, lane] * factor, scale[lane]
-            w_x, w_next, w_z, eta_x, eta_next, eta_z, shrink = coefficients(
-                constants.own,
-                lane,
-                alpha,
-                constants.start[1, lane] * alpha,
-                ratio,
-                1.0 if constants.only_next[lane] else ratio,
-                gamma,
-                delta,
-                size * sums[X_ETA, lane],
-                sums[X_CHANGE, lane],
-                size * sums[Z_ETA, lane],
-                size * sums[B_ETA, lane],
-            )
+            ratio_x, x_change = 1.0 if constants.only_next[lane] else ratio, sums[X_CHANGE, lane]
+            x_eta, z_eta, b_eta = size * sums[X_ETA, lane], size * sums[Z_ETA, lane], size * sums[B_ETA, lane]
+            given = alpha, constants.start[1, lane] * alpha, ratio, ratio_x, gamma, delta, x_eta, x_change, z_eta, b_eta
+            w_x, w_next, w_z, eta_x, eta_next, eta_z, shrink = coefficients(constants.own, lane, given)
             w_next, eta_next = w_next if gamma != 0.0 else 0.0, eta_next if gamma != 0.0 else 0.0
             on_z, live = largest[column] if has_z else 0.0, stopped[lane] < 0
             fine = stays_within(w_x, w_next, w_z, eta_x, eta_next, eta_z, on_x, on_next, on_z)

@@ -4,6 +4,7 @@ An outcome lists the *union* of the non-zeros of x and x', x's first, with both 
 written once, as (w + w_x x) + w_next x', which is right whether x and x' overlap or not.
 """
 
+from collections import namedtuple
 from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -66,14 +67,8 @@ class Shape(NamedTuple):
     wide: Known | None
 
 
-class Step(NamedTuple):
-    """One step inside a kernel: its outcome, where its rows and the coming ones begin, how many there are; lanes B."""
-
-    outcome: Any
-    first: Any
-    coming: Any
-    width: Any
-    B: Any
+Step = namedtuple("Step", "outcome first coming width B")
+"""One step inside a kernel: its outcome, where its rows and the coming ones begin, how many there are; lanes B."""
 
 
 @lru_cache(maxsize=16)

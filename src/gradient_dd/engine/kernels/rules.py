@@ -56,8 +56,8 @@ class Place(NamedTuple):
 
 
 IN_FIELDS = Place("fields, stride, lane", "fields[stride * np.uintp({}) + lane]")  # step sizes stand there too
-IN_A_ROW = Place("own, alpha, beta", "own[{}]")
-IN_LANES = Place("own, lane, alpha, beta", "own[{}, lane]")
+IN_A_ROW = Place("own", "own[{}]")
+IN_LANES = Place("own, lane", "own[{}, lane]")
 
 
 def coefficients_source(rule: Rule, held_in: Place, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> str:
@@ -65,7 +65,8 @@ def coefficients_source(rule: Rule, held_in: Place, signals: Names = PLAIN, move
     held = lane_parameters(rule) if held_in is IN_FIELDS else lane_parameters(rule)[len(STEP_SIZES) :]
     arguments = [held_in.place.format(held.index(name)) if name in held else name for name in rule.arguments]
     lines = [
-        f"def coefficients({held_in.given}, {', '.join(signals)}):",
+        f"def coefficients({held_in.given}, signals):",
+        f"    {', '.join(signals)} = signals",
         f"    {' = '.join(moves)} = 0.0",
         f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
         f"    return {', '.join(moves)}",

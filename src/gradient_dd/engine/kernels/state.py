@@ -20,9 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.kernels.compiler import INLINE, INNER, STRIP, aligned, use_widest_vectors
+from gradient_dd.engine.kernels.compiler import (
+    INLINE,
+    INNER,
+    STRIP,
+    compile_source,
+    disjoint_accesses,
+    use_widest_vectors,
+)
 from gradient_dd.engine.kernels.rows import Rows
 from gradient_dd.engine.kernels.rules import IN_FIELDS, has_inverse, lane_fields, lane_parameters, make_coefficients
+from gradient_dd.engine.single import aligned
 from gradient_dd.learners import PLAIN_MOVES, Rule, Setting
 
 MOST_LANES = 128  # the most lanes of a block; more gain nothing
@@ -94,19 +102,16 @@ def new_lanes(
         ridge = values["ridge"]
         metric = np.concatenate([[0.0], np.full(rows, ridge) if fused else (np.eye(p) / ridge).ravel()])
     w, eta, start, fields = (
-        aligned(rows, B),
-        aligned(rows, B),
-        aligned(2, B),
-        aligned(len(lane_fields(rule)), MOST_LANES),
+        aligned(shape) for shape in ((rows, B), (rows, B), (2, B), (len(lane_fields(rule)), MOST_LANES))
     )
-    w.reshape(-1, B)[:p] = initial_w[:, None]
+    w[:p] = initial_w[:, None]
     for lane, setting in enumerate(settings):
-        start.reshape(2, B)[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
-        fields.reshape(-1, MOST_LANES)[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
-    fields.reshape(-1, MOST_LANES)[-2 if has_inverse(rule) else -1 :] = 1.0
+        start[:, lane] = setting.values["alpha"], setting.values.get("zeta", 0.0)
+        fields[2 : len(names), lane] = [setting.values[name] for name in names[2:]]
+    fields[-2 if has_inverse(rule) else -1 :] = 1.0
     return Lanes(
-        *(w, eta, start, fields, metric),
-        change=aligned(rows if "w_change" in rule.moves else 0, B),
+        *(w.ravel(), eta.ravel(), start.ravel(), fields.ravel(), metric),
+        change=aligned((rows * B if "w_change" in rule.moves else 0,)),
         shared=np.array([values[name] for name in names[2:]] or [0.0]),
         vectors=np.zeros(2 * p),
         places=np.zeros(2 * p, np.uint64),
@@ -162,6 +167,13 @@ def is_inside(scale):
     return TINY_SCALE < abs(scale) < HUGE_SCALE
 
 
+def compile_lane_loop(source: str, rule: Rule, scopes: list[str], names: dict[str, Any]) -> Any:
+    """Compile a source with a loop over lanes that calls the rule's step; `scopes` are what it reads and writes."""
+    step = numba.njit(rule.step, inline="always")
+    names = names | {"step": step, "use_widest_vectors": use_widest_vectors, "bounded": bounded, "is_inside": is_inside}
+    return numba.njit(compile_source(source, names | field_begins(rule) | disjoint_accesses(scopes)), **INLINE)
+
+
 @cache
 def make_set_shrink(rule: Rule) -> Any:
     """Compile `set_shrink`, for a rule with a steady shrink."""
@@ -174,7 +186,7 @@ def make_set_shrink(rule: Rule) -> Any:
         use_widest_vectors()
         every = SELDOM
         for lane in range(B):
-            moves = coefficients(fields, STRIDE, lane, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+            moves = coefficients(fields, STRIDE, lane, (1.0, 1.0, 1.0, 1.0, 1.0, 1.0))
             shrink = bounded(1.0 + moves[ETA_ETA])
             fields[shrinks + lane] = shrink
             fields[inverses + lane] = 1.0 / shrink

@@ -20,19 +20,11 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
+from gradient_dd.engine.kernels import stream_traces
 from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep, typed_as_any
 from gradient_dd.engine.kernels.given_rows import ordered_row, row_is_sound
-from gradient_dd.engine.kernels.rules import IN_A_ROW, PLAIN, describe_kernel, make_coefficients
-from gradient_dd.engine.kernels.stream_traces import (
-    clear_along,
-    dot,
-    eta_along,
-    largest_of,
-    make_grow_traces,
-    move_along,
-    remember,
-    trace_row,
-)
+from gradient_dd.engine.kernels.rules import IN_A_ROW, PLAIN, STEP_SIZES, describe_kernel, make_coefficients
+from gradient_dd.engine.kernels.stream_traces import largest_of, trace_row
 from gradient_dd.engine.reference import KNOWN_MOVES, PRODUCTS
 from gradient_dd.engine.single import (
     CHANGE,
@@ -98,7 +90,7 @@ def move_by_change(memory, coefficient):
 
 @cache
 def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, ...]:
-    """Return the functions that go along a row of features: `span`, `products`, `reach`, `move` and `fetch_row`."""
+    """Return the functions that go along a row of features."""
     dense = layout == "dense"
 
     @numba.njit(**INLINE)
@@ -133,12 +125,13 @@ def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, 
         return x_w, x_eta, x_change
 
     @numba.njit(**INLINE)
-    def stays_within(rows, t, coefficient):
+    def stays_within(rows, t, on_w, on_eta):
         """Return whether no weight moves by more than LIMIT along a row."""
-        if abs(coefficient) * rows.largest <= LIMIT:
+        if abs(on_w) * rows.largest <= LIMIT and abs(on_eta) * rows.largest <= LIMIT:
             return True
         begin, end = span(rows, t)
-        return abs(coefficient) * largest_of(rows.values, begin, end) <= LIMIT
+        most = largest_of(rows.values, begin, end)
+        return abs(on_w) * most <= LIMIT and abs(on_eta) * most <= LIMIT
 
     @numba.njit(**INLINE)
     def move(memory, part, rows, t, coefficient):
@@ -159,14 +152,12 @@ def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, 
     @numba.njit(**INLINE)
     def list_places(changed, count, rows, t):
         """Add the features of a row to a list; return its length, or EVERYWHERE."""
-        if dense:
-            return EVERYWHERE
         begin, end = span(rows, t)
-        for j in range(begin, end):
+        for j in range(begin, begin if dense else end):
             if rows.values[j] != 0.0:
                 changed[count] = rows.indices[j]
                 count += 1
-        return count
+        return EVERYWHERE if dense else count
 
     @numba.njit(**INLINE)
     def fetch_row(flat, parts, rows, t):
@@ -180,18 +171,25 @@ def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, 
 @cache
 def stream_kernel(rule: Rule, layout: str) -> Any:
     """Return `steps`, compiled for a rule and a layout of rows."""
-    coefficients: Any = make_coefficients(rule, IN_A_ROW, (*PLAIN, "z_eta", "b_eta", *PRODUCTS), KNOWN_MOVES)
+    coefficients: Any = make_coefficients(
+        rule, IN_A_ROW, (*STEP_SIZES, *PLAIN, "z_eta", "b_eta", *PRODUCTS), KNOWN_MOVES
+    )
     has_eta, has_momentum, shrinks = rule.has_eta, "w_change" in rule.moves, "eta_eta" in rule.moves
     has_change = has_momentum or "x_change" in rule.arguments
     names = [trace.name for trace in rule.traces]
     has_traces, has_products = bool(names), bool(set(PRODUCTS) & set(rule.arguments))
     asks_z, asks_b = "z_eta" in rule.arguments, "b_eta" in rule.arguments
     at_z, at_b = (names.index(name) if name in names else 0 for name in ("z", "b"))
-    grow_traces: Any = make_grow_traces(rule)
-    span, products, stays_within, move, clear_change, list_places, fetch_row = make_row_passes(
-        layout, has_eta, has_change
-    )
     dense, ahead = layout == "dense", np.uintp(FAR_AHEAD[layout])
+    passes = make_row_passes(layout, has_eta, has_change)
+    span, products, stays_within, move, clear_change, list_places, fetch_row = passes
+    grow_traces: Any = stream_traces.make_grow_traces(rule)
+    dot, remember = stream_traces.dot, stream_traces.remember
+    eta_along, move_along, clear_along = (
+        stream_traces.eta_along,
+        stream_traces.move_along,
+        stream_traces.clear_along,
+    )
 
     @numba.njit(**INLINE)
     def forget_change(memory, counts, changed):
@@ -218,15 +216,12 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
         columns    reward, discount and rho (n,); pi and mu, (n,) or (0,); the factor of the schedule, (n,) or (1,);
                    where an episode was cut, (n,) or (0,); and deltas (n,), to be filled with the TD errors
         """
-        memory, scale, counts, changed = state[0], state[1], state[2], state[3]
-        traces = TraceArrays(state[4], state[5], state[6], state[7], state[8])
+        memory, scale, counts, changed = state[:4]
+        traces, x, x_next = TraceArrays(*state[4:]), FeatureRows(*x), FeatureRows(*x_next)
         start, own, only_next = constants
-        x = FeatureRows(x[0], x[1], x[2], x[3], x[4])
-        x_next = FeatureRows(x_next[0], x_next[1], x_next[2], x_next[3], x_next[4])
         reward, discount, rho, pi, mu, factor, cut, deltas = columns
         flat, parts = memory.reshape(memory.size), np.uintp(memory.shape[1])
-        n, varies = np.uintp(reward.size), factor.size > 1
-        first = np.uintp(begin)
+        n, first, varies = np.uintp(reward.size), np.uintp(begin), factor.size > 1
         alpha_0, zeta, eta_scale, half = start[0], start[1], scale[0], counts[HALF]
         z_eta = b_eta = x_x = x_to_next = next_next = x_z = z_z = 0.0
         t = first
@@ -253,27 +248,10 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
                 x_x, x_z, z_z = dot(row, row), dot(row, z), dot(z, z)
                 x_to_next = dot(row, row_of(x_next, t)) if goes_on else 0.0
                 next_next = dot(row_of(x_next, t), row_of(x_next, t)) if goes_on else 0.0
-            w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z, eta_eta = coefficients(
-                own,
-                alpha,
-                zeta * alpha,
-                rho[t],
-                rho_x,
-                discount[t],
-                delta,
-                x_eta,
-                x_change,
-                z_eta,
-                b_eta,
-                x_x,
-                x_to_next,
-                next_next,
-                x_z,
-                z_z,
-            )
-            if not (stays_within(x, t, w_x) and stays_within(x, t, eta_x)):
-                break
-            if goes_on and not (stays_within(x_next, t, w_next) and stays_within(x_next, t, eta_next)):
+            given = alpha, zeta * alpha, rho[t], rho_x, discount[t], delta, x_eta, x_change
+            traced = z_eta, b_eta, x_x, x_to_next, next_next, x_z, z_z
+            w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z, eta_eta = coefficients(own, given + traced)
+            if not stays_within(x, t, w_x, eta_x) or (goes_on and not stays_within(x_next, t, w_next, eta_next)):
                 break
             if has_traces:
                 z = trace_row(traces, 1 - half, at_z)

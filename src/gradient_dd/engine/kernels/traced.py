@@ -9,54 +9,31 @@ One kernel serves all tasks: nothing in it depends on the shape of the features.
 
 from collections import namedtuple
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 
+from gradient_dd.engine.kernels import state
 from gradient_dd.engine.kernels.compiler import (
     COMPILE,
     INLINE,
     barrier,
     compile_source,
     disjoint,
-    disjoint_accesses,
     keep,
     use_widest_vectors,
 )
 from gradient_dd.engine.kernels.errors import lanes_of, take_any_errors
 from gradient_dd.engine.kernels.rows import Step
 from gradient_dd.engine.kernels.rules import describe_kernel
-from gradient_dd.engine.kernels.state import (
-    AFTER_TINY,
-    STRIDE,
-    bounded,
-    field_begins,
-    is_inside,
-    rescale,
-    set_step_sizes,
-)
 from gradient_dd.engine.kernels.step_source import ETA_SUMS, call_step, read_memory, shrink_eta
 from gradient_dd.engine.kernels.vectors import B_TRACE, Z, make_advance_traces, product, products_ahead, set_directions
 from gradient_dd.learners import MOVES, Rule
 
 SUMS = ("delta", *ETA_SUMS)  # of each lane, summed over rows
 DIRECTIONS = tuple(move for move in MOVES if move != "eta_eta")
-
-
-class Shared(NamedTuple):
-    """The signals of a step that all lanes share."""
-
-    rho: Any
-    rho_x: Any
-    discount: Any
-    x_x: Any
-    x_next: Any
-    next_next: Any
-    x_z: Any
-    z_z: Any
-
-
+SHARED = "rho rho_x discount x_x x_next next_next x_z z_z"  # the signals of a step that all lanes share
 Scratch = namedtuple(
     "Scratch", "delta x_eta z_eta b_eta w_x w_next w_z w_change eta_x eta_next eta_z gap along along_next"
 )
@@ -71,30 +48,15 @@ SCRATCH_SOURCE = f"""def new_scratch(B, p):
 new_scratch = numba.njit(compile_source(SCRATCH_SOURCE, {"Scratch": Scratch, "np": np}), **INLINE)
 
 
-def rule_source(rule: Rule) -> str:
-    """Return the source of `call_rule`: from the sums of every lane to its coefficients."""
+def make_call_rule(rule: Rule) -> Any:
+    """Compile `call_rule`: from the sums of every lane to its coefficients."""
     loop = [f"{name} = load_{name}(scratch.{name}, lane)" for name in SUMS if name in rule.arguments]
     loop += [*read_memory(rule), *call_step(rule), *shrink_eta(rule, steady=False)]
     loop += [f"store_{move}(scratch.{move}, lane, {move})" for move in rule.moves if move != "eta_eta"]
-    return "\n".join(
-        [
-            "def call_rule(fields, scratch, B, shared):",
-            "    use_widest_vectors()",
-            f"    {', '.join(Shared._fields)} = shared",
-            "    outside = 0",
-            "    for lane in range(B):",
-            *(f"        {line}" for line in loop),
-            "    return outside",
-        ]
-    )
-
-
-def make_call_rule(rule: Rule) -> Any:
-    """Compile the rule's step for all lanes."""
-    scopes = ["fields", *SUMS, *DIRECTIONS]
-    names = {"step": numba.njit(rule.step, inline="always"), "use_widest_vectors": use_widest_vectors}
-    names |= {"bounded": bounded, "is_inside": is_inside} | field_begins(rule) | disjoint_accesses(scopes)
-    return numba.njit(compile_source(rule_source(rule), names), **INLINE)
+    head = ["def call_rule(fields, scratch, B, shared):", "    use_widest_vectors()"]
+    head += [f"    {', '.join(SHARED.split())} = shared", "    outside = 0", "    for lane in range(B):"]
+    source = "\n".join([*head, *(f"        {line}" for line in loop), "    return outside"])
+    return state.compile_lane_loop(source, rule, ["fields", *SUMS, *DIRECTIONS], {})
 
 
 # Passes over the lanes ---------------------------------------------------------------------------------------------
@@ -250,7 +212,7 @@ def make_read_shared(rule: Rule) -> Any:
                 z_z += value * value
             x_z = product(table, step.first, step.width, lanes.vectors)
         o = step.outcome
-        return Shared(table.rho[o], table.rho_x[o], table.discount[o], x_x, x_next, next_next, x_z, z_z)
+        return table.rho[o], table.rho_x[o], table.discount[o], x_x, x_next, next_next, x_z, z_z
 
     return read_shared
 
@@ -306,7 +268,7 @@ def make_move_weights(rule: Rule) -> Any:
 def make_write_change(rule: Rule) -> Any:
     """Compile `write_change`, which writes x·(w − w_prev) of the coming x: its products with all directions."""
     w_x, w_next, w_z, w_change = (move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change"))
-    CHANGE, natural = field_begins(rule)["memory_x_change"], rule.natural
+    CHANGE, natural = state.field_begins(rule)["memory_x_change"], rule.natural
 
     @numba.njit(**INLINE)
     def write_change(lanes, table, step, scratch):
@@ -359,7 +321,7 @@ def make_take_step(rule: Rule) -> Any:
 @cache
 def traced_kernel(rule: Rule) -> Any:
     """Compile `kernel(column, segments, table, measure, lanes, errors)` for a rule."""
-    take_step, after_tiny = make_take_step(rule), AFTER_TINY if rule.is_plain else 1.0
+    take_step, after_tiny = make_take_step(rule), state.AFTER_TINY if rule.is_plain else 1.0
 
     def kernel(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
@@ -367,11 +329,11 @@ def traced_kernel(rule: Rule) -> Any:
         width = np.uintp(table.rows.size // table.reward.size)
         scratch = new_scratch(errors.now.size, lanes.vectors.size // 2)
         for s in range(segments.end.size):
-            set_step_sizes(lanes, segments.factor[s], B, STRIDE)
+            state.set_step_sizes(lanes, segments.factor[s], B, state.STRIDE)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
                 if take_step(lanes, table, Step(outcome, outcome * width, coming * width, width, B), scratch):
-                    rescale(lanes.eta, lanes.fields, B, after_tiny)
+                    state.rescale(lanes.eta, lanes.fields, B, after_tiny)
                 t += np.uintp(1)
             if segments.point[s] >= 0 or segments.last[s]:
                 take_any_errors(lanes.w, measure, errors, scratch.gap, segments, s)
