@@ -82,7 +82,7 @@ def learnt_weights(
 
 
 def by_learner(
-    data: LogData, policy: TargetPolicy, found: PolicyValue, learner: str | Rule, parameters: dict[str, Any]
+    data: LogData, found: PolicyValue, learner: str | Rule, parameters: dict[str, Any]
 ) -> tuple[PolicyValue, list[Finding], str]:
     """Return a value with the weights of a learner instead of LSTD-Q, findings on it, and the learner's description.
 
@@ -91,7 +91,7 @@ def by_learner(
     if isinstance(learner, str) and learner == "lstd":
         w, diverged, words = found.w, 0, "lstd"
     else:
-        w, diverged, words = learnt_weights(data, policy, learner, parameters)
+        w, diverged, words = learnt_weights(data, found.policy, learner, parameters)
     raw = float(found.start @ w)
     value = float(np.clip(raw, *data.rows.bounds(0)))
     moved = found._replace(w=w, value=value, low=min(found.low, value), high=max(found.high, value))
@@ -99,30 +99,28 @@ def by_learner(
     return moved, findings_of("learner", (words, diverged, value, found, scale)), words
 
 
-@finding("learner", "divergence", "not")
+@finding("learner", "divergence", "not", "Use a smaller step size, or another learner.")
 def divergence(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
-    """The named learner diverged. Remedy: a smaller step size, or another learner"""
+    """The named learner diverged."""
     words, diverged, *_ = seen
     if diverged:
-        yield "not", f"{words} diverged at update {diverged:,}, so its value is arbitrary. Use a smaller step size."
+        yield "not", f"{words} diverged at update {diverged:,}, so its value is arbitrary."
 
 
-@finding("learner", "least squares", "not")
+@finding("learner", "least squares", "not", "Use another step size, or the default learner.")
 def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
-    """How far the learner is from the least-squares solution, and whether it has converged. Remedy: another step size,
-    or the default
-    """
+    """The named learner is far from the least-squares solution."""
     words, diverged, value, found, scale = seen
     if diverged:
         return
-    apart = value - float(found.q.value)
+    apart, inside = value - float(found.q.value), found.low <= value <= found.high
     side = "above" if apart > 0 else "below"
-    told = f"{words} is {abs(apart):.3g} {side} the least-squares solution, {found.q.value:.4g}"
-    if found.low <= value <= found.high and abs(apart) <= FAR_OFF * scale:
-        yield "fine", f"{told}: it has converged, within the interval."
+    words = f"{words} is {abs(apart):.3g} {side} the least-squares solution, {found.q.value:.4g}"
+    if inside and abs(apart) <= FAR_OFF * scale:
+        yield "fine", f"{words}: it has converged, within the interval."
     else:
-        level = "not" if not found.low <= value <= found.high else "with care"
-        yield level, f"{told}: it has not converged, so its value is not the policy's value. Use another step size."
+        level = "with care" if inside else "not"
+        yield level, f"{words}: it has not converged, so its value is not the policy's value."
 
 
 def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[PolicyValue]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from gradient_dd.evaluation import drift  # noqa: F401  registers its finding
 from gradient_dd.evaluation.comparison import Judged, PolicyComparison, PolicyQuestion
 from gradient_dd.evaluation.data_findings import ratio_facts
 from gradient_dd.evaluation.findings import Finding, findings_of, verdict_of
-from gradient_dd.evaluation.log_data import LogData, TargetPolicy
+from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import actions_of, named_actions
 from gradient_dd.evaluation.policy_findings import policy_findings, sampled_choices
 from gradient_dd.evaluation.policy_value import PolicyValue
@@ -85,37 +85,22 @@ def compare(
             )
             if gamma is not None and data.reader.columns.discount is not None:
                 raise bad_request("'discount'", "be omitted if the log has a column of discounts", discount)
-            names = signals or [data.reader.columns.reward]
-            found = answered(data, confidence)
-            questions += [one.question(str(name)) for name, one in zip(names, found, strict=True)]
+            questions += answered(data, confidence, signals or [data.reader.columns.reward])
             seconds += data.reader.seconds
     stated = (*data.stated, *data.reader.stated_after(data.rows.read))
     taken = {"reading": seconds, "all": perf_counter() - started}
     return PolicyComparison(tuple(questions), confidence, data.rows.n, stated, taken, data.reader.source.name)
 
 
-class Answered(NamedTuple):
-    """All policies of a log for one signal, with verdicts, the logging policy first."""
-
-    data: LogData
-    judged: list[Judged]
-    supports: list[Support]
-    bounds: Bounds
-    confidence: float
-
-    def question(self, reward: str) -> PolicyQuestion:
-        """Return the question with its answers."""
-        reader = self.data.reader
-        gamma = None if reader.columns.discount is not None else reader.discount
-        return PolicyQuestion(reward, gamma, self.judged, self.bounds, self.data.rows.episodes, self.confidence)
-
-
-def answered(data: LogData, confidence: float) -> list[Answered]:
-    """Return the values and verdicts of all policies of a log, for every signal."""
-    rows = data.rows
+def answered(data: LogData, confidence: float, names: Sequence[Any]) -> list[PolicyQuestion]:
+    """Return the values and verdicts of all policies of a log, the logging policy first, for every signal."""
+    rows, reader = data.rows, data.reader
+    gamma = None if reader.columns.discount is not None else reader.discount
     facts = findings_of("data", data)
     on_rows = [findings_of("rows", one) for one in row_evidence(data)]
-    found = [Answered(data, [], [], rows.bounds(k), confidence) for k in range(len(rows.lowest))]
+    found = [
+        PolicyQuestion(str(name), gamma, [], rows.bounds(k), rows.episodes, confidence) for k, name in enumerate(names)
+    ]
     known: dict[Any, Support] = {}
     rows.progress.plan(PASSES * rows.n * len(data.policies))
     base: list[PolicyValue] = []
@@ -125,19 +110,18 @@ def answered(data: LogData, confidence: float) -> list[Answered]:
         ratios: list[Finding] = []
         if not (policy.logging or sampled.ratio is None or data.behaviour is not None):
             ratios = findings_of("ratios", ratio_facts(data, sampled.ratio))
-        for k, value in enumerate(values):
+        for k, (question, value) in enumerate(zip(found, values, strict=True)):
             key = value.map.name, policy.by_ratio, k
             if key not in known:
-                known[key] = support_of(data, policy, value, found[k].bounds)
-            own = policy_findings(data, policy, value, base[k], known[key], sampled, k)
-            found[k].judged.append(Judged(value, verdict_of([*facts, *ratios, *on_rows[k], *own])))
-            found[k].supports.append(known[key])
+                known[key] = support_of(data, value, question.bounds)
+            own = policy_findings(data, value, base[k], known[key], sampled, k)
+            question.judged.append(Judged(value, verdict_of([*facts, *ratios, *on_rows[k], *own]), known[key]))
     return found
 
 
-def support_of(data: LogData, policy: TargetPolicy, value: PolicyValue, bounds: Bounds) -> Support:
+def support_of(data: LogData, value: PolicyValue, bounds: Bounds) -> Support:
     """Return which states and actions the log covers."""
-    actions = None if policy.by_ratio else data.actions
+    actions = None if value.policy.by_ratio else data.actions
     taken = (
         (value.map.matrix(piece.seen), actions_of(actions, piece), named_actions(actions, piece))
         for piece in data.sampled

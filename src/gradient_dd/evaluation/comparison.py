@@ -23,6 +23,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.cards import card
 from gradient_dd.evaluation.findings import Verdict
 from gradient_dd.evaluation.policy_value import PolicyValue, blend, error_of
+from gradient_dd.evaluation.result import Support
 from gradient_dd.studies.intervals import Bounds, student_factor
 
 NUMBERS = ("value", "low", "high", "difference", "difference_low", "difference_high")
@@ -33,10 +34,11 @@ MOST_TIMES = 20.0  # largest number of additional episodes to recommend, relativ
 
 
 class Judged(NamedTuple):
-    """A policy with its value and its verdict."""
+    """A policy with its value, its verdict, and the states and actions with data."""
 
     found: PolicyValue
     verdict: Verdict
+    support: Support
 
     @property
     def name(self) -> str:
@@ -73,15 +75,30 @@ class PolicyQuestion:
 
     reward: str
     discount: float | None
-    judged: Sequence[Judged]
+    judged: list[Judged]
     bounds: Bounds
     episodes: int
     confidence: float
 
+    @property
+    def baseline(self) -> Judged:
+        """The logging policy."""
+        return self.judged[0]
+
+    @property
+    def usable(self) -> list[Judged]:
+        """The usable policies, largest value first."""
+        return sorted((one for one in self.judged if one.usable), key=lambda one: -one.found.value)
+
+    @property
+    def others(self) -> list[Judged]:
+        """The usable policies except the baseline, largest value first."""
+        return [one for one in self.usable if one is not self.baseline]
+
     @cached_property
     def factor(self) -> float:
         """Half-width of the simultaneous intervals of all differences to the baseline, in standard errors."""
-        base, others = self.judged[0].found, [one.found for one in self.judged[1:] if one.usable]
+        base, others = self.baseline.found, [one.found for one in self.judged[1:] if one.usable]
         single = student_factor(self.confidence, len(base.psi) - 1)
         pulls = [summed(one.psi[:, 2] - base.psi[:, 2]) for one in others]
         pulls = [one for one in pulls if error_of(one) > 0]
@@ -99,61 +116,44 @@ class PolicyQuestion:
         if one is two:
             return Gap(0.0, 0.0, 0.0, Bounds(0.0, 0.0), 0.0, 0.0)
         apart = one.value - two.value
+        values = [each.found.value for each in self.judged if each.usable or each is self.baseline]
         shared = [key for key in one.by_map if key in two.by_map]
         hidden = max((abs(apart - (one.by_map[key] - two.by_map[key])) for key in shared), default=0.0)
-        hidden += CLOSE * self.width
-        centres = [
-            float(np.clip(mine, *self.bounds) - np.clip(other, *self.bounds))
-            for mine, other in ((one.q.value, two.q.value), (one.d.value, two.d.value))
-        ]
+        hidden += CLOSE * (max(values) - min(values))
         psi = one.psi[:, :2] - two.psi[:, :2]
-        share, _ = blend(centres[0], centres[1], psi.T @ psi * len(psi) / max(1, len(psi) - 1))
-        each = np.column_stack([psi, psi @ (share, 1 - share)])
-        centres.append(share * centres[0] + (1 - share) * centres[1])
-        reach = [self.factor * error_of(column) for column in each.T]
-        bounds = [self._limited(c - r, c + r, apart, hidden, two) for c, r in zip(centres, reach, strict=True)]
-        low, high = min(one.low for one in bounds), max(one.high for one in bounds)
-        return Gap(apart, low, high, bounds[2], reach[2], hidden)
-
-    @cached_property
-    def width(self) -> float:
-        """The range of the values of the baseline and the usable policies."""
-        values = [one.found.value for one in self.judged if one.usable or one is self.baseline]
-        return max(values) - min(values)
-
-    def _limited(self, low: float, high: float, apart: float, hidden: float, two: PolicyValue) -> Bounds:
-        """Return an interval widened by the effect of other features, within the possible values."""
+        q, d = (
+            float(np.clip(mine.value, *self.bounds) - np.clip(other.value, *self.bounds))
+            for mine, other in ((one.q, two.q), (one.d, two.d))
+        )
+        share, _ = blend(q, d, psi.T @ psi * len(psi) / max(1, len(psi) - 1))
+        centres = np.array([q, d, share * q + (1 - share) * d])
+        reach = self.factor * np.array([error_of(column) for column in (*psi.T, psi @ (share, 1 - share))])
         least, most = min(self.bounds.low - two.high, apart), max(self.bounds.high - two.low, apart)
-        return Bounds(max(min(low, apart - hidden), least), min(max(high, apart + hidden), most))
-
-    @property
-    def baseline(self) -> Judged:
-        """The logging policy."""
-        return self.judged[0]
+        lows = np.maximum(np.minimum(centres - reach, apart - hidden), least).tolist()
+        highs = np.minimum(np.maximum(centres + reach, apart + hidden), most).tolist()
+        return Gap(apart, min(lows), max(highs), Bounds(lows[2], highs[2]), float(reach[2]), hidden)
 
     @property
     def best(self) -> Judged | None:
         """The usable policy with the largest value; None if no policy is usable."""
-        usable = [one for one in self.judged if one.usable]
-        return max(usable, key=lambda one: one.found.value) if usable else None
+        return next(iter(self.usable), None)
 
     @property
     def ties(self) -> list[Judged]:
         """The usable policies not significantly different from the best, largest value first, with the best."""
         best = self.best
-        return [] if best is None else sorted([best, *self.near(best)], key=lambda one: -one.found.value)
+        return [] if best is None else [one for one in self.usable if one is best or self.is_near(best, one)]
 
-    def near(self, one: Judged) -> list[Judged]:
-        """Return the other usable policies that are not significantly different from one policy."""
-        others = [other for other in self.judged if other.usable and other is not one]
-        gaps = [(other, self.gap(one, other)) for other in others]
-        return [other for other, gap in gaps if gap.low <= 0 <= gap.high]
+    def is_near(self, one: Judged, other: Judged) -> bool:
+        """Return whether two policies are not significantly different."""
+        gap = self.gap(one, other)
+        return gap.low <= 0 <= gap.high
 
     @cached_property
     def followed(self) -> Judged:
         """The policy to deploy: the largest value among those significantly better than the baseline, else it."""
-        sure = [one for one in self.judged[1:] if one.usable and self.gap(one, self.baseline).sure.low > 0]
-        return max(sure, key=lambda one: one.found.value) if sure else self.baseline
+        sure = (one for one in self.others if self.gap(one, self.baseline).sure.low > 0)
+        return next(sure, self.baseline)
 
     def records(self) -> list[dict[str, Any]]:
         """Return a record per policy, the baseline first."""
@@ -170,46 +170,47 @@ class PolicyQuestion:
     def sentence(self) -> str:
         """The recommendation, and which policies look better but cannot be trusted."""
         refused = [one for one in self.judged[1:] if not one.usable and one.found.value > self.followed.found.value]
-        if not refused or not any(one.usable for one in self.judged[1:]):
+        if not refused or not self.others:
             return self.decision
         return f"{self.decision} The larger value of {names_of(refused)} cannot be trusted."
 
     @property
     def decision(self) -> str:
         """The recommendation."""
-        base, others = self.baseline, [one for one in self.judged[1:] if one.usable]
+        base, others, followed = self.baseline, self.others, self.followed
+        stay = f"Stay with {base.name!r}:"
         if not others:
             why = next((reason for one in self.judged[1:] for reason in one.verdict.reasons), "no policy was given.")
-            return f"Stay with {base.name!r}: the value of no other policy can be trusted, because: {why}"
-        followed = self.followed
+            return f"{stay} the value of no other policy can be trusted, because: {why}"
         if followed is base:
-            best = max(others, key=lambda one: one.found.value)
-            gap = self.gap(best, base)
+            gap = self.gap(others[0], base)
             if gap.high < 0:
-                return f"Stay with {base.name!r}: every other policy is significantly worse."
-            words = f"{best.name!r} is worth {signed(gap.apart)} (interval: {gap.low:.4g} to {gap.high:.4g})"
-            return f"Stay with {base.name!r}: no policy is significantly better. {words}.{self.more(best, base)}"
+                return f"{stay} every other policy is significantly worse."
+            words = f"{others[0].name!r} is worth {signed(gap.apart)} (interval: {gap.low:.4g} to {gap.high:.4g})"
+            return f"{stay} no policy is significantly better. {words}.{self.more(others[0], gap)}"
         gain = self.gap(followed, base)
         care = "" if followed.verdict.word == "trust" else f" Its value needs care: {followed.verdict.reasons[0]}"
-        words = f"it is worth {followed.found.value:.4g}, {signed(gain.apart)} than {base.name!r}"
-        near = [one for one in self.near(followed) if one is not base]
+        near = [one for one in self.judged[1:] if one.usable and one is not followed and self.is_near(followed, one)]
         rest = f" Not significantly different from it: {names_of(near)}." if near else ""
         low, high, unsure = gain.low, gain.high, ""
         if low <= 0:
             unsure = f" The returns alone do not show this yet (interval: {low:.4g} to {high:.4g})."
             low, high = gain.sure
+        words = f"it is worth {followed.found.value:.4g}, {signed(gain.apart)} than {base.name!r}"
         return f"Deploy {followed.name!r}: {words} (from {low:.4g} to {high:.4g}).{unsure}{rest}{care}"
 
-    def more(self, first: Judged, second: Judged) -> str:
+    def more(self, one: Judged, gap: Gap) -> str:
         """Return how many more episodes a difference of this size needs; nothing if they are too many."""
-        gap = self.gap(first, second)
-        if gap.apart <= gap.hidden or gap.apart <= 0 or first.verdict.word != "trust":
+        if gap.apart <= max(gap.hidden, 0.0) or one.verdict.word != "trust":
             return ""
         times = (gap.reach / (gap.apart - gap.hidden)) ** 2
         if not 1.1 < times <= MOST_TIMES:
             return ""
-        more = rounded((times - 1) * self.episodes)
-        return f" A difference of this size would take about {more:,} more episodes to show."
+        count = (times - 1) * self.episodes
+        unit = 10 ** max(0, int(np.log10(max(1.0, count))) - 1)  # two significant digits
+        return (
+            f" A difference of this size would take about {int(np.ceil(count / unit)) * unit:,} more episodes to show."
+        )
 
 
 def signed(apart: float) -> str:
@@ -219,15 +220,7 @@ def signed(apart: float) -> str:
 
 def summed(psi: Array) -> Array:
     """Return influences summed over at most MOST_UNITS units."""
-    if len(psi) <= MOST_UNITS:
-        return psi
-    return np.bincount(np.arange(len(psi)) % MOST_UNITS, psi).astype(float)
-
-
-def rounded(count: float) -> int:
-    """Return a count rounded to two significant digits."""
-    digits = max(0, int(np.log10(max(1.0, count))) - 1)
-    return int(np.ceil(count / 10**digits)) * 10**digits
+    return psi if len(psi) <= MOST_UNITS else np.bincount(np.arange(len(psi)) % MOST_UNITS, psi).astype(float)
 
 
 def names_of(several: Sequence[Judged]) -> str:

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from gradient_dd.arrays import Array
 from gradient_dd.evaluation.design import squared
-from gradient_dd.evaluation.findings import Found, finding
+from gradient_dd.evaluation.findings import Found, finding, level_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.rows import HOLE, Piece
 from gradient_dd.stream.log import listed
@@ -160,44 +160,38 @@ def unexplained(x: Array, y: Array) -> float:
     return float((rest**2).sum() / max(1e-300, (y**2).sum()))
 
 
-@finding("data", "episodes", "with care")
+@finding("data", "episodes", "with care", "Log more episodes.")
 def episodes(data: LogData) -> Found:
-    """The number of episodes and how they end. Fewer than 10 are not representative, unless the log is one continuing
-    stream of 2,000 rows or more. Remedy: log more episodes
-    """
+    """The log has fewer than 10 episodes, and is not a continuing stream of at least 2,000 rows."""
     rows = data.rows
-    endless = rows.ended == 0 and rows.n >= LONG_STREAM
     ends = f"{rows.ended:,} terminated, {rows.cut:,} were truncated"
     words = f"The log has {rows.n:,} transitions in {rows.episodes:,} episodes; {ends}."
     if rows.episodes == 1:
         words = f"The log is one episode of {rows.n:,} transitions, so intervals are computed from stretches of it."
-    if rows.episodes >= FEW_EPISODES or endless:
+    if rows.episodes >= FEW_EPISODES or (rows.ended == 0 and rows.n >= LONG_STREAM):
         yield "fine", words
     else:
-        yield "with care", f"{words} So few episodes are not representative: log more of them."
+        yield "with care", f"{words} So few episodes may not be representative."
 
 
-@finding("data", "time limit", "with care")
+@finding("data", "time limit", "with care", "Record these rows as truncated, not as terminated, if it is one.")
 def time_limit(data: LogData) -> Found:
-    """Too many episodes end at exactly the longest length, and the state does not contain the time. A termination has
-    no value after it, a time limit has. Remedy: record these rows as truncated
+    """Too many episodes terminate at exactly the longest length, and the state does not contain the time. A termination
+    has no value after it, a time limit has.
     """
     limit = time_limit_of(data.first)
     if limit is not None and not knows_time(data):
         length, share = limit
         yield (
             "with care",
-            f"{share:.0%} of the episodes that ended have exactly {length} steps, the longest length. If this is a "
-            "time limit, the values are wrong, because they count nothing after it: record these rows as truncated, "
-            "not as terminated.",
+            f"{share:.0%} of the terminated episodes have exactly {length} steps, the longest length. This is probably "
+            "a time limit, and then the values are wrong, because they count nothing after it.",
         )
 
 
-@finding("data", "columns", "not")
+@finding("data", "columns", "not", "Sort the rows by episode and time, and check the columns of both observations.")
 def order_of_columns(data: LogData) -> Found:
-    """The next state of a row is the state of the following row. If it is the other way round, the columns are
-    swapped. Remedy: name the columns
-    """
+    """The next state of a row is the state of the following row, unless columns are swapped or rows are missing."""
     pairs, *counts = in_order(data.first)
     if pairs < FEWEST_PAIRS:
         return
@@ -207,36 +201,34 @@ def order_of_columns(data: LogData) -> Found:
     elif backward > IN_ORDER:
         yield (
             "not",
-            f"In {backward:.0%} of the rows the state is the next state of the following row: the two columns are "
-            "swapped, and values propagate backwards. Name the columns of the observation and the next observation.",
+            f"In {backward:.0%} of the rows the state is the next state of the following row. The two columns seem to "
+            "be swapped, so values propagate backwards.",
         )
     else:
         yield (
             "with care",
             f"The next state is the state of the following row in only {forward:.0%} of the rows. Rows are missing or "
-            "out of order, so returns along episodes cannot check the values: sort the rows by episode and time.",
+            "out of order, so the returns of episodes are wrong.",
         )
 
 
-@finding("data", "leaked future", "with care")
+@finding("data", "leaked future", "with care", "Remove the column if it was computed after the episode.")
 def leaked_future(data: LogData) -> Found:
-    """A column of the observation predicts the return of its own episode far better than the others. Remedy: remove
-    it, if it was computed later
-    """
+    """A column of the observation predicts the return of its own episode far better than the other columns do."""
     names = data.reader.columns.observation
     for column, share in [] if data.maps[0].table else leaks_of(data.first):
         which = repr(names[column]) if column < len(names) else f"number {column}"
         yield (
             "with care",
-            f"Column {which} alone explains {share:.0%} of the return that the other columns leave unexplained. If it "
-            "was computed after the episode, no policy can observe it and the values are wrong: remove the column.",
+            f"Column {which} alone explains {share:.0%} of the return that the other columns leave unexplained. It may "
+            "contain the future, which no policy can observe, and then the values are wrong.",
         )
 
 
-@finding("ratios", "effective sample size", "not")
+@finding("ratios", "effective sample size", "not", "Collect data with a policy closer to the target.")
 def effective_rows(facts: RatioFacts) -> Found:
-    """(Σρ)² / Σρ²: the number of rows of the target policy with the same information. Remedy: below 100 rows or 5 %, a
-    target closer to the logging policy, or more data
+    """(Σρ)² / Σρ², the number of rows of the target policy with the same information, is below 100 or below 5 % of all
+    rows.
     """
     effective = facts.total**2 / max(facts.squares, 1e-300)
     share = effective / facts.rows
@@ -246,105 +238,95 @@ def effective_rows(facts: RatioFacts) -> Found:
     else:
         yield (
             "not" if effective < TOO_FEW_EFFECTIVE else "with care",
-            f"{words}: the target is far from the logging policy, and few rows check its value. Collect data with a "
-            "policy closer to the target.",
+            f"{words}: the target is far from the logging policy, and few rows check its value.",
         )
 
 
-@finding("ratios", "largest ratio", "with care")
+@finding("ratios", "largest ratio", "with care", "Check the propensity in this row.")
 def largest_ratio(facts: RatioFacts) -> Found:
-    """Its share of Σρ². One row with more than 10 % dominates the result. Remedy: check the propensity in that row"""
+    """The largest ratio has more than 10 % of Σρ²."""
     heavy = facts.largest**2 / max(facts.squares, 1e-300)
     if heavy > HEAVY and facts.rows >= MANY_ROWS:
         yield (
             "with care",
             f"The ratio of row {facts.at:,}, {facts.largest:.3g}, has {heavy:.0%} of the weight of all rows, so this "
-            "row dominates the returns: check its propensity.",
+            "row dominates the returns.",
         )
 
 
-@finding("ratios", "mean ratio", "not")
+@finding("ratios", "mean ratio", "not", "Check the propensities, and that no feature contains the action.")
 def mean_ratio(facts: RatioFacts) -> Found:
     """ρ averages to 1, over all rows and along each feature, if the propensities are correct and the logging policy
-    takes every action of the target. Remedy: below 1, data with the missing actions; above 1, correct propensities;
-    along one feature, remove a feature that contains the action
+    takes every action of the target.
     """
     mean, error = facts.mean, facts.error
     if abs(mean - 1) > OFF and abs(mean - 1) > SURE * error:
-        why = (
-            "The logging policy never takes some actions of the target, or the propensities are wrong."
-            if mean < 1
-            else "The propensities are wrong, or the two columns are swapped."
+        why = "or the two columns are swapped" if mean > 1 else "or the logging policy never takes some of its actions"
+        yield (
+            level_of(abs(mean - 1), OFF, FAR_OFF),
+            f"The ratios average to {mean:.3f} ± {error:.3f} instead of 1, so the value is biased: the propensities "
+            f"are wrong, {why}.",
         )
-        yield grave(mean - 1), f"The ratios average to {mean:.3f} ± {error:.3f} instead of 1. {why} Check both columns."
     elif facts.off:
         yield (
-            grave(facts.off),
+            level_of(abs(facts.off), OFF, FAR_OFF),
             f"The ratios average to {mean:.3f}, but along feature {facts.feature} they are off by {facts.off:+.2f}: "
             "the propensities are wrong there, the log lacks an action of the target there, or the feature contains "
-            "the action. Check the propensities and this feature.",
+            "the action.",
         )
     else:
         yield "fine", f"The ratios average to {mean:.3f} ± {error:.3f}; correct propensities give 1."
 
 
-def grave(off: float) -> str:
-    """Return the level of a significant deviation of the mean ratio."""
-    return "not" if abs(off) > FAR_OFF else "with care"
-
-
-@finding("data", "ends", "not")
+@finding("data", "ends", "not", "Name the right columns of the episode and of terminations.")
 def ends_inside(data: LogData) -> Found:
-    """The episode column continues an episode after its end. Remedy: name the right columns"""
+    """The episode column continues an episode after its end."""
     last = data.rows.read
     if last.ends_inside:
         rows = "1 row" if last.ends_inside == 1 else f"{last.ends_inside:,} rows"
         yield (
             "not",
             f"The episode column, {data.reader.columns.episode!r}, continues the same episode after its end "
-            f"in {rows}, first after row {last.first_inside:,}. One of the two columns means something else: name the "
-            "right columns.",
+            f"in {rows}, first after row {last.first_inside:,}. One of the two columns means something else, so the "
+            "values end at the wrong rows.",
         )
 
 
-@finding("data", "ends", "with care")
+@finding("data", "ends", "with care", "Name the column of terminations if episodes end.")
 def no_ends(data: LogData) -> Found:
-    """No column marks the ends of episodes. Remedy: name the column of terminations"""
+    """No column marks the ends of episodes."""
     columns = data.reader.columns
-    told = columns.terminated or columns.truncated or columns.done or columns.discount
-    if not told and data.reader.discount > 0:
+    known = columns.terminated or columns.truncated or columns.done or columns.discount
+    if not known and data.reader.discount > 0:
         yield (
             "with care",
-            "No column marks the ends of episodes, so all rows are treated as continuing, and the values include "
-            "rewards that are never paid. If episodes end, name the column.",
+            "No column marks the ends of episodes, so all rows are treated as continuing. If episodes end, the values "
+            "include rewards that are never paid.",
         )
 
 
-@finding("data", "left out", "not")
+@finding("data", "left out", "not", "Name the column of terminations if episodes end there.")
 def left_out(data: LogData) -> Found:
-    """Rows without a next observation were omitted, and their rewards differ from the rest. Remedy: name the column of
-    terminations
-    """
+    """Rows without a next observation were omitted, and their rewards differ from the others."""
     dropped, used = data.rows.read.dropped, data.rows.read.used
     rows, apart = dropped.count + used.count, abs(dropped.mean - used.mean)
     if dropped.count >= MANY_LEFT_OUT * rows and apart > SURE * np.sqrt(dropped.variance + used.variance):
         yield (
             "not" if dropped.count > TOO_MANY_LEFT_OUT * rows else "with care",
             f"{dropped.count:,} of {rows:,} rows were omitted because their next observation is unknown. Their mean "
-            f"reward is {dropped.mean:.3g}, that of the others {used.mean:.3g}, so the value lacks their rewards. "
-            "If episodes end there, name the column of terminations.",
+            f"reward is {dropped.mean:.3g}, the mean of the others is {used.mean:.3g}, so the value lacks their "
+            "rewards.",
         )
 
 
-@finding("data", "unused columns", "with care")
+@finding("data", "unused columns", "with care", "Name all columns of the observation, even if these are all.")
 def unused_columns(data: LogData) -> Found:
-    """The log has unused columns, and you did not name the columns of the observation: an incomplete state gives a
-    confident, wrong value. Remedy: name all columns of the observation
+    """The log has unused columns, and you did not name the columns of the observation. An incomplete state gives a
+    confident, wrong value.
     """
     unused = data.reader.columns.unused
     if unused and not data.named:
         yield (
             "with care",
-            f"The columns {listed(unused)} are not used. If the state is incomplete without them, the value is wrong. "
-            "Name all columns of the observation; to confirm the present choice, name the columns used.",
+            f"The columns {listed(unused)} are not used. If the state is incomplete without them, the value is wrong.",
         )

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.findings import Found, finding
-from gradient_dd.evaluation.row_findings import RowEvidence, sketch
+from gradient_dd.evaluation.row_findings import RowEvidence, held_out_residuals, sketch
 from gradient_dd.evaluation.rows import Piece
 
 BLOCKS, FEWEST_BLOCKS, DRAWS, FOLDS = 200, 20, 999, 10
@@ -46,7 +46,7 @@ def drift_of(rows: RowEvidence) -> Drift | None:
     if wide.shape[1] > WIDEST:
         wide = np.column_stack([sketch(wide, 12), here, actions])
     outcomes = np.column_stack([rows.reward, piece.ended, there])
-    rest = left_open_by_block(wide, outcomes, block)
+    rest = held_out_residuals(wide, outcomes, block % FOLDS)
     rest[:, rest.std(axis=0) <= 1e-6 * outcomes.std(axis=0)] = 0.0  # only rounding is unexplained
     deal = sparse.csr_matrix((np.ones(len(block)), (block, np.arange(len(block)))), (blocks, len(block)))
     sums = np.column_stack([deal @ (wide * rest[:, :1]), deal @ rest])
@@ -80,20 +80,6 @@ def blocks_of(piece: Piece) -> Integers:
     return np.unique(place, return_inverse=True)[1]
 
 
-def left_open_by_block(X: Array, Y: Array, block: Integers) -> Array:
-    """Return the residuals of Y by a linear function of X, (n, k), fitted without the group of blocks of each row."""
-    group = block % FOLDS
-    squares = np.stack([X[group == g].T @ X[group == g] for g in range(FOLDS)])
-    products = np.stack([X[group == g].T @ Y[group == g] for g in range(FOLDS)])
-    total, right = squares.sum(axis=0), products.sum(axis=0)
-    ridge = 1e-6 * max(float(np.trace(total)) / len(total), 1e-300) * np.eye(len(total))
-    rest = np.empty_like(Y)
-    for g in range(FOLDS):
-        part = group == g
-        rest[part] = Y[part] - X[part] @ np.linalg.solve(total - squares[g] + ridge, right - products[g])
-    return rest
-
-
 def groups_of_rows(rows: RowEvidence) -> Iterator[tuple[str, Booleans]]:
     """Yield groups of rows with a description: by action, by the value of a column, and by both."""
     actions = [(f"after action {name!r}", rows.actions[:, k] == 1) for k, name in enumerate(rows.names[:MOST_VALUES])]
@@ -104,7 +90,7 @@ def groups_of_rows(rows: RowEvidence) -> Iterator[tuple[str, Booleans]]:
         if len(values) > MOST_VALUES:
             values = np.quantile(column, [0.0, 0.25, 0.5, 0.75])
             place = np.searchsorted(values, column, side="right") - 1
-            states += [(f"where {name!r} is in its {k + 1}. quarter", place == k) for k in range(4)]
+            states += [(f"where {name!r} is in quarter {k + 1}", place == k) for k in range(4)]
         else:
             words = [repr(texts[int(one)]) if texts else f"{one:g}" for one in values]
             states += [(f"where {name!r} is {word}", column == one) for word, one in zip(words, values, strict=True)]
@@ -129,10 +115,10 @@ def moved_most(rows: RowEvidence, found: Drift) -> tuple[str, float]:
     return best[:2]
 
 
-@finding("rows", "drift", "with care")
+@finding("rows", "drift", "with care", "Evaluate only the rows that match current conditions.")
 def drift(rows: RowEvidence) -> Found:
     """Rewards or next states, given state and action, change over the log: the cumulative sums of their residuals are
-    larger than for episodes in random order. Remedy: evaluate the current part of the log
+    larger than for episodes in random order.
     """
     found = drift_of(rows)
     if found is None:
@@ -141,12 +127,11 @@ def drift(rows: RowEvidence) -> Found:
         yield "fine", f"Rewards and next states do not drift over the log (p = {found.chance:.2g})."
         return
     where, change = moved_most(rows, found)
-    what = {"reward": "The reward", "end": "How often episodes end", "state": "The next state"}[found.what]
+    what = {"reward": "The reward", "end": "The frequency of ends", "state": "The next state"}[found.what]
     size = "" if found.what == "state" else f" by {change:+.3g}"
     since = f"episode {rows.piece.episode[found.since]:,}, " if rows.piece.episode[-1] >= FEWEST_BLOCKS else ""
     yield (
         "with care",
         f"{' '.join([what, *where.split()])} changes{size} after {since}{found.since / len(rows.reward):.0%} of the "
-        f"log (p = {found.chance:.2g}), so the value averages over different periods. Evaluate only the rows that "
-        "match current conditions.",
+        f"log (p = {found.chance:.2g}), so the value averages over different periods.",
     )

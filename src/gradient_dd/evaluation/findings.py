@@ -1,16 +1,15 @@
 """The registry of findings, and the verdict that summarises them.
 
-A finding is one small function with its subject, its gravest level and its meaning.
-
-A function takes the evidence of its subject and yields (level, sentence), any number of times:
+A finding is a function of the evidence of its subject. It yields (level, sentence), any number of times:
 
     data     `LogData` of log_data.py: columns, rows and episodes of the log
     ratios   `RatioFacts` of data_findings.py: the ratios of a policy on the log
-    rows     `RowEvidence` of row_findings.py, for drift.py too: the order and the type of its rows
+    rows     `RowEvidence` of row_findings.py, also used by drift.py: the order and the type of the rows
     policy   `PolicyEvidence` of policy_findings.py: the value of a policy
+    states, learner   of log.py and by_learner.py: the requested states, and a learner that the user names
 
-A sentence says what was found, why it matters, and what to do. The docstring says what the finding means and, after
-"Remedy:", what to do. The tables of docs/explanation/when-to-trust.md are generated from the docstrings, and
+The sentence says what was found and why it matters. The remedy of the finding follows it, unless the level is "fine".
+The tables of docs/explanation/when-to-trust.md are generated from docstrings and remedies, and
 tests/evaluation/planted_failures.py has a log for each finding that triggers it.
 """
 
@@ -25,7 +24,7 @@ Finder = Callable[[Any], Found]
 
 
 class Finding(NamedTuple):
-    """The result of one check: its level, its subject, and a sentence."""
+    """The result of one check: its level, its topic, and a sentence."""
 
     level: str
     about: str
@@ -35,10 +34,8 @@ class Finding(NamedTuple):
 class Check(NamedTuple):
     """A registered finding.
 
-    subject  "data", "ratios", "rows" or "policy": the evidence that `find` takes
-    about    topic; two findings may share one
-    gravest  its gravest possible level of LEVELS
-    meaning  the meaning, in words;  remedy  what to do, or ""
+    subject  the evidence that `find` takes;  about  topic; two findings may share one
+    gravest  its gravest possible level;  meaning  what it means;  remedy  what to do
     """
 
     subject: str
@@ -52,12 +49,12 @@ class Check(NamedTuple):
 FINDINGS: dict[str, Check] = {}  # by function name
 
 
-def finding(subject: str, about: str, gravest: str) -> Callable[[Finder], Finder]:
-    """Return a decorator that registers a function as a finding."""
+def finding(subject: str, about: str, gravest: str, remedy: str) -> Callable[[Finder], Finder]:
+    """Return a decorator that registers a function as a finding; its docstring is the meaning."""
 
     def register(find: Finder) -> Finder:
-        meaning, _, remedy = cleandoc(find.__doc__ or "").replace("\n", " ").partition(" Remedy: ")
-        FINDINGS[find.__name__] = Check(subject, about, gravest, meaning.strip(), remedy.strip(), find)
+        meaning = cleandoc(find.__doc__ or "").replace("\n", " ")
+        FINDINGS[find.__name__] = Check(subject, about, gravest, meaning, remedy, find)
         return find
 
     return register
@@ -66,14 +63,16 @@ def finding(subject: str, about: str, gravest: str) -> Callable[[Finder], Finder
 def findings_of(subject: str, evidence: Any) -> list[Finding]:
     """Return all findings of a subject on its evidence, in order of registration."""
     return [
-        Finding(level, check.about, sentence)
+        Finding(level, check.about, sentence if level == "fine" else f"{sentence} {check.remedy}")
         for check in FINDINGS.values()
         if check.subject == subject
         for level, sentence in check.find(evidence)
     ]
 
 
-WORDS = {"fine": "trust", "with care": "with care", "not": "not"}
+def level_of(size: float, care: float, refuse: float) -> str:
+    """Return the level of a size with limits for "with care" and "not"."""
+    return "not" if size > refuse else "with care" if size > care else "fine"
 
 
 class Verdict(NamedTuple):
@@ -97,4 +96,5 @@ NOT_JUDGED = Verdict("not", (Finding("not", "verdict", "The answer has not been 
 def verdict_of(findings: list[Finding]) -> Verdict:
     """Return the word of the gravest finding, and all findings, gravest first."""
     ordered = sorted(findings, key=lambda one: -LEVELS.index(one.level))
-    return Verdict(WORDS[ordered[0].level] if ordered else "trust", tuple(ordered))
+    word = ordered[0].level if ordered else "fine"
+    return Verdict("trust" if word == "fine" else word, tuple(ordered))

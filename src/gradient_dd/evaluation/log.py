@@ -15,7 +15,8 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import BadRequestError, bad_request, whole_number
 from gradient_dd.evaluation.by_learner import by_learner
-from gradient_dd.evaluation.compare import Answered, answered, checked_confidence
+from gradient_dd.evaluation.compare import answered, checked_confidence
+from gradient_dd.evaluation.comparison import PolicyQuestion
 from gradient_dd.evaluation.findings import Found, finding, findings_of, verdict_of
 from gradient_dd.evaluation.log_data import OWN, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import too_wide
@@ -55,10 +56,9 @@ class Answers:
     def table(self) -> list[dict[str, Any]]:
         """One record per question: name, initial value, interval, verdict, and rows."""
         records = []
-        for name, found in self.answers.items():
-            low, high = found.start_interval
-            value = {"name": name, "value": found.start_value, "low": float(low), "high": float(high)}
-            records.append(value | {"verdict": found.verdict.word, "rows": found.rows})
+        for name, one in self.answers.items():
+            value = {"name": name, "value": one.start_value, "low": one.found.low, "high": one.found.high}
+            records.append(value | {"verdict": one.verdict.word, "rows": one.rows})
         return records
 
     def facts(self) -> dict[str, Any]:
@@ -130,10 +130,12 @@ def evaluate_log(
     options: dict[str, Any] = {"features": features, "columns": columns, "skip_bad_rows": skip_bad_rows, "seed": seed}
     options |= {"on_columns": on_columns, "on_progress": on_progress}
     if questions is not None:
-        single = {"discount": discount, "target": target, "learner": learner, "at": at, "dask": dask}
-        refuse_options({**single, **parameters})
+        single = {"discount": discount, "target": target, "learner": learner, "at": at, "dask": dask, **parameters}
+        for name, value in single.items():
+            if value is not None and not (isinstance(value, str) and value == "auto"):
+                raise BadRequestError(f"{name!r} must be omitted with 'questions'. Got {value!r}.")
         with one_thread():
-            return evaluate_questions(log, questions, confidence=confidence, **options)
+            return evaluate_questions(log, questions, confidence, **options)
     started = perf_counter()
     named = isinstance(learner, str) and learner in ("auto", "lstd")
     if named and parameters:
@@ -146,33 +148,31 @@ def evaluate_log(
     targets = {LOGGING: None} if asked is None else {LOGGING: None, TARGET: asked}
     with one_thread(), workers_at(dask, log, [target, features]) as workers:
         data = LogData(log, targets, discount=discount, workers=workers, **options)
-        found = answered(data, confidence)[0]
-        words = "AutoLearner" if too_wide(found.judged[-1].found.design) else "LSTD-Q"
+        (question,) = answered(data, confidence, [data.reader.columns.reward])
+        last = question.judged[-1]
+        words = "AutoLearner" if too_wide(last.found.design) else "LSTD-Q"
         if learner != "auto":
-            last = found.judged[-1]
-            value, more, words = by_learner(data, data.policies[-1], last.found, learner, parameters)
-            found.judged[-1] = last._replace(found=value, verdict=verdict_of([*last.verdict.findings, *more]))
-        evaluation = with_states(evaluation_of(found, words), data, at)
-    return replace(evaluation, seconds={"reading": data.reader.seconds, "all": perf_counter() - started})
+            value, more, words = by_learner(data, last.found, learner, parameters)
+            question.judged[-1] = last._replace(found=value, verdict=verdict_of([*last.verdict.findings, *more]))
+        found = evaluation_of(question, data, words, at)
+    return replace(found, seconds={"reading": data.reader.seconds, "all": perf_counter() - started})
 
 
-def evaluation_of(found: Answered, words: str) -> Evaluation:
-    """Return the evaluation of the last policy of a log."""
-    data, one = found.data, found.judged[-1]
-    policy = data.policies[-1]
-    logging = difference = None
-    if len(found.judged) > 1:
-        base, gap = found.judged[0].found, found.question("").gap(one, found.judged[0])
+def evaluation_of(question: PolicyQuestion, data: LogData, words: str, at: Any = None) -> Evaluation:
+    """Return the evaluation of the last policy of a question, with the requested states."""
+    one, base = question.judged[-1], question.baseline.found
+    policy, logging, difference = one.found.policy, None, None
+    if len(question.judged) > 1:
+        gap = question.gap(one, question.baseline)
         logging, difference = Interval(base.value, base.low, base.high), Interval(gap.apart, gap.low, gap.high)
     first = next(piece.part(piece.starts) for piece in data.rows.sample if len(piece.starts))
     first = first.part(np.sort(np.unique(first.seen, axis=0, return_index=True)[1][:POINTS]))
     here = np.ones((len(first), 1)) if policy.by_ratio else policy.choices(first, data.propensities(first)).here
-    return Evaluation(
+    found = Evaluation(
         found=one.found,
-        policy=policy,
-        support=found.supports[-1],
+        support=one.support,
         points=(one.found.map.matrix(first.seen), here),
-        confidence=found.confidence,
+        confidence=question.confidence,
         rows=data.rows.n,
         dimensions=first.seen.shape[1],
         chosen=words,
@@ -182,30 +182,24 @@ def evaluation_of(found: Answered, words: str) -> Evaluation:
         stated=(*data.stated, *data.reader.stated_after(data.rows.read)),
         log=data.reader.source.name,
     )
-
-
-def with_states(found: Evaluation, data: LogData, at: Any) -> Evaluation:
-    """Return an evaluation with the requested states."""
     if at is None:
         return found
     asked = asked_for(at, data)
-    X, U = found._asked(asked)
-    alone = int((found.support.leverage(U, X) > ALONE).sum())
-    verdict = verdict_of([*found.verdict.findings, *findings_of("states", (len(asked), alone))])
+    X, U = found.point(asked)
+    alone = int((one.support.leverage(U, X) > ALONE).sum())
+    verdict = verdict_of([*one.verdict.findings, *findings_of("states", (len(asked), alone))])
     return replace(found, at=asked, points=(X, U), verdict=verdict)
 
 
-@finding("states", "states asked for", "with care")
+@finding("states", "states asked for", "with care", "Collect data from there.")
 def unseen_states(counts: tuple[int, int]) -> Found:
-    """A requested state has no similar data: its interval is as wide as the rewards allow, and if the data have nothing
-    in common with it there is no value. Remedy: data from there
-    """
+    """A requested state has no similar data. If the data have nothing in common with it, there is no value."""
     asked, unseen = counts
     if unseen:
         yield (
             "with care",
-            f"{unseen:,} of the {asked:,} requested states have no similar data: their intervals are as wide as the "
-            "rewards allow. Collect data from there.",
+            f"{unseen:,} of the {asked:,} requested states have no similar data, so their intervals are as wide as the "
+            "rewards allow.",
         )
 
 
@@ -221,8 +215,8 @@ def asked_for(at: Any, data: LogData) -> Any:
             raise bad_request("'at'", rule, at, "Name some: at=[...], or --at.")
         return reader.decoded(states)
     rows = np.asarray(at, dtype=object if reader.words else None)
-    d = len(reader.columns.observation)
-    return as_observations(rows.reshape(-1, 1) if rows.ndim < 2 and d == 1 else np.atleast_2d(rows))
+    single = rows.ndim < 2 and len(reader.columns.observation) == 1
+    return as_observations(rows.reshape(-1, 1) if single else np.atleast_2d(rows))
 
 
 # Many questions ---------------------------------------------------------------------------------------------
@@ -267,11 +261,10 @@ class QuestionLog(LogData):
 def evaluate_questions(
     log: Any,
     questions: Sequence[Question],
-    *,
+    confidence: float,
     features: Any,
     columns: Mapping[str, Any] | None,
     skip_bad_rows: bool,
-    confidence: float,
     seed: int,
     on_columns: Callable[[list[str]], None],
     on_progress: Callable[[int, int], None],
@@ -288,7 +281,8 @@ def evaluate_questions(
         if not stated:
             on_columns(data.stated)
             stated = (*data.stated, *reader.stated_after(data.rows.read))
-        found[question.name] = evaluation_of(answered(data, confidence)[0], "LSTD")
+        (own,) = answered(data, confidence, [question.name])
+        found[question.name] = evaluation_of(own, data, "LSTD")
         on_progress(k + 1, len(asked))
     return Answers(found, stated, {"reading": reader.seconds, "all": perf_counter() - started})
 
@@ -328,20 +322,10 @@ def as_batch(reader: LogReader, rows: LogRows) -> Batch:
     actions: Integers | Array | None = None
     if rows.action.shape[1]:
         actions = rows.action[:, 0].astype(np.int64) if reader.actions and reader.actions.named else rows.action
-    seen, after = (plain(reader.observed(one)) for one in (rows.observation, rows.following))
-    return batch_of(len(rows), seen, actions, after, columns)
 
+    def plain(seen: Array) -> Array:
+        if width > 1:
+            return seen[:, :width]
+        return seen[:, 0].astype(np.int64) if np.array_equal(seen[:, 0], np.round(seen[:, 0])) else seen[:, 0]
 
-def plain(observations: Array) -> Array:
-    """Return observations of one column as (n,), as integers if possible."""
-    if observations.shape[1] > 1:
-        return observations
-    values = observations[:, 0]
-    return values.astype(np.int64) if np.array_equal(values, np.round(values)) else values
-
-
-def refuse_options(given: Mapping[str, Any]) -> None:
-    """Raise if an option for a single policy is given with questions."""
-    for name, value in given.items():
-        if value is not None and not (isinstance(value, str) and value == "auto"):
-            raise BadRequestError(f"{name!r} must be omitted with 'questions'. Got {value!r}.")
+    return batch_of(len(rows), plain(rows.observation), actions, plain(rows.following), columns)

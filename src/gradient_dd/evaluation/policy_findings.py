@@ -6,7 +6,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.evaluation.behaviour import cells
-from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
+from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of, level_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
 from gradient_dd.evaluation.maps import actions_of
 from gradient_dd.evaluation.policy_value import PolicyValue
@@ -31,13 +31,11 @@ VISITS = 5000  # number of a policy's visits examined
 class PolicyEvidence(NamedTuple):
     """The evidence about the value of a policy.
 
-    found, logging  its value, and the value of the logging policy
-    data       the log;  scale  the larger of the two absolute values
+    found, logging  its value, and the value of the logging policy;  scale  the larger of the two absolute values
+    data       the log;  single  whether every episode is one row;  bounds  of possible values
     untried    share of the policy's actions that never occur in the log
     lonely     share of the policy's visits, states and actions, without similar data
     never      share of its visits to table cells without data, although the log often visits the state
-    single     whether every episode is one row
-    confidence confidence level of the interval
     """
 
     found: PolicyValue
@@ -70,114 +68,91 @@ class SampledChoices(NamedTuple):
 
 def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
     """Return what a policy does on the sample of a log."""
-    pieces = data.sampled
+    pieces, parts = data.sampled, []
     skipped, untried = sum(int((~piece.ended).sum()) for piece in pieces) - VISITS, 0.0
-    lists: list[list[Any]] = [[] for _ in range(5)]
-    ratios, visits, there, starts, here = lists
-    occurs: Any = None
+    occurs = np.ones(1 if data.actions is None else data.actions.n_features, bool)
     if not policy.by_ratio and data.actions is not None and data.actions.named:
-        occurs = np.zeros(data.actions.n_features, bool)
-        for piece in pieces:
-            occurs[piece.action[:, 0].astype(np.int64)] = True
+        occurs = np.isin(np.arange(len(occurs)), np.concatenate([piece.action[:, 0] for piece in pieces]))
     for piece in pieces:
         choices = policy.choices(piece, data.propensities(piece))
-        ratios.append(choices.ratio)
-        if occurs is not None:
-            untried += float(choices.here[:, ~occurs].sum())
+        untried += 0.0 if occurs.all() else float(choices.here[:, ~occurs].sum())
         rows = np.flatnonzero(~piece.ended)
         rows, skipped = rows[max(0, skipped) :], skipped - len(rows)
-        visits.append(piece.part(rows))
-        there.append(choices.there[rows])
-        starts.append(piece.part(piece.starts))
-        here.append(choices.here[piece.starts])
-    n = sum(map(len, pieces))
+        visits, starts = piece.part(rows), piece.part(piece.starts)
+        parts.append((choices.ratio, visits, choices.there[rows], starts, choices.here[piece.starts]))
+    ratios, visits, there, starts, here = map(list, zip(*parts, strict=True))
     ratio = None if ratios[0] is None else np.concatenate(ratios)
-    return SampledChoices(
-        ratio, untried / n, joined(visits), np.concatenate(there), joined(starts), np.concatenate(here)
-    )
+    share = untried / sum(map(len, pieces))
+    return SampledChoices(ratio, share, joined(visits), np.concatenate(there), joined(starts), np.concatenate(here))
 
 
 def policy_findings(
-    data: LogData,
-    policy: TargetPolicy,
-    found: PolicyValue,
-    logging: PolicyValue,
-    support: Support,
-    sampled: SampledChoices,
-    signal: int,
+    data: LogData, found: PolicyValue, logging: PolicyValue, support: Support, sampled: SampledChoices, signal: int
 ) -> list[Finding]:
     """Return all findings on the value of a policy."""
-    scale = max(abs(found.value), abs(logging.value))
+    policy, visits, starts = found.policy, sampled.visits, sampled.starts
     lonely = never = 0.0
-    visits, starts = sampled.visits, sampled.starts
     if not policy.by_ratio and len(visits):
         X = found.map.matrix(visits.after)
         if found.map.table:
-            never = never_share(found, support, X, sampled.there, data, visits)
+            taken, seen = actions_of(data.actions, visits), found.map.matrix(visits.seen)
+            mass = np.maximum(found.design.times(seen, taken, found.dual[:, None])[:, 0], 0.0)  # visits of the policy
+            never = float((mass * never_tried(support, X, sampled.there)).sum() / max(float(mass.sum()), 1e-300))
         else:
-            each = support.cached_leverages(X) if support.by_action else None
-            lonely = float((support.leverage(sampled.there, X, each) > ALONE).mean())
+            lonely = float((support.leverage(sampled.there, X, support.cached_leverages(X)) > ALONE).mean())
     if not policy.by_ratio and found.map.table and len(starts):
         never += float(never_tried(support, found.map.matrix(starts.seen), sampled.here).mean())
-    single = data.rows.longest == 1
-    bounds = data.rows.bounds(signal)
-    evidence = PolicyEvidence(found, logging, policy, data, scale, sampled.untried, lonely, never, single, bounds)
-    return findings_of("policy", evidence)
+    scale, single = max(abs(found.value), abs(logging.value)), data.rows.longest == 1
+    shares = sampled.untried, lonely, never
+    return findings_of(
+        "policy", PolicyEvidence(found, logging, policy, data, scale, *shares, single, data.rows.bounds(signal))
+    )
 
 
-def never_tried(support: Support, X: object, U: Array) -> Array:
+def never_tried(support: Support, X: Any, U: Array) -> Array:
     """Return the probability of actions that the log never takes in each state, beyond chance, (n,)."""
     counts = support.counts[cells(X)]
-    visits = counts.sum(axis=1, keepdims=True)
-    unlikely = (1 - FIFTH * U) ** visits < BY_CHANCE
+    unlikely = (1 - FIFTH * U) ** counts.sum(axis=1, keepdims=True) < BY_CHANCE
     return np.asarray((U * ((counts == 0) & unlikely)).sum(axis=1))
 
 
-def never_share(found: PolicyValue, support: Support, X: object, U: Array, data: LogData, piece: Piece) -> float:
-    """Return the share of the policy's visits to table cells without data, weighted by its visits to rows."""
-    taken = actions_of(data.actions, piece)
-    mass = np.maximum(found.design.times(found.map.matrix(piece.seen), taken, found.dual[:, None])[:, 0], 0.0)
-    return float((mass * never_tried(support, X, U)).sum() / max(float(mass.sum()), 1e-300))
+def steps_of(found: PolicyValue) -> str:
+    """Return the number of steps that the ratios cover, as text."""
+    return "1 step" if found.steps == 1 else f"{found.steps:,} steps"
 
 
-@finding("policy", "interval", "with care")
+@finding("policy", "interval", "with care", "Collect more data.")
 def interval(seen: PolicyEvidence) -> Found:
-    """The half-width of the interval is more than half of the value. Remedy: more data"""
+    """The half-width of the interval is more than half of the value."""
     found = seen.found
     if (found.high - found.low) / 2 > WIDE * seen.scale:
         yield (
             "with care",
-            f"The interval, {found.low:.4g} to {found.high:.4g}, is as wide as the value is large, so the log does not "
-            "determine the value well. Collect more data.",
+            f"The interval, {found.low:.4g} to {found.high:.4g}, is wide relative to the value, so the log does not "
+            "determine the value well.",
         )
 
 
-@finding("policy", "doubly robust", "not")
+@finding("policy", "doubly robust", "not", "Try other features, and check the propensities.")
 def doubly_robust(seen: PolicyEvidence) -> Found:
     """LSTD-Q and its correction by returns, as far as the ratios allow, are significantly different: the features
-    cannot represent the values, or the propensities are wrong. Remedy: other features, correct propensities
+    cannot represent the values, or the propensities are wrong.
     """
     found = seen.found
     if found.steps == 0 or seen.policy.logging:
         return
     both = f"LSTD-Q gives {found.q.value:.4g}, the returns correct it to {found.d.value:.4g}"
-    far = found.gap > FAR and abs(found.d.value - found.q.value) > FAR_OFF * seen.scale
-    if far and not seen.single:
-        yield (
-            "not" if found.gap > VERY_FAR else "with care",
-            f"{both}: a significant difference. The features cannot represent the values, or the propensities are "
-            "wrong. Try other features, and check the propensities.",
-        )
+    level = level_of(found.gap, FAR, VERY_FAR)
+    if level == "fine" or seen.single or abs(found.d.value - found.q.value) <= FAR_OFF * seen.scale:
+        yield "fine", f"{both}, over {steps_of(found)} that the ratios cover."
     else:
-        steps = "1 step" if found.steps == 1 else f"{found.steps:,} steps"
-        yield "fine", f"{both}, over {steps} that the ratios cover."
+        why = "The features cannot represent the values, or the propensities are wrong."
+        yield level, f"{both}: a significant difference. {why}"
 
 
-@finding("policy", "possible values", "with care")
+@finding("policy", "possible values", "with care", "Try other features or more data.")
 def possible_values(seen: PolicyEvidence) -> Found:
-    """The value is outside the range that the rewards allow: the largest or the smallest reward in every step. Remedy:
-    other features, a policy closer to the logging policy
-    """
+    """The value is outside the range that the rewards allow: the largest or the smallest reward in every step."""
     found = seen.found
     if found.impossible or found.outside:
         low, high = seen.bounds
@@ -185,103 +160,82 @@ def possible_values(seen: PolicyEvidence) -> Found:
         words = f"LSTD-Q gives {found.q.value:.4g}" if found.impossible else f"Both estimates give {blend:.4g}"
         yield (
             "with care",
-            f"{words}, but rewards allow only {low:.4g} to {high:.4g}: the features "
-            "cannot represent the values of this policy, and the value is clipped. Try other features or more data.",
+            f"{words}, but rewards allow only {low:.4g} to {high:.4g}: the features cannot represent the values of "
+            "this policy, and the value is clipped.",
         )
 
 
-@finding("policy", "features", "with care")
+@finding("policy", "features", "with care", "Name features that suit the problem, or collect more data.")
 def other_features(seen: PolicyEvidence) -> Found:
-    """Other features that predict the returns of the log nearly as well give a different value. Remedy: name features
-    that suit the problem, or collect more data
-    """
+    """Other features that predict the returns of the log nearly as well give a different value."""
     if seen.found.apart > FAR_OFF * seen.scale:
         yield (
             "with care",
-            f"Other features that predict the log's returns about as well move the value by {seen.found.apart:.3g}, so "
-            "it depends on a choice that the log cannot decide. Name features that suit the problem, or collect more "
-            "data.",
+            f"Other features that predict the returns of the log about as well change the value by "
+            f"{seen.found.apart:.3g}, so the value depends on a choice that the log cannot decide.",
         )
 
 
-@finding("policy", "horizon", "with care")
+@finding("policy", "horizon", "with care", "Use more episodes, or a policy closer to the logging policy.")
 def horizon(seen: PolicyEvidence) -> Found:
-    """The ratios cover few steps, and the effective sample size of a single step is below half: later steps rely on the
-    features alone. Remedy: a policy closer to the logging policy, or more episodes
+    """The ratios cover few steps, or the effective sample size of a single step is below half: later steps rely on the
+    features alone.
     """
     found, n = seen.found, seen.data.rows.n
     if seen.policy.logging or np.isnan(found.effective):
         return
     far = found.effective < FAR_POLICY * n or (seen.data.rows.episodes >= MANY_STARTS and found.steps < FEW_STEPS)
     if found.rest > LITTLE and far:
-        steps = "1 step" if found.steps == 1 else f"{found.steps:,} steps"
         yield (
             "with care",
-            f"The returns check only {steps}; {found.rest:.0%} of the weight comes later and relies on the features "
-            "alone. Use more episodes, or a policy closer to the logging policy.",
+            f"The returns check only {steps_of(found)}; {found.rest:.0%} of the weight comes later and relies on the "
+            "features alone.",
         )
 
 
-@finding("policy", "logging policy", "not")
+@finding("policy", "logging policy", "not", "Try other features, and check the columns.")
 def logging_policy(seen: PolicyEvidence) -> Found:
-    """The same features miss the known value of the logging policy. Remedy: other features, the right
-    columns
-    """
+    """The same features give a wrong value of the logging policy, whose returns are known."""
     base = seen.logging
     if not base.steps or (seen.found is base and not seen.policy.logging):
         return
-    if base.gap > FAR and abs(base.d.value - base.q.value) > FAR_OFF * seen.scale:
-        yield (
-            "not" if base.gap > VERY_FAR else "with care",
-            f"The mean return of the logging policy is {base.d.value:.4g}, but the features give "
-            f"{base.q.value:.4g}, so they miss a known value. Try other features, and check the columns.",
-        )
+    words, level = f"The mean return of the logging policy is {base.d.value:.4g}", level_of(base.gap, FAR, VERY_FAR)
+    if level == "fine" or abs(base.d.value - base.q.value) <= FAR_OFF * seen.scale:
+        yield "fine", f"{words}; the features give {base.q.value:.4g}."
     else:
-        yield (
-            "fine",
-            f"The mean return of the logging policy is {base.d.value:.4g}; the features give {base.q.value:.4g}.",
-        )
+        why = "so they probably miss the value of the target too"
+        yield level, f"{words}, but the features give {base.q.value:.4g}, {why}."
 
 
-@finding("policy", "untried actions", "not")
+@finding("policy", "untried actions", "not", "Collect data with these actions.")
 def untried_actions(seen: PolicyEvidence) -> Found:
-    """The policy takes actions that the log never takes: their values are unknown. Remedy: data with these actions"""
+    """The policy takes actions that the log never takes."""
     if seen.untried > UNTRIED:
-        yield (
-            "not",
-            f"{seen.untried:.0%} of the policy's actions never occur in the log, so their values are unknown. Collect "
-            "data with these actions.",
-        )
+        share = f"{seen.untried:.0%} of the policy's actions"
+        yield "not", f"{share} never occur in the log, so their values are unknown."
 
 
-@finding("policy", "visits without data", "not")
+@finding("policy", "visits without data", "not", "Collect data from these states and actions.")
 def lonely_visits(seen: PolicyEvidence) -> Found:
-    """The policy visits states and actions with fewer than two similar rows in the log. Remedy: data from there"""
-    if seen.lonely > LONELY:
-        yield (
-            "not" if seen.lonely > TOO_LONELY else "with care",
-            f"{seen.lonely:.0%} of the policy's visits have no similar data, so their values are extrapolated. Collect "
-            "data from there.",
-        )
+    """The policy visits states and actions with fewer than two similar rows in the log."""
+    if (level := level_of(seen.lonely, LONELY, TOO_LONELY)) != "fine":
+        share = f"{seen.lonely:.0%} of the policy's visits"
+        yield level, f"{share} have no similar data, so their values are extrapolated."
 
 
-@finding("policy", "never tried", "not")
+@finding("policy", "never tried", "not", "Collect data with these actions in these states.")
 def never_tried_cells(seen: PolicyEvidence) -> Found:
-    """The policy takes actions in states where the log never takes them, although it visits these states often. Remedy:
-    data with these actions there
-    """
-    if seen.never > NEVER:
-        yield (
-            "not" if seen.never > TOO_OFTEN else "with care",
-            f"{seen.never:.0%} of the policy's visits are to actions that the logging policy never tries in that "
-            "state, so their values are extrapolated from other states. Collect data with these actions there.",
-        )
+    """The policy takes actions in states where the log never takes them, although it visits these states often."""
+    if (level := level_of(seen.never, NEVER, TOO_OFTEN)) != "fine":
+        share = f"{seen.never:.0%} of the policy's visits"
+        why = "so their values are extrapolated from other states"
+        yield level, f"{share} are to actions that the logging policy never tries in that state, {why}."
 
 
-@finding("policy", "propensities", "with care")
+@finding("policy", "propensities", "with care", "Record propensities in the log.")
 def propensities(seen: PolicyEvidence) -> Found:
-    """The log has no propensities: they are estimated, and the interval includes their uncertainty. Predicted and
-    actual shares of actions should agree. Remedy: record propensities
+    """The log has no propensities, and predicted and actual shares of actions differ. Propensities are estimated, and
+    the interval includes their uncertainty.
     """
     behaviour = seen.data.behaviour
     if behaviour is None or seen.policy.by_ratio:
@@ -291,6 +245,6 @@ def propensities(seen: PolicyEvidence) -> Found:
         f"actions differ by {behaviour.gap:.1%} on average and by {behaviour.worst:.1%} at most."
     )
     if behaviour.worst > BADLY:
-        yield "with care", f"{words} Wrong propensities invalidate the check by returns: record them in the log."
+        yield "with care", f"{words} Wrong propensities invalidate the check by returns."
     else:
         yield "fine", words

@@ -6,6 +6,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.design import Design
+from gradient_dd.evaluation.log_data import TargetPolicy
 from gradient_dd.evaluation.maps import GIVEN, FeatureMap
 from gradient_dd.evaluation.rows import Piece
 from gradient_dd.studies.intervals import Bounds, student_factor
@@ -36,7 +37,7 @@ class PolicyValue(NamedTuple):
     map, design, w (q,), without (groups, q), start (q,), dual (q,)   the map, its form and the solution
     """
 
-    name: str
+    policy: TargetPolicy
     value: float
     low: float
     high: float
@@ -59,6 +60,11 @@ class PolicyValue(NamedTuple):
     without: Array
     start: Array
     dual: Array
+
+    @property
+    def name(self) -> str:
+        """Name of the policy."""
+        return self.policy.name
 
     def interval(self, confidence: float) -> Bounds:
         """Return the union of the intervals of q, d and their blend, before it is widened further."""

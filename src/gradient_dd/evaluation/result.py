@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from gradient_dd.arrays import Array, Booleans, as_floats
 from gradient_dd.cards import card
@@ -22,7 +21,6 @@ from gradient_dd.errors import bad_request
 from gradient_dd.evaluation.behaviour import cells
 from gradient_dd.evaluation.design import BLOCKS, TABLE, Design, squared
 from gradient_dd.evaluation.findings import NOT_JUDGED, Verdict
-from gradient_dd.evaluation.log_data import TargetPolicy
 from gradient_dd.evaluation.policy_value import PolicyEstimate, PolicyValue
 from gradient_dd.stream.features import Features
 from gradient_dd.studies.intervals import Bounds, Interval, student_factor
@@ -59,18 +57,19 @@ class Support:
     def __init__(self, design: Design, taken: Iterable[tuple[Any, Array, Any]], bounds: Bounds) -> None:
         self.design, self.bounds = design, bounds
         self.table, self.wide = design.form == TABLE, design.p > MOST
-        self._visits: Array | None = None
-        self.counts, self.squares = np.zeros((design.p, design.actions)), np.zeros(design.q)
+        self.counts, self.used = np.zeros((design.p, design.actions)), np.zeros(design.p, bool)
         sums: dict[int, Any] = {}  # Σ x xᵀ: of all rows, and of each action, or Σ φφᵀ
+        self.by_action = False  # whether each action has its own directions with data
         for X, U, action in taken:
             if self.table:
                 place = cells(X), action if design.actions > 1 else np.zeros(len(U), np.int64)
                 np.add.at(self.counts, place, 1.0)
             elif self.wide:  # each feature is treated separately
-                self.squares += design.total(squared(X), U**2, np.ones(len(U)))
+                self.used |= np.asarray(squared(X).sum(axis=0)).ravel() > 0
             else:
                 sums[-1] = sums.get(-1, 0.0) + X.T @ X
                 if design.form == BLOCKS and action is not None:
+                    self.by_action = design.actions > 1
                     for a in range(design.actions):
                         own = X[action == a]
                         sums[a] = sums.get(a, 0.0) + own.T @ own
@@ -79,6 +78,7 @@ class Support:
                     sums[0] = sums.get(0, 0.0) + phi.T @ phi
         if sums:
             self.states, self.actions = Seen(sums.pop(-1)), [Seen(one) for one in sums.values()]
+        self._visits: Array | None = None
 
     def known(self, X: Any) -> Booleans:
         """Return which states have a value, (n,)."""
@@ -86,21 +86,15 @@ class Support:
             state = cells(X)
             return np.asarray((self.counts.sum(axis=1)[state] > 0) & (state < self.design.p - 1))
         if self.wide:
-            squared = X.multiply(X) if sparse.issparse(X) else X**2
-            used = self.squares.reshape(-1, self.design.p).sum(axis=0) > 0
-            return np.asarray(squared @ ~used).ravel() <= OUTSIDE * np.asarray(squared.sum(axis=1)).ravel()
+            squares = squared(X)
+            return np.asarray(squares @ ~self.used).ravel() <= OUTSIDE * np.asarray(squares.sum(axis=1)).ravel()
         return np.isfinite(self.states.leverage(X))
 
-    @property
-    def by_action(self) -> bool:
-        """Whether each action has its own directions with data."""
-        return not (self.table or self.wide) and len(self.actions) == self.design.actions > 1
-
-    def leverages(self, X: Any) -> Array:
+    def leverages(self, X: Any) -> Array | None:
         """Return the leverage of states with each action, (n, actions), if actions have their own directions."""
-        return np.column_stack([one.leverage(X) for one in self.actions])
+        return np.column_stack([one.leverage(X) for one in self.actions]) if self.by_action else None
 
-    def cached_leverages(self, X: Any) -> Array:
+    def cached_leverages(self, X: Any) -> Array | None:
         """Return the `leverages` of the visits that all policies share."""
         if self._visits is None:
             self._visits = self.leverages(X)
@@ -111,22 +105,16 @@ class Support:
 
         `each` has the `leverages` of X, if they are known.
         """
-        if self.table:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.nansum(np.where(U != 0, U**2 / self.counts[cells(X)], 0.0), axis=1)
-        if self.wide:
+        if self.wide and not self.table:
             return np.where(self.known(X), 0.0, np.inf)
-        if self.by_action:
-            with np.errstate(invalid="ignore"):
-                return np.where(U != 0, U**2 * (self.leverages(X) if each is None else each), 0.0).sum(axis=1)
+        if self.table or self.by_action:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                each = self.leverages(X) if each is None else each
+                found = U**2 / self.counts[cells(X)] if each is None else U**2 * each
+                return np.asarray(np.where(U != 0, found, 0.0).sum(axis=1))
         if self.actions:
             return self.actions[0].leverage(self.design.matrix(X, U))
         return self.states.leverage(X)
-
-    def widened(self, U: Array, X: Any, bounds: Bounds) -> Bounds:
-        """Return intervals, (n,) each, as wide as the rewards allow for points without similar data."""
-        unsure = (self.leverage(U, X) > ALONE) | ~self.known(X)
-        return Bounds(np.where(unsure, self.bounds.low, bounds.low), np.where(unsure, self.bounds.high, bounds.high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +122,6 @@ class Evaluation:
     """The value of a policy, with state and action values.
 
     found        the value of the policy and its solution
-    policy       the policy, for other observations
     support      the states and actions in the data, and the range of possible values
     points       (features, actions) of initial states: `values` and `interval` are for them
     logging      the value of the logging policy;  difference  target minus logging policy
@@ -144,7 +131,6 @@ class Evaluation:
     """
 
     found: PolicyValue
-    policy: TargetPolicy
     support: Support
     points: tuple[Any, Array]
     confidence: float
@@ -220,25 +206,24 @@ class Evaluation:
 
     def predict(self, observations: Any) -> Array:
         """Return the value of each observation, (n,); NaN for observations outside the data."""
-        return self._values(*self._asked(observations))
+        return self._values(*self.point(observations))
 
     def predict_interval(self, observations: Any) -> Bounds:
         """Return the interval of the value of each observation, (n,) each.
 
         It is as wide as the rewards allow for observations without similar data.
         """
-        return self._interval(*self._asked(observations))
+        return self._interval(*self.point(observations))
 
     def q(self, observations: Any, actions: Any) -> Array:
         """Return Q of each observation and action, (n,); one action applies to all observations.
 
         One observation (d,) and one action give one number.
         """
-        known = self.policy.actions
-        if self.policy.by_ratio or known is None:
-            raise bad_request(
-                "An evaluation", "have a target policy and a log with actions for action values", self.chosen
-            )
+        known = self.found.policy.actions
+        if self.found.policy.by_ratio or known is None:
+            rule = "have a target policy with known probabilities of all actions for action values"
+            raise bad_request("An evaluation", rule, self.chosen)
         one = np.ndim(observations) == 1 and len(np.atleast_1d(observations)) == self.dimensions
         seen = as_observations(np.atleast_2d(observations) if one else observations)
         numbers = known.numbers("'action'", np.broadcast_to(np.asarray(actions), len(seen)))
@@ -251,23 +236,20 @@ class Evaluation:
         """Return the requested observations with value and interval, None if there is no value."""
         if self.at is None:
             return []
-        columns = zip(np.asarray(self.at).tolist(), self.values, *self.interval, strict=True)
-        names = ("observation", "value", "low", "high")
+        numbers = np.column_stack([self.values, *self.interval])
+        rows = [[one if np.isfinite(one) else None for one in row] for row in numbers.tolist()]
         return [
-            dict(zip(names, (seen, *(float(one) if np.isfinite(one) else None for one in rest)), strict=True))
-            for seen, *rest in columns
+            {"observation": seen, "value": value, "low": low, "high": high}
+            for seen, (value, low, high) in zip(np.asarray(self.at).tolist(), rows, strict=True)
         ]
 
     def facts(self) -> dict[str, Any]:
         """Return everything except the weights as plain data."""
-        found = self.found
         return {
             "verdict": self.verdict.word,
-            "why": [
-                {"level": one.level, "about": one.about, "sentence": one.sentence} for one in self.verdict.findings
-            ],
+            "why": [one._asdict() for one in self.verdict.findings],
             "value": self.start_value,
-            "interval": [found.low, found.high],
+            "interval": list(self.start_interval),
             "confidence": self.confidence,
             "LSTD-Q": as_data(self.exact),
             "doubly robust": as_data(self.robust),
@@ -275,7 +257,7 @@ class Evaluation:
             "difference": as_data(self.difference),
             "values": self.asked(),
             "chosen": self.chosen,
-            "features": found.map.words,
+            "features": self.found.map.words,
             "stated": list(self.stated),
             "seconds": dict(self.seconds),
             "rows": self.rows,
@@ -292,9 +274,10 @@ class Evaluation:
     def _features(self, seen: Any) -> Any:
         return self.found.map.of_rows(self.found.map.features.rows(seen))
 
-    def _asked(self, observations: Any) -> tuple[Any, Array]:
+    def point(self, observations: Any) -> tuple[Any, Array]:
+        """Return features of observations, and the choices of the policy there."""
         seen = as_observations(observations)
-        return self._features(seen), self.policy.at(seen)
+        return self._features(seen), self.found.policy.at(seen)
 
     def _values(self, X: Any, U: Array) -> Array:
         values = self.found.design.times(X, U, self.w[:, None])[:, 0]
@@ -306,8 +289,10 @@ class Evaluation:
         groups = each.shape[1] - 1
         away = each[:, 1:] - each[:, 1:].mean(axis=1, keepdims=True)
         half = student_factor(self.confidence, groups - 1) * np.sqrt((groups - 1) / groups * (away**2).sum(axis=1))
-        low, high = (np.clip(one, *self.support.bounds) for one in (each[:, 0] - half, each[:, 0] + half))
-        return self.support.widened(U, X, Bounds(low, high))
+        unsure = (self.support.leverage(U, X) > ALONE) | ~self.support.known(X)
+        least, most = self.support.bounds
+        low, high = (np.clip(one, least, most) for one in (each[:, 0] - half, each[:, 0] + half))
+        return Bounds(np.where(unsure, least, low), np.where(unsure, most, high))
 
 
 def as_observations(observations: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from gradient_dd.arrays import Array, Booleans, Integers
-from gradient_dd.evaluation.findings import Found, finding
+from gradient_dd.evaluation.findings import Found, finding, level_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import actions_of
 from gradient_dd.evaluation.rows import Piece, mix
@@ -64,8 +64,6 @@ class RowEvidence:
     def links(self) -> tuple[float | None, "Hole | None"]:
         """The result of `links_of` for the first rows."""
         part = slice(MOST_ROWS)
-        if len(self.reward) < FEWEST_ROWS:
-            return None, None
         return links_of(self.here[part], self.there[part], ~self.piece.ended[part], self.piece.episode[part])
 
 
@@ -108,18 +106,17 @@ def tail_of(reward: Array) -> tuple[float, float] | None:
     return float((top**2).sum() / (paid**2).sum()), float(top.mean() / np.median(paid))
 
 
-@finding("rows", "heavy tails", "not")
+@finding("rows", "heavy tails", "not", "Collect more data, or clip the rewards if the question allows it.")
 def heavy_tails(rows: RowEvidence) -> Found:
     """0.1 % of the rows contribute half of all squared rewards, and these rewards are ten times as large as typical
-    ones. Another log would contain others. Remedy: more data; clip rewards, if the question allows it
+    ones. Another log would contain others.
     """
     share, times = tail_of(rows.reward) or (0.0, 0.0)
     if share > SOME and times > TIMES:
         yield (
-            "not" if share > HEAVY else "with care",
+            level_of(share, SOME, HEAVY),
             f"The largest 0.1% of the rewards contribute {share:.0%} of all squared rewards and are {times:.3g} times "
-            "as large as typical ones. Intervals do not cover such rare rewards. Collect more data, or clip the "
-            "rewards if the question allows it.",
+            "as large as typical ones. Intervals do not cover such rare rewards.",
         )
 
 
@@ -187,17 +184,15 @@ def key_of(observations: Array) -> Array:
     return np.asarray((observations * np.random.default_rng(7).standard_normal(observations.shape[1])).sum(axis=1))
 
 
-@finding("rows", "copied episodes", "with care")
+@finding("rows", "copied episodes", "with care", "Remove the copies.")
 def copied_episodes(rows: RowEvidence) -> Found:
-    """Episodes are identical in every row more often than by chance: copies count twice, and the interval is
-    too narrow. Remedy: remove the copies
-    """
+    """Episodes are identical in every row more often than by chance."""
     share, beyond = twins_of(rows.piece, rows.reward) or (0.0, 0.0)
     if share > COPIED and beyond > SURE_COPIES:
         yield (
             "with care",
-            f"{share:.0%} of the episodes are identical to another one, more than chance allows. Copies count "
-            "twice, so the interval is too narrow: remove them.",
+            f"{share:.0%} of the episodes are identical to another episode, more than chance allows. Copies count "
+            "twice, so the interval is too narrow.",
         )
 
 
@@ -270,31 +265,27 @@ def hole_of(away: Array, rows: Integers, lengths: Integers) -> Hole:
     return best
 
 
-@finding("rows", "order", "with care")
+@finding("rows", "order", "with care", "Sort the rows by episode and time, unless states are independent.")
 def order(rows: RowEvidence) -> Found:
-    """A state does not depend on the previous state: the rows may have been shuffled. Remedy: sort the rows by
-    time; none if the states are independent
-    """
+    """A state does not depend on the previous state."""
     linked, _ = rows.links
     if linked is not None and linked < LINKED:
         yield (
             "with care",
-            "States do not depend on the previous state. If the rows were shuffled, the values are wrong: sort the "
-            "rows by episode and time. If states are independent, ignore this.",
+            "States do not depend on the previous state. The rows may have been shuffled, and then the values are "
+            "wrong.",
         )
 
 
-@finding("rows", "missing rows", "with care")
+@finding("rows", "missing rows", "with care", "Use all rows, or a log with next observations.")
 def missing_rows(rows: RowEvidence) -> Found:
-    """At regular distances the state changes more than elsewhere: rows are missing there. Remedy: all
-    rows, or columns of next observations
-    """
+    """The state changes more than elsewhere at regular intervals."""
     _, hole = rows.links
     if hole is not None and hole.sure > SURE_HOLE and hole.times > DEEP:
         yield (
             "with care",
-            f"Every {hole.period} rows the state changes more than elsewhere: rows seem to be missing there, "
-            "with their rewards. Use all rows, or a log with next observations.",
+            f"Every {hole.period} rows the state changes more than elsewhere. Rows seem to be missing there, and the "
+            "value lacks their rewards.",
         )
 
 
@@ -306,9 +297,10 @@ def shift_of(described: Array, reward: Array) -> tuple[str, float, float] | None
     n = len(reward)
     if np.ptp(reward) == 0 or n < 10 * described.shape[1]:
         return None
-    inner = slice(1, n - 1)
-    y = reward[inner]
-    own, before, after = (left_open(described[1 + k : n - 1 + k], y) for k in (0, -1, 1))
+    y = reward[1 : n - 1, None]
+    half = np.arange(n - 2) * BLOCKS // (n - 2) % 2
+    errors = (held_out_residuals(described[1 + k : n - 1 + k], y, half)[:, 0] ** 2 for k in (0, -1, 1))
+    own, before, after = errors
     variance = max(float(y.var()), 1e-300)
     found = []
     for where, other in (("before", before), ("after", after)):
@@ -318,23 +310,23 @@ def shift_of(described: Array, reward: Array) -> tuple[str, float, float] | None
     return max(found, key=lambda one: one[1])
 
 
-def left_open(X: Array, y: Array) -> Array:
-    """Return the squared errors of y by a linear function of X fitted to the other half of the rows."""
-    even = np.arange(len(y)) * BLOCKS // len(y) % 2 == 0
-    errors = np.empty(len(y))
-    for part in (even, ~even):
-        square = X[part].T @ X[part]
-        square[np.diag_indices_from(square)] += 1e-6 * max(float(np.trace(square)) / len(square), 1e-300)
-        w = np.linalg.solve(square, X[part].T @ y[part])
-        errors[~part] = (y[~part] - X[~part] @ w) ** 2
-    return errors
+def held_out_residuals(X: Array, Y: Array, group: Integers) -> Array:
+    """Return the residuals of Y by a linear function of X, (n, k), fitted without the group of each row."""
+    groups = int(group.max()) + 1
+    squares = np.stack([X[group == g].T @ X[group == g] for g in range(groups)])
+    products = np.stack([X[group == g].T @ Y[group == g] for g in range(groups)])
+    total, right = squares.sum(axis=0), products.sum(axis=0)
+    ridge = 1e-6 * max(float(np.trace(total)) / len(total), 1e-300) * np.eye(len(total))
+    rest = np.empty_like(Y)
+    for g in range(groups):
+        part = group == g
+        rest[part] = Y[part] - X[part] @ np.linalg.solve(total - squares[g] + ridge, right - products[g])
+    return rest
 
 
-@finding("rows", "shifted rewards", "not")
+@finding("rows", "shifted rewards", "not", "Move each reward to the row of its step.")
 def shifted_rewards(rows: RowEvidence) -> Found:
-    """The previous or the following row explains the rewards far better than their own row. Remedy: move each reward to
-    the row of its step
-    """
+    """The previous or the following row explains the rewards far better than their own row."""
     piece, part = rows.piece, slice(MOST_ROWS)
     if len(rows.reward) < FEWEST_ROWS:
         return
@@ -343,6 +335,6 @@ def shifted_rewards(rows: RowEvidence) -> Found:
     if found is not None and found[1] > GAIN and found[2] > SURE_SHIFT:
         yield (
             "not",
-            f"The row {found[0]} explains {found[1]:.0%} more of the variance of the rewards than their own row: "
-            "rewards are shifted, and credited to other states and actions. Move each reward to the row of its step.",
+            f"The row {found[0]} explains {found[1]:.0%} more of the variance of the rewards than their own row. "
+            "Rewards seem to be shifted, and credited to the wrong states and actions.",
         )

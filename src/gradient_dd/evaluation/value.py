@@ -256,7 +256,7 @@ class Run:
         value = share * q + (1 - share) * d
         measured = self.ratio[1] == 0
         return PolicyValue(
-            name=self.policy.name,
+            policy=self.policy,
             value=value,
             low=value,
             high=value,
