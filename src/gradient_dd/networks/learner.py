@@ -309,35 +309,42 @@ class NetworkLearner(Saved):
         A rule or an optimiser of your own is not in the file: give it again.
         """
         with open_saved(path, cls.file) as (header, arrays):
-            own, options = header["optimiser"] == "own", header["options"]
-            if own and optimiser is None:
-                raise BadRequestError(
-                    f"{str(path)!r} was saved with an optimiser of your own: give it again, optimiser=..."
-                )
-            setting = saved_setting(path, header, learner)
-            given = {"alpha": own, "zeta": options["second_alpha"] is not None}  # by the optimiser, by second_alpha
-            agent = cls(
-                setting.rule,
-                Network(**header["network"]),
-                optimiser=optimiser if own else header["optimiser"],
-                second_alpha=options["second_alpha"],
-                seed=header["seed"],
-                rho_mode=setting.rho_mode,
-                period=options["period"],
-                target_period=options["target_period"] if header["target"] else None,
-                pull=options["pull"],
-                correction=header["correction"],
-                **{name: value for name, value in setting.values.items() if not given.get(name)},
-            )
-            if header["transformation"] != fingerprint(made_of(agent.kind.optimiser.transformation)):
-                what = f"{str(path)!r} was saved with another optimiser: its steps or its numbers differ"
-                raise BadRequestError(f"{what}. Give the one that it was saved with, optimiser=...")
-            _, state = agent._contents()
-            put_back(state, arrays)
-            with agent.network.working():
-                leaves = [jnp.asarray(one) for one in state.values()]
-                agent.state = jax.tree.unflatten(jax.tree.structure(agent.state), leaves)
+            agent = cls(**saved_arguments(path, header, learner, optimiser))
+            agent.put_back(path, header, arrays)
             return agent
+
+    def put_back(self, path: Any, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        """Continue from the state in a file; raise unless its optimiser and its arrays are those of this learner."""
+        if header["transformation"] != fingerprint(made_of(self.kind.optimiser.transformation)):
+            what = f"{str(path)!r} was saved with another optimiser: its steps or its numbers differ"
+            raise BadRequestError(f"{what}. Give the one that it was saved with, optimiser=...")
+        _, state = self._contents()
+        put_back(state, arrays)
+        with self.network.working():
+            leaves = [jnp.asarray(one) for one in state.values()]
+            self.state = jax.tree.unflatten(jax.tree.structure(self.state), leaves)
+
+
+def saved_arguments(path: Any, header: dict[str, Any], learner: Rule | None, optimiser: Any) -> dict[str, Any]:
+    """Return the arguments a saved learner was made with; `learner` and `optimiser` are the user's own, or None."""
+    own, options = header["optimiser"] == "own", header["options"]
+    if own and optimiser is None:
+        raise BadRequestError(f"{str(path)!r} was saved with an optimiser of your own: give it again, optimiser=...")
+    setting = saved_setting(path, header, learner)
+    elsewhere = {"alpha": own, "zeta": options["second_alpha"] is not None}  # in the optimiser, in second_alpha
+    return {
+        "learner": setting.rule,
+        "network": Network(**header["network"]),
+        "optimiser": optimiser if own else header["optimiser"],
+        "second_alpha": options["second_alpha"],
+        "seed": header["seed"],
+        "rho_mode": setting.rho_mode,
+        "period": options["period"],
+        "target_period": options["target_period"] if header["target"] else None,
+        "pull": options["pull"],
+        "correction": header["correction"],
+        **{name: value for name, value in setting.values.items() if not elsewhere.get(name)},
+    }
 
 
 def network_setting(
