@@ -14,23 +14,39 @@ from typing import TYPE_CHECKING, Any
 from gradient_dd.registration import register_environments
 
 if TYPE_CHECKING:
-    from gradient_dd import exact, features, schedules, studies, tasks, testing
-    from gradient_dd.engine import reference
-    from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError
-    from gradient_dd.evaluation import collect, compare, evaluate, evaluate_log
-    from gradient_dd.learners import LEARNERS, Parameter, Rule, Setting, register
-    from gradient_dd.networks.control import NetworkControl
-    from gradient_dd.networks.learner import NetworkLearner
-    from gradient_dd.networks.network import Network
-    from gradient_dd.ranking import rank
-    from gradient_dd.stream import Learner
-    from gradient_dd.stream.auto import AutoLearner
-    from gradient_dd.stream.question import Question
-    from gradient_dd.stream.questions import Questions
-    from gradient_dd.studies.results import Results
-    from gradient_dd.studies.study import Study, grid, task
-    from gradient_dd.studies.sweep import run
-    from gradient_dd.tasks import TASKS
+    from gradient_dd import exact as exact
+    from gradient_dd import features as features
+    from gradient_dd import schedules as schedules
+    from gradient_dd import studies as studies
+    from gradient_dd import tasks as tasks
+    from gradient_dd import testing as testing
+    from gradient_dd.engine import reference as reference
+    from gradient_dd.errors import BadRequestError as BadRequestError
+    from gradient_dd.errors import DivergedError as DivergedError
+    from gradient_dd.errors import GradientDDError as GradientDDError
+    from gradient_dd.evaluation import collect as collect
+    from gradient_dd.evaluation import compare as compare
+    from gradient_dd.evaluation import evaluate as evaluate
+    from gradient_dd.evaluation import evaluate_log as evaluate_log
+    from gradient_dd.learners import LEARNERS as LEARNERS
+    from gradient_dd.learners import Parameter as Parameter
+    from gradient_dd.learners import Rule as Rule
+    from gradient_dd.learners import Setting as Setting
+    from gradient_dd.learners import register as register
+    from gradient_dd.networks.control import NetworkControl as NetworkControl
+    from gradient_dd.networks.learner import NetworkLearner as NetworkLearner
+    from gradient_dd.networks.network import Network as Network
+    from gradient_dd.ranking import rank as rank
+    from gradient_dd.stream import Learner as Learner
+    from gradient_dd.stream.auto import AutoLearner as AutoLearner
+    from gradient_dd.stream.question import Question as Question
+    from gradient_dd.stream.questions import Questions as Questions
+    from gradient_dd.studies.results import Results as Results
+    from gradient_dd.studies.study import Study as Study
+    from gradient_dd.studies.study import grid as grid
+    from gradient_dd.studies.study import task as task
+    from gradient_dd.studies.sweep import run as run
+    from gradient_dd.tasks import TASKS as TASKS
 
 __version__ = "1.0.0"
 
@@ -70,45 +86,11 @@ _HOME = {  # the module of each public name; a module that is itself public stan
     "testing": "testing",
 }
 
-__all__ = [
-    "LEARNERS",
-    "TASKS",
-    "AutoLearner",
-    "BadRequestError",
-    "DivergedError",
-    "GradientDDError",
-    "Learner",
-    "Network",
-    "NetworkControl",
-    "NetworkLearner",
-    "Parameter",
-    "Question",
-    "Questions",
-    "Results",
-    "Rule",
-    "Setting",
-    "Study",
-    "collect",
-    "compare",
-    "evaluate",
-    "evaluate_log",
-    "exact",
-    "features",
-    "grid",
-    "rank",
-    "reference",
-    "register",
-    "run",
-    "schedules",
-    "studies",
-    "task",
-    "tasks",
-    "testing",
-]
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module 'gradient_dd' has no attribute {name!r}")
     home = _HOME[name]
     module = import_module(f"gradient_dd.{home}")

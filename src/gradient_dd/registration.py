@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
 
 
 def environment_name(task: str) -> str:
@@ -44,14 +43,14 @@ def register_now() -> None:
 class AfterGymnasium:
     """An import hook that waits for Gymnasium, lets the usual finders load it, and then registers the tasks.
 
-    It has the methods that `importlib.abc` asks for, and so has its loader. Importing that module would take longer
-    than all the rest of `import gradient_dd`.
+    It has the method that `importlib.abc` asks for; importing that module would take longer than all the rest of
+    `import gradient_dd`.
     """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return Gymnasium's own spec with a loader that registers afterwards; None for any other module.
+        """Return Gymnasium's own spec, whose loader then registers the tasks; None for any other module.
 
         The hook stays until Gymnasium is loaded: a program may ask whether there is one without importing it.
         """
@@ -64,26 +63,13 @@ class AfterGymnasium:
         finally:
             sys.meta_path.insert(place, self)
         if spec is not None and spec.loader is not None:
-            spec.loader = RegisteringLoader(spec.loader, self)  # type: ignore[assignment]
+            load = spec.loader.exec_module
+
+            def load_and_register(module: ModuleType) -> None:
+                load(module)
+                register_now()
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+
+            spec.loader.exec_module = load_and_register  # type: ignore[method-assign]
         return spec
-
-
-class RegisteringLoader:
-    """Gymnasium's loader, followed by the registration of the tasks."""
-
-    def __init__(self, loader: Any, hook: AfterGymnasium) -> None:
-        self.loader = loader
-        self.hook = hook
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return the module that the loader makes."""
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Run the module, then register the tasks. The module keeps its own loader, as if there had been no hook."""
-        if module.__spec__ is not None:
-            module.__spec__.loader = module.__loader__ = self.loader
-        self.loader.exec_module(module)
-        register_now()
-        if self.hook in sys.meta_path:
-            sys.meta_path.remove(self.hook)

@@ -15,7 +15,6 @@ from gradient_dd.errors import show
 from gradient_dd.files import open_saved, write_file
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.learner import Learner
-from gradient_dd.stream.learner_file import LEARNER_FILE
 from gradient_dd.studies import load_rule, read_study
 from tests.adversary.odd import TEXTS, anything, array, scalar
 from tests.adversary.rule import Attack, Case
@@ -90,7 +89,7 @@ def attack_odd_learner_file(rng: Random, folder: Path) -> Case:
     name = rng.choice(["td", "gradient_dd", "natural_tdc"])
     agent = Learner(name, 3)
     agent.save(folder / "a.npz")
-    with open_saved(folder / "a.npz", LEARNER_FILE) as (header, arrays):
+    with open_saved(folder / "a.npz", Learner.file) as (header, arrays):
         pass
     key = rng.choice([*header, *arrays])
     odd: Any = anything(rng)
@@ -105,7 +104,7 @@ def attack_odd_learner_file(rng: Random, folder: Path) -> Case:
     text = json.dumps(header, default=repr, skipkeys=True) if is_json(header) else "{}"
     kept = {key: np.asarray(value) for key, value in arrays.items() if not isinstance(value, np.ma.MaskedArray)}
     plain = {key: value for key, value in kept.items() if value.dtype.kind != "O"}
-    write_file(folder / "a.npz", LEARNER_FILE, json.loads(text), plain)
+    write_file(folder / "a.npz", Learner.file, json.loads(text), plain)
 
     def call() -> Any:
         again = Learner.load(folder / "a.npz")

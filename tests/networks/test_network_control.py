@@ -30,7 +30,7 @@ def test_it_acts_greedily_but_for_epsilon_and_remembers_what_it_may():
     agent = gdd.NetworkControl("tdrc", network, 2, alpha=0.1, epsilon=0.2, replay=5, batch=3, seed=1)
     for t in range(8):
         agent.update([1.0], 1, float(t), 0.0, None)
-    assert sorted(row[2] for row in agent.remembered) == [3.0, 4.0, 5.0, 6.0, 7.0]
+    assert sorted(agent.remembered.reward) == [3.0, 4.0, 5.0, 6.0, 7.0]
     assert agent.learner.updates == 8
     assert np.diff(agent.predict([1.0])) > 0
     chosen = [agent.act([1.0]) for _ in range(400)]
@@ -44,3 +44,22 @@ def test_it_acts_greedily_but_for_epsilon_and_remembers_what_it_may():
     ):
         with pytest.raises(BadRequestError, match=sentence):
             call()
+
+
+def test_a_loaded_agent_and_a_copy_continue_with_the_same_bits(tmp_path):
+    rng = np.random.default_rng(4)
+    s, action, s_next = rng.standard_normal((30, 2)), rng.integers(3, size=30), rng.standard_normal((30, 2))
+    agent = gdd.NetworkControl("tdrc", gdd.Network(2, (4,)), 3, alpha=0.1, replay=8, batch=4, optimiser="adam")
+    one_by_one = agent.copy()
+    agent.update_many(s[:20], action[:20], 1.0, 0.9, s_next[:20], terminated=[*[False] * 19, True], truncated=True)
+    for t in range(20):
+        one_by_one.update(s[t], action[t], 1.0, 0.9, s_next[t], terminated=t == 19, truncated=True)
+    agent.save(tmp_path / "agent.npz")
+    agents = agent, one_by_one, gdd.NetworkControl.load(tmp_path / "agent.npz"), agent.copy()
+    for each in agents:
+        each.update_many(s[20:], action[20:], 1.0, 0.9, s_next[20:])
+    assert all((each.learner.w == agent.learner.w).all() for each in agents)
+    assert len({each.act(s[0]) for each in agents}) == 1
+    assert {repr(each) for each in agents} == {repr(agent)}
+    assert repr(agent).startswith("<NetworkControl 3 actions, epsilon=0.1, <NetworkLearner tdrc(alpha=0.1")
+    assert "<th>remembers</th>" in agent._repr_html_()

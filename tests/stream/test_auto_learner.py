@@ -14,7 +14,7 @@ from gradient_dd.engine.single import NO_INDICES
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError, DivergedError
 from gradient_dd.files import open_saved, write_file
-from gradient_dd.stream.auto import AUTO_FILE, AutoLearner
+from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
 
 TASKS = {
@@ -281,10 +281,10 @@ def test_a_loaded_learner_goes_on_with_the_same_bits(quadratic, alpha, tmp_path)
 def test_a_changed_file_is_refused(change, tmp_path):
     path = tmp_path / "agent.npz"
     AutoLearner(3, 0.1, quadratic=False).save(path)
-    with open_saved(path, AUTO_FILE) as (header, arrays):
+    with open_saved(path, AutoLearner.file) as (header, arrays):
         pass
     change(header, arrays)
-    write_file(path, AUTO_FILE, header, arrays)
+    write_file(path, AutoLearner.file, header, arrays)
     with pytest.raises(BadRequestError):
         AutoLearner.load(path)
 

@@ -14,7 +14,6 @@ from gradient_dd import features
 from gradient_dd.errors import BadRequestError
 from gradient_dd.files import open_saved, write_file
 from gradient_dd.stream.learner import Learner
-from gradient_dd.stream.learner_file import LEARNER_FILE
 
 
 @pytest.fixture
@@ -26,10 +25,10 @@ def saved(tmp_path):
         agent.update([1.0, 0, 2], 1.0, 0.9, [0.0, 1, 0])
         file = tmp_path / f"{name}.npz"
         agent.save(file)
-        with open_saved(file, LEARNER_FILE) as (header, content):
+        with open_saved(file, Learner.file) as (header, content):
             pass
         content = {key: value for key, value in (content | (arrays or {})).items() if value is not None}
-        write_file(file, LEARNER_FILE, header | changes, content)  # with a checksum that fits
+        write_file(file, Learner.file, header | changes, content)  # with a checksum that fits
         return file
 
     return save
@@ -206,7 +205,7 @@ def test_a_flipped_byte_is_refused_or_changes_nothing(saved):
 
 def content_of(file):
     """Return the header and the bytes of the arrays of a saved learner."""
-    with open_saved(file, LEARNER_FILE) as (header, arrays):
+    with open_saved(file, Learner.file) as (header, arrays):
         return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
@@ -224,7 +223,7 @@ def test_what_another_program_has_changed_is_refused(saved, change):
         changed = {"an array": lambda w: w + 1, "a type": lambda w: w.view("<i8"), "a shape": lambda w: w[:, None]}
         content["w"] = changed[change](content["w"])
     np.savez(file, **content)
-    with pytest.raises(BadRequestError, match="must be a learner saved by gradient-dd"), open_saved(file, LEARNER_FILE):
+    with pytest.raises(BadRequestError, match="must be a learner saved by gradient-dd"), open_saved(file, Learner.file):
         pytest.fail("it was opened")
 
 

@@ -6,17 +6,21 @@ ordinary rule needs no importance ratio here.
 """
 
 from functools import cache
-from typing import Any
+from os import PathLike
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, check_memory
 from gradient_dd.errors import BadRequestError, bad_request, extra, number, one_of, whole_number
+from gradient_dd.files import FileKind, open_saved
 from gradient_dd.learners import Rule
 from gradient_dd.networks.compiled import predictions
-from gradient_dd.networks.learner import NetworkLearner
+from gradient_dd.networks.learner import NetworkLearner, saved_arguments
 from gradient_dd.networks.network import Network, states
 from gradient_dd.networks.step import Kind, NetworkSample, NetworkState
+from gradient_dd.stream.learner_file import Saved, put_back
+from gradient_dd.stream.transitions import checked_columns, checked_numbers, flags
 
 with extra("neural"):
     import jax
@@ -52,7 +56,17 @@ def compiled_sample(kind: Kind) -> Any:
     return jax.jit(lambda *arguments: action_sample(kind, *arguments))
 
 
-class NetworkControl:
+class Memory(NamedTuple):
+    """Transitions that an agent remembers: observations (n, inputs), everything else (n,)."""
+
+    s: Array
+    action: Any
+    reward: Array
+    discount: Array
+    s_next: Array
+
+
+class NetworkControl(Saved):
     """An agent that acts ε-greedily and learns action values by any rule without a trace.
 
     learner, network  as for NetworkLearner; the network gets an output for each action
@@ -67,6 +81,8 @@ class NetworkControl:
     >>> action = agent.act([0.5, 0.0])
     >>> agent.update([0.5, 0.0], action, reward=-1.0, discount=0.99, next_observation=[0.4, 0.1])
     """
+
+    file = FileKind("network control", "a NetworkControl saved by gradient-dd", 1)
 
     def __init__(
         self,
@@ -87,14 +103,27 @@ class NetworkControl:
             raise BadRequestError(
                 f"NetworkControl cannot follow {self.learner.rule.name} with a trace. Leave out 'lam'."
             )
-        self.actions = actions
+        self.actions, inputs = actions, network.inputs
         self.epsilon = number("'epsilon'", "be in [0, 1]", epsilon, low=0.0, high=1.0)
         self.capacity = None if replay is None else whole_number("'replay'", replay)
         self.batch = whole_number("'batch'", batch)
-        self.asked = self.epsilon if one_of("'target'", target, TARGETS) == "epsilon" else 0.0
+        self.target = one_of("'target'", target, TARGETS)
         self.random = np.random.default_rng([self.learner.seed, 2])
-        self.remembered: list[tuple[Any, ...]] = []
-        self.seen = 0
+        n, self.seen = self.capacity or 1, 0
+        check_memory(f"A replay of {n:,} transitions", 8.0 * n * (2 * inputs + 3), "Remember fewer.")
+        self.memory = Memory(np.zeros((n, inputs)), np.zeros(n, int), np.zeros(n), np.zeros(n), np.zeros((n, inputs)))
+
+    def __repr__(self) -> str:
+        return f"<NetworkControl {self.actions} actions, epsilon={self.epsilon:g}, {self.learner!r}>"
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {"actions": self.actions, "epsilon": self.epsilon, "target": self.target}
+        return {**facts, "remembers": f"{len(self.remembered.action):,} transitions", **self.learner._facts()}
+
+    @property
+    def remembered(self) -> Memory:
+        """The transitions that it remembers; views."""
+        return Memory(*(column[: self.seen] for column in self.memory))
 
     def predict(self, observation: Any) -> Array:
         """Return Q of every action, (actions,) for one observation, (n, actions) for several."""
@@ -111,26 +140,74 @@ class NetworkControl:
             raise bad_request("'observation'", "be one observation", q.shape)
         return int(self.random.choice(self.actions, p=np.asarray(policy(q, self.epsilon))))
 
-    def update(self, observation: Any, action: int, reward: float, discount: float, next_observation: Any) -> None:
-        """Take in one transition and make one update; discount is 0 where the episode ended."""
-        inputs = self.learner.network.inputs
+    def update(
+        self,
+        observation: Any,
+        action: int,
+        reward: float,
+        discount: float,
+        next_observation: Any,
+        *,
+        terminated: bool = False,
+        truncated: bool = False,
+    ) -> None:
+        """Take in one transition and make one update. The discount is 0 where the episode ended, or `terminated`.
+
+        It keeps no trace, so `truncated` makes no difference.
+        """
+        network, inputs = self.learner.network, self.learner.network.inputs
         action = whole_number("'action'", action, at_least=0, at_most=self.actions - 1)
-        reward = number("'reward'", "be a finite number", reward)
-        discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
+        reward, discount, *_ = checked_numbers(reward, discount, 1.0, terminated, truncated)
         (s,), _ = states("observation", observation, inputs)
         (s_next,), _ = states("next_observation", observation if discount == 0 else next_observation, inputs)
-        row = s, action, reward, discount, s_next
-        rows = [row]
-        if self.capacity is not None:
-            if len(self.remembered) < self.capacity:
-                self.remembered.append(row)
-            else:
-                self.remembered[self.seen % self.capacity] = row
-            rows = [self.remembered[place] for place in self.random.integers(len(self.remembered), size=self.batch)]
+        for column, value in zip(self.memory, (s, action, reward, discount, s_next), strict=True):
+            column[self.seen % len(column)] = value
         self.seen += 1
-        columns = [np.array(column) for column in zip(*rows, strict=True)]
-        network = self.learner.network
+        columns = self.remembered
+        if self.capacity is not None:
+            places = self.random.integers(len(columns.action), size=self.batch)
+            columns = Memory(*(column[places] for column in columns))
+        asked = self.epsilon if self.target == "epsilon" else 0.0
         with network.working():
-            arrays = [network.array(column) for column in columns]
-            arrays[1] = jnp.asarray(columns[1], jnp.int32)
-            self.learner.learn(compiled_sample(self.learner.kind)(self.learner.state, tuple(arrays), self.asked))
+            arrays = Memory(*map(network.array, columns))._replace(action=jnp.asarray(columns.action, jnp.int32))
+            self.learner.learn(compiled_sample(self.learner.kind)(self.learner.state, tuple(arrays), asked))
+
+    def update_many(
+        self,
+        observation: Any,
+        action: Any,
+        reward: Any,
+        discount: Any,
+        next_observation: Any,
+        *,
+        terminated: Any = False,
+        truncated: Any = False,
+    ) -> None:
+        """Take in n transitions, one after the other, with an update after each; observations are (n, d)."""
+        rows, _ = states("observation", observation, self.learner.network.inputs)
+        n = len(rows)
+        reward, discount, _ = checked_columns(reward, discount, 1.0, n)
+        discount = np.where(flags("terminated", terminated, n), 0.0, discount)
+        flags("truncated", truncated, n)
+        after, _ = states("next_observation", next_observation, self.learner.network.inputs, used=discount != 0)
+        for row in zip(rows, np.broadcast_to(action, n), reward.tolist(), discount.tolist(), after, strict=True):
+            self.update(*row)
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        header, arrays = self.learner._contents()
+        own = {"actions": self.actions, "epsilon": self.epsilon, "replay": self.capacity, "batch": self.batch}
+        header |= {"agent": own | {"target": self.target}, "seen": self.seen}
+        return header | {"random": self.random.bit_generator.state}, arrays | self.remembered._asdict()
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, learner: Rule | None = None, optimiser: Any = None) -> Self:
+        """Return the agent that a file holds; it continues as if it had never been saved.
+
+        A rule or an optimiser of your own is not in the file: give it again.
+        """
+        with open_saved(path, cls.file) as (header, arrays):
+            agent = cls(**saved_arguments(path, header, learner, optimiser), **header["agent"])
+            agent.seen, agent.random.bit_generator.state = whole_number("'seen'", header["seen"], 0), header["random"]
+            put_back(agent.remembered._asdict(), {name: arrays.pop(name) for name in Memory._fields})
+            agent.learner.put_back(path, header, arrays)
+            return agent

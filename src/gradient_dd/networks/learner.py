@@ -1,5 +1,6 @@
 """NetworkLearner: any rule on a network, fed with transitions or batches from anywhere; and its file."""
 
+from copy import copy
 from os import PathLike
 from typing import Any, Self
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, check_memory, dimensions
 from gradient_dd.errors import BadRequestError, DivergedError, bad_request, boolean, extra, number, whole_number
-from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
+from gradient_dd.files import FileKind, open_saved
 from gradient_dd.fingerprint import fingerprint, made_of
 from gradient_dd.learners import Rule, Setting, find
 from gradient_dd.networks.compiled import many_updates, one_update, predictions
@@ -21,7 +22,7 @@ from gradient_dd.networks.step import (
     first_state,
     keep_programs,
 )
-from gradient_dd.stream.learner_file import check_same_rule, described_rule, saved_rule
+from gradient_dd.stream.learner_file import Saved, described_setting, put_back, saved_setting
 from gradient_dd.stream.transitions import (
     check_each,
     checked_columns,
@@ -34,12 +35,11 @@ with extra("neural"):
     import jax
     import jax.numpy as jnp
 
-NETWORK_FILE = FileKind("network learner", "a network learner saved by gradient-dd", 2)
 ARRAYS = 16  # arrays of a batch x a layer's width that an update holds at most: 8.5 GB for 10⁶ rows of 4-64-64-1
 CHUNK = 64  # updates in one compiled scan; the rest of a call is made one by one
 
 
-class NetworkLearner:
+class NetworkLearner(Saved):
     """A learner on a network, to feed with transitions or with batches.
 
     learner       a name in `LEARNERS`, or a Rule of your own
@@ -62,6 +62,8 @@ class NetworkLearner:
     >>> agent.eta
     array([0.5, 0.5])
     """
+
+    file = FileKind("network learner", "a network learner saved by gradient-dd", 2)
 
     def __init__(
         self,
@@ -112,8 +114,11 @@ class NetworkLearner:
             self.state: NetworkState = first_state(self.kind, network.array(first_w), network.array(first_eta))
 
     def __repr__(self) -> str:
-        shape = "-".join(map(str, self.network.widths))
-        return f"<NetworkLearner {self.setting}, network {shape}, {self.updates} updates>"
+        return f"<NetworkLearner {self.setting}, network {self.network.shape}, {self.updates} updates>"
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {"setting": self.setting, "network": self.network.shape, "second": self.network.second}
+        return {**facts, "optimiser": self.kind.optimiser.name, "updates": self.updates}
 
     @property
     def rule(self) -> Rule:
@@ -163,9 +168,7 @@ class NetworkLearner:
         step would diverge (DivergedError). A rule with a trace takes one transition at a time.
         """
         single = dimensions(observation) == 1
-        sample = self._sample(
-            observation, reward, discount, next_observation, rho, pi, mu, terminated=terminated, truncated=truncated
-        )
+        sample = self._sample(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
         if self.rule.traces and not single:
             raise bad_request(
                 f"'observation' for {self.rule.name}",
@@ -204,9 +207,7 @@ class NetworkLearner:
         The result is that of `update` for each of them, up to rounding. Where a step would diverge, the transitions
         before it have been learnt, and DivergedError says which update it was.
         """
-        sample = self._sample(
-            observation, reward, discount, next_observation, rho, pi, mu, terminated=terminated, truncated=truncated
-        )
+        sample = self._sample(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
         return self._run(sample, np.arange(len(sample.reward))[:, None])[:, 0]
 
     def replay(self, buffer: Any, updates: int, batch: int = 32) -> Array:
@@ -222,8 +223,7 @@ class NetworkLearner:
         if self.rule.traces:
             raise bad_request(f"The rule of {self.rule.name} with a replay", "have no trace", self.rule.name)
         updates, batch = whole_number("'updates'", updates), whole_number("'batch'", batch)
-        observation, reward, discount, after, *rho = buffer
-        sample = self._sample(observation, reward, discount, after, rho[0] if rho else 1.0, None, None)
+        sample = self._sample(*buffer)
         drawn = np.random.default_rng([self.seed, self.updates]).integers(len(sample.reward), size=(updates, batch))
         return self._run(sample, drawn)
 
@@ -253,10 +253,9 @@ class NetworkLearner:
         reward: Any,
         discount: Any,
         next_observation: Any,
-        rho: Any,
-        pi: Any,
-        mu: Any,
-        *,
+        rho: Any = 1.0,
+        pi: Any = None,
+        mu: Any = None,
         terminated: Any = False,
         truncated: Any = False,
     ) -> NetworkSample:
@@ -287,13 +286,8 @@ class NetworkLearner:
             "Try a smaller alpha."
         )
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
-        header = {
-            "learner": self.rule.name,
-            "definition": described_rule(self.rule),
-            "values": dict(self.setting.values),
-            "rho_mode": self.setting.rho_mode,
+    def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        header = described_setting(self.setting) | {
             "network": self.network.as_data(),
             "optimiser": self.kind.optimiser.name,
             "transformation": fingerprint(made_of(self.kind.optimiser.transformation)),
@@ -302,8 +296,11 @@ class NetworkLearner:
             "options": self.options,
             "seed": self.seed,
         }
-        arrays = {f"state_{place}": np.asarray(part) for place, part in enumerate(jax.tree.leaves(self.state))}
-        write_file(path, NETWORK_FILE, header, arrays)
+        return header, {f"state_{place}": np.array(part) for place, part in enumerate(jax.tree.leaves(self.state))}
+
+    def copy(self) -> Self:
+        """Return an independent copy, which continues with the same bits."""
+        return copy(self)  # updates replace the state and change no array
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, learner: Rule | None = None, optimiser: Any = None) -> Self:
@@ -311,43 +308,43 @@ class NetworkLearner:
 
         A rule or an optimiser of your own is not in the file: give it again.
         """
-        with open_saved(path, NETWORK_FILE) as (header, arrays):
-            if header["optimiser"] == "own" and optimiser is None:
-                raise BadRequestError(
-                    f"{str(path)!r} was saved with an optimiser of your own: give it again, optimiser=..."
-                )
-            own, options, values = header["optimiser"] == "own", header["options"], dict(header["values"])
-            if options["second_alpha"] is not None:
-                del values["zeta"]
-            alpha = values.pop("alpha")
-            agent = cls(
-                saved_rule(path, header["learner"], learner),
-                Network(**header["network"]),
-                alpha=None if own else alpha,
-                optimiser=optimiser if own else header["optimiser"],
-                second_alpha=options["second_alpha"],
-                seed=header["seed"],
-                rho_mode=header["rho_mode"],
-                period=options["period"],
-                target_period=options["target_period"] if header["target"] else None,
-                pull=options["pull"],
-                correction=header["correction"],
-                **values,
-            )
-            check_same_rule(path, header["definition"], agent.rule)
-            if header["transformation"] != fingerprint(made_of(agent.kind.optimiser.transformation)):
-                what = f"{str(path)!r} was saved with another optimiser: its steps or its numbers differ"
-                raise BadRequestError(f"{what}. Give the one that it was saved with, optimiser=...")
-            with agent.network.working():
-                leaves, form = jax.tree.flatten(agent.state)
-                if set(arrays) != {f"state_{place}" for place in range(len(leaves))}:
-                    raise DamagedFileError("other arrays")
-                saved = [arrays[f"state_{place}"] for place in range(len(leaves))]
-                for old, new in zip(leaves, saved, strict=True):
-                    if old.shape != new.shape or old.dtype != new.dtype or not np.isfinite(new).all():
-                        raise DamagedFileError("arrays that are not those of its network")
-                agent.state = jax.tree.unflatten(form, [jnp.asarray(one) for one in saved])
+        with open_saved(path, cls.file) as (header, arrays):
+            agent = cls(**saved_arguments(path, header, learner, optimiser))
+            agent.put_back(path, header, arrays)
             return agent
+
+    def put_back(self, path: Any, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        """Continue from the state in a file; raise unless its optimiser and its arrays are those of this learner."""
+        if header["transformation"] != fingerprint(made_of(self.kind.optimiser.transformation)):
+            what = f"{str(path)!r} was saved with another optimiser: its steps or its numbers differ"
+            raise BadRequestError(f"{what}. Give the one that it was saved with, optimiser=...")
+        _, state = self._contents()
+        put_back(state, arrays)
+        with self.network.working():
+            leaves = [jnp.asarray(one) for one in state.values()]
+            self.state = jax.tree.unflatten(jax.tree.structure(self.state), leaves)
+
+
+def saved_arguments(path: Any, header: dict[str, Any], learner: Rule | None, optimiser: Any) -> dict[str, Any]:
+    """Return the arguments a saved learner was made with; `learner` and `optimiser` are the user's own, or None."""
+    own, options = header["optimiser"] == "own", header["options"]
+    if own and optimiser is None:
+        raise BadRequestError(f"{str(path)!r} was saved with an optimiser of your own: give it again, optimiser=...")
+    setting = saved_setting(path, header, learner)
+    elsewhere = {"alpha": own, "zeta": options["second_alpha"] is not None}  # in the optimiser, in second_alpha
+    return {
+        "learner": setting.rule,
+        "network": Network(**header["network"]),
+        "optimiser": optimiser if own else header["optimiser"],
+        "second_alpha": options["second_alpha"],
+        "seed": header["seed"],
+        "rho_mode": setting.rho_mode,
+        "period": options["period"],
+        "target_period": options["target_period"] if header["target"] else None,
+        "pull": options["pull"],
+        "correction": header["correction"],
+        **{name: value for name, value in setting.values.items() if not elsewhere.get(name)},
+    }
 
 
 def network_setting(

@@ -75,6 +75,11 @@ class Network:
         """The length of its input, of each hidden layer, and of its output."""
         return (self.inputs, *self.hidden, self.outputs)
 
+    @property
+    def shape(self) -> str:
+        """Its widths as text, such as 4-64-64-1."""
+        return "-".join(map(str, self.widths))
+
     @cached_property
     def n_weights(self) -> int:
         """The length of w."""

@@ -13,11 +13,11 @@ import numpy as np
 from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.auto import AT, COLUMNS, FAR, FIRST_GTD2, AutoState
 from gradient_dd.errors import DivergedError, boolean, number, show, whole_number
-from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
+from gradient_dd.files import FileKind, open_saved
+from gradient_dd.stream.learner_file import Saved, put_back, saved_size
 from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
-from gradient_dd.stream.transitions import flat_transitions, predicted, rows_of_step, start_weights
+from gradient_dd.stream.transitions import checked_numbers, flat_transitions, predicted, rows_of_step, start_weights
 
-AUTO_FILE = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 2)
 FEW_FEATURES = 250  # up to so many it keeps p² numbers, unless it is asked not to
 GROWTH, APART = 0.05, 2  # a reading comes when the age has grown by this share, and 1/APART steps for each number of v
 FADE = 0.8  # at a reading, of what was measured on transitions after the one before
@@ -32,7 +32,7 @@ class Rung(NamedTuple):
     multiple: float
 
 
-class AutoLearner:
+class AutoLearner(Saved):
     """A learner to feed one transition at a time, whose rule and step size need no choice.
 
     n_features  length of the feature vectors
@@ -48,6 +48,8 @@ class AutoLearner:
     1.0
     """
 
+    file = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 2)
+
     def __init__(
         self, n_features: int, alpha: float | None = None, *, quadratic: bool | None = None, initial_w: Any = 0.0
     ) -> None:
@@ -62,6 +64,10 @@ class AutoLearner:
     def __repr__(self) -> str:
         alpha = "" if self.alpha is None else f"alpha={self.alpha:g}, "
         return f"<AutoLearner {alpha}{self.n_features} features, {self.updates} updates, mostly {self.choice}>"
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {"alpha": self.alpha, "features": self.n_features, "updates": self.updates, "resets": self.resets}
+        return {**facts, "mostly": f"{self.choice.learner}, share {self.shares.max():.3g}", "residual": self.residual}
 
     @property
     def updates(self) -> int:
@@ -122,11 +128,7 @@ class AutoLearner:
 
         It keeps no trace, so that `truncated` makes no difference. Nothing changes if an argument is refused.
         """
-        boolean("'truncated'", truncated)
-        reward = number("'reward'", "be a finite number", reward)
-        discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
-        discount = 0.0 if boolean("'terminated'", terminated) else discount
-        rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
+        reward, discount, rho, _ = checked_numbers(reward, discount, rho, terminated, truncated)
         here, there = rows_of_step(x, x_next, discount, self.n_features)
         deltas = np.empty(1)
         columns = np.array([reward]), np.array([discount]), np.array([rho])
@@ -205,31 +207,14 @@ class AutoLearner:
         pull[:] = 0.0
         return bool(pulled)
 
-    def _arrays(self) -> dict[str, Array]:
-        """Return all that it knows, by name: the arrays themselves, no copies."""
-        return self._state._asdict()
-
-    def _put_back(self, arrays: dict[str, Array]) -> None:
-        """Know what `arrays` of a learner of the same kind had; raise where they cannot be those of one."""
-        own = self._arrays()
-        if {name: array.shape for name, array in arrays.items()} != {name: one.shape for name, one in own.items()}:
-            raise DamagedFileError("other arrays")
-        if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values()):
-            raise DamagedFileError("arrays that are not finite numbers")
-        for name, array in arrays.items():
-            own[name][...] = array
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
+    def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
         header = {"n_features": self.n_features, "alpha": self.alpha, "quadratic": self.quadratic}
-        write_file(path, AUTO_FILE, header, self._arrays())
+        return header, self._state._asdict()
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Return the learner that a file holds; it learns on as if it had never been saved."""
-        with open_saved(path, AUTO_FILE) as (header, arrays):
-            if len(arrays["memory"]) != header["n_features"]:  # before one of that size is made
-                raise DamagedFileError("another number of features")
-            agent = cls(header["n_features"], header["alpha"], quadratic=header["quadratic"])
-            agent._put_back(arrays)
+        with open_saved(path, cls.file) as (header, arrays):
+            agent = cls(saved_size(header, arrays["memory"]), header["alpha"], quadratic=header["quadratic"])
+            put_back(agent._state._asdict(), arrays)
             return agent

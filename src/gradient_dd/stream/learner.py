@@ -6,13 +6,13 @@ w − w_prev is kept as a vector of which only the last step's non-zeros are eve
 O(non-zeros of the trace); with momentum O(n_features).
 """
 
+from math import nan
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, check_memory
-from gradient_dd.cards import card
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, PRODUCTS, Before, Metric
 from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
 from gradient_dd.engine.single import (
@@ -27,19 +27,30 @@ from gradient_dd.engine.single import (
     W,
     plain_rows,
 )
-from gradient_dd.errors import DivergedError, boolean, number, show, whole_number
+from gradient_dd.errors import DivergedError, number, show, whole_number
+from gradient_dd.files import FileKind, open_saved
 from gradient_dd.learners import Rule, find
-from gradient_dd.stream.features import Features, checked_map
-from gradient_dd.stream.learner_file import SavedLearner, read_learner
+from gradient_dd.stream.features import Features, checked_map, mapped
+from gradient_dd.stream.learner_file import (
+    Saved,
+    described_map,
+    described_schedule,
+    described_setting,
+    put_back,
+    saved_map,
+    saved_schedule,
+    saved_setting,
+    saved_size,
+)
 from gradient_dd.stream.trace_state import product, put_traces, saved_traces, total, traces_of
 from gradient_dd.stream.transitions import (
     NONE,
     FeatureVector,
     arrays_of,
     checked_features,
+    checked_numbers,
     checked_probabilities,
     checked_probability_columns,
-    coming_factors,
     dense_vector,
     flat_transitions,
     predicted,
@@ -51,7 +62,7 @@ PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per
 REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
 
 
-class Learner:
+class Learner(Saved):
     """A learner to feed one transition at a time.
 
     learner     a name in `LEARNERS`, or a Rule of your own
@@ -69,13 +80,15 @@ class Learner:
     array([0.5, 0. ])
     """
 
+    file = FileKind("learner", "a learner saved by gradient-dd", 4)
+
     def __init__(
         self,
         learner: str | Rule,
         n_features: int,
         *,
         initial_w: Any = 0.0,
-        schedule: Schedule = constant,
+        schedule: Schedule | str = constant,
         rho_mode: str = "R",
         features: Features | None = None,
         **parameters: Any,
@@ -93,9 +106,9 @@ class Learner:
     def __repr__(self) -> str:
         return f"<Learner {self.setting}, {self.n_features} features, {self.updates} updates>"
 
-    def _repr_html_(self) -> str:
-        facts = {"features": self.n_features, "updates": self.updates, "episodes": self.episodes}
-        return card(f"Learner {self.setting}", {**facts, "schedule": self.schedule, "largest |w|": abs(self._w).max()})
+    def _facts(self) -> dict[str, Any]:
+        facts = {"setting": self.setting, "features": self.n_features, "updates": self.updates}
+        return {**facts, "episodes": self.episodes, "schedule": self.schedule, "largest |w|": abs(self._w).max()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -132,8 +145,12 @@ class Learner:
         """(p,) the secondary weights, a copy; zeros for a learner that has none."""
         return self._memory.scale[0] * self._eta
 
-    def predict(self, x: Any) -> Any:
-        """Return x·w: a number for one feature vector, (n,) for n rows, in any form that `update_many` takes."""
+    def predict(self, x: Any = None, *, observations: Any = None) -> Any:
+        """Return x·w: a number for one feature vector, (n,) for n rows, in any form that `update_many` takes.
+
+        With a feature map, n observations may be given instead.
+        """
+        x = mapped(self.features, "observations", observations) if x is None else x
         return predicted(x, self.n_features, self._w.__getitem__)
 
     def update(
@@ -158,11 +175,7 @@ class Learner:
         bootstraps from x_next as usual, and the next one begins with an empty trace. Nothing changes if an argument
         is refused, or if the step would diverge (DivergedError).
         """
-        reward = number("'reward'", "be a finite number", reward)
-        discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
-        rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
-        discount = 0.0 if boolean("'terminated'", terminated) else discount
-        cut = boolean("'truncated'", truncated)
+        reward, discount, rho, cut = checked_numbers(reward, discount, rho, terminated, truncated)
         given = pi is not None or mu is not None or self.rule.traces
         probabilities = checked_probabilities(self.rule, rho, pi, mu) if given else (0.0, 0.0)
         delta = self._step(x, x_next if discount else x, reward, Before(discount, rho, *probabilities))
@@ -248,7 +261,7 @@ class Learner:
         data, cut = flat_transitions(x, reward, discount, x_next, ratio, self.n_features, terminated, truncated)
         given = checked_probability_columns(self.rule, data.rho, pi, mu)
         probabilities = [np.empty(0) if one is None else one for one in given]
-        factor, deltas = self._factors((data.discount == 0) | cut), np.empty(len(data))
+        factor, deltas = self._coming_factors((data.discount == 0) | cut), np.empty(len(data))
         for where, piece in data.pieces():
             columns = [one[where] if len(one) > 1 else one for one in (*probabilities, factor)]
             self._learn(piece, (*columns, cut[where], deltas[where]))
@@ -272,11 +285,13 @@ class Learner:
         """Return the factor of the schedule for the coming update."""
         return self.schedule.factor(1 + (self.updates if self.schedule.per == "step" else self.episodes))
 
-    def _factors(self, ends: Booleans) -> Array:
-        """Return the factor of the schedule for each coming update, or one for all of them."""
+    def _coming_factors(self, ends: Booleans) -> Array:
+        """Return the factor of the schedule for each coming update, or one for all; `ends` of episodes, (n,)."""
         if isinstance(self.schedule.function, Constant):
             return np.ones(1)
-        return coming_factors(self.schedule, self.updates, self.episodes, ends)
+        by_step = self.schedule.per == "step"
+        before = self.updates + np.arange(len(ends)) if by_step else self.episodes + np.cumsum(ends) - ends
+        return self.schedule.factors(before + 1)
 
     def _advance(self, data: FlatTransitions, columns: tuple[Any, ...], first: int) -> int:
         """Make compiled steps from a row on, and return the row at which they stopped."""
@@ -335,13 +350,17 @@ class Learner:
         self._touched.clear()
         self._memory.scale[0] = 1.0
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
+    def _arrays(self) -> dict[str, Array]:
+        """Return the arrays of its file; those of traces are copies."""
         arrays = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
         arrays |= traces_of(self._memory).arrays(self.n_features)
-        arrays |= {"metric": self._metric.inverse} if self._metric else {}
-        counts = self.updates, self.episodes, float(self._memory.scale[0])
-        SavedLearner(self.setting, self.n_features, self.schedule, self.features, counts, arrays).write(path)
+        return arrays | ({"metric": self._metric.inverse} if self._metric else {})
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        counts = {"updates": self.updates, "episodes": self.episodes, "scale": float(self._memory.scale[0])}
+        header = described_setting(self.setting) | {"n_features": self.n_features, "counts": counts}
+        header |= {"schedule": described_schedule(self.schedule), "features": described_map(self.features)}
+        return header, self._arrays()
 
     @classmethod
     def load(
@@ -349,30 +368,31 @@ class Learner:
         path: str | PathLike[str],
         *,
         learner: Rule | None = None,
-        schedule: Schedule | None = None,
+        schedule: Schedule | str | None = None,
         features: Features | None = None,
     ) -> Self:
-        """Return the learner that a file holds; it learns on as if it had never been saved.
+        """Return the learner that a file holds; it continues as if it had never been saved.
 
         A rule, a schedule function or a feature function of your own is not in the file: give it again.
         """
-        saved = read_learner(path, learner, schedule, features)
-        agent = cls(
-            saved.setting.rule,
-            saved.n_features,
-            initial_w=saved.arrays["initial_w"],
-            schedule=saved.schedule,
-            rho_mode=saved.setting.rho_mode,
-            features=saved.features,
-            **saved.setting.values,
-        )
-        for part, name in ((agent._w, "w"), (agent._eta, "eta"), (agent._change, "change")):
-            part[:] = saved.arrays[name]
-        agent._memory.counts[CHANGED] = EVERYWHERE
-        agent.updates, agent.episodes, agent._memory.scale[0] = saved.counts
-        agent._touched = [ALL]
+        with open_saved(path, cls.file) as (header, arrays):
+            setting = saved_setting(path, header, learner)
+            agent = cls(
+                setting.rule,
+                saved_size(header, arrays["w"]),
+                schedule=saved_schedule(path, header["schedule"], schedule),
+                rho_mode=setting.rho_mode,
+                features=saved_map(path, header["features"], features),
+                **setting.values,
+            )
+            counts, memory, own = header["counts"], agent._memory, agent._arrays()
+            put_back(own, arrays)
+            agent.updates = whole_number("'updates'", counts["updates"], at_least=0)
+            agent.episodes = whole_number("'episodes'", counts["episodes"], at_least=0)
+            memory.scale[0] = number("'scale'", "be a number that is not zero", counts["scale"] or nan)
+        memory.counts[CHANGED], agent._touched = EVERYWHERE, [ALL]
         if agent.rule.traces:
-            put_traces(agent._memory, saved_traces(agent.rule, saved.arrays))
+            put_traces(memory, saved_traces(agent.rule, own))
         if agent._metric:
-            agent._metric.inverse, agent._metric.count = saved.arrays["metric"], agent.updates
+            agent._metric.count = agent.updates
         return agent

@@ -1,97 +1,104 @@
-"""What the file of a saved learner holds, how it is checked, and what the caller must give again."""
+"""What all learners share: `save`, `copy`, a card in a notebook; and what the header of a saved learner says."""
 
-from dataclasses import dataclass
-from math import nan
-from typing import Any
+from collections.abc import Mapping
+from copy import deepcopy
+from os import PathLike
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from gradient_dd.arrays import Array
+from gradient_dd.cards import card
 from gradient_dd.engine.schedules import Constant, Schedule, Taper, constant, tapered
-from gradient_dd.errors import BadRequestError, bad_request, number, show, whole_number
-from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
+from gradient_dd.errors import BadRequestError, bad_request, show, whole_number
+from gradient_dd.files import DamagedFileError, FileKind, write_file
 from gradient_dd.fingerprint import fingerprint
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.stream.features import Features, Own, from_data
-from gradient_dd.stream.trace_state import no_traces
-
-LEARNER_FILE = FileKind("learner", "a learner saved by gradient-dd", 4)
-COUNTS = ("updates", "episodes", "scale")
 
 
-@dataclass(frozen=True)
-class SavedLearner:
-    """Everything that a learner needs to go on as if it had never been saved.
+class Saved:
+    """A learner that can be saved to one file, copied, and shown in a notebook."""
 
-    counts  updates and episodes so far, and the common scale of η;  arrays  weights, traces and metric
-    """
+    file: ClassVar[FileKind]
 
-    setting: Setting
-    n_features: int
-    schedule: Schedule
-    features: Features | None
-    counts: tuple[int, int, float]
-    arrays: dict[str, Array]
+    def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the header and the arrays of its file."""
+        raise NotImplementedError
 
-    def write(self, path: Any) -> None:
-        """Write the file of the learner."""
-        header = {
-            "learner": self.setting.rule.name,
-            "definition": described_rule(self.setting.rule),
-            "values": dict(self.setting.values),
-            "rho_mode": self.setting.rho_mode,
-            "n_features": self.n_features,
-            "schedule": described_schedule(self.schedule),
-            "counts": dict(zip(COUNTS, self.counts, strict=True)),
-            "features": described_map(self.features),
-        }
-        write_file(path, LEARNER_FILE, header, self.arrays)
+    def _facts(self) -> dict[str, Any]:
+        """Return what its card says."""
+        raise NotImplementedError
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the complete state to one file (.npz, no pickle); an existing file is replaced in one step."""
+        write_file(path, self.file, *self._contents())
+
+    def copy(self) -> Self:
+        """Return an independent copy, which continues with the same bits."""
+        return deepcopy(self)
+
+    def _repr_html_(self) -> str:
+        return card(type(self).__name__, self._facts())
 
 
-def read_learner(path: Any, rule: Rule | None, schedule: Schedule | None, features: Features | None) -> SavedLearner:
-    """Return what a file holds, all of it checked. The caller gives again what is not in it: functions of his own."""
-    with open_saved(path, LEARNER_FILE) as (header, arrays):
-        setting = saved_rule(path, header["learner"], rule).setting(header["rho_mode"], **header["values"])
-        check_same_rule(path, header["definition"], setting.rule)
-        updates, episodes, scale = (header["counts"][name] for name in COUNTS)
-        return SavedLearner(
-            setting=setting,
-            n_features=whole_number("'n_features'", header["n_features"]),
-            schedule=saved_schedule(path, header["schedule"], schedule),
-            features=saved_map(path, header["features"], features),
-            counts=(
-                whole_number("'updates'", updates, at_least=0),
-                whole_number("'episodes'", episodes, at_least=0),
-                number("'scale'", "be a number that is not zero", scale or nan),
-            ),
-            arrays=checked_arrays(arrays, header["n_features"], setting.rule),
-        )
-
-
-def checked_arrays(arrays: dict[str, Any], p: int, rule: Rule) -> dict[str, Array]:
-    """Return the arrays of a learner if they have the names and shapes that its rule needs, all finite floats."""
-    if arrays["w"].shape != (p,):  # before as many features are looked at
-        raise DamagedFileError("another number of features")
-    traces = {name: array.shape for name, array in no_traces(rule).arrays(p).items()}
-    shapes = (
-        dict.fromkeys(("w", "initial_w", "eta", "change"), (p,)) | traces | ({"metric": (p, p)} if rule.natural else {})
-    )
-    if {name: array.shape for name, array in arrays.items()} != shapes:
+def put_back(own: Mapping[str, Array], saved: Mapping[str, Array]) -> None:
+    """Copy the arrays of a file to those of a learner; raise unless names, shapes and types agree and all is finite."""
+    forms = [{name: (one.shape, one.dtype) for name, one in arrays.items()} for arrays in (own, saved)]
+    if forms[0] != forms[1]:
         raise DamagedFileError("other arrays")
-    if not all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values()):
-        raise DamagedFileError("arrays that are not finite numbers")
-    return arrays
+    for name, array in saved.items():
+        if not np.isfinite(array).all():
+            raise DamagedFileError("numbers that are not finite")
+        own[name][...] = array
+
+
+def saved_size(header: Mapping[str, Any], weights: Array) -> int:
+    """Return the number of features of a file; raise, before as much is allocated, unless `weights` are as many."""
+    p = whole_number("'n_features'", header["n_features"])
+    if len(weights) != p:
+        raise DamagedFileError("another number of features")
+    return p
+
+
+def described_setting(setting: Setting) -> dict[str, Any]:
+    """Return what a header says of a setting: the name of its rule, a fingerprint of each part, and the values."""
+    parts = {part: fingerprint(value) for part, value in setting.rule.definition.items()}
+    values = dict(setting.values)
+    return {"learner": setting.rule.name, "definition": parts, "values": values, "rho_mode": setting.rho_mode}
+
+
+def saved_setting(path: Any, header: Mapping[str, Any], given: Rule | None) -> Setting:
+    """Return the setting that a header describes, of the rule given or else the registered one of its name.
+
+    Raise, with the parts that differ, unless that rule is the one that was saved.
+    """
+    name, saved = header["learner"], header["definition"]
+    if given is None and name not in LEARNERS:
+        raise BadRequestError(
+            f"{str(path)!r} was saved with a rule of your own, {show(name)}: give it again, learner=..."
+        )
+    if given is not None and given.name != name:
+        raise bad_request(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
+    setting = (given or LEARNERS[name]).setting(header["rho_mode"], **header["values"])
+    now = described_setting(setting)["definition"]
+    if differ := [part for part in {**saved, **now} if saved.get(part) != now.get(part)]:
+        raise BadRequestError(
+            f"{str(path)!r} was saved with another rule {name!r}: its {' and its '.join(differ)} "
+            f"{'differs' if len(differ) == 1 else 'differ'}. Give the rule that it was saved with, learner=..."
+        )
+    return setting
 
 
 def described_schedule(schedule: Schedule) -> dict[str, Any] | None:
-    """Return what a header says of a schedule; None for a function of the user's own."""
+    """Return what a header says of a schedule; None for a user's own function."""
     if not isinstance(schedule.function, Constant | Taper):
         return None
     return {"n0": getattr(schedule.function, "n0", None), "per": schedule.per}
 
 
-def saved_schedule(path: Any, saved: dict[str, Any] | None, given: Schedule | None) -> Schedule:
-    """Return the schedule given, or the one a header describes."""
+def saved_schedule(path: Any, saved: dict[str, Any] | None, given: Schedule | str | None) -> Schedule | str:
+    """Return the schedule given, or the one that a header describes."""
     if given is not None:
         return given
     if saved is None:
@@ -100,40 +107,14 @@ def saved_schedule(path: Any, saved: dict[str, Any] | None, given: Schedule | No
 
 
 def described_map(features: Features | None) -> dict[str, Any] | None:
-    """Return what a header says of a feature map; of a function of the user's own, only that there is one."""
+    """Return what a header says of a feature map; of a user's own function, only that there is one."""
     if features is None:
         return None
     return {"kind": Own.kind} if isinstance(features, Own) else features.as_data()
 
 
 def saved_map(path: Any, saved: dict[str, Any] | None, given: Features | None) -> Features | None:
-    """Return the feature map given, or the one a header describes."""
+    """Return the feature map given, or the one that a header describes."""
     if given is None and saved is not None and saved["kind"] == Own.kind:
         raise BadRequestError(f"{str(path)!r} was saved with features of your own: give them again, features=...")
     return given if given is not None or saved is None else from_data(saved)
-
-
-def saved_rule(path: Any, name: str, given: Rule | None) -> Rule:
-    """Return the rule given, if it is the one that was saved, or the registered one of that name."""
-    if given is None and name not in LEARNERS:
-        raise BadRequestError(
-            f"{str(path)!r} was saved with a rule of your own, {show(name)}: give it again, learner=..."
-        )
-    if given is not None and given.name != name:
-        raise bad_request(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
-    return given or LEARNERS[name]
-
-
-def described_rule(rule: Rule) -> dict[str, str]:
-    """Return the fingerprint of each part of a rule, for a header."""
-    return {part: fingerprint(value) for part, value in rule.definition.items()}
-
-
-def check_same_rule(path: Any, saved: dict[str, str], rule: Rule) -> None:
-    """Raise, with the parts that differ, unless a rule is the one that a file was saved with."""
-    now = described_rule(rule)
-    if differ := [part for part in {**saved, **now} if saved.get(part) != now.get(part)]:
-        raise BadRequestError(
-            f"{str(path)!r} was saved with another rule {rule.name!r}: its {' and its '.join(differ)} "
-            f"{'differs' if len(differ) == 1 else 'differ'}. Give the rule that it was saved with, learner=..."
-        )

@@ -10,10 +10,18 @@ import numpy as np
 from gradient_dd.arrays import Array, check_memory, dimensions, numbers
 from gradient_dd.engine.questions import QuestionData, QuestionMemory, check_rule
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, one_of, whole_number
-from gradient_dd.files import DamagedFileError, FileKind, open_saved, write_file
+from gradient_dd.files import FileKind, open_saved
 from gradient_dd.learners import Rule, find
-from gradient_dd.stream.features import Features, checked_map
-from gradient_dd.stream.learner_file import check_same_rule, described_map, described_rule, saved_map, saved_rule
+from gradient_dd.stream.features import Features, checked_map, mapped
+from gradient_dd.stream.learner_file import (
+    Saved,
+    described_map,
+    described_setting,
+    put_back,
+    saved_map,
+    saved_setting,
+    saved_size,
+)
 from gradient_dd.stream.question import AskedQuestions, Batch, Question, batch_of, described_question, saved_questions
 from gradient_dd.stream.question_quality import StreamEvidence, records
 from gradient_dd.stream.transitions import (
@@ -27,12 +35,11 @@ from gradient_dd.stream.transitions import (
     start_weights,
 )
 
-QUESTIONS_FILE = FileKind("questions", "questions saved by gradient-dd", 3)
 PRECISIONS = ("float64", "float32")
 PIECE = 2**22  # numbers of cumulants that are laid out at a time
 
 
-class Questions:
+class Questions(Saved):
     """Many questions about one stream, each with the weights of a `Learner` of its own.
 
     In double precision the weights have the bits of that learner, unless numbers below 2.2e-308 occur.
@@ -51,6 +58,8 @@ class Questions:
     >>> horde.predict([1.0]).round(1)
     array([2. , 9.9])
     """
+
+    file = FileKind("questions", "questions saved by gradient-dd", 3)
 
     def __init__(
         self,
@@ -85,6 +94,10 @@ class Questions:
     def __repr__(self) -> str:
         what = f"{len(self.questions)} by {self.setting.rule.name}, {self.n_features} features"
         return f"<Questions {what}, {self.updates} updates>"
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {"setting": self.setting, "questions": len(self.questions), "features": self.n_features}
+        return {**facts, "updates": self.updates, "diverged": ", ".join(self.diverged) or None}
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -121,8 +134,7 @@ class Questions:
         x is a feature vector, or rows of features in any form that `update_many` takes. With a feature map
         `observations` (n, …) may be given instead.
         """
-        if x is None and observations is not None:
-            x = self._mapped("observations", observations)
+        x = mapped(self.features, "observations", observations) if x is None else x
         single = not (isinstance(x, tuple) and dimensions(x[-1]) == 2) and dimensions(x) != 2
         if single:
             where, values = checked_features("x", x, self.n_features)
@@ -193,23 +205,14 @@ class Questions:
         an argument is refused.
         """
         p = self.n_features
-        here = checked_rows("x", self._mapped("observations", observations) if x is None else x, p)
+        here = checked_rows("x", mapped(self.features, "observations", observations) if x is None else x, p)
         batch = batch_of(here.n, observations, actions, next_observations, columns)
         data, probabilities = self._columns(batch, behaviour_probability, terminated)
         data["cut"] = flags("truncated", truncated, here.n)
         if x_next is None and next_observations is not None and self.features is not None:
-            x_next = self._mapped("next_observations", next_observations)
+            x_next = mapped(self.features, "next_observations", next_observations)
         there = checked_next_rows(x_next, here, data["discount"], p)
         self._learn(here, there, data, probabilities)
-
-    def _mapped(self, name: str, observations: Any) -> Any:
-        if self.features is None:
-            raise bad_request(
-                "'x'", "be given where there is no feature map", Unquoted("None"), "Or give features=... at first."
-            )
-        if observations is None:
-            raise bad_request("'x'", f"be given, or {name!r} for the feature map", Unquoted("None"))
-        return tuple(self.features.rows(np.asarray(observations)))
 
     def _columns(self, batch: Batch, behaviour: Any, terminated: Any) -> tuple[dict[str, Any], tuple[Array, Array]]:
         """Return the numbers that the questions ask for: those of signals, groups and views; and π and μ."""
@@ -266,26 +269,23 @@ class Questions:
         """
         return records(self.names, self._evidence, self._memory, self.diverged, by)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything it knows to one file (.npz, no pickle); an older file is replaced only when done."""
-        memory, evidence = self._memory, self._evidence
-        arrays = {name: getattr(memory, name) for name in memory.saved}
-        arrays |= {name: getattr(evidence, name) for name in evidence.saved} | {"initial_w": self._initial_w}
-        header = {
-            "learner": self.setting.rule.name,
-            "definition": described_rule(self.setting.rule),
-            "values": dict(self.setting.values),
-            "rho_mode": self.setting.rho_mode,
+    def _arrays(self) -> dict[str, Array]:
+        """Return the arrays of its file."""
+        arrays = {name: getattr(owner, name) for owner in (self._memory, self._evidence) for name in owner.saved}
+        return arrays | {"initial_w": self._initial_w}
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        header = described_setting(self.setting) | {
             "n_features": self.n_features,
             "precision": self.precision,
             "features": described_map(self.features),
             "questions": [described_question(one) for one in self.questions],
             "group": self.asked.group.tolist(),
-            "steps": evidence.steps,
-            "widest": evidence.widest,
-            "dense": memory.dense,
+            "steps": self._evidence.steps,
+            "widest": self._evidence.widest,
+            "dense": self._memory.dense,
         }
-        write_file(path, QUESTIONS_FILE, header, arrays)
+        return header, self._arrays()
 
     @classmethod
     def load(
@@ -301,41 +301,25 @@ class Questions:
         Functions and arrays are not in the file: where a question has one, give the questions again, and likewise a
         rule or a feature function of your own.
         """
-        with open_saved(path, QUESTIONS_FILE) as (header, arrays):
-            p = whole_number("'n_features'", header["n_features"])
-            if arrays["initial_w"].shape != (p,):  # before as many features are looked at
-                raise DamagedFileError("another number of features")
+        with open_saved(path, cls.file) as (header, arrays):
+            setting = saved_setting(path, header, learner)
             horde = cls(
                 saved_questions(path, header["questions"], questions),
-                p,
+                saved_size(header, arrays["initial_w"]),
                 features=saved_map(path, header["features"], features),
-                learner=saved_rule(path, header["learner"], learner),
-                initial_w=arrays.pop("initial_w"),
+                learner=setting.rule,
                 precision=header["precision"],
-                rho_mode=header["rho_mode"],
-                **header["values"],
+                rho_mode=setting.rho_mode,
+                **setting.values,
             )
-            check_same_rule(path, header["definition"], horde.setting.rule)
+            memory, evidence = horde._memory, horde._evidence
             if horde.asked.group.tolist() != header["group"]:
                 rule = "share discounts, targets and interests as when they were saved"
                 raise bad_request(f"The questions of {str(path)!r}", rule, horde.asked.group.tolist())
-            horde._put_back(header, arrays)
+            put_back(horde._arrays(), arrays)
+            memory.steps = evidence.steps = whole_number("'steps'", header["steps"], at_least=0)
+            memory.dense, evidence.widest = bool(header["dense"]), whole_number("'widest'", header["widest"])
             return horde
-
-    def _put_back(self, header: dict[str, Any], arrays: dict[str, Any]) -> None:
-        """Know what a file has; raise where its arrays cannot be those of these questions."""
-        memory, evidence = self._memory, self._evidence
-        steps = whole_number("'steps'", header["steps"], at_least=0)
-        for owner in (memory, evidence):
-            for name in owner.saved:
-                found, own = arrays.pop(name), getattr(owner, name)
-                if found.shape != own.shape or found.dtype != own.dtype or not np.isfinite(found).all():
-                    raise DamagedFileError("other arrays, or numbers that are not finite")
-                own[...] = found
-            owner.steps = steps
-        if arrays:
-            raise DamagedFileError("other arrays")
-        memory.dense, evidence.widest = bool(header["dense"]), whole_number("'widest'", header["widest"])
 
 
 def checked_questions(questions: Any) -> tuple[Question, ...]:

@@ -24,7 +24,6 @@ from gradient_dd.arrays import (
     numbers,
     sparse_numbers,
 )
-from gradient_dd.engine.schedules import Schedule
 from gradient_dd.engine.single import (
     INDEX,
     NO_INDICES,
@@ -38,7 +37,7 @@ from gradient_dd.engine.single import (
     plain,
     sound_rows,
 )
-from gradient_dd.errors import BadRequestError, Unquoted, bad_request, number
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, boolean, number
 from gradient_dd.learners import Rule
 
 INDEX_KINDS = (INDEX, np.dtype(np.int32))  # the compiled loops take these as they are
@@ -66,6 +65,17 @@ def checked_features(name: str, x: Any, p: int) -> FeatureVector:
     if values.shape != (p,):
         raise bad_request(f"The shape of {name!r}", f"be ({p},)", values.shape)
     return FeatureVector(slice(None), values)
+
+
+def checked_numbers(
+    reward: Any, discount: Any, rho: Any, terminated: Any, truncated: Any
+) -> tuple[float, float, float, bool]:
+    """Return the checked reward, discount (0 at an end) and ratio of one transition, and whether it was cut."""
+    reward = number("'reward'", "be a finite number", reward)
+    discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
+    rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
+    discount = 0.0 if boolean("'terminated'", terminated) else discount
+    return reward, discount, rho, boolean("'truncated'", truncated)
 
 
 def rows_of_step(x: Any, x_next: Any, discount: float, p: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -244,12 +254,6 @@ def matrix_rows(name: str, x: Any, p: int) -> GivenRows:
     largest = float(np.abs(values).max(initial=0.0))
     flat = FeatureRows(rows.indptr.astype(np.int64), 0, rows.indices.astype(np.int64), values, largest)
     return GivenRows(rows.shape[0], "rows", flat)
-
-
-def coming_factors(schedule: Schedule, updates: int, episodes: int, ends: Booleans) -> Array:
-    """Return the factors (n,) of a schedule for n updates that follow so many; `ends` says where an episode ends."""
-    before = updates + np.arange(len(ends)) if schedule.per == "step" else episodes + np.cumsum(ends) - ends
-    return schedule.factors(before + 1)
 
 
 def column(name: str, value: Any, n: int, lanes: int = 0) -> Array:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from gradient_dd.errors import bad_request, unknown
+import numpy as np
+
+from gradient_dd.errors import Unquoted, bad_request, unknown
 from gradient_dd.stream.features.dense import Columns, Fourier, Layers, Own, Polynomial, Quadratic, RadialBasis
 from gradient_dd.stream.features.kind import Features, Rows
 from gradient_dd.stream.features.sparse import Categories, OneHot, Table, TileCoder
@@ -73,3 +75,13 @@ def checked_map(features: Any, p: int) -> Features | None:
     if features is not None and features.n_features not in (0, p):
         raise bad_request("'n_features'", f"be {features.n_features}, as 'features' has", p)
     return features
+
+
+def mapped(features: Features | None, name: str, observations: Any) -> Any:
+    """Return n observations as rows of features, or raise; `name` is the argument that has them."""
+    if features is None:
+        hint = "Or give features=... at first."
+        raise bad_request("'x'", "be given where there is no feature map", Unquoted("None"), hint)
+    if observations is None:
+        raise bad_request("'x'", f"be given, or {name!r} for the feature map", Unquoted("None"))
+    return tuple(features.rows(np.asarray(observations)))
