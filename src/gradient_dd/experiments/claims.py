@@ -42,6 +42,7 @@ class Claim:
 
     needed   how many comparisons must hold; None stands for all of them
     section, group, figure   where the report shows it; a claim without a section is among the extras
+    short    the statement where there is little space
     source   "paper"; "time" for a statement of the paper on wall-clock time, which depends on the machine and is not
              counted; "ours" for one that we added
     """
@@ -55,6 +56,7 @@ class Claim:
     section: str = "extras"
     group: str = ""
     figure: str = ""
+    short: str = ""
 
     @property
     def studies(self) -> tuple[str, ...]:
@@ -87,6 +89,7 @@ class Claim:
             section=self.section,
             group=self.group,
             figure=self.figure,
+            short=self.short,
             test=self.test(every),
             variants=list(dict.fromkeys(one.variant for one in every if one.variant)),
             runs=sorted({one.runs for one in every if one.runs}),

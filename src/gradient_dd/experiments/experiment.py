@@ -69,6 +69,7 @@ class Section(NamedTuple):
     """A section of the report: its name in claims and figures, its title, where the paper has it, and the set-up.
 
     by_size   plots of errors over size: a title, a measure, and the claims whose comparisons have the errors
+    short     the title where there is little space
     """
 
     name: str
@@ -76,6 +77,7 @@ class Section(NamedTuple):
     where: str
     setup: str
     by_size: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    short: str = ""
 
 
 class Question(NamedTuple):
@@ -119,6 +121,10 @@ class Experiment:
         """The scale of a run without --runs and --episodes."""
         longest = max(one.episodes or (one.steps or 0) // STEPS for one in self.own_studies)
         return Scale(max(one.runs for one in self.own_studies), max(1, longest))
+
+    def unit(self, study: str) -> str:
+        """Return what the runs of a study are counted in."""
+        return "episodes" if self.studies[study].episodes else "steps"
 
     def note(self, scale: Scale) -> str:
         """Return the warning that numbers of a smaller scale carry; empty at the full scale."""

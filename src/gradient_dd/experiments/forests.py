@@ -135,7 +135,8 @@ class ClaimForest:
         if single:
             ((one, mark),) = found[0]
             value, title = shown_value(one)
-            return ForestRow(group, label, marks, value, mark.look, f"{title}: {wording.OUTCOME_WORDS[one.outcome]}")
+            look = f"{mark.look} long" if len(value) > 7 else mark.look
+            return ForestRow(group, label, marks, value, look, f"{title}: {wording.OUTCOME_WORDS[one.outcome]}")
         told = [f"{shown_value(one)[0]} {wording.OUTCOME_WORDS[one.outcome]}" for each in found for one, _ in each]
         return ForestRow(group, label, marks, spoken="; ".join(told))
 

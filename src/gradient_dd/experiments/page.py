@@ -5,28 +5,27 @@ classes t-p, t-a and t-f; the page's one control shows one of them.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from gradient_dd.experiments.experiment import Job, Section, read_facts
+from gradient_dd.experiments.figure_tabs import figure_tabs
 from gradient_dd.experiments.forests import LOOKS, ClaimForest, sign, sign_of
 from gradient_dd.experiments.measuring import ByStudy
 from gradient_dd.experiments.summary import (
     COUNTED,
     WAYS,
     Answer,
+    Switched,
     Way,
     answers,
     comparisons_of,
     counts,
     published,
+    switched,
     word_of,
 )
-from gradient_dd.experiments.tuning import StudyEvidence, case_name
 from gradient_dd.experiments.verdicts import ClaimVerdict, Comparison, in_words, tally
 from gradient_dd.experiments.wording import (
     NOUNS,
@@ -38,16 +37,13 @@ from gradient_dd.experiments.wording import (
     task_words,
     upper,
 )
-from gradient_dd.report.figure import COLOURS, MADE_FROM, NAMES, Figure, Line, LineData, Panel, joined, panels_of
+from gradient_dd.report.figure import COLOURS, NAMES, joined
 from gradient_dd.report.page import fill
-from gradient_dd.report.panels import columns_of, legend
 from gradient_dd.report.study_figure import header_file
 from gradient_dd.report.svg import Series, inline_svg, over_size
-from gradient_dd.studies import intervals
 from gradient_dd.studies.provenance import provenance
 
 SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
-SUFFIX = {"p": "", "a": "-alike", "f": "-fully"}
 CHIPS = {  # by verdict: class, sign, and the word of a chip
     "holds": ("y", "✓", "holds"),
     "partly holds": ("m", "◐", "partly holds"),
@@ -57,22 +53,8 @@ CHIPS = {  # by verdict: class, sign, and the word of a chip
 }
 PLURALS = {"holds": "hold", "partly holds": "partly hold", "does not hold": "do not hold", "undecided": "undecided"}
 CLAUSE = re.compile(r"(^|; )(no clear difference|no clear change|undecided|yes|no)\b", re.IGNORECASE)
+SHORTER = {" ratios": "", "ρ on the ": "", " sample": "", " initial weights": "", "the paper's": "paper’s"}
 CLASSES = {"yes": "y", "no": "n"}
-
-Switched = list[tuple[str, Any]]
-
-
-def switched(make: Callable[[Way], Any]) -> Switched:
-    """Return what is shown for each way of tuning, with its classes; what is the same for several once."""
-    found: Switched = []
-    for way in WAYS:
-        made = make(way)
-        same = next((place for place, (_, one) in enumerate(found) if one == made), None)
-        if same is None:
-            found.append((f"t t-{way.key}", made))
-        else:
-            found[same] = (f"{found[same][0]} t-{way.key}", made)
-    return [("", found[0][1])] if len(found) == 1 else found
 
 
 def nice(text: str) -> str:
@@ -228,119 +210,6 @@ def explained(verdicts: Sequence[ClaimVerdict], way: Way) -> str:
     return f"{start} Random walk: {told}." if told else start
 
 
-def figure_panels(figure: Figure, evidence: ByStudy, way: Way) -> list[Panel] | None:
-    """Return the panels of a figure under a way of tuning, with learning curves of test runs; None where it has none.
-
-    By search there are no errors over step sizes: the settings that were tried lie on no grid.
-    """
-    one = evidence.get(figure.study + SUFFIX[way.key])
-    if one is None:
-        return None
-    if way.key == "p":
-        return with_test_curves(panels_of(figure, one.results), one, figure)
-    if len({line.learner for line in figure.lines}) == 1 or "natural" in figure.study:
-        return None
-    pairs = dict.fromkeys((setting.rule.name, setting.rho_mode) for setting in one.study.settings())
-    lines = tuple(
-        Line(
-            NAMES[name] + (", ρ on the bootstrap" if mode == "T" else ""),
-            name,
-            rho_mode=mode,
-            colour=COLOURS[name],
-            dashed=mode == "T" or name in MADE_FROM,
-        )
-        for name, mode in pairs
-    )
-    own = replace(figure, lines=lines)
-    if way.key == "a":
-        return with_test_curves(panels_of(own, one.results), one, own)
-    empty = np.empty(0)
-    blank = [
-        Panel(
-            task,
-            [
-                LineData(line, *[empty] * 4, one.choose(case_name(task), line, figure.measure).setting, empty, empty)
-                for line in lines
-            ],
-            empty,
-            task.rmsve(task.initial_weights),
-        )
-        for task in one.results.tasks.values()
-    ]
-    return with_test_curves(blank, one, own)
-
-
-def with_test_curves(panels: list[Panel], one: StudyEvidence, figure: Figure) -> list[Panel]:
-    """Return panels whose learning curves are those of the selected settings on test runs, where all lines have them."""
-    found = []
-    for panel in panels:
-        case = case_name(panel.task)
-        fresh = one.fresh.get(case)
-        if fresh is None or not panel.lines:
-            return panels
-        chosen = [one.choose(case, line.line, figure.measure).setting for line in panel.lines]
-        known = list(fresh.study.settings())
-        kept = [place for place, setting in enumerate(chosen) if setting in known]
-        if len(kept) < len(chosen) and len(panel.middle):
-            return panels  # a figure has curves of test runs only or of tuning runs only
-        middle, curves = fresh.curves(next(iter(fresh.tasks)), [chosen[place] for place in kept])
-        means = [intervals.estimate(curve.T) for curve in curves]
-        lines = [
-            panel.lines[place]._replace(curve=one.mean, curve_sem=one.sem)
-            for place, one in zip(kept, means, strict=True)
-        ]
-        found.append(panel._replace(lines=lines, middle=middle))
-    return found
-
-
-class FigurePart(NamedTuple):
-    """A tab: some panels of a figure, by way of tuning; each has titles, and SVGs for step sizes and over time."""
-
-    name: str
-    tab: str
-    caption: str
-    shown: Switched
-    files: str
-
-
-def figure_parts(figure: Figure, job: Job, evidence: ByStudy) -> list[FigurePart]:
-    """Return the tabs of a figure: one, or one for each value of the parameter that it is split by."""
-    found = {way.key: figure_panels(figure, evidence, way) for way in WAYS}
-    first = found["p"] or []
-    unit = "episodes" if first[0].task.episodic else "steps"
-    splits = dict.fromkeys(str(panel.task.parameters.get(figure.split, "")) for panel in first)
-    parts = []
-    for value in sorted(splits, reverse=True):
-        of_value = {
-            key: None if some is None else [p for p in some if str(p.task.parameters.get(figure.split, "")) == value]
-            for key, some in found.items()
-        }
-        shown = switched(lambda way, of=of_value: drawn(of[way.key] or of["p"] or [], unit, of[way.key] is None))  # type: ignore[misc]
-        tab = figure.tabs.get(value, figure.tab) or figure.name
-        name = figure.name + (f"-{value}" if len(splits) > 1 else "")
-        parts.append(FigurePart(name, tab, caption(figure), shown, f"figures/{figure.name}"))
-    return parts
-
-
-def caption(figure: Figure) -> str:
-    """Return what a figure shows."""
-    lead = f"Paper’s {figure.source}." if figure.source else "Not in the paper."
-    measure = "final error" if figure.measure == "last100" else "mean error"
-    remark = f" {upper(figure.remark)}." if figure.remark else ""
-    return f"{lead} {figure.title}. Settings have the smallest {measure} of the tuning runs.{remark}"
-
-
-def drawn(panels: list[Panel], unit: str, is_other: bool) -> dict[str, Any]:
-    """Return the pictures of panels; `is_other` says that they are not of the way of tuning that is asked for."""
-    columns = columns_of(panels, unit)
-    note = ""
-    if is_other:
-        note = "The figure keeps the paper’s tuning: it has no other."
-    elif not columns[0].above:
-        note = "A search tries no grid of step sizes: only learning curves of the selected settings."
-    return {"columns": columns, "legend": legend(panels[0].lines), "note": note}
-
-
 def by_size(section: Section, verdicts: Mapping[str, ClaimVerdict], way: Way) -> list[tuple[str, str]]:
     """Return small plots of errors over size: title and SVG."""
     found = []
@@ -371,7 +240,7 @@ class VariantTable(NamedTuple):
 
 
 def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> VariantTable | None:
-    """Return which claims hold under which variant; a claim that a factor makes no difference to counts for all of it."""
+    """Return which claims hold under which variant; where the place of ρ makes no difference, under both."""
     found: dict[tuple[str, ...], dict[str, list[Comparison]]] = {}
     for verdict in verdicts:
         for one in comparisons_of(verdict, way):
@@ -387,10 +256,12 @@ def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> VariantTable | 
         judged = [look for look, _, word in cells if word != "not judged"]
         whole += len(judged) == len(cells) and set(judged) == {"y"}
         words = [part.removeprefix("with ").removeprefix("from ").removeprefix("after ") for part in key]
-        label = ", ".join(words).replace(" ratios", "").replace("ρ on the ", "").replace(" initial weights", "")
+        label = ", ".join(words)
+        for long, short in SHORTER.items():
+            label = label.replace(long, short)
         rows.append((sign(sign_of(key[1:], [])), label, cells))
     told = "No variant makes" if not whole else f"{whole} of {len(full)} variants make"
-    heads = [(one.claim, one.statement) for one in verdicts]
+    heads = [(one.claim, one.short or one.statement) for one in verdicts]
     return VariantTable(f"{told} all {len(verdicts)} claims hold.", heads, rows) if full else None
 
 
@@ -399,7 +270,7 @@ def section_facts(
 ) -> dict[str, Any]:
     """Return what a section shows."""
     own = [one for one in verdicts if one.section == section.name]
-    parts = [p for one in job.figures if one.section == section.name for p in figure_parts(one, job, evidence)]
+    parts = [tab for one in job.figures if one.section == section.name for tab in figure_tabs(one, job, evidence)]
     folder = job.folder / "figures"
     drawings = [
         (one, inline_svg(folder / f"{one.name}.svg", one.name)) for one in job.drawings if one.section == section.name
@@ -419,10 +290,12 @@ def section_facts(
     return {
         "name": section.name,
         "title": section.title,
+        "short": section.short or section.title,
         "where": section.where,
         "setup": section.setup,
         "counts": counted(own),
         "figures": parts,
+        "tabs": [(one.name, one.tab) for one in (*parts, *(drawing for drawing, _ in drawings))],
         "drawings": drawings,
         "by_size": switched(lambda way: by_size(section, by_name, way)),
         "variants": switched(lambda way: variant_table(several, way)) if several else [],

@@ -1,7 +1,7 @@
 """The result in a few words: claims by verdict for each section, and the answers to the questions."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gradient_dd.experiments.claims import of_tuning
 from gradient_dd.experiments.experiment import Experiment, Question, Scale
@@ -35,6 +35,22 @@ WAYS = (
     Way("a", ALIKE, "equal budgets"),
     Way("f", FULLY, "by search"),
 )
+
+
+Switched = list[tuple[str, Any]]
+
+
+def switched(make: Callable[[Way], Any]) -> Switched:
+    """Return what is shown for each way of tuning, with its classes; what is the same for several once."""
+    found: Switched = []
+    for way in WAYS:
+        made = make(way)
+        same = next((place for place, (_, one) in enumerate(found) if one == made), None)
+        if same is None:
+            found.append((f"t t-{way.key}", made))
+        else:
+            found[same] = (f"{found[same][0]} t-{way.key}", made)
+    return [("", found[0][1])] if len(found) == 1 else found
 
 
 def judgements_of(verdict: ClaimVerdict, way: Way) -> list[Judgement]:

@@ -206,6 +206,7 @@ class ClaimVerdict:
     finding    a sentence made from the numbers
     source     "paper"; "time" for what the paper says of wall-clock time; "ours" for what we added
     section    of the report; `group` and `figure` say where in it, `test` what shows that the criterion can fail
+    short      the statement where there is little space
     variants   of the tasks that its comparisons are about
     runs, selection_runs   of its comparisons: test runs, and tuning runs that settings were selected on
     """
@@ -228,6 +229,7 @@ class ClaimVerdict:
     section: str = ""
     group: str = ""
     figure: str = ""
+    short: str = ""
     test: str = ""
     variants: list[str] = field(default_factory=list)
     runs: list[int] = field(default_factory=list)

@@ -100,6 +100,11 @@ class Figure:
     split: str = ""
     tabs: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def compares_rivals(self) -> bool:
+        """Whether the lines are learners that are tuned, not values of a parameter."""
+        return len({line.learner for line in self.lines}) > 1
+
 
 @dataclass(frozen=True)
 class Drawing:

@@ -5,7 +5,7 @@ Each line is one path and its markers are another: points of zero length with ro
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,14 @@ class Column(NamedTuple):
     title: str
     above: str
     below: str
+
+
+class Entry(NamedTuple):
+    """An entry of a legend: its label, and how the line is drawn."""
+
+    label: str
+    colour: str
+    look: str
 
 
 def columns_of(panels: Sequence[Panel], unit: str) -> list[Column]:
@@ -92,9 +100,8 @@ def over_time_of(panel: Panel, errors: PlotAxis, unit: str) -> str:
 
 def group(line: Line, inside: str) -> str:
     """Return the marks of a line in its colour."""
-    strong, dashed = line.colour == STRONG and not line.dashed, line.dashed
-    look = " ".join(name for name, has in (("strong", strong), ("dashed", dashed)) if has)
-    return f'<g style="color:{line.colour}"{f" class={look!r}" if look else ""}>{inside}</g>'
+    look = look_of(line)
+    return f'<g style="color:{line.colour}"{f" class={look}" if look else ""}>{inside}</g>'
 
 
 def places(values: Array, axis: PlotAxis, shift: float = 0) -> list[str]:
@@ -141,10 +148,11 @@ def short(value: float) -> str:
     return f"{value / 1000:g}k" if 1e3 <= value < 1e6 else plain(value)
 
 
-def legend(lines: Sequence[LineData]) -> list[dict[str, Any]]:
-    """Return the entries of a legend: label, and how the line is drawn."""
-    found = [one.line for one in lines]
-    return [
-        {"label": one.label, "colour": one.colour, "dashed": one.dashed, "strong": one.colour == STRONG}
-        for one in found
-    ]
+def legend(lines: Sequence[LineData]) -> list[Entry]:
+    """Return the entries of a legend."""
+    return [Entry(one.line.label, one.line.colour, look_of(one.line)) for one in lines]
+
+
+def look_of(line: Line) -> str:
+    """Return the class of a line: dashed, strong, or none."""
+    return "dashed" if line.dashed else "strong" if line.colour == STRONG else ""

@@ -210,7 +210,7 @@ def plain(value: float) -> str:
 
 def over_size(symbol: str, series: Sequence[Series]) -> str:
     """Return errors against size, both logarithmic, each line with its name at its end."""
-    wide, high, left, right, top, bottom = 300, 190, 42, 216, 10, 164
+    wide, high, left, right, top, bottom = 300, 190, 42, 204, 10, 164
     values = [value for one in series for value in one.values if isfinite(value) and value > 0]
     across = PlotAxis(min(min(one.sizes) for one in series) / 1.1, max(max(one.sizes) for one in series))
     domain = PlotAxis(min(values) / 1.3, max(values) * 1.3)

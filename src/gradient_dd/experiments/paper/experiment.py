@@ -29,13 +29,15 @@ SECTIONS = (
         "5.3",
         "The off-policy example on which TD diverges: N states, N + 1 weights, constant step sizes. The paper’s "
         "importance ratios belong to no two policies, and it does not say where ρ stands. So each claim is checked "
-        "with the printed and the usual ratios, ρ on the whole sample or on the bootstrap, and two kinds of start.",
+        "with the printed and the usual ratios, ρ on the whole sample or on the bootstrap, from two kinds of start.",
+        short="Baird",
     ),
     Section(
         "theory",
         "Theory and general claims",
         "1, 3, 4, 6",
         "What the paper states across tasks, and what can be computed without sampling.",
+        short="Theory",
     ),
 )
 QUESTIONS = (

@@ -88,7 +88,7 @@ MORE: dict[str, dict[str, Any]] = {
         "remark": DIPS,
         "header": STATES,
         "split": "ratios",
-        "tabs": {"paper": "Ratios as printed", "standard": "Usual ratios"},
+        "tabs": {"": "Usual ratios", "paper": "Ratios as printed"},
     },
 }
 FIGURES = {
@@ -157,9 +157,9 @@ DRAWINGS = {
             "baird-frozen-mode",
             "Baird's counterexample: a frozen mode decides the final error",
             "The error left after 200,000 steps, against the step size. Lines: what the slowest mode of the mean began "
-            "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the error "
-            "at the end is its part of the initial weights. From the paper's initial weights Gradient-DD meets a step size "
-            "at which that part is zero, and seems to converge; from the random ones shown it meets none.",
+            "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the final "
+            "error is its part of the initial weights. From the paper's initial weights Gradient-DD has a step size "
+            "at which that part is zero, and seems to converge; from the random ones shown it has none.",
             f"{DRAWN_IN}.baird:draw_frozen_mode",
             section="theory",
             tab="Frozen mode",

@@ -104,7 +104,7 @@ def draw_frozen_mode(folder: Path) -> None:
     first = tasks.baird(N_STATES)
     others = [tasks.baird(N_STATES, start_seed=seed) for seed in STARTS]
     shown = [(0, "Gradient-DD, κ = 4", [first]), (0, "GTD2", [first]), (1, "Gradient-DD, κ = 4", others)]
-    words = f"Baird, N = {N_STATES}, usual ratios, ρ on the whole sample, {STEPS:,} steps; dots: mean of {RUNS} runs, seed 0"
+    words = f"Baird, N = {N_STATES}, usual ratios, ρ on the whole sample, {STEPS:,} steps; dots: mean of {RUNS} runs"
     texts = DRAWINGS["baird-frozen-mode"].title, words
     with drawn(folder, "baird-frozen-mode", texts, mode_keys, 4, columns=2, heights=(3.2,), width=3.9) as sheet:
         panels = [sheet.axes(0, column) for column in range(2)]
