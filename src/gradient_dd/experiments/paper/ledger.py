@@ -120,11 +120,19 @@ ON_BOYAN = (
 )
 ON_BAIRD = (
     Claim("baird-td", "5.3", "TD diverges", baird.TD_DIVERGES),
-    Claim("baird-better", "5.3", "Gradient-DD is better than GTD2, TDC and TDRC", baird.IS_BETTER),
-    Claim("baird-tdrc", "5.3", "TDRC is unstable at N = 20", baird.TDRC_IS_UNSTABLE),
-    Claim("baird-others-zero", "5.3", "GTD2, TDC and TDRC do not reach zero", baird.OTHERS_STAY_ABOVE_ZERO),
-    Claim("baird-zero", "5.3", "Gradient-DD reaches zero", baird.REACHES_ZERO),
-    Claim("baird-kappa-one", "6", "κ = 1 is a good choice", baird.KAPPA_ONE_IS_GOOD),
+    Claim(
+        "baird-better", "5.3", "Gradient-DD is better than GTD2, TDC and TDRC", baird.IS_BETTER, short="beats all three"
+    ),
+    Claim("baird-tdrc", "5.3", "TDRC is unstable at N = 20", baird.TDRC_IS_UNSTABLE, short="TDRC unstable"),
+    Claim(
+        "baird-others-zero",
+        "5.3",
+        "GTD2, TDC and TDRC do not reach zero",
+        baird.OTHERS_STAY_ABOVE_ZERO,
+        short="others miss 0",
+    ),
+    Claim("baird-zero", "5.3", "Gradient-DD reaches zero", baird.REACHES_ZERO, short="it reaches 0"),
+    Claim("baird-kappa-one", "6", "κ = 1 is a good choice", baird.KAPPA_ONE_IS_GOOD, short="κ = 1 good"),
 )
 ON_ALL = (
     Claim(

@@ -1,0 +1,134 @@
+"""The figures of the report: a tab for each, its panels under every way of tuning that has data."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from gradient_dd.experiments.experiment import Job
+from gradient_dd.experiments.measuring import ByStudy
+from gradient_dd.experiments.summary import Switched, Way, switched
+from gradient_dd.experiments.tuning import StudyEvidence, case_name
+from gradient_dd.experiments.wording import upper
+from gradient_dd.report.figure import COLOURS, MADE_FROM, NAMES, Figure, Line, LineData, Panel, panels_of
+from gradient_dd.report.panels import Column, Entry, columns_of, legend
+from gradient_dd.studies import intervals
+
+SUFFIX = {"p": "", "a": "-alike", "f": "-fully"}  # of the name of a study, by way of tuning
+PLACED = {"R": "", "T": ", ρ on the bootstrap"}
+OTHER = "The figure keeps the paper’s tuning: it has no other."
+NO_GRID = "A search tries no grid of step sizes, so only learning curves are shown."
+
+
+class TabView(NamedTuple):
+    """What a tab shows under a way of tuning: pictures, legend, caption, and a note where it is not what was asked."""
+
+    columns: list[Column]
+    legend: list[Entry]
+    caption: str
+    note: str
+
+
+class FigureTab(NamedTuple):
+    """A tab: some panels of a figure by way of tuning, and the path of its files without an ending."""
+
+    name: str
+    tab: str
+    shown: Switched
+    files: str
+
+
+class Shown(NamedTuple):
+    """The panels of a figure, and whether their learning curves are those of test runs."""
+
+    panels: list[Panel]
+    is_tested: bool
+
+
+def figure_tabs(figure: Figure, job: Job, evidence: ByStudy) -> list[FigureTab]:
+    """Return the tabs of a figure: one, or one for each value of the parameter that it is split by."""
+
+    def value_of(panel: Panel) -> str:
+        return str(panel.task.parameters.get(figure.split, ""))
+
+    found = {way: panels_under(figure, evidence, way) for way in SUFFIX}
+    plain = found["p"]
+    assert plain is not None, "a figure is shown only where its study was run"
+    values = sorted(set(map(value_of, plain.panels)))
+    tabs = []
+    for value in values:
+
+        def view(way: Way, value: str = value) -> TabView:
+            panels, is_tested = found[way.key] or plain
+            columns = columns_of([one for one in panels if value_of(one) == value], job.experiment.unit(figure.study))
+            note = OTHER if not found[way.key] else "" if columns[0].above else NO_GRID
+            words = caption(figure, is_tested, bool(columns[0].above))
+            return TabView(columns, legend(panels[0].lines), words, note)
+
+        name = figure.name + (f"-{value or 'plain'}" if len(values) > 1 else "")
+        tab = figure.tabs.get(value, figure.tab) or figure.name
+        tabs.append(FigureTab(name, tab, switched(view), f"figures/{figure.name}"))
+    return tabs
+
+
+def caption(figure: Figure, is_tested: bool, has_alphas: bool) -> str:
+    """Return what a figure shows."""
+    lead = f"Paper’s {figure.source}." if figure.source else "Not in the paper."
+    above = f"Top: {'final' if figure.measure == 'last100' else 'mean'} error on tuning runs. " if has_alphas else ""
+    below = f"{'Bottom: l' if has_alphas else 'L'}earning curves at the best setting{', on test runs' * is_tested}."
+    remark = f" {upper(figure.remark)}." if figure.remark else ""
+    return f"{lead} {above}{below}{remark}"
+
+
+def panels_under(figure: Figure, evidence: ByStudy, way: str) -> Shown | None:
+    """Return the panels of a figure under a way of tuning; None where it has none."""
+    one = evidence.get(figure.study + SUFFIX[way])
+    if one is None or (way != "p" and not figure.compares_rivals):
+        return None
+    own = figure if way == "p" else replace(figure, lines=lines_of(one))
+    return tested(blank_panels(own, one) if way == "f" else panels_of(own, one.results), one, own)
+
+
+def lines_of(one: StudyEvidence) -> tuple[Line, ...]:
+    """Return a line for each learner of a study, and for each place of ρ."""
+    pairs = dict.fromkeys((setting.rule.name, setting.rho_mode) for setting in one.study.settings())
+    return tuple(
+        Line(NAMES[name] + PLACED[mode], name, (), mode, COLOURS[name], mode == "T" or name in MADE_FROM)
+        for name, mode in pairs
+    )
+
+
+def blank_panels(figure: Figure, one: StudyEvidence) -> list[Panel]:
+    """Return panels without errors over step sizes: the settings that a search tried lie on no grid."""
+    none = np.empty(0)
+    panels = []
+    for task in one.results.tasks.values():
+        best = [one.choose(case_name(task), line, figure.measure).setting for line in figure.lines]
+        lines = [
+            LineData(line, none, none, none, none, setting, none, none)
+            for line, setting in zip(figure.lines, best, strict=True)
+        ]
+        panels.append(Panel(task, lines, none, task.rmsve(task.initial_weights)))
+    return panels
+
+
+def tested(panels: Sequence[Panel], one: StudyEvidence, figure: Figure) -> Shown | None:
+    """Return panels with the learning curves of the selected settings on test runs, if all of them were run there.
+
+    Else they keep those of the tuning runs; without any there is nothing to show.
+    """
+    found = []
+    for panel in panels:
+        case = case_name(panel.task)
+        chosen = [one.choose(case, line.line, figure.measure).setting for line in panel.lines]
+        fresh = one.fresh.get(case)
+        if fresh is None or not set(map(str, chosen)) <= set(map(str, fresh.study.settings())):
+            return Shown(list(panels), False) if len(panel.middle) else None
+        middle, curves = fresh.curves(next(iter(fresh.tasks)), chosen)
+        means = [intervals.estimate(curve.T) for curve in curves]
+        lines = [
+            line._replace(curve=mean.mean, curve_sem=mean.sem) for line, mean in zip(panel.lines, means, strict=True)
+        ]
+        found.append(panel._replace(lines=lines, middle=middle))
+    return Shown(found, True)
