@@ -149,14 +149,14 @@ CLASSIC = (
 SMALL, LARGE = (6, 2, 2, 4, 0.9), (16, 3, 3, 8, 0.95)
 RANDOM_STEPS = 5_000
 FAMILIES = {
-    "on-policy": Family("on-policy", 1.0, 0.2, (SMALL, LARGE), (1.0, 1.0 + 1e-9), on_policy=True),
+    "on-policy": Family("on-policy", 1.0, 0.2, (SMALL, LARGE), (1 - 1e-9, 1 + 1e-9), on_policy=True),
     "moderate": Family("moderate ratios", 1.0, 0.2, (SMALL, LARGE), (1.2, 2.0)),
     "large": Family("large ratios", 0.3, 0.1, (SMALL, LARGE), (4.0, 10.0)),
     "unstable": Family("TD unstable", 0.3, 0.1, (SMALL,), (1.0, 20.0), stable=False),
 }
 UNSTABLE = -0.02  # real part of an eigenvalue of A below which TD is unstable, relative to the largest one
 EACH = 8  # problems of a family
-SEEDS = {  # the first ones that meet the conditions: `draw_seeds(family, 0)`
+SEEDS = {  # the first ones that meet the conditions, `draw_seeds(family, 0)`; on-policy all do, and 1 and 5 are missing
     "on-policy": (0, 2, 3, 4, 6, 7, 8, 9),
     "moderate": (1, 6, 7, 12, 13, 17, 18, 19),
     "large": (4, 5, 11, 12, 14, 15, 16, 17),
