@@ -165,7 +165,7 @@ def evaluation_of(found: Answered, words: str) -> Evaluation:
         base, gap = found.judged[0].found, found.question("").gap(one, found.judged[0])
         logging, difference = Interval(base.value, base.low, base.high), Interval(gap.apart, gap.low, gap.high)
     first = next(piece.part(piece.starts) for piece in data.rows.sample if len(piece.starts))
-    first = first.part(np.sort(np.unique(first.seen, axis=0, return_index=True)[1][:POINTS]))
+    first = first.part(np.sort(np.unique(first.seen, axis=0, return_index=True)[1])[:POINTS])
     here = np.ones((len(first), 1)) if policy.by_ratio else policy.choices(first, data.propensities(first)).here
     return Evaluation(
         found=one.found,
