@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gradient_dd.experiments import find_experiment
 from gradient_dd.experiments.by_study import run_afresh
+
+from gradient_dd.experiments import find_experiment
 from gradient_dd.experiments.experiment import Job, Scale
 from gradient_dd.experiments.paper.asking import WHOLE
 from gradient_dd.experiments.paper.studies import BUDGET, STUDIES, fully

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from gradient_dd.experiments.by_study import study_experiment
 
 from gradient_dd.cli.commands import cli
 from gradient_dd.experiments import EXPERIMENTS
-from gradient_dd.experiments.by_study import study_experiment
 from gradient_dd.experiments.claims import Ask, Claim
 from gradient_dd.experiments.experiment import Job, Scale
 from gradient_dd.experiments.running import reproduce, rewrite

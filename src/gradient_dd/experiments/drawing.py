@@ -15,7 +15,7 @@ from typing import Any
 import gradient_dd
 from gradient_dd.fingerprint import digest, fingerprint
 from gradient_dd.report.figure import Drawing, Figure, Panel, panels_of
-from gradient_dd.report.study_figure import column_file, draw
+from gradient_dd.report.study_figure import draw, header_file
 from gradient_dd.studies.results import Results
 
 PACKAGE = Path(gradient_dd.__file__).parent
@@ -29,21 +29,20 @@ class Picture:
     """A picture to make in a folder: `draw` writes NAME.svg and NAME.png there.
 
     mark      what the picture is made from: a file that carries this mark is kept. Without a mark it is drawn again
-    columns   how many of its columns are drawn as files of their own
+    parts     other files that are drawn with it
     slow      whether drawing takes seconds
     """
 
     name: str
     draw: Callable[[Path], None]
     mark: str = ""
-    columns: int = 0
+    parts: tuple[str, ...] = ()
     slow: bool = False
 
     def is_drawn(self, folder: Path) -> bool:
         """Return whether all files of the picture are there, and carry its mark."""
         svg, png = (folder / f"{self.name}.{ending}" for ending in ("svg", "png"))
-        files = svg, png, *(column_file(folder, self.name, place) for place in range(self.columns))
-        there = bool(self.mark) and all(file.is_file() for file in files)
+        there = bool(self.mark) and all(file.is_file() for file in (svg, png, *(folder / one for one in self.parts)))
         return there and svg.read_text(encoding="utf-8").endswith(f"<!-- {self.mark} -->\n")
 
     def sign(self, folder: Path) -> None:
@@ -58,7 +57,8 @@ def figure_picture(figure: Figure, results: Results, note: str) -> Picture:
     panels = panels_of(figure, results)
     job = partial(draw, figure, panels, results.study, note=note, header=named_function(figure.header))
     mark = made_from(figure, str(results.study), note, [panel_numbers(panel) for panel in panels])
-    return Picture(figure.name, job, mark, len(panels))
+    above = (str(header_file(Path(), figure.name)),) if figure.header else ()
+    return Picture(figure.name, job, mark, above)
 
 
 def drawing_picture(drawing: Drawing) -> Picture:

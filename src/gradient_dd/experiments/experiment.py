@@ -1,21 +1,20 @@
-"""An experiment as data, the scale at which one is run, and one call of it.
+"""An experiment as data, the scale at which it is run, and one call of it.
 
-A folder of results holds results.db, figures/NAME.{svg,png}, tables/NAME.csv, claims.json, scale.json, report.html and
-play.html.
+A folder of results holds results.db, figures/NAME.{svg,png}, tables/NAME.csv, claims.json, scale.json, report.html,
+preview.png and play.html.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from math import gcd
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradient_dd.errors import Unquoted, bad_request, whole_number
-from gradient_dd.experiments import EXPERIMENTS
-from gradient_dd.experiments.drawing import Picture
-from gradient_dd.experiments.verdicts import ClaimVerdict
+from gradient_dd.experiments.claims import Claim
 from gradient_dd.report.figure import Drawing, Figure
 from gradient_dd.report.own_study import check_complete
 from gradient_dd.studies import Study
@@ -24,8 +23,6 @@ from gradient_dd.studies.search import SearchStudy
 from gradient_dd.studies.sweep import Progress, run_all
 
 STORE, SCALE = "results.db", "scale.json"
-HELD = "verdict (held / open / refuted)"
-COLUMNS = {"where": "where", "statement": "statement", HELD: "counted"}  # and what a verdict has under each
 STEPS = 10  # of a run that is counted in steps, for each episode that is asked for
 
 OnNotice = Callable[[str], None]
@@ -68,53 +65,60 @@ class Scale:
         return replace(study, runs=runs, steps=steps, every=gcd(study.every, steps))
 
 
-@dataclass(frozen=True)
-class PageContent:
-    """What a page shows besides answer, verdicts and pictures.
+class Section(NamedTuple):
+    """A section of the report: its name in claims and figures, its title, where the paper has it, and the set-up.
 
-    results   of studies, by name, for interactive figures
-    studies   that are described at the end of the page
-    facts     what the template asks for by name
-    """
-
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    results: Mapping[str, Results] = field(default_factory=dict)
-    studies: Sequence[Study] = ()
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """All that one experiment is. `measure` returns what the other functions take: the evidence.
-
-    full       the scale that a run without --runs and --episodes has
-    studies    those that figures show or claims rest on, by name
-    figures    of studies, and drawings that need none: by name, for those who ask for some alone
-    measure    runs or reads studies through the job: all settings on some runs, then the selected ones on fresh runs
-    judge      returns the verdicts on the claims
-    pictures   returns what is drawn while verdicts are made
-    tables     returns the text of tables/NAME.csv by name
-    content    returns what the page shows; `folder` holds its template, page.html
-    answer     returns what was found, in a few sentences
-    exact      returns statements that are checked without any run
-    columns    of the verdicts that a terminal shows, and the attribute of a verdict that each has
+    by_size   plots of errors over size: a title, a measure, and the claims whose comparisons have the errors
     """
 
     name: str
     title: str
-    heading: str
-    full: Scale
-    measure: Callable[["Job"], Any]
-    judge: Callable[["Job", Any], list[ClaimVerdict]]
-    tables: Callable[["Job", Any], Mapping[str, str]]
-    content: Callable[["Job", Any, list[ClaimVerdict]], PageContent]
-    answer: Callable[[Any, list[ClaimVerdict]], list[str]] = lambda evidence, verdicts: []
-    pictures: Callable[["Job", Any], list[Picture]] = lambda job, evidence: []
-    exact: Callable[[], list[Any]] = list
-    studies: Mapping[str, Study] = field(default_factory=dict)
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    where: str
+    setup: str
+    by_size: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+
+
+class Question(NamedTuple):
+    """A question that the first screen answers, from claims on the final error and from claims on the mean error."""
+
+    text: str
+    final: tuple[str, ...]
+    mean: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All that an experiment is: studies and their companions, figures, claims, and what the report says besides.
+
+    companions   by study: those that claims on it are judged on besides
+    exact        returns statements that are checked without any run
+    readings, errata   how the paper is read where it is silent, and what is wrong in it
+    """
+
+    name: str
+    title: str
+    own_studies: tuple[Study, ...]
+    claims: tuple[Claim, ...]
+    figures: Mapping[str, Figure]
+    companions: Mapping[str, tuple[Study, ...]] = field(default_factory=dict)
     drawings: Mapping[str, Drawing] = field(default_factory=dict)
-    columns: Mapping[str, str] = field(default_factory=lambda: COLUMNS)
-    folder: str = "experiments"
+    sections: tuple[Section, ...] = ()
+    questions: tuple[Question, ...] = ()
+    exact: Callable[[], list[Any]] = list
+    readings: Sequence[tuple[str, str]] = ()
+    errata: Sequence[tuple[str, str]] = ()
+
+    @cached_property
+    def studies(self) -> dict[str, Study]:
+        """The studies that figures show or claims rest on, by name."""
+        beside = (one for some in self.companions.values() for one in some)
+        return {one.name: one for one in (*self.own_studies, *beside)}
+
+    @cached_property
+    def full(self) -> Scale:
+        """The scale of a run without --runs and --episodes."""
+        longest = max(one.episodes or (one.steps or 0) // STEPS for one in self.own_studies)
+        return Scale(max(one.runs for one in self.own_studies), max(1, longest))
 
     def note(self, scale: Scale) -> str:
         """Return the warning that numbers of a smaller scale carry; empty at the full scale."""
@@ -127,15 +131,15 @@ class Experiment:
 
     def results_folder(self, scale: Scale) -> Path:
         """Return the folder that results go to unless another is named."""
-        plain = "results" if self.name == "paper" else f"results-{self.name}"
-        return Path(f"{plain}-quick" if self.note(scale) else plain)
+        return Path("results-quick" if self.note(scale) else "results")
 
 
 @dataclass(frozen=True)
 class Job:
     """One call of an experiment: which figures are wanted, the folder, the scale, and whether anything may run.
 
-    `how` are the keywords of `run_all`; without them results are only read.
+    how            keywords of `run_all`; without them results are only read
+    minutes_left   about how long the other runs take, for the page of a first look
     """
 
     experiment: Experiment
@@ -144,6 +148,7 @@ class Job:
     scale: Scale
     how: Mapping[str, Any] | None = None
     on_stage: OnNotice = lambda sentence: None
+    minutes_left: Callable[[], int] | None = None
 
     def leaves_out(self, study: Study) -> bool:
         """Return whether a first look leaves out a companion: a search, or one whose share of the runs is below 1."""
@@ -205,25 +210,31 @@ def write_text(file: Path, text: str) -> None:
     file.write_bytes(text.encode("utf-8"))
 
 
-def write_scale(folder: Path, experiment: str, scale: Scale) -> None:
-    """Write into a folder which experiment it is of, and at which scale."""
-    write_text(folder / SCALE, json.dumps({"experiment": experiment, **asdict(scale)}) + "\n")
+def write_scale(folder: Path, scale: Scale, record: Mapping[str, Any] | None = None) -> None:
+    """Write into a folder the scale of its results, and the record of how they were made."""
+    write_text(folder / SCALE, json.dumps({"experiment": "paper", **asdict(scale), "record": record or {}}) + "\n")
 
 
-def read_scale(folder: Path) -> tuple[str, Scale] | None:
-    """Return of which experiment a folder is, and the scale it was made at last; None if it is of none."""
+def read_scale(folder: Path) -> Scale | None:
+    """Return the scale that the results of a folder were made at last; None if it has none of an experiment."""
+    data = read_facts(folder)
+    return None if data is None else Scale(data["runs"], data["episodes"], data.get("is_first_look") is True)
+
+
+def read_facts(folder: Path) -> dict[str, Any] | None:
+    """Return what `write_scale` wrote into a folder, or None."""
     file = folder / SCALE
     if not file.is_file():
         return None
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-        name, scale = data["experiment"], Scale(data["runs"], data["episodes"], data.get("is_first_look") is True)
+        data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        Scale(data["runs"], data["episodes"])
+        return data if data["experiment"] == "paper" else None
     except (ValueError, KeyError, TypeError) as error:
-        hint = "Delete it, and `gradient-dd reproduce` writes it anew."
+        hint = "Delete it, and `gradient-dd reproduce` writes it again."
         raise bad_request(
             f"{str(file)!r}", "be as `gradient-dd reproduce` wrote it", Unquoted(repr(error)), hint
         ) from None
-    return (name, scale) if name in EXPERIMENTS else None
 
 
 def holds(store: Path) -> bool:

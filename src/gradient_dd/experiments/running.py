@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import isfinite
 from os import cpu_count
 from pathlib import Path
@@ -10,7 +11,6 @@ from time import perf_counter
 from typing import Any
 
 from gradient_dd.errors import Unquoted, bad_request, unknown
-from gradient_dd.experiments import find_experiment
 from gradient_dd.experiments.drawing import draw_all, drawing_picture, drawn_meanwhile, figure_picture
 from gradient_dd.experiments.experiment import (
     Experiment,
@@ -18,30 +18,33 @@ from gradient_dd.experiments.experiment import (
     OnNotice,
     OnProgress,
     Scale,
+    read_facts,
     read_scale,
     write_scale,
     write_text,
 )
+from gradient_dd.experiments.measuring import judge, measure, tables
+from gradient_dd.experiments.page import page_text
+from gradient_dd.experiments.paper.experiment import EXPERIMENT
+from gradient_dd.experiments.preview import draw_preview
 from gradient_dd.experiments.verdicts import ClaimVerdict, as_data
-from gradient_dd.report.page import render
 from gradient_dd.report.play.page import live_page
-from gradient_dd.report.svg import inline_svg
+from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.sweep import Progress
 
-PAGE, LIVE = "report.html", "play.html"
-LATER = "The answer in words comes with all runs: a first look leaves out the studies that take longest."
+PAGE, LIVE, PREVIEW = "report.html", "play.html", "preview.png"
 FIRST_RUNS = 3  # of the first look: with two, no interval decides anything
 
 
 @dataclass(frozen=True)
 class Made:
-    """What was made: the answer, the verdicts, the exact statements, and the page that shows everything."""
+    """What was made: the verdicts, the exact statements, and the page that shows everything; how long it took."""
 
-    experiment: Experiment
-    answer: list[str]
+    job: Job
     verdicts: list[ClaimVerdict]
     statements: list[Any]
     page: Path
+    seconds: float
 
     def data(self) -> list[dict[str, Any]]:
         """Return verdicts and statements as plain data."""
@@ -67,13 +70,17 @@ def reproduce(
     check_names(experiment, names)
     folder.mkdir(parents=True, exist_ok=True)
     job = Job(experiment, names, folder, scale, how, on_stage)
+    record = {"started": ((read_facts(folder) or {}).get("record") or {}).get("started") or now()}
     if has_first_look(job):
-        look_first(job)
+        look_first(job, record)
     else:
-        write_scale(folder, experiment.name, scale)
-    made = make(job)
-    write_scale(folder, experiment.name, scale)  # only now: until here `report` can write the first look again
-    return made
+        write_scale(folder, scale, record)
+    return make(job, record)
+
+
+def now() -> str:
+    """Return the time in words."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def has_first_look(job: Job) -> bool:
@@ -82,18 +89,23 @@ def has_first_look(job: Job) -> bool:
     return is_whole and not (job.folder / PAGE).exists()
 
 
-def look_first(job: Job) -> None:
+def look_first(job: Job, record: dict[str, Any]) -> None:
     """Write the page of the first runs alone, and say about how long the others will take."""
     begin, cost = perf_counter(), Cost(job.how["on_progress"] if job.how and "on_progress" in job.how else None)
-    first = replace(job, scale=Scale(FIRST_RUNS, is_first_look=True), how={**(job.how or {}), "on_progress": cost})
-    write_scale(job.folder, job.experiment.name, first.scale)
-    made = make(first)
     whole = sum(study.estimate()["updates"] for study in job.experiment.studies.values())
-    share = max(0.0, whole / cost.updates - 1) if whole and cost.updates else 0.0
-    left = cost.core_seconds * share / ((job.how or {}).get("workers") or cpu_count() or 1)
+    workers = (job.how or {}).get("workers") or cpu_count() or 1
+
+    def minutes_left() -> int:
+        share = max(0.0, whole / cost.updates - 1) if whole and cost.updates else 0.0
+        return max(1, round(cost.core_seconds * share / workers / 60))
+
+    how = {**(job.how or {}), "on_progress": cost}
+    first = replace(job, scale=Scale(FIRST_RUNS, is_first_look=True), how=how, minutes_left=minutes_left)
+    write_scale(job.folder, first.scale, record)
+    made = make(first, record)
     job.on_stage(
         f"First look after {perf_counter() - begin:.0f} s, {first.note.removeprefix('First look: ')}: {made.page}\n"
-        f"The page is written anew when all runs are done, in about {max(1, round(left / 60))} min."
+        f"The page is written again when all runs are done, in about {minutes_left()} min."
     )
 
 
@@ -120,14 +132,19 @@ class Cost:
         return sum(state.core_seconds for state in self.states.values())
 
 
-def rewrite(names: tuple[str, ...], folder: Path, on_stage: OnNotice = lambda sentence: None) -> Made:
+def rewrite(
+    names: tuple[str, ...],
+    folder: Path,
+    on_stage: OnNotice = lambda sentence: None,
+    experiment: Experiment = EXPERIMENT,
+) -> Made:
     """Make the same from the results that a folder holds, at the scale they were made at; runs nothing."""
-    return make(reading(names, folder, on_stage))
+    return make(reading(names, folder, on_stage, experiment))
 
 
 def plot(names: tuple[str, ...], folder: Path) -> list[Path]:
     """Draw figures from the results that a folder holds, and return the paths of the SVGs; runs nothing."""
-    drawn_alone = find_experiment("paper").drawings
+    drawn_alone = EXPERIMENT.drawings
     if names and set(names) <= set(drawn_alone):
         return draw_all([drawing_picture(drawn_alone[name]) for name in names], folder / "figures")
     job = reading(names, folder)
@@ -138,17 +155,19 @@ def plot(names: tuple[str, ...], folder: Path) -> list[Path]:
     return draw_all([*pictures, *map(drawing_picture, job.drawings)], folder / "figures")
 
 
-def reading(names: tuple[str, ...], folder: Path, on_stage: OnNotice = lambda sentence: None) -> Job:
+def reading(
+    names: tuple[str, ...],
+    folder: Path,
+    on_stage: OnNotice = lambda sentence: None,
+    experiment: Experiment = EXPERIMENT,
+) -> Job:
     """Return the job that makes figures from what a folder holds."""
-    found = read_scale(folder)
-    if found is None:
-        if names:
-            check_names(find_experiment("paper"), names)
+    check_names(experiment, names)
+    scale = read_scale(folder)
+    if scale is None:
         rule, hint = "hold the results of an experiment", "Run gradient-dd reproduce."
         raise bad_request(f"The folder {str(folder)!r}", rule, Unquoted("none"), hint)
-    experiment = find_experiment(found[0])
-    check_names(experiment, names)
-    return Job(experiment, names, folder, found[1], None, on_stage)
+    return Job(experiment, names, folder, scale, None, on_stage)
 
 
 def check_names(experiment: Experiment, names: tuple[str, ...]) -> None:
@@ -159,37 +178,31 @@ def check_names(experiment: Experiment, names: tuple[str, ...]) -> None:
             raise unknown("figure", name, known)
 
 
-def make(job: Job) -> Made:
-    """Get the results, then judge, draw and write everything into the folder."""
-    experiment, figures = job.experiment, job.folder / "figures"
+def make(job: Job, record: Mapping[str, Any] | None = None) -> Made:
+    """Get the results, then judge, draw and write everything into the folder.
+
+    `record` is kept beside the results once all of them are there, with the time, the versions and the machine.
+    """
+    begin, figures = perf_counter(), job.folder / "figures"
     drawings = [drawing_picture(one) for one in job.drawings]
     with drawn_meanwhile(drawings, figures, gently=True):  # what needs no study, while the studies run
-        evidence = experiment.measure(job)
-        begin = perf_counter()
-        pictures = experiment.pictures(job, evidence)
-        with drawn_meanwhile(pictures, figures):
-            verdicts, statements = experiment.judge(job, evidence), experiment.exact()
-            for name, text in experiment.tables(job, evidence).items():
+        evidence = measure(job)
+        if record is not None:  # until here `report` can write the page of a first look again
+            write_scale(job.folder, job.scale, {**record, "finished": now(), **provenance()})
+        measured = perf_counter()
+        with drawn_meanwhile(
+            [figure_picture(one, evidence[one.study].results, job.note) for one in job.figures], figures
+        ):
+            verdicts, statements = judge(job, evidence), job.experiment.exact()
+            for name, text in tables(job, evidence).items():
                 write_text(job.folder / "tables" / f"{name}.csv", text)
             write_claims(verdicts, job.folder / "claims.json")
-    whole = [one.name for one in (*drawings, *pictures) if not one.columns]
-    answer, content = experiment.answer(evidence, verdicts), experiment.content(job, evidence, verdicts)
-    if job.scale.is_first_look and not answer:
-        answer = [LATER]
-    common: dict[str, Any] = {
-        "title": experiment.title,
-        "heading": experiment.heading,
-        "note": job.note,
-        "answer": answer,
-        "statements": statements,
-        "pictures": {name: inline_svg(figures / f"{name}.svg", name) for name in whole},
-    }
     page = job.folder / PAGE
-    shown = render(experiment.folder, "page.html", content.results, content.studies, **common | dict(content.facts))
-    write_text(page, shown)
+    write_text(page, page_text(job, evidence, verdicts, statements))
+    draw_preview(job, evidence, verdicts, job.folder / PREVIEW)
     write_text(job.folder / LIVE, live_page())
-    job.on_stage(f"Verdicts, tables, figures and report: {perf_counter() - begin:.1f} s")
-    return Made(experiment, answer, verdicts, statements, page)
+    job.on_stage(f"Verdicts, tables, figures and report: {perf_counter() - measured:.1f} s")
+    return Made(job, verdicts, statements, page, perf_counter() - begin)
 
 
 def write_claims(verdicts: list[ClaimVerdict], target: Path) -> None:

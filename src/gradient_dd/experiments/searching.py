@@ -42,7 +42,7 @@ def key_of(setting: Setting) -> Any:
 class SearchEvidence(StudyEvidence):
     """Results of the searches of a study, by case; `beside` is the study whose test runs the selected settings get.
 
-    Tuning runs are numbered after the test runs of `beside`. Where a case has random first weights, every tuning run
+    Tuning runs are numbered after the test runs of `beside`. Where a case has random initial weights, every tuning run
     has weights of its own; the test runs have others. Settings are selected among those that have all tuning runs.
     """
 
@@ -82,13 +82,13 @@ class SearchEvidence(StudyEvidence):
         return Study(**plain | {"tasks": tasks, "grids": grids, "first_run": first, "runs": len(runs)})
 
     def round(self, case: str, settings: Sequence[Setting], runs: range) -> list[Study]:
-        """Return the studies of settings on tuning runs: one, or one for each run with first weights of its own."""
+        """Return the studies of settings on tuning runs: one, or one for each run with initial weights of its own."""
         if not self.has_random_starts(case):
             return [self.part((self.task_of_run(case, 0),), settings, runs)]
         return [self.part((self.task_of_run(case, run),), settings, range(run, run + 1)) for run in runs]
 
     def keep(self, case: str, results: Sequence[Results], runs: range) -> None:
-        """Keep the results of a round; errors of random first weights are relative to the first one."""
+        """Keep the results of a round; errors of random initial weights are relative to the first one."""
         tried = self.tried.setdefault(case, {})
         self.rounds.setdefault(case, []).extend(results)
         parts = []

@@ -27,13 +27,13 @@ EARLY = 20  # "early" is the mean over the first twentieth of a run
 TENTH = 0.1  # of the first error; "episodes" is how many a run needs to get below it, infinite if it never does
 FRESH = 2  # fresh runs for each run to select on
 FROM_CURVES = ("early", "episodes")  # measures of a run that are not kept as such
-JUDGED_STARTS = range(11, 31)  # seeds of the first weights that settings are judged on; they are selected on others
+JUDGED_STARTS = range(11, 31)  # seeds of the initial weights that settings are judged on; they are selected on others
 
 Wanted = Callable[[Setting], bool]
 
 
 class ErrorTable(NamedTuple):
-    """Settings and their errors, (settings, units); a unit is a run, or random first weights."""
+    """Settings and their errors, (settings, units); a unit is a run, or random initial weights."""
 
     settings: list[Setting]
     errors: Array
@@ -133,7 +133,7 @@ class StudyEvidence(Evidence):
     """Results of a study, a case for each of its tasks, and those of the selected settings on fresh runs by case.
 
     There are twice as many fresh runs as runs to select on: 100 at the paper's scale. That number is fixed before any
-    result is known. Where a study has a task with many random first weights, all of them are one case; its errors are
+    result is known. Where a study has a task with many random initial weights, all of them are one case; its errors are
     those of each start, averaged over runs and divided by the first error, and the fresh ones are of other starts.
 
     A companion that runs as long as its study, `beside`, is judged on the fresh runs of that study.
@@ -158,7 +158,7 @@ class StudyEvidence(Evidence):
 
     @cached_property
     def cases(self) -> dict[str, list[Task]]:
-        """The tasks by case: those that differ only in their random first weights are one."""
+        """The tasks by case: those that differ only in their random initial weights are one."""
         found: dict[str, list[Task]] = {}
         for one in self.results.tasks.values():
             found.setdefault(case_name(one), []).append(one)
@@ -176,11 +176,11 @@ class StudyEvidence(Evidence):
         return ", ".join([*parts, *(["independent draws"] if study.sampling == "iid" else [])])
 
     def has_random_starts(self, case: str) -> bool:
-        """Return whether a case has random first weights."""
+        """Return whether a case has random initial weights."""
         return "start_seed" in self.cases[case][0].parameters
 
     def first_error(self, case: str) -> float:
-        """Return the error of the first weights; 1 where errors are relative to it."""
+        """Return the error of the initial weights; 1 where errors are relative to it."""
         (first, *_) = self.cases[case]
         return 1.0 if self.has_random_starts(case) else first.rmsve(first.initial_weights)
 
@@ -233,7 +233,7 @@ class StudyEvidence(Evidence):
 
 
 def case_name(task: Task) -> str:
-    """Return the name of a task without its random first weights."""
+    """Return the name of a task without its random initial weights."""
     parameters = {name: value for name, value in task.parameters.items() if name != "start_seed"}
     return f"{task.name}({', '.join(f'{name}={value}' for name, value in parameters.items())})"
 

@@ -19,20 +19,7 @@ from gradient_dd.experiments.tuning import TunedSetting
 from gradient_dd.studies.intervals import LEVEL, Interval, ratio_interval
 
 MAIN, ALIKE, FULLY = "as the paper has it", "tuned alike", "tuned fully"
-SIGNS = {  # every verdict in words, and the class of its sign on a page
-    "holds": "holds",
-    "partly holds": "part",
-    "does not hold": "fails",
-    "undecided": "open",
-    "not judged": "open",
-}
-PLURALS = {
-    "holds": "hold",
-    "partly holds": "partly hold",
-    "does not hold": "do not hold",
-    "undecided": "are undecided",
-    "not judged": "are not judged",
-}
+WORDS = ("holds", "partly holds", "does not hold", "undecided", "not judged")  # of verdicts
 OUTCOMES = ("holds", "open", "fails")  # of a comparison; counted as held, open and refuted
 
 
@@ -78,7 +65,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two tuned learners on a case; without a rival, one learner against the error of its first weights."""
+    """Two tuned learners on a case; without a rival, one learner against the error of its initial weights."""
 
     ours: TunedSetting
     rival: TunedSetting | None
@@ -293,31 +280,6 @@ def judged(questions: list[ClaimQuestion], needed: int | None) -> list[Judgement
         comparisons = [question.compare(level) for question in asked]
         found.append(Judgement(*key, in_words(comparisons, needed), *tally(comparisons), comparisons))
     return found
-
-
-class Totals(NamedTuple):
-    """How many published statements have each verdict, and how many of all their comparisons each outcome."""
-
-    verdicts: dict[str, int]
-    comparisons: Tally
-
-    def __str__(self) -> str:
-        said = {word: count for word, count in self.verdicts.items() if count}
-        if not said:
-            return ""
-        listed = ", ".join(f"{count} {PLURALS[word]}" for word, count in said.items())
-        held, unsure, refuted = self.comparisons
-        return (
-            f"Of {sum(said.values())} published statements {listed}. "
-            f"Of their comparisons {held} held, {unsure} are open and {refuted} were refuted."
-        )
-
-
-def totals(verdicts: Iterable[ClaimVerdict]) -> Totals:
-    """Return the counts of published statements; those on wall-clock time and those that we added are not in them."""
-    published = [one for one in verdicts if one.source == "paper"]
-    words = {word: sum(one.verdict == word for one in published) for word in SIGNS}
-    return Totals(words, Tally(*(sum(getattr(one, name) for one in published) for name in Tally._fields)))
 
 
 def as_data(verdicts: Iterable[ClaimVerdict]) -> list[dict[str, Any]]:

@@ -30,7 +30,6 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "gradient-dd",  # the same drawing is the same file
 }
 LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; title and caption stand in the top one
-BARE = 0.42  # the top margin of a sheet without title and caption
 LEGEND_ROW = 0.22
 BETWEEN = (2, 5)  # marks between two decades; all eight take half the time of a figure
 Keys = Callable[[], Sequence[Any]]  # returns the entries of a legend

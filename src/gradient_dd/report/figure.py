@@ -3,8 +3,8 @@
 Nothing here draws.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import cycle
 from typing import NamedTuple
 
@@ -81,6 +81,10 @@ class Figure:
 
     `measure` is what alpha is tuned by and what is drawn above: "last100" or "mean_error". `header` names the function
     "module:name" that draws what stands above the panels.
+
+    section, tab   where a report shows the figure, and how it is called there
+    source         which figure of the paper it is, e.g. "Fig. 2"; empty for one that the paper does not have
+    split          a parameter of the tasks: a report has a tab for each of its values, named by `tabs`
     """
 
     name: str
@@ -90,6 +94,11 @@ class Figure:
     measure: str = "last100"
     remark: str = ""
     header: str = ""
+    section: str = ""
+    tab: str = ""
+    source: str = ""
+    split: str = ""
+    tabs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,8 @@ class Drawing:
     title: str
     explanation: str
     drawn_by: str
+    section: str = ""
+    tab: str = ""
 
 
 class LineData(NamedTuple):

@@ -42,7 +42,7 @@ def write_report(results: Results, page: Path) -> Path:
         headline=[sentence(task, words) for words, tasks in compared.items() for task in tasks],
         compared=compared,
         edge_notes={words: results.edge_notes(measure) for measure, words in MEASURES.items()},
-        figures=[figure_facts(one, folder / "figures") for one in shown],
+        figures=[figure_facts(one) for one in shown],
     )
     page.write_text(text, encoding="utf-8")
     return page

@@ -5,7 +5,6 @@ The numbers behind the interactive figures are JSON: every setting of a study, o
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,9 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
 from gradient_dd.learners import Setting
 from gradient_dd.report import as_json, read
-from gradient_dd.report.figure import (
-    MARKERS,
-    NAMES,
-    STRONG,
-    Figure,
-    LineData,
-    Panel,
-    figure_finding,
-    title_of,
-)
-from gradient_dd.report.study_figure import EXPLAINED, RING, column_file, header_file, scale
-from gradient_dd.report.svg import inline_svg
+from gradient_dd.report.figure import NAMES, STRONG, Figure, LineData, Panel, figure_finding, title_of
+from gradient_dd.report.panels import columns_of, legend
+from gradient_dd.report.study_figure import scale
 from gradient_dd.studies import Study, intervals
 from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.results import COMMON_PARAMETERS, MEASURES, Results, tuned
@@ -34,13 +24,12 @@ with extra("report"):
     import jinja2
 
 SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ"}
-SHAPES = dict(zip(MARKERS, "●■▼▲◆♦✚✖◀▶", strict=True))  # the markers as letters, for legends
 POINTS = 50  # of a learning curve
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure on a page: its numbers, its study, the name of its table, and the claims that rest on it.
+    """A figure on a page: its numbers, its study, and the name of its table.
 
     `finding` is its heading; without one the panels' own numbers make it.
     """
@@ -49,7 +38,6 @@ class Shown:
     panels: list[Panel]
     study: Study
     table: str = ""
-    claims: tuple[str, ...] = ()
     finding: str = ""
 
 
@@ -61,12 +49,10 @@ def render(
     `results` are what its interactive figures read, `studies` what is described besides.
     """
     described = {one.name: str(one) for one in (*(one.study for one in results.values()), *studies)}
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(read), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template(f"{room}/{template}").render(
-        style=read("report/style.css"),
-        script=read("report/twin.js"),
+    return fill(
+        f"{room}/{template}",
+        "report/style.css",
+        "report/twin.js",
         data={name: as_json(study_data(one)) for name, one in results.items()},
         studies=described.items(),
         provenance=provenance(),
@@ -74,38 +60,28 @@ def render(
     )
 
 
-def figure_facts(shown: Shown, folder: Path) -> dict[str, Any]:
-    """Return what a page shows of a figure whose drawings are in a folder."""
+def fill(template: str, style_file: str, script_file: str, **content: Any) -> str:
+    """Return the page of a template, with the style and the script of two files."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(read), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template(template).render(style=read(style_file), script=read(script_file), **content)
+
+
+def figure_facts(shown: Shown) -> dict[str, Any]:
+    """Return what a page shows of a figure."""
     figure, panels = shown.figure, shown.panels
-    columns = [column_file(folder, figure.name, place) for place, _ in enumerate(panels)]
-    above = [path for place in range(len(panels)) if (path := header_file(folder, figure.name, place)).is_file()]
     return {
         "name": figure.name,
         "title": figure.title,
         "finding": shown.finding or figure_finding(figure, panels),
         "remark": f"{figure.remark[:1].upper()}{figure.remark[1:]}." if figure.remark else "",
         "scale": scale(shown.study),
-        "explained": EXPLAINED,
-        "ring": RING,
         "table": shown.table,
-        "claims": shown.claims,
-        "legend": [line_facts(place, line) for place, line in enumerate(panels[0].lines)],
-        "svgs": [inline_svg(path, path.stem) for path in columns],
-        "above": [inline_svg(path, path.stem) for path in above],
+        "legend": legend(panels[0].lines),
+        "columns": columns_of(panels, "episodes" if shown.study.episodes else "steps"),
         "data": as_json(figure_data(figure)),
         "best": [best_row(panel, line) for panel in panels for line in panel.lines],
-    }
-
-
-def line_facts(place: int, line: LineData) -> dict[str, Any]:
-    """Return a line's entry in the legend."""
-    one = line.line
-    return {
-        "label": one.label,
-        "colour": one.colour,
-        "dashed": one.dashed,
-        "strong": one.colour == STRONG,
-        "marker": SHAPES[MARKERS[place % len(MARKERS)]],
     }
 
 

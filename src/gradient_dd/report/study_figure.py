@@ -12,10 +12,11 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
-from gradient_dd.report.canvas import BARE, TOP, Sheet, drawn, plain_numbers, save_svg, styled, thousands
+from gradient_dd.report.canvas import TOP, Sheet, drawn, plain_numbers, save_svg, styled, thousands
 from gradient_dd.report.figure import MARKERS, STRONG, Figure, Line, LineData, Panel, title_of
 from gradient_dd.studies import Study
 from gradient_dd.studies.intervals import EXPLODED
+from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task
 
 with extra("report"):
@@ -34,10 +35,7 @@ Range = tuple[float, float]
 def draw(
     figure: Figure, panels: list[Panel], study: Study, folder: Path, note: str = "", header: Header | None = None
 ) -> None:
-    """Draw a figure into folder/NAME.svg and .png, and each column alone into folder/parts/NAME-1.svg, …
-
-    `header` draws what stands above the panels.
-    """
+    """Draw a figure into folder/NAME.svg and .png; `header` draws what stands above the panels, also alone."""
     across = 2 if len(panels) == 1 else 5 if len(figure.lines) == 5 else 4
     strip = strip_height(panels)
     room = {"gap": 0.7 + strip} if header else {"gap": 0.7, "top": TOP + strip}
@@ -50,40 +48,22 @@ def draw(
             header(sheet.axes(0, slice(None)), panels[0].task)
         for column, _ in enumerate(panels):
             draw_column(sheet, column, panels, column, figure, study)
-    with styled():
-        (folder / "parts").mkdir(exist_ok=True)
-        for place, _ in enumerate(panels):
-            part = Sheet(1, (2.6, 2.6), width_of(panels, alone=True), gap=0.7, top=BARE + strip)
-            draw_column(part, 0, panels, place, figure, study)
-            save_svg(part.canvas, column_file(folder, figure.name, place))
-        for place, panel in enumerate(smallest(panels) if header else []):
-            part = Sheet(1, (2.1,), 5.2, top=0.25)
-            axes = part.axes(0, 0)
-            header(axes, panel.task)  # type: ignore[misc]
-            axes.set_title(title_of(panel.task))
-            save_svg(part.canvas, header_file(folder, figure.name, place))
+    if header:
+        with styled():
+            alone = Sheet(1, (2.1,), 5.2, top=0.1)
+            header(alone.axes(0, 0), min((panel.task for panel in reversed(panels)), key=task_size))
+            (folder / "parts").mkdir(exist_ok=True)
+            save_svg(alone.canvas, header_file(folder, figure.name))
 
 
-def column_file(folder: Path, figure: str, place: int) -> Path:
-    """Return the path of a figure's column as a drawing of its own."""
-    return folder / "parts" / f"{figure}-{place + 1}.svg"
+def header_file(folder: Path, figure: str) -> Path:
+    """Return the path of what stands above a figure, drawn for its smallest task."""
+    return folder / "parts" / f"{figure}-above.svg"
 
 
-def header_file(folder: Path, figure: str, place: int) -> Path:
-    """Return the path of what stands above a figure, for each of its smallest tasks."""
-    return folder / "parts" / f"{figure}-above-{place + 1}.svg"
-
-
-def smallest(panels: list[Panel]) -> list[Panel]:
-    """Return the panels of the smallest size: there is one for each reading of a task."""
-    least = min(panel.task.n_states for panel in panels)
-    return [panel for panel in panels if panel.task.n_states == least]
-
-
-def width_of(panels: list[Panel], alone: bool = False) -> float:
-    """Return the width of a column in inches; one that is drawn `alone` is to be read on a phone too."""
-    widths = {1: 3.6, 2: 3.6, 4: 4.0} if alone else {1: 5.0, 2: 4.0, 4: 4.0}
-    return widths.get(len(panels), 3.05)
+def width_of(panels: list[Panel]) -> float:
+    """Return the width of a column in inches."""
+    return {1: 5.0, 2: 4.0, 4: 4.0}.get(len(panels), 3.05)
 
 
 def draw_column(sheet: Sheet, column: int, panels: list[Panel], place: int, figure: Figure, study: Study) -> None:

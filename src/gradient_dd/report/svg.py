@@ -208,9 +208,9 @@ def plain(value: float) -> str:
     return ("" if abs(factor - 1) < 1e-9 else f"{factor:g}·") + "10" + str(power).translate(SUPERSCRIPTS)
 
 
-def over_size(title: str, symbol: str, series: Sequence[Series]) -> str:
+def over_size(symbol: str, series: Sequence[Series]) -> str:
     """Return errors against size, both logarithmic, each line with its name at its end."""
-    wide, high, left, right, top, bottom = 400, 300, 48, 290, 30, 262
+    wide, high, left, right, top, bottom = 300, 190, 42, 216, 10, 164
     values = [value for one in series for value in one.values if isfinite(value) and value > 0]
     across = PlotAxis(min(min(one.sizes) for one in series) / 1.1, max(max(one.sizes) for one in series))
     domain = PlotAxis(min(values) / 1.3, max(values) * 1.3)
@@ -218,30 +218,26 @@ def over_size(title: str, symbol: str, series: Sequence[Series]) -> str:
     def y_of(value: float) -> float:
         return bottom + top - domain.place(value, top, bottom)
 
-    parts = [f'<text x="0" y="14" class="head">{escape(title)}</text>']
+    grid = "".join(f"M{left} {y_of(value):.0f}H{right}" for value in domain.ticks())
+    parts = [f'<path class="gr" d="{grid}"/>']
     for value in domain.ticks():
-        parts.append(f'<line x1="{left}" x2="{right}" y1="{y_of(value):.1f}" y2="{y_of(value):.1f}" class="grid"/>')
-        parts.append(f'<text x="{left - 5}" y="{y_of(value) + 4:.1f}" text-anchor="end">{plain(value)}</text>')
+        parts.append(f'<text x="{left - 5}" y="{y_of(value) + 4:.0f}" class="e">{plain(value)}</text>')
     for size in series[0].sizes:
         x = across.place(size, left, right)
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{symbol} = {size}</text>')
-    names = spread_out([y_of(one.values[-1]) for one in series], 17)
+        parts.append(f'<text x="{x:.0f}" y="{bottom + 18}" class="m">{symbol} = {size:g}</text>')
+    names = spread_out([y_of(one.values[-1]) for one in series], 14)
+    told = []
     for one, y in zip(series, names, strict=True):
-        points = [(across.place(s, left, right), y_of(v), s, v) for s, v in zip(one.sizes, one.values, strict=True)]
-        path = " ".join(f"{x:.1f},{h:.1f}" for x, h, *_ in points)
-        thick = 3.5 if one.strong else 1.6
-        parts.append(f'<g style="color:{one.colour}"><polyline points="{path}" class="curve" stroke-width="{thick}"/>')
-        for x, h, size, value in points:
-            words = escape(f"{one.label}, {symbol} = {size}: {value:.3g}")
-            parts.append(
-                f'<circle cx="{x:.1f}" cy="{h:.1f}" r="{thick + 1:.1f}" class="dot"><title>{words}</title></circle>'
-            )
-        parts.append(
-            f'<line x1="{right + 4}" x2="{right + 14}" y1="{points[-1][1]:.1f}" y2="{y:.1f}" class="leader"/></g>'
-        )
-        style = ' class="head"' if one.strong else ""
-        parts.append(f'<text x="{right + 18}" y="{y + 4:.1f}"{style}>{escape(one.label)}</text>')
-    return framed("chart", wide, high, f"{title}: errors against size; the numbers are in the ledger", parts)
+        points = [(across.place(s, left, right), y_of(v)) for s, v in zip(one.sizes, one.values, strict=True)]
+        path = "L".join(f"{x:.0f} {h:.1f}" for x, h in points)
+        dots = "".join(f'<circle cx="{x:.0f}" cy="{h:.1f}" r="2.6" class="dot"/>' for x, h in points)
+        leader = f'<path class="leader" d="M{right + 4} {points[-1][1]:.1f}L{right + 10} {y:.1f}"/>'
+        name = f'<text x="{right + 13}" y="{y + 4:.1f}" class="name">{escape(one.label)}</text>'
+        look = ' class="strong"' if one.strong else ""
+        parts.append(f'<g style="color:{one.colour}"{look}><path d="M{path}"/>{dots}{leader}{name}</g>')
+        numbers = ", ".join(f"{symbol} = {s:g} {v:.3g}" for s, v in zip(one.sizes, one.values, strict=True))
+        told.append(f"{one.label}: {numbers}")
+    return framed("chart", wide, high, "; ".join(told), parts)
 
 
 def framed(name: str, wide: float, high: float, words: str, parts: list[str]) -> str:

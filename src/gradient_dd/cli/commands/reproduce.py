@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,48 +26,52 @@ if TYPE_CHECKING:
 
 COLOURS = {"does not hold": "red", "partly holds": "yellow", "undecided": "cyan", "holds": "green"}
 
+TABLE = ("claim", "statement", "verdict (yes / undecided / no)", "equal budgets", "by search")
+WRITTEN = {"figures": "svg", "tables": "csv"}
+WIDTH = 110  # of a line of an answer
+
 figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
+whole_table = click.option("--table", "as_table", is_flag=True, help="Also print every verdict.")
 
 
 @click.command()
-@click.argument("figures", nargs=-1, metavar="[paper | FIGURE ...]")
+@figure_names
 @click.option("--runs", type=int, help="Number of runs; the paper has 50. Fewer runs give a quick estimate.")
 @click.option("--episodes", type=int, help="Episodes per run; runs counted in steps get ten steps per episode.")
 @worker_count
 @dask_address
 @click.option("--out", type=click.Path(), help="The folder; default: results, or results-quick for fewer runs.")
+@whole_table
 @as_json
-def reproduce(figures: tuple[str, ...], out: str | None, as_json: bool, **how: Any) -> None:
+def reproduce(figures: tuple[str, ...], out: str | None, as_table: bool, as_json: bool, **how: Any) -> None:
     """Reproduce the paper at its own scale: all figures, or the named ones, with a verdict on every claim.
 
     Writes report.html, play.html, figures/NAME.{svg,png}, tables/NAME.csv, claims.json and results.db to a folder; a
     second call resumes. `gradient-dd list figures` names the figures.
     """
-    from gradient_dd.experiments import EXPERIMENTS, find_experiment
-
-    name = next((one for one in figures if one in EXPERIMENTS), "paper")
-    names = tuple(one for one in figures if one != name)
+    names = tuple(one for one in figures if one != "paper")
     given = None if out is None else folder_at(out)
-    whole = "the whole paper" if name == "paper" else name
-    click.echo(f"Reproducing {', '.join(names) or whole} …", err=True)  # the imports below are slow
+    click.echo(f"Reproducing {', '.join(names) or 'the whole paper'} …", err=True)  # the imports below are slow
     from gradient_dd.cli.live import watched
     from gradient_dd.experiments.experiment import Scale
+    from gradient_dd.experiments.paper.experiment import EXPERIMENT
     from gradient_dd.experiments.running import check_names, reproduce
 
-    scale, experiment = Scale(how["runs"], how["episodes"]), find_experiment(name)
-    check_names(experiment, names)
-    folder = given or experiment.results_folder(scale)
+    scale = Scale(how["runs"], how["episodes"])
+    check_names(EXPERIMENT, names)
+    folder = given or EXPERIMENT.results_folder(scale)
     with watched(folder / "results.db", how["workers"], how["dask"]) as ways:
-        made = reproduce(experiment, names, folder, scale, print_stage, **ways)
-    print_made(made, as_json, whole=not names)
+        made = reproduce(EXPERIMENT, names, folder, scale, print_stage, **ways)
+    print_made(made, as_table, as_json)
 
 
 @click.command()
 @figure_names
 @results_file
 @own_rules
+@whole_table
 @as_json
-def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_json: bool) -> None:
+def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_table: bool, as_json: bool) -> None:
     """Write the report of existing results; runs nothing.
 
     For results of `reproduce`, writes the report, figures, tables and claims again. For a sweep, writes a page with
@@ -78,7 +83,7 @@ def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_json:
     from gradient_dd.studies import load_rule
 
     if figures or holds(out):
-        print_made(rewrite(figures, out.parent, print_stage), as_json, whole=not figures)
+        print_made(rewrite(figures, out.parent, print_stage), as_table, as_json)
     else:
         own = {rule.name: rule for rule in map(load_rule, rules)}
         folder = checked_folder("The folder of the report", report_folder(out))
@@ -111,22 +116,42 @@ def print_stage(sentence: str) -> None:
     click.echo(sentence, err=True)
 
 
-def print_made(made: "Made", as_json: bool, whole: bool) -> None:
-    """Print the answer and the verdicts; verdicts on exact statements only for the `whole` experiment."""
-    from gradient_dd.experiments.verdicts import totals
+def print_made(made: "Made", as_table: bool, as_json: bool) -> None:
+    """Print the scorecard, the answers, what was written and how long it took; `as_table` adds every verdict."""
+    from gradient_dd.experiments.summary import COUNTED, answers, scorecard
 
     if as_json:
         click.echo(json_text(made.data()))
         return
-    for sentence in made.answer:
-        click.echo(style(sentence, bold=True) + "\n")
-    if whole and made.statements:
-        exact = [(s.where, s.paper, s.ours, s.verdict) for s in made.statements]
-        click.echo(table(exact, ("exact", "paper", "ours", "verdict")) + "\n")
-    columns = made.experiment.columns
-    rows = [tuple(getattr(one, name) for name in columns.values()) for one in made.verdicts]
+    job, folder = made.job, made.page.parent
+    if as_table:
+        click.echo(coloured(table(rows_of(made), TABLE)) + "\n")
+    if job.note:
+        click.echo(style(job.note, bold=True) + "\n")
+    rows = [
+        (one.title, *(str(one.verdicts[word]) for word in COUNTED), " / ".join(map(str, one.comparisons)))
+        for one in scorecard(job.experiment, made.verdicts)
+    ]
     if rows:
-        click.echo(coloured(table(rows, tuple(columns))) + "\n")
-    if counted := str(totals(made.verdicts)):
-        click.echo(counted + "\n")
+        click.echo(coloured(table(rows, ("claims", *COUNTED, "comparisons: yes / undecided / no"))) + "\n")
+    for one in answers(job.experiment, made.verdicts, job.scale):
+        told = f"{one.question} {style(one.word + '.', bold=True)} {one.sentence}"
+        click.echo(fill(told, WIDTH, subsequent_indent="  "))
+    counts = {name: len(list((folder / name).glob(f"*.{ending}"))) for name, ending in WRITTEN.items()}
+    click.echo(
+        f"\n{folder}: report.html, preview.png, play.html, claims.json, {counts['figures']} figures, "
+        f"{counts['tables']} tables. Took {duration(made.seconds)}."
+    )
     click.echo(f"Report with all figures and numbers: {made.page}")
+
+
+def rows_of(made: "Made") -> list[tuple[str, ...]]:
+    """Return a row for each claim, and for each exact statement if the whole paper was judged."""
+    rows = [(one.where, one.statement, one.counted, one.alike, one.fully) for one in made.verdicts]
+    exact = [] if made.job.names else made.statements
+    return rows + [(one.where, f"{one.paper}: {one.ours}", one.verdict, "", "") for one in exact]
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

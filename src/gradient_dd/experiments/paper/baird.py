@@ -1,27 +1,28 @@
 """Baird's counterexample: every statement under every reading of it.
 
 A reading is: the ratios as printed or those of the usual policies; where ρ stands (R on the whole sample, T on the
-bootstrapped half), for the learners it makes a difference to; and the first weights, the paper's or random ones.
+bootstrapped half), for the learners it makes a difference to; and the initial weights, the paper's or random ones.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from gradient_dd.experiments.claims import Ask, compared, of_tuning
+from gradient_dd.experiments.claims import Ask
 from gradient_dd.experiments.paper.asking import AS_GOOD, BEST_KAPPA, LOWER, ByStudy, one_over_best, values_of
 from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS
 from gradient_dd.experiments.tuning import StudyEvidence
-from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, ClaimVerdict, Pair, tally
+from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, Pair
 from gradient_dd.report.figure import Line
 
 ZERO = 1e-3  # of the first error: what counts as reaching zero
 HALF = 0.5  # of the first error: what counts as learning at all
 
 RATIOS = {"paper": "printed ratios", "standard": "usual ratios"}
-STARTS = {"baird": "the paper's first weights", "baird-starts": "random first weights"}
+STARTS = {"baird": "the paper's initial weights", "baird-starts": "random initial weights"}
 SUFFIX = {MAIN: "", ALIKE: "-alike", FULLY: "-fully"}
 KAPPAS = {MAIN: BAIRD_KAPPAS, ALIKE: BAIRD_FIVE_KAPPAS}
-MODES = ("R", "T")
+PLACES = {"R": "ρ on the whole sample", "T": "ρ on the bootstrap"}
+MODES = tuple(PLACES)
 
 TD, TDRC, TDC = Line("TD", "td"), Line("TDRC", "tdrc"), Line("TDC", "tdc")
 GTD2 = {mode: Line("GTD2", "gtd2", rho_mode=mode) for mode in MODES}
@@ -44,11 +45,11 @@ Asked = Callable[[Reading, str], list[ClaimQuestion]]
 
 def reading_name(ratios: str, mode: str, words: str) -> str:
     """Return the name of a reading; without a mode the place of ρ makes no difference."""
-    return f"{RATIOS[ratios]}{f', ρ placed {mode}' if mode else ''}, {words}"
+    return ", ".join(filter(None, (RATIOS[ratios], PLACES.get(mode), words)))
 
 
 def long_runs(steps: int | None) -> str:
-    """Return how readings call the longer runs of the paper's first weights."""
+    """Return how readings call the longer runs of the paper's initial weights."""
     return f"{steps:,} steps"
 
 
@@ -139,44 +140,3 @@ OTHERS_STAY_ABOVE_ZERO = on_baird(
 )
 REACHES_ZERO = on_baird("ends below 1/1000 of the first error", shares("below", ZERO, DD), long=True)
 KAPPA_ONE_IS_GOOD = on_baird(BEST_KAPPA.words, kappa_one_is_good)
-
-
-class Cell(NamedTuple):
-    """What a statement comes to under a reading: a word for its sign, its counts, and the same for other tunings."""
-
-    verdict: str
-    tally: str
-    alike: str
-    fully: str
-
-
-class Matrix(NamedTuple):
-    """Verdicts as columns, readings as rows; None where a statement is not judged under a reading."""
-
-    verdicts: list[ClaimVerdict]
-    rows: list[tuple[str, list[Cell | None]]]
-
-
-def matrix_of(verdicts: Iterable[ClaimVerdict], long_steps: int | None) -> Matrix | None:
-    """Return the statements that are judged under several readings as a matrix; None if there are none.
-
-    A statement for which the place of ρ makes no difference stands in the rows of R only.
-    """
-    several = [one for one in verdicts if len({judgement.reading for judgement in one.judgements}) > 1]
-    placed = [(ratios, mode, words) for words in STARTS.values() for ratios in RATIOS for mode in MODES]
-    placed += [(ratios, "R", long_runs(long_steps)) for ratios in RATIOS]
-    rows = []
-    for ratios, mode, words in placed:
-        name = reading_name(ratios, mode, words)
-        same = {name, reading_name(ratios, "", words)} if mode == "R" else {name}
-        cells = [cell(one, same) for one in several]
-        rows += [(name, cells)] if any(cells) else []
-    return Matrix(several, rows) if several else None
-
-
-def cell(verdict: ClaimVerdict, same: set[str]) -> Cell | None:
-    """Return what a verdict comes to under readings that are the same for it."""
-    found = [one for one in verdict.judgements if one.reading in same]
-    by_tuning = [of_tuning(found, tuning) for tuning in SUFFIX]
-    told = [str(tally(compared(some))) if some else "" for some in by_tuning]
-    return Cell(by_tuning[0][0].verdict, *told) if by_tuning[0] else None

@@ -4,6 +4,8 @@ Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid`, `boyan-iid` an
 speaks of the first, our reading of the paper rests on the others.
 """
 
+from typing import Any
+
 from gradient_dd.report.figure import BLACK, GREEN, ORANGE, RAMP, RED, SKY, Drawing, Figure, Line
 
 ZETAS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0)
@@ -47,10 +49,10 @@ ON_BAIRD = (
     Line("TD", "td", colour=BLACK),
     Line("TDRC", "tdrc", colour=SKY),
     Line("GTD2, ζ tuned", "gtd2", colour=ORANGE),
-    Line("GTD2, ζ tuned, ρ placed T", "gtd2", rho_mode="T", colour=ORANGE, dashed=True),
+    Line("GTD2, ζ tuned, ρ on the bootstrap", "gtd2", rho_mode="T", colour=ORANGE, dashed=True),
     Line("TDC, ζ tuned", "tdc", colour=GREEN),
     Line("Gradient-DD, κ tuned", "gradient_dd", colour=RED),
-    Line("Gradient-DD, κ tuned, ρ placed T", "gradient_dd", rho_mode="T", colour=RED, dashed=True),
+    Line("Gradient-DD, κ tuned, ρ on the bootstrap", "gradient_dd", rho_mode="T", colour=RED, dashed=True),
 )
 
 DRAWN_IN = "gradient_dd.experiments.paper.drawings"
@@ -58,27 +60,40 @@ STATES = f"{DRAWN_IN}.baird:state_diagram"  # stands above the figure of Baird
 TAPERED_U = "κ = u/α differs from step size to step size; u is that of the first episode, and falls with α"
 DIPS = "constant step sizes, fixed horizon: a tiny α can look best because its error is passing through a dip (TDC)"
 
+
+WALK, BOYAN = "Random walk", "Boyan chain"
+LAST, ALL, IID = "last 100 episodes", "all episodes", "independent transitions, no trajectories"
+TEXT = "Section 5.2 (4), which has no figure"
+NATURAL_TITLE = f"{WALK}: natural GTD2, natural TDC and Gradient-DD"
+PLACED = (  # name, section, tab, which figure of the paper, title, study, lines, measure
+    ("walk", "walk", "Final error", "Fig. 2", f"{WALK}, tabular: {LAST}", "walk", COMPARED, "last100"),
+    ("walk-area", "walk", "Mean error", "appendix", f"{WALK}, tabular: {ALL}", "walk", COMPARED, "mean_error"),
+    ("walk-various-kappa", "walk", "κ", "appendix", f"{WALK}: Gradient-DD for several κ", "walk", BY_KAPPA, "last100"),
+    ("walk-beta", "walk", "ζ", "appendix", f"{WALK}: Gradient-DD for several ζ", "walk", BY_ZETA, "last100"),
+    ("walk-natural", "walk", "Natural gradients", "appendix", NATURAL_TITLE, "walk-natural", NATURAL, "last100"),
+    ("walk-constant", "walk", "Constant steps", "appendix", f"{WALK}: constant step size", "walk-constant", COMPARED),
+    ("walk-linear", "walk", "Linear features", "appendix", f"{WALK}: linear features", "walk-linear", COMPARED),
+    ("walk-various-u", "walk", "u = ακ", "", f"{WALK}: Gradient-DD for several u = ακ", "walk-u", BY_U, "last100"),
+    ("walk-iid", "walk", "Independent draws", "", f"{WALK}: {IID}", "walk-iid", COMPARED, "mean_error"),
+    ("boyan", "boyan", "Final error", "Fig. 3", f"{BOYAN}: {LAST}", "boyan", COMPARED, "last100"),
+    ("boyan-area", "boyan", "Mean error", "appendix", f"{BOYAN}: {ALL}", "boyan", COMPARED, "mean_error"),
+    ("boyan-kappa", "boyan", "κ", "appendix", f"{BOYAN}: Gradient-DD for several κ", "boyan", BY_KAPPA, "last100"),
+    ("boyan-constant", "boyan", "Constant steps", TEXT, f"{BOYAN}: constant step size", "boyan-constant", COMPARED),
+    ("boyan-iid", "boyan", "Independent draws", "", f"{BOYAN}: {IID}", "boyan-iid", COMPARED, "mean_error"),
+    ("Baird", "baird", "Baird", "Fig. 4", "Baird's counterexample", "baird", ON_BAIRD, "last100"),
+)
+MORE: dict[str, dict[str, Any]] = {
+    "walk-various-u": {"remark": TAPERED_U},
+    "Baird": {
+        "remark": DIPS,
+        "header": STATES,
+        "split": "ratios",
+        "tabs": {"paper": "Ratios as printed", "standard": "Usual ratios"},
+    },
+}
 FIGURES = {
-    figure.name: figure
-    for figure in (
-        Figure("walk", "Random walk, tabular: last 100 episodes", "walk", COMPARED),
-        Figure("walk-area", "Random walk, tabular: all episodes", "walk", COMPARED, measure="mean_error"),
-        Figure("walk-various-kappa", "Random walk: Gradient-DD for several κ", "walk", BY_KAPPA),
-        Figure("walk-various-u", "Random walk: Gradient-DD for several u = ακ", "walk-u", BY_U, remark=TAPERED_U),
-        Figure("walk-beta", "Random walk: Gradient-DD for several ζ", "walk", BY_ZETA),
-        Figure("walk-natural", "Random walk: natural GTD2, natural TDC and Gradient-DD", "walk-natural", NATURAL),
-        Figure("walk-constant", "Random walk: constant step size", "walk-constant", COMPARED),
-        Figure("walk-linear", "Random walk: linear features", "walk-linear", COMPARED),
-        Figure("walk-iid", "Random walk: independent transitions, no trajectories", "walk-iid", COMPARED, "mean_error"),
-        Figure("boyan", "Boyan chain: last 100 episodes", "boyan", COMPARED),
-        Figure("boyan-area", "Boyan chain: all episodes", "boyan", COMPARED, measure="mean_error"),
-        Figure("boyan-kappa", "Boyan chain: Gradient-DD for several κ", "boyan", BY_KAPPA),
-        Figure("boyan-constant", "Boyan chain: constant step size", "boyan-constant", COMPARED),
-        Figure(
-            "boyan-iid", "Boyan chain: independent transitions, no trajectories", "boyan-iid", COMPARED, "mean_error"
-        ),
-        Figure("Baird", "Baird's counterexample", "baird", ON_BAIRD, remark=DIPS, header=STATES),
-    )
+    name: Figure(name, title, *drawn, section=section, tab=tab, source=source, **MORE.get(name, {}))
+    for name, section, tab, source, title, *drawn in PLACED
 }
 
 
@@ -93,6 +108,8 @@ DRAWINGS = {
             "dashed path is where the penalised optimum lies as κ goes from 0 to ∞. Gradient-DD takes one gradient "
             "step on the penalised objective; it does not solve it (erratum 4).",
             f"{DRAWN_IN}.illustration:draw",
+            section="theory",
+            tab="Trust region",
         ),
         Drawing(
             "stability-maps",
@@ -102,6 +119,8 @@ DRAWINGS = {
             "Hatched: the mean diverges. Left of the dashed line the variance of the weights stays bounded too, and "
             "that is the limit that matters in practice. On the walk trajectories are faster, and unstable earlier.",
             f"{DRAWN_IN}.maps:draw_stability_maps",
+            section="theory",
+            tab="Stability",
         ),
         Drawing(
             "rates",
@@ -111,6 +130,8 @@ DRAWINGS = {
             "as κα grows, and the more so the longer the walk. Dotted: what its effective matrix says to first order. "
             "A line ends where the mean becomes unstable.",
             f"{DRAWN_IN}.rates:draw_rates",
+            section="theory",
+            tab="Rates",
         ),
         Drawing(
             "gtd2-to-td",
@@ -119,6 +140,8 @@ DRAWINGS = {
             "that of GTD2 at κα = 0 and about that of TD at κα = 1. With features that states share it gains a few "
             "times over GTD2 and remains far below TD. Crosses: the mean becomes unstable.",
             f"{DRAWN_IN}.rates:draw_gtd2_to_td",
+            section="theory",
+            tab="From GTD2 to TD",
         ),
         Drawing(
             "safety",
@@ -127,15 +150,19 @@ DRAWINGS = {
             "1 and more. Along trajectories it takes over TD's instability on random tasks, often at a small κα; on "
             "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
             f"{DRAWN_IN}.maps:draw_safety",
+            section="theory",
+            tab="Off-policy cost",
         ),
         Drawing(
             "baird-frozen-mode",
             "Baird's counterexample: a frozen mode decides the final error",
             "The error left after 200,000 steps, against the step size. Lines: what the slowest mode of the mean began "
             "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the error "
-            "at the end is its part of the first weights. From the paper's first weights Gradient-DD meets a step size "
+            "at the end is its part of the initial weights. From the paper's initial weights Gradient-DD meets a step size "
             "at which that part is zero, and seems to converge; from the random ones shown it meets none.",
             f"{DRAWN_IN}.baird:draw_frozen_mode",
+            section="theory",
+            tab="Frozen mode",
         ),
         Drawing(
             "expected-runs",
@@ -144,6 +171,8 @@ DRAWINGS = {
             "the lane engine. Thin lines: the mean error of single runs, which has their noise in it. Gradient-DD "
             "differs from GTD2 along trajectories only.",
             f"{DRAWN_IN}.rates:draw_expected_runs",
+            section="theory",
+            tab="Without noise",
         ),
     )
 }

@@ -1,12 +1,10 @@
-"""What is said of learners that are tuned fully: our own claims, a table, and the answer that follows from them."""
+"""Our own claims on learners that are tuned by search over all their parameters."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import NamedTuple
 
-from gradient_dd.experiments.claims import MEASURES, Ask, Claim
+from gradient_dd.experiments.claims import Ask, Claim
 from gradient_dd.experiments.paper import baird
 from gradient_dd.experiments.paper.asking import (
     AS_GOOD,
@@ -20,8 +18,8 @@ from gradient_dd.experiments.paper.asking import (
 )
 from gradient_dd.experiments.paper.figures import PLAIN_DD
 from gradient_dd.experiments.paper.studies import STUDIES
-from gradient_dd.experiments.verdicts import FULLY, ClaimQuestion, ClaimVerdict, Comparison, Pair
-from gradient_dd.report.figure import SYMBOLS, Line
+from gradient_dd.experiments.verdicts import FULLY, ClaimQuestion, Pair
+from gradient_dd.report.figure import Line
 
 WORDS = {
     "walk": "Random walk",
@@ -36,7 +34,6 @@ AS_FAST = Criterion(AS_GOOD_AS.words, bound=AS_GOOD, measure="mean_error", tuned
 GOALS = (AS_GOOD_AS, AS_FAST)
 ONE = Line("Gradient-DD, κ = ζ = 1", "gradient_dd", PLAIN_DD)
 PREFIX = "fully-"
-SYMBOL = {"alpha": "α", "zeta": "ζ", "kappa": "κ"}
 
 
 def rivals(study: str) -> tuple[str, ...]:
@@ -95,42 +92,3 @@ CLAIMS = (
     ),
     ours("kappa-zeta-one", "6", "κ = ζ = 1 is as good as tuning both", as_tuned(*WORDS)),
 )
-
-
-class FullRow(NamedTuple):
-    """A case and a measure: the tuned setting of Gradient-DD, and its error over that of each rival, in words.
-
-    `edges` names the learners whose setting lies on an edge of their grid, with the edge.
-    """
-
-    where: str
-    measure: str
-    setting: str
-    cells: dict[str, str]
-    edges: str
-
-
-def full_rows(verdicts: Sequence[ClaimVerdict]) -> list[FullRow]:
-    """Return a row for each case and measure; κ = ζ = 1 stands beside, over tuned fully."""
-    rows: dict[tuple[str, str, str, str], list[Comparison]] = {}
-    names = {claim.name for claim in CLAIMS}
-    for one in (one for verdict in verdicts if verdict.claim in names for one in verdict.comparisons):
-        rows.setdefault((one.study, one.task, one.reading, one.measure), []).append(one)
-    return [full_row(*key, some) for key, some in rows.items()]
-
-
-def full_row(study: str, task: str, reading: str, measure: str, some: list[Comparison]) -> FullRow:
-    """Return one row."""
-    words = WORDS.get(study.removesuffix("-fully"), "")
-    size = f"{SYMBOLS[task.partition('(')[0]]} = {some[0].size}"
-    where = f"{words}, {size}" if words else f"Baird, {size}, {reading}"
-    tuned = next(side for one in some for side in (one.ours, one.rival) if side and side["label"] == "Gradient-DD")
-    cells, edges = {}, {f"Gradient-DD: {tuned['edge']}"} if tuned["edge"] else set()
-    for one in some:
-        ours, rival = one.ours or {}, one.rival or {}
-        plain = rival["learner"] == ours["learner"]  # κ = ζ = 1 over tuned fully
-        cells[ours["label"] if plain else rival["label"]] = f"{one.estimate:.3g} [{one.low:.3g}, {one.high:.3g}]"
-        if rival["edge"] and not plain:
-            edges.add(f"{rival['label']}: {rival['edge']}")
-    setting = ", ".join(f"{symbol} = {tuned['values'][name]:.3g}" for name, symbol in SYMBOL.items())
-    return FullRow(where, MEASURES[measure], setting, cells, "; ".join(sorted(edges)))

@@ -6,7 +6,7 @@ the Boyan chain, the steps of Baird, TDC's wider grid, and which readings of Bai
 The paper gives its learners unequal chances: GTD2 and TDC choose among five times as many settings as Gradient-DD, TD
 and TDRC. So each study has a companion of the same tasks and runs in which every learner has as many (`alike`). Other
 companions tune every learner over all its parameters by search (`fully`), tune Gradient-DD with κ = ζ = 1 in the same
-way (`at_one`), draw Baird's first weights at random, or run Baird for longer. No figure shows them; claims are judged
+way (`at_one`), draw Baird's initial weights at random, or run Baird for longer. No figure shows them; claims are judged
 on them too. The store shares equal settings, so only the new ones run.
 
 Tuned fully, every learner spends the same budget of updates on all parameters it has: Gradient-DD on α, ζ and κ, TDRC
@@ -170,7 +170,7 @@ BOX = {  # values to try, where a search begins; it may leave them
 ON_TABLES = ("td", "tdrc", "gtd2", "tdc", "gtd2_to_td", "gradient_dd")
 PLACED = ("gtd2", "gtd2_to_td", "gradient_dd")  # the placement of ρ makes a difference to them
 TD_TOO = ("walk", "walk-constant")  # where HTD-DD is TD: along trajectories of tables
-FIRST_START = 1001  # the seed of the first weights of the first tuning run
+FIRST_START = 1001  # the seed of the initial weights of the first tuning run
 
 
 def searched(learner: str, rho_mode: str = "R", budget: Budget = BUDGET, **held: float) -> Grid:
@@ -213,11 +213,11 @@ WALKS = (WALK, WALK_CONSTANT, WALK_IID, WALK_LINEAR)
 BOYANS = (BOYAN, BOYAN_CONSTANT, BOYAN_IID)
 BAIRD_FIVE_KAPPAS = (4.0**-2, 4.0**-1, 1.0, 4.0, 4.0**2)
 
-SELECTION_STARTS = range(1, 6)  # seeds of first weights; settings are judged on those of others
+SELECTION_STARTS = range(1, 6)  # seeds of initial weights; settings are judged on those of others
 
 
 def with_starts(tasks: tuple, seeds: range) -> tuple:
-    """Return the same tasks with first weights drawn from each seed."""
+    """Return the same tasks with initial weights drawn from each seed."""
     return tuple(task(one.name, **dict(one.parameters), start_seed=seed) for one in tasks for seed in seeds)
 
 

@@ -41,7 +41,7 @@ LEARNER: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 RADIUS = 0.5  # of a state in the diagram
-STARTS = dict(zip((11, 12, 13, 14), RAMP, strict=False))  # seeds of random first weights, and their colours
+STARTS = dict(zip((11, 12, 13, 14), RAMP, strict=False))  # seeds of random initial weights, and their colours
 
 
 class SlowMode(NamedTuple):
@@ -104,7 +104,7 @@ def draw_frozen_mode(folder: Path) -> None:
     first = tasks.baird(N_STATES)
     others = [tasks.baird(N_STATES, start_seed=seed) for seed in STARTS]
     shown = [(0, "Gradient-DD, κ = 4", [first]), (0, "GTD2", [first]), (1, "Gradient-DD, κ = 4", others)]
-    words = f"Baird, N = {N_STATES}, usual ratios, ρ placed R, {STEPS:,} steps; dots: mean of {RUNS} runs, seed 0"
+    words = f"Baird, N = {N_STATES}, usual ratios, ρ on the whole sample, {STEPS:,} steps; dots: mean of {RUNS} runs, seed 0"
     texts = DRAWINGS["baird-frozen-mode"].title, words
     with drawn(folder, "baird-frozen-mode", texts, mode_keys, 4, columns=2, heights=(3.2,), width=3.9) as sheet:
         panels = [sheet.axes(0, column) for column in range(2)]
@@ -115,7 +115,7 @@ def draw_frozen_mode(folder: Path) -> None:
                 dots = sampled(task, settings_of(label, SAMPLED))
                 panels[column].plot(ALPHAS, line, color=colour, linewidth=1.5)
                 panels[column].plot(SAMPLED, dots, "o", color=colour, markersize=4, markerfacecolor="white")
-        for axes, title in zip(panels, ("the paper's first weights", "four random first weights"), strict=True):
+        for axes, title in zip(panels, ("the paper's initial weights", "four random initial weights"), strict=True):
             axes.set(title=title, xlabel="step size α", xscale="log", yscale="log", ylim=(1e-4, 1.5))
             plain_numbers(axes.xaxis, axes.yaxis)
         panels[0].set_ylabel("final error over the first one")

@@ -1,0 +1,520 @@
+"""The report: what its template shows, made from verdicts, evidence and pictures.
+
+What depends on the way of tuning is written once for each way, or once for several where it is the same, with the
+classes t-p, t-a and t-f; the page's one control shows one of them.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.experiments.experiment import Job, Section, read_facts
+from gradient_dd.experiments.forests import LOOKS, ClaimForest, sign, sign_of
+from gradient_dd.experiments.measuring import ByStudy
+from gradient_dd.experiments.summary import (
+    COUNTED,
+    WAYS,
+    Answer,
+    Way,
+    answers,
+    comparisons_of,
+    counts,
+    published,
+    word_of,
+)
+from gradient_dd.experiments.tuning import StudyEvidence, case_name
+from gradient_dd.experiments.verdicts import ClaimVerdict, Comparison, in_words, tally
+from gradient_dd.experiments.wording import (
+    NOUNS,
+    OUTCOME_WORDS,
+    TUNED,
+    factors,
+    number,
+    sentence,
+    task_words,
+    upper,
+)
+from gradient_dd.report.figure import COLOURS, MADE_FROM, NAMES, Figure, Line, LineData, Panel, joined, panels_of
+from gradient_dd.report.page import fill
+from gradient_dd.report.panels import columns_of, legend
+from gradient_dd.report.study_figure import header_file
+from gradient_dd.report.svg import Series, inline_svg, over_size
+from gradient_dd.studies import intervals
+from gradient_dd.studies.provenance import provenance
+
+SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
+SUFFIX = {"p": "", "a": "-alike", "f": "-fully"}
+CHIPS = {  # by verdict: class, sign, and the word of a chip
+    "holds": ("y", "✓", "holds"),
+    "partly holds": ("m", "◐", "partly holds"),
+    "does not hold": ("n", "✗", "does not hold"),
+    "undecided": ("u", "?", "undecided"),
+    "not judged": ("u", "–", "not judged"),
+}
+PLURALS = {"holds": "hold", "partly holds": "partly hold", "does not hold": "do not hold", "undecided": "undecided"}
+CLAUSE = re.compile(r"(^|; )(no clear difference|no clear change|undecided|yes|no)\b", re.IGNORECASE)
+CLASSES = {"yes": "y", "no": "n"}
+
+Switched = list[tuple[str, Any]]
+
+
+def switched(make: Callable[[Way], Any]) -> Switched:
+    """Return what is shown for each way of tuning, with its classes; what is the same for several once."""
+    found: Switched = []
+    for way in WAYS:
+        made = make(way)
+        same = next((place for place, (_, one) in enumerate(found) if one == made), None)
+        if same is None:
+            found.append((f"t t-{way.key}", made))
+        else:
+            found[same] = (f"{found[same][0]} t-{way.key}", made)
+    return [("", found[0][1])] if len(found) == 1 else found
+
+
+def nice(text: str) -> str:
+    """Return a text for a page, with numbers that do not break."""
+    return escape(text).replace(" = ", "\xa0=\xa0").replace(" times", "\xa0times").replace("limit ", "limit\xa0")
+
+
+def marked(text: str) -> str:
+    """Return a sentence for a page; the word that begins each clause is marked."""
+    return CLAUSE.sub(lambda at: f'{at[1]}<b class="{CLASSES.get(at[2].lower(), "u")}">{at[2]}</b>', nice(text))
+
+
+class ClaimView:
+    """A claim as the page shows it."""
+
+    def __init__(self, verdict: ClaimVerdict, job: Job, tabs: Mapping[str, str]) -> None:
+        self.verdict, self.job = verdict, job
+        every = [one for way in WAYS for one in comparisons_of(verdict, way)]
+        self.chart = ClaimForest(verdict.statement, every)
+        self.chips = switched(self.chip)
+        self.sentences = switched(lambda way: marked(sentence(comparisons_of(verdict, way), verdict.needed)))
+        self.forests = switched(lambda way: self.chart.html(comparisons_of(verdict, way)))
+        self.tables = switched(self.details)
+        self.figure = tabs.get(verdict.figure, "")
+        level = verdict.comparisons[0].level if verdict.comparisons else 0.95
+        self.level = f"{100 * level:.3g}"
+
+    @property
+    def note(self) -> list[tuple[str, str]]:
+        """What to say of ways of tuning under which the claim is not judged."""
+        if self.verdict.source == "time":
+            return [("", "depends on the machine; not counted")]
+        kinds = {one.kind for one in self.verdict.comparisons}
+        asked = {one.tuning for one in self.verdict.judgements}
+        missing = [way for way in WAYS if way.tuning not in asked]
+        if not missing or "exact" in kinds:
+            return []
+        shown = next((way.label for way in WAYS if way.tuning == self.verdict.judgements[0].tuning), "")
+        classes = "t " + " ".join(f"t-{way.key}" for way in missing)
+        return [(classes, f"not judged with this tuning; shown: {shown}")]
+
+    def chip(self, way: Way) -> dict[str, Any]:
+        """Return the verdict with its counts, and the paper's where that is another."""
+        word, first = word_of(self.verdict, way), word_of(self.verdict, WAYS[0])
+        look, mark, words = CHIPS[word]
+        held, unsure, lost = tally(comparisons_of(self.verdict, way))
+        was = f"paper’s tuning: {CHIPS[first][2]}" if word != first else ""
+        bar = [(kind, count) for kind, count in (("y", held), ("u", unsure), ("n", lost)) if count]
+        told = f"{held} yes, {unsure} undecided, {lost} no"
+        return {"look": look, "sign": mark, "word": words, "told": told, "bar": bar, "was": was}
+
+    def details(self, way: Way) -> dict[str, Any]:
+        """Return all comparisons under a way of tuning, the edges of grids, and the files that have the numbers."""
+        some = comparisons_of(self.verdict, way)
+        goals = len({one.tuned_for for one in some}) > 1
+        used = dict.fromkeys(name for one in some for name in one.study.split(", ") if name)
+        files = [f"{kind}-{name}.csv" for name in used for kind in ("fresh", "runs")]
+        edges = list(dict.fromkeys(one.edge for one in some if one.edge))
+        return {
+            "rows": [detail(one, goals) for one in some],
+            "edges": "; ".join(edges[:4]) + (" …" if len(edges) > 4 else ""),
+            "files": [one for one in files if (self.job.folder / "tables" / one).is_file()],
+        }
+
+    @property
+    def also(self) -> list[tuple[str, str]]:
+        """What was found under ways of tuning that the page's control does not have."""
+        others = dict.fromkeys(one.tuning for one in self.verdict.judgements)
+        return [
+            (upper(tuning), sentence([c for j in self.verdict.judgements if j.tuning == tuning for c in j.comparisons]))
+            for tuning in others
+            if tuning not in {way.tuning for way in WAYS}
+        ]
+
+
+def detail(one: Comparison, goals: bool) -> tuple[str, ...]:
+    """Return a comparison as a row: case, measure, both sides, value, interval, runs, and the class of its outcome."""
+    row = factors(one)
+    letter, size = row["size"]
+    case = [f"{letter} = {size}" if letter else task_words(one) or "–"]
+    case += [row[name].removeprefix("with ") for name in ("ratios", "rho", "start") if row[name]]
+    case += [TUNED.get(one.tuned_for, "")] if goals else []
+    what = one.text.rstrip(":") or NOUNS.get(one.measure, one.measure)
+    interval = f"{number(one.low)} to {number(one.high)}"
+    edge = " †" if one.edge else ""
+    return (
+        *(", ".join(filter(None, case)), what, setting_words(one.ours), setting_words(one.rival) + edge),
+        *(number(one.estimate), interval, str(one.runs or "–"), LOOKS[one.outcome], OUTCOME_WORDS[one.outcome]),
+    )
+
+
+def setting_words(side: Mapping[str, Any] | None) -> str:
+    """Return a learner with its setting."""
+    if not side or "values" not in side:
+        return str((side or {}).get("label", "")).replace("first error", "initial error")
+    varied = ", ".join(f"{SYMBOLS.get(name, name)} {value:.3g}" for name, value in side["values"].items())
+    return f"{side['label'].partition(',')[0]} {varied}"
+
+
+class Tile(NamedTuple):
+    """A claim in the scorecard: a box that is filled by the shares of its comparisons."""
+
+    claim: str
+    statement: str
+    word: str
+    held: int
+    known: int
+
+
+def tile(verdict: ClaimVerdict, way: Way) -> Tile:
+    """Return the box of a claim."""
+    held, unsure, lost = tally(comparisons_of(verdict, way))
+    whole = max(1, held + unsure + lost)
+    words = f"{word_of(verdict, way)} ({held} yes, {unsure} undecided, {lost} no)"
+    return Tile(verdict.claim, verdict.statement, words, 100 * held // whole, 100 * (held + unsure) // whole)
+
+
+def counted(verdicts: Sequence[ClaimVerdict]) -> Switched:
+    """Return counts by verdict as sign, class and number."""
+
+    def made(way: Way) -> list[tuple[str, str, int, str]]:
+        found = counts(verdicts, way)
+        return [(*CHIPS[word][:2], found[word], PLURALS[word]) for word in COUNTED if found[word]]
+
+    return switched(made)
+
+
+def budget(verdicts: Sequence[ClaimVerdict], way: Way) -> str:
+    """Return how many settings each learner chooses from, on the first task of the paper."""
+    first = [one for one in verdicts if one.section and one.section == verdicts[0].section]
+    found: dict[str, int] = {}
+    for one in (c for v in first for j in v.judgements if j.tuning == way.tuning for c in j.comparisons):
+        for side in (one.ours, one.rival):
+            if side and "settings" in side and one.kind == "ratio":
+                label = NAMES.get(side["learner"], side["label"])
+                found[label] = max(side["settings"], found.get(label, 0))
+    by_count: dict[int, list[str]] = {}
+    for label, count in found.items():
+        by_count.setdefault(count, []).append(label)
+    if len(by_count) == 1:
+        return f"{next(iter(by_count))} settings for every learner"
+    return "; ".join(f"{count} settings for {joined(sorted(names))}" for count, names in sorted(by_count.items()))
+
+
+def explained(verdicts: Sequence[ClaimVerdict], way: Way) -> str:
+    """Return what a way of tuning is."""
+    start = {
+        "p": "As the paper tunes: Gradient-DD, TD and TDRC choose a step size (on Baird κ too), GTD2 and TDC also ζ.",
+        "a": "The same number of settings for every learner.",
+        "f": "Every learner spends the same budget of a search on all parameters it has, κ and ζ included.",
+    }[way.key]
+    told = budget(verdicts, way)
+    return f"{start} Random walk: {told}." if told else start
+
+
+def figure_panels(figure: Figure, evidence: ByStudy, way: Way) -> list[Panel] | None:
+    """Return the panels of a figure under a way of tuning, with learning curves of test runs; None where it has none.
+
+    By search there are no errors over step sizes: the settings that were tried lie on no grid.
+    """
+    one = evidence.get(figure.study + SUFFIX[way.key])
+    if one is None:
+        return None
+    if way.key == "p":
+        return with_test_curves(panels_of(figure, one.results), one, figure)
+    if len({line.learner for line in figure.lines}) == 1 or "natural" in figure.study:
+        return None
+    pairs = dict.fromkeys((setting.rule.name, setting.rho_mode) for setting in one.study.settings())
+    lines = tuple(
+        Line(
+            NAMES[name] + (", ρ on the bootstrap" if mode == "T" else ""),
+            name,
+            rho_mode=mode,
+            colour=COLOURS[name],
+            dashed=mode == "T" or name in MADE_FROM,
+        )
+        for name, mode in pairs
+    )
+    own = replace(figure, lines=lines)
+    if way.key == "a":
+        return with_test_curves(panels_of(own, one.results), one, own)
+    empty = np.empty(0)
+    blank = [
+        Panel(
+            task,
+            [
+                LineData(line, *[empty] * 4, one.choose(case_name(task), line, figure.measure).setting, empty, empty)
+                for line in lines
+            ],
+            empty,
+            task.rmsve(task.initial_weights),
+        )
+        for task in one.results.tasks.values()
+    ]
+    return with_test_curves(blank, one, own)
+
+
+def with_test_curves(panels: list[Panel], one: StudyEvidence, figure: Figure) -> list[Panel]:
+    """Return panels whose learning curves are those of the selected settings on test runs, where all lines have them."""
+    found = []
+    for panel in panels:
+        case = case_name(panel.task)
+        fresh = one.fresh.get(case)
+        if fresh is None or not panel.lines:
+            return panels
+        chosen = [one.choose(case, line.line, figure.measure).setting for line in panel.lines]
+        known = list(fresh.study.settings())
+        kept = [place for place, setting in enumerate(chosen) if setting in known]
+        if len(kept) < len(chosen) and len(panel.middle):
+            return panels  # a figure has curves of test runs only or of tuning runs only
+        middle, curves = fresh.curves(next(iter(fresh.tasks)), [chosen[place] for place in kept])
+        means = [intervals.estimate(curve.T) for curve in curves]
+        lines = [
+            panel.lines[place]._replace(curve=one.mean, curve_sem=one.sem)
+            for place, one in zip(kept, means, strict=True)
+        ]
+        found.append(panel._replace(lines=lines, middle=middle))
+    return found
+
+
+class FigurePart(NamedTuple):
+    """A tab: some panels of a figure, by way of tuning; each has titles, and SVGs for step sizes and over time."""
+
+    name: str
+    tab: str
+    caption: str
+    shown: Switched
+    files: str
+
+
+def figure_parts(figure: Figure, job: Job, evidence: ByStudy) -> list[FigurePart]:
+    """Return the tabs of a figure: one, or one for each value of the parameter that it is split by."""
+    found = {way.key: figure_panels(figure, evidence, way) for way in WAYS}
+    first = found["p"] or []
+    unit = "episodes" if first[0].task.episodic else "steps"
+    splits = dict.fromkeys(str(panel.task.parameters.get(figure.split, "")) for panel in first)
+    parts = []
+    for value in sorted(splits, reverse=True):
+        of_value = {
+            key: None if some is None else [p for p in some if str(p.task.parameters.get(figure.split, "")) == value]
+            for key, some in found.items()
+        }
+        shown = switched(lambda way, of=of_value: drawn(of[way.key] or of["p"] or [], unit, of[way.key] is None))  # type: ignore[misc]
+        tab = figure.tabs.get(value, figure.tab) or figure.name
+        name = figure.name + (f"-{value}" if len(splits) > 1 else "")
+        parts.append(FigurePart(name, tab, caption(figure), shown, f"figures/{figure.name}"))
+    return parts
+
+
+def caption(figure: Figure) -> str:
+    """Return what a figure shows."""
+    lead = f"Paper’s {figure.source}." if figure.source else "Not in the paper."
+    measure = "final error" if figure.measure == "last100" else "mean error"
+    remark = f" {upper(figure.remark)}." if figure.remark else ""
+    return f"{lead} {figure.title}. Settings have the smallest {measure} of the tuning runs.{remark}"
+
+
+def drawn(panels: list[Panel], unit: str, is_other: bool) -> dict[str, Any]:
+    """Return the pictures of panels; `is_other` says that they are not of the way of tuning that is asked for."""
+    columns = columns_of(panels, unit)
+    note = ""
+    if is_other:
+        note = "The figure keeps the paper’s tuning: it has no other."
+    elif not columns[0].above:
+        note = "A search tries no grid of step sizes: only learning curves of the selected settings."
+    return {"columns": columns, "legend": legend(panels[0].lines), "note": note}
+
+
+def by_size(section: Section, verdicts: Mapping[str, ClaimVerdict], way: Way) -> list[tuple[str, str]]:
+    """Return small plots of errors over size: title and SVG."""
+    found = []
+    for title, measure, claims in section.by_size:
+        points: dict[str, dict[int, float]] = {}
+        letter = ""
+        for one in (c for name in claims if name in verdicts for c in comparisons_of(verdicts[name], way)):
+            if one.kind == "ratio" and one.measure == one.tuned_for == measure:
+                letter = factors(one)["size"][0]
+                for side in (one.ours, one.rival):
+                    if side and "mean" in side:
+                        points.setdefault(side["learner"], {})[one.size] = side["mean"]
+        series = [
+            Series(NAMES[name], COLOURS[name], name == "gradient_dd", list(some), list(some.values()))
+            for name, some in sorted(points.items(), key=lambda item: item[0] == "gradient_dd")
+        ]
+        if series:
+            found.append((title, over_size(letter, series)))
+    return found
+
+
+class VariantTable(NamedTuple):
+    """Claims as columns, variants as rows; `told` says how many variants make all claims hold."""
+
+    told: str
+    heads: list[tuple[str, str]]
+    rows: list[tuple[str, str, list[tuple[str, str, str]]]]
+
+
+def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> VariantTable | None:
+    """Return which claims hold under which variant; a claim that a factor makes no difference to counts for all of it."""
+    found: dict[tuple[str, ...], dict[str, list[Comparison]]] = {}
+    for verdict in verdicts:
+        for one in comparisons_of(verdict, way):
+            row = factors(one)
+            found.setdefault((row["ratios"], row["rho"], row["start"]), {}).setdefault(verdict.claim, []).append(one)
+    full = [key for key in found if all(key)]
+    rows, whole = [], 0
+    for key in full:
+        cells = []
+        for verdict in verdicts:
+            some = found[key].get(verdict.claim) or found.get((key[0], "", key[2]), {}).get(verdict.claim, [])
+            cells.append(CHIPS[in_words(some, verdict.needed)] if some else ("u", "–", "not judged"))
+        judged = [look for look, _, word in cells if word != "not judged"]
+        whole += len(judged) == len(cells) and set(judged) == {"y"}
+        words = [part.removeprefix("with ").removeprefix("from ").removeprefix("after ") for part in key]
+        label = ", ".join(words).replace(" ratios", "").replace("ρ on the ", "").replace(" initial weights", "")
+        rows.append((sign(sign_of(key[1:], [])), label, cells))
+    told = "No variant makes" if not whole else f"{whole} of {len(full)} variants make"
+    heads = [(one.claim, one.statement) for one in verdicts]
+    return VariantTable(f"{told} all {len(verdicts)} claims hold.", heads, rows) if full else None
+
+
+def section_facts(
+    section: Section, job: Job, evidence: ByStudy, verdicts: Sequence[ClaimVerdict], views: Mapping[str, ClaimView]
+) -> dict[str, Any]:
+    """Return what a section shows."""
+    own = [one for one in verdicts if one.section == section.name]
+    parts = [p for one in job.figures if one.section == section.name for p in figure_parts(one, job, evidence)]
+    folder = job.folder / "figures"
+    drawings = [
+        (one, inline_svg(folder / f"{one.name}.svg", one.name)) for one in job.drawings if one.section == section.name
+    ]
+    headers = [
+        inline_svg(file, file.stem)
+        for one in job.figures
+        if one.section == section.name and one.header
+        for file in [header_file(folder, one.name)]
+        if file.is_file()
+    ]
+    groups: dict[str, list[ClaimView]] = {}
+    for one in own:
+        groups.setdefault(one.group, []).append(views[one.claim])
+    several = [one for one in own if len({c.reading for c in one.comparisons}) > 1]
+    by_name = {one.claim: one for one in verdicts}
+    return {
+        "name": section.name,
+        "title": section.title,
+        "where": section.where,
+        "setup": section.setup,
+        "counts": counted(own),
+        "figures": parts,
+        "drawings": drawings,
+        "by_size": switched(lambda way: by_size(section, by_name, way)),
+        "variants": switched(lambda way: variant_table(several, way)) if several else [],
+        "headers": headers,
+        "groups": list(groups.items()),
+    }
+
+
+def banner(job: Job) -> dict[str, Any] | None:
+    """Return how a page of few runs is marked: what is missing, and how long it takes; None at the full scale."""
+    if not job.note:
+        return None
+    share = job.note.partition(": ")[2]
+    left_out = [name for name, one in job.experiment.studies.items() if job.leaves_out(one)]
+    searches = [name for name in left_out if name.endswith(("-fully", "-one"))]
+    others = [name for name in left_out if name not in searches]
+    missing = [f"tuning by search ({len(searches)} studies)"] if searches else []
+    missing += [f"{len(others)} longer studies ({joined(others)})"] if others else []
+    runs, full = job.scale.runs or 0, job.experiment.full.runs or 0
+    return {
+        "share": share,
+        "missing": joined(missing) if missing else "",
+        "minutes": job.minutes_left() if job.minutes_left else 0,
+        "is_first_look": job.scale.is_first_look,
+        "runs": runs if 0 < runs < full else 0,
+        "full": full,
+    }
+
+
+def page_text(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict], statements: Sequence[Any]) -> str:
+    """Return the report."""
+    experiment = job.experiment
+    judged = [one for one in verdicts if one.judgements]
+    has_data = {one.tuning for verdict in published(judged) for one in verdict.judgements}
+    enabled = [way for way in WAYS if way.tuning in has_data]
+    shown_tabs: dict[str, str] = {}
+    for section in experiment.sections:
+        names = [one.name for one in job.figures if one.section == section.name]
+        shown_tabs |= {name: name for name in names[1:]}
+    views = {one.claim: ClaimView(one, job, shown_tabs) for one in judged}
+    places = {one.name for one in experiment.sections}
+    own = published(judged)
+    return fill(
+        "experiments/page.html",
+        style_file="experiments/page.css",
+        script_file="experiments/page.js",
+        title=experiment.title,
+        first=banner(job),
+        ways=WAYS,
+        enabled=enabled,
+        start=(enabled or list(WAYS))[0],
+        claims=len(own),
+        answers=told_answers(job, judged, enabled),
+        counts=counted(judged),
+        tiles=[
+            (section, switched(lambda way, s=section: [tile(one, way) for one in own if one.section == s.name]))  # type: ignore[misc]
+            for section in experiment.sections
+            if any(one.section == section.name for one in own)
+        ],
+        explained=switched(lambda way: explained(judged, way)),
+        sections=[
+            facts
+            for section in experiment.sections
+            if (facts := section_facts(section, job, evidence, judged, views))
+            and (facts["figures"] or facts["drawings"] or facts["groups"])
+        ],
+        ours=[views[one.claim] for one in judged if one.section not in places],
+        statements=statements,
+        readings=experiment.readings,
+        errata=experiment.errata,
+        studies=[(name, str(one.study)) for name, one in evidence.items()],
+        files=sorted(file.name for file in (job.folder / "tables").glob("*.csv")),
+        record=record_of(job),
+    )
+
+
+def told_answers(job: Job, verdicts: Sequence[ClaimVerdict], enabled: Sequence[Way]) -> Switched:
+    """Return the answers under each way of tuning, with the word as the page says it, and the words of other ways."""
+    by_way = {way.key: answers(job.experiment, verdicts, job.scale, way) for way in WAYS}
+
+    def made(way: Way) -> list[tuple[Answer, str, str]]:
+        told = []
+        for place, one in enumerate(by_way[way.key]):
+            others = [f"{other.label}: {by_way[other.key][place].word.lower()}" for other in enabled if other != way]
+            word = f"So far: {one.word.lower()}" if job.note and not one.word.startswith("Not") else one.word
+            told.append((one, word, upper(" · ".join(others))))
+        return told
+
+    return switched(made)
+
+
+def record_of(job: Job) -> dict[str, Any]:
+    """Return how results were made: start, end, commit, versions and machine."""
+    facts = (read_facts(job.folder) or {}).get("record") or {}
+    return {**provenance(), **facts}

@@ -1,0 +1,374 @@
+"""From comparisons to plain sentences: one rule for all claims, which knows the name of none.
+
+1. The comparisons of a claim under one way of tuning are split by outcome: yes, no, undecided ("no clear difference"
+   where the limit is 1).
+2. Each part says where it is so by the fewest factors (task, rival, size, measure, variant): "at m = 40". Where that
+   takes more than 78 characters, the comparisons are counted: "in 17 of 24 comparisons".
+3. Each part has its numbers: one, "a and b", or "a to b". The first part names the quantity. Where an interval spans
+   more than a factor of 10, the end of the intervals stands for the estimates, and undecided parts have no number.
+4. An answer to a question is one word by rule, and a sentence over all its claims, task by task.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import isfinite, log10
+from typing import Any, NamedTuple
+
+from gradient_dd.experiments.verdicts import Comparison
+from gradient_dd.report.figure import SYMBOLS, joined
+from gradient_dd.report.svg import SUPERSCRIPTS
+
+TASKS = {"random_walk": "random walk", "boyan_chain": "Boyan chain", "baird": "Baird's counterexample"}
+NOUNS = {"last100": "final error", "mean_error": "mean error", "early": "early error", "episodes": "episodes needed"}
+TUNED = {"last100": "tuned for the final error", "mean_error": "tuned for the mean error", "what is measured": ""}
+OUTCOME_WORDS = {"holds": "yes", "fails": "no", "open": "undecided"}
+LONGEST = 78  # characters of a place
+WIDE = 10.0  # ends of an interval: beyond this factor the estimate says little
+OURS = "gradient_dd"
+
+Row = dict[str, Any]
+FACTORS = ("task", "rival", "size", "measure", "tuned_for", "ratios", "rho", "start")
+
+
+class Part(NamedTuple):
+    """Comparisons with the same outcome, each with its factors."""
+
+    comparisons: list[Comparison]
+    rows: list[Row]
+
+
+def number(value: float) -> str:
+    """Return a number as sentences and plots show it: two decimals below 10, powers of ten at the extremes."""
+    if not isfinite(value):
+        return "∞" if value > 0 else "−∞" if value < 0 else "undefined"
+    size, sign = abs(value), "−" if value < 0 else ""
+    if size == 0:
+        return "0"
+    if 0 < abs(size - 1) < 0.005:
+        return sign + f"{size:.3f}".replace("1.000", "1.00")
+    if 1e-3 <= size < 1e4:
+        text = f"{size:.2g}" if size < 0.0995 else f"{size:.2f}" if size < 9.995 else f"{size:.3g}"
+        return sign + text
+    power = int(f"{size:e}".partition("e")[2])
+    return f"{sign}{size / 10.0**power:.1f} × 10{str(power).translate(SUPERSCRIPTS)}"
+
+
+def is_wide(one: Comparison) -> bool:
+    """Return whether the interval of a ratio spans more than a factor of 10."""
+    return one.kind not in ("exact", "count") and not (one.low > 0 and one.high <= WIDE * one.low)
+
+
+def symbol(one: Comparison) -> str:
+    """Return what the size of a task is called."""
+    return SYMBOLS.get(one.task.partition("(")[0], "")
+
+
+def is_own(one: Comparison) -> bool:
+    """Return whether both sides are Gradient-DD, with other parameters."""
+    return all((side or {}).get("learner") == OURS for side in (one.ours, one.rival))
+
+
+def pair(one: Comparison) -> str:
+    """Return what is compared, in as few words as possible."""
+    ours, rival = (one.ours or {}).get("label", ""), (one.rival or {}).get("label", "")
+    plain, other = (label.removeprefix("Gradient-DD").removeprefix(", ") for label in (ours, rival))
+    if is_own(one):
+        return f"{plain or 'tuned'} ÷ {other.partition('= ')[2] or other or 'tuned'}"
+    if rival == "the first error":
+        return str(ours)
+    return str(rival).partition(",")[0] if not plain else f"{plain} ÷ {rival}"
+
+
+def frame(one: Comparison) -> str:
+    """Return which question a comparison asks."""
+    if one.kind != "ratio":
+        return one.kind
+    if one.measure == "early":
+        return "early"
+    if is_own(one) and one.bound == 2:
+        return "worst"
+    return {1.0: "lower", 0.8: "clear", 1.25: "as good"}.get(one.bound, "ratio")
+
+
+def task_words(one: Comparison) -> str:
+    """Return the task of a comparison in words, with its variant."""
+    name = one.task.partition("(")[0]
+    words = TASKS.get(name, name)
+    return f"{words} with {one.variant}" if one.variant and one.reading == "default" else words
+
+
+def factors(one: Comparison) -> Row:
+    """Return what may restrict a comparison, by factor, in words."""
+    found: Row = dict.fromkeys(FACTORS, "")
+    if one.study:
+        found["task"] = ("on " if one.task.startswith("baird") else "on the ") + task_words(one)
+    found["rival"] = "" if is_own(one) or one.kind in ("exact", "time") else pair(one)
+    found["size"] = symbol(one), f"{one.before['size']} to {one.size}" if one.before else str(one.size)
+    found["measure"], found["tuned_for"] = one.measure, one.tuned_for
+    for part in one.reading.split(", ") if one.reading != "default" else []:
+        name = "ratios" if part.endswith("ratios") else "rho" if part.startswith("ρ") else "start"
+        found[name] = ("after " if part.endswith("steps") else "from " if name == "start" else "with ") + part
+    return found
+
+
+def fused(rows: list[Row]) -> list[Row]:
+    """Return the factors without what was tuned for, where the measure says it already."""
+    pairs = {(row["measure"], row["tuned_for"]) for row in rows}
+    if len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}):
+        return [{**row, "tuned_for": ""} for row in rows]
+    return rows
+
+
+def values(rows: Iterable[Row], name: str) -> list[Any]:
+    """Return the values of a factor, each once."""
+    return list(dict.fromkeys(row[name] for row in rows))
+
+
+def phrase(name: str, chosen: list[Any], kind: str) -> str:
+    """Return the chosen values of a factor in words."""
+    if name == "rival":
+        return ("for " if kind == "share" else "against ") + joined(chosen)
+    if name == "size":
+        sizes: dict[str, list[str]] = {}
+        for letter, value in chosen:
+            sizes.setdefault(letter, []).append(value)
+        word = "from" if kind == "growth" else "at"
+        return joined([f"{word} {letter} = {joined(some)}" for letter, some in sizes.items()])
+    words = {"measure": NOUNS, "tuned_for": TUNED}.get(name, {})
+    return ("in " if name == "measure" else "") + joined([words.get(one, one) for one in chosen])
+
+
+def box(rows: list[Row], whole: list[Row]) -> tuple[Row, bool]:
+    """Return the factors that restrict a part of all rows, and whether the part is all of what they select."""
+    chosen = {name: values(rows, name) for name in FACTORS}
+    inside = [row for row in whole if all(row[name] in chosen[name] for name in FACTORS)]
+    same_task = [row for row in whole if row["task"] in chosen["task"]]  # sizes of another task restrict nothing here
+    limited = {
+        name: some
+        for name, some in chosen.items()
+        if len(some) < len(values(whole if name == "task" else same_task, name))
+    }
+    return limited, len(inside) == len(rows)
+
+
+def said(limited: Row, kind: str) -> str:
+    """Return restricted factors in words."""
+    return " ".join(filter(None, (phrase(name, some, kind) for name, some in limited.items())))
+
+
+def where(rows: list[Row], whole: list[Row], kind: str, longest: int = LONGEST) -> str:
+    """Return where a part is, by the fewest factors, as two places, or as a count."""
+    limited, exact = box(rows, whole)
+    if exact and len(said(limited, kind)) <= longest:
+        return said(limited, kind)
+    for name in FACTORS:
+        options = values(rows, name)
+        boxes = [box([row for row in rows if row[name] == one], whole) for one in options]
+        if len(options) == 2 and all(exact for _, exact in boxes):
+            text = joined(
+                [said({name: [one], **limits}, kind) for one, (limits, _) in zip(options, boxes, strict=True)]
+            )
+            if len(text) <= longest:
+                return text
+    single = {name: some for name, some in limited.items() if len(some) == 1}
+    more = said(single, kind) if len(rows) > 1 else ""
+    return f"in {len(rows)} of {len(whole)} comparisons" + (f", all {more}" if more else "")
+
+
+def rough(value: float) -> str:
+    """Return a number of a sentence; the exact extremes are in the details."""
+    return "below 0.001" if 0 < value < 1e-3 else "over 10,000" if value >= 1e4 else number(value)
+
+
+def span(estimates: Iterable[float], told: Callable[[float], str] = rough) -> str:
+    """Return numbers as one, two, or a range."""
+    ordered = sorted(estimates)
+    low, high = told(ordered[0]), told(ordered[-1])
+    if low == high:
+        return low
+    return f"{low} and {high}" if len(ordered) == 2 else f"{low} to {high}"
+
+
+def numbers(some: Sequence[Comparison]) -> str:
+    """Return the estimates of a part; where an interval is wide, the end that the outcome rests on, or nothing."""
+    if not any(map(is_wide, some)):
+        return span(one.estimate for one in some)
+    if some[0].outcome == "open":
+        return ""
+    if (some[0].side == "below") == (some[0].outcome == "holds"):
+        end = rough(max(one.high for one in some))
+        return end if end.startswith("below") else f"below {end}"
+    end = rough(min(one.low for one in some))
+    return end if end.startswith("over") else f"above {end}"
+
+
+def amount(some: Sequence[Comparison], is_first: bool, before_limit: str = "; ") -> str:
+    """Return the numbers of a part; the first part says of what, and the limit unless that is 1 or 0."""
+    first, kind = some[0], frame(some[0])
+    if kind == "exact":
+        return exact_amount(some, before_limit)
+    if kind == "count":
+        gaps = dict.fromkeys(f"{abs(one.estimate):.0f} {'fewer' if one.estimate < 0 else 'more'}" for one in some)
+        return joined(list(gaps)) + (" step sizes within twice the best error" if is_first else "")
+    told = numbers(some)
+    if not told:
+        return f"intervals span more than a factor of {WIDE:g}"
+    side = "limit" if first.side == "below" else "must exceed"
+    limit = f"{before_limit}{side} {first.bound:g}" if is_first and first.bound not in (0, 1) else ""
+    if not is_first:
+        return f"× {told}" if kind == "growth" else told
+    if kind == "growth":
+        return f"advantage × {told}"
+    if kind == "share":
+        return f"ends at {told} times the initial error{limit}".replace("at below", "below").replace("at over", "over")
+    if kind == "worst":
+        return f"worst over best: {told}{limit}"
+    if kind == "time":
+        return f"{told} times the time of an update{limit}"
+    nouns = {NOUNS.get(one.measure, "") for one in some}
+    noun = f" the {nouns.pop()}" if len(nouns) == 1 else ""
+    return f"{told} times{noun}{limit}"
+
+
+def exact_amount(some: Sequence[Comparison], before_limit: str) -> str:
+    """Return the numbers of statements that were computed without any run."""
+    texts, bound = [one.text.rstrip(":") for one in some], some[0].bound
+    estimates = [one.estimate for one in some]
+    if len(set(texts)) > 1:
+        prefix = common(texts).rstrip(" ,(").removesuffix(" on")
+        if len(prefix) <= 15:
+            return joined([f"{text} ({number(one)})" for text, one in zip(texts, estimates, strict=True)])
+        return f"{prefix}: {span(estimates, number)}"
+    return f"{texts[0]}: {span(estimates, number)}{before_limit}must be {some[0].side} {bound:g}"
+
+
+def common(texts: list[str]) -> str:
+    """Return how all texts begin."""
+    first, last = min(texts), max(texts)
+    return first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+
+
+def outcome_word(one: Comparison) -> str:
+    """Return an outcome in a word or three."""
+    if one.outcome == "open" and one.bound == 1 and one.kind in ("ratio", "growth"):
+        return "no clear difference" if one.kind == "ratio" else "no clear change"
+    return OUTCOME_WORDS[one.outcome]
+
+
+def parts_of(comparisons: Sequence[Comparison], rows: list[Row]) -> list[Part]:
+    """Return the comparisons by outcome: yes, no, undecided."""
+    found = []
+    for outcome in OUTCOME_WORDS:
+        both = [(one, row) for one, row in zip(comparisons, rows, strict=True) if one.outcome == outcome]
+        if both:
+            found.append(Part([one for one, _ in both], [row for _, row in both]))
+    return found
+
+
+def sentence(comparisons: Sequence[Comparison], needed: int | None = None) -> str:
+    """Return what was found for a claim under one way of tuning; empty without comparisons."""
+    if not comparisons:
+        return ""
+    if needed:
+        return sentence_needed(comparisons, needed)
+    rows = fused([factors(one) for one in comparisons])
+    parts = parts_of(comparisons, rows)
+    if len(parts) == 1:
+        count, noun = len(comparisons), "checks" if comparisons[0].kind == "exact" else "comparisons"
+        place = "" if count == 1 else f" in both {noun}" if count == 2 else f" in all {count} {noun}"
+        return upper(f"{outcome_word(comparisons[0])}{place}: {amount(comparisons, True, ', ')}.")
+    told = []
+    for place, part in enumerate(parts):
+        at = counted_once(where(part.rows, rows, frame(part.comparisons[0])), told)
+        told.append(f"{outcome_word(part.comparisons[0])} {at} ({amount(part.comparisons, place == 0)})")
+    return upper("; ".join(told) + ".")
+
+
+def counted_once(place: str, before: list[str]) -> str:
+    """Return "in 5" for "in 5 of 24 comparisons" where an earlier part has said of how many."""
+    if " comparisons" not in place or not any(" comparisons" in one for one in before):
+        return place
+    head, _, tail = place.partition(" of ")
+    return head + tail.partition(" comparisons")[2]
+
+
+def sentence_needed(comparisons: Sequence[Comparison], needed: int) -> str:
+    """Return what was found for a claim of several cases: how many held, and how many must."""
+    groups: dict[str, list[Comparison]] = {}
+    for one in comparisons:
+        groups.setdefault(one.tuned_for, []).append(one)
+    told = []
+    for goal, some in groups.items():
+        held = [one for one in some if one.outcome == "holds"]
+        word = "yes" if len(held) >= needed else "no"
+        more = f", {numbers(held)} times the error" if held and numbers(held) else ""
+        words = TUNED.get(goal, goal) or "tuned for what is measured"
+        told.append(f"{word} {words} (lower in {len(held)} of {len(some)} cases, {needed} needed{more})")
+    return upper("; ".join(sorted(told, key=lambda one: one.startswith("no"))) + ".")
+
+
+def answer_word(comparisons: Sequence[Comparison]) -> str:
+    """Return the word that begins an answer."""
+    count = len(comparisons)
+    held, lost = (sum(one.outcome == outcome for one in comparisons) for outcome in ("holds", "fails"))
+    if held == count:
+        return "Yes"
+    if held == 0:
+        return "No" if lost else "Undecided"
+    if held >= count * 2 / 3 and lost == 0:
+        return "Mostly"
+    if held > count / 2:
+        return "More often than not"
+    return "Mostly not" if lost >= count / 2 else "In part"
+
+
+POOLED = {  # by frame: for what holds and what does not the words with the measure and without, then for the rest
+    "lower": (("lower {}", "higher {}"), ("lower", "higher"), "no clear difference"),
+    "clear": (("clearly lower {}", "no clearly lower {}"), ("clearly lower", "not clearly lower"), "undecided"),
+    "as good": (("as good a {}", "a worse {}"), ("as good", "worse"), "undecided"),
+}
+
+
+def pooled(comparisons: Sequence[Comparison]) -> str:
+    """Return an answer over several claims: for each outcome where it is so, task by task."""
+    rows, tasks = [factors(one) for one in comparisons], list(dict.fromkeys(map(task_words, comparisons)))
+    with_noun, plain, open_word = POOLED[frame(comparisons[0])]
+    told: list[str] = []
+    for place, outcome in enumerate(("holds", "fails")):
+        places = []
+        for task in tasks:
+            inside = [(one, row) for one, row in zip(comparisons, rows, strict=True) if task_words(one) == task]
+            part = [(one, row) for one, row in inside if one.outcome == outcome]
+            if part:
+                at = f"at every {symbol(part[0][0])}"
+                if len(part) < len(inside):
+                    at = where([row for _, row in part], [row for _, row in inside], frame(part[0][0]), 40)
+                    at = counted_once(at, told)
+                article = "" if len(tasks) == 1 else "on " if task.startswith("Baird") else f"on the {task} "
+                places.append(f"{article}{at} ({numbers([one for one, _ in part])} times)")
+        if places:
+            word = plain[place] if told else with_noun[place].format(NOUNS[comparisons[0].measure])
+            told.append(f"{word} {joined(places)}")
+    unsure = sum(one.outcome == "open" for one in comparisons)
+    if unsure:
+        is_counted = len(tasks) == 1 and any(" comparisons" in one for one in told)
+        told.append(f"{open_word} " + (f"in {unsure}" if is_counted else "elsewhere" if told else "everywhere"))
+    return upper("; ".join(told) + ".")
+
+
+def over_the_run(comparisons: Sequence[Comparison]) -> str:
+    """Return the second sentence of an answer: a word for each task on the mean error."""
+    tasks = list(dict.fromkeys(map(task_words, comparisons)))
+    words = {task: answer_word([one for one in comparisons if task_words(one) == task]).lower() for task in tasks}
+    return "Mean error over the run: " + ", ".join(f"{word} on the {task}" for task, word in words.items()) + "."
+
+
+def upper(text: str) -> str:
+    """Return a text with a capital first letter, unless that is a symbol."""
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text
+
+
+def axis_number(value: float) -> str:
+    """Return a number as an axis shows it."""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:g}"
+    return "10" + str(round(log10(value))).translate(SUPERSCRIPTS)

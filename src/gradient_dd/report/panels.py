@@ -1,0 +1,150 @@
+"""The panels of a figure as SVG for a page: small, in the page's own black and white, with text that keeps its size.
+
+Each line is one path and its markers are another: points of zero length with round or square ends.
+"""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.report.figure import STRONG, Line, LineData, Panel, title_of
+from gradient_dd.report.svg import PlotAxis, plain
+from gradient_dd.studies.intervals import EXPLODED
+
+WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 300, 200, 46, 294, 8, 164
+ROW = 7  # of the strip of step sizes that diverged
+POINTS = 40  # of a learning curve
+DECADES = 6  # of errors, at most
+
+
+class Column(NamedTuple):
+    """The pictures of a panel; without errors over step sizes `above` is empty."""
+
+    title: str
+    above: str
+    below: str
+
+
+def columns_of(panels: Sequence[Panel], unit: str) -> list[Column]:
+    """Return the pictures of all panels of a figure: errors over step sizes above, learning curves below."""
+    has_alphas = all(len(line.alphas) for panel in panels for line in panel.lines)
+    rows = max(sum(bool(panel.beyond(line.mean).any()) for line in panel.lines) for panel in panels)
+    over_time, columns = errors_axis(panels, is_over_time=True), []
+    for panel in panels:
+        above = over_alpha(panel, errors_axis(panels, is_over_time=False), rows) if has_alphas else ""
+        columns.append(Column(title_of(panel.task), above, over_time_of(panel, over_time, unit)))
+    return columns
+
+
+def errors_axis(panels: Sequence[Panel], is_over_time: bool) -> PlotAxis:
+    """Return the limits of errors that all panels of a figure share: everything that did not diverge is inside."""
+    shown = [
+        values[~panel.beyond(values)]
+        for panel in panels
+        for line in panel.lines
+        for values in ([line.curve] if is_over_time else [line.mean])
+    ]
+    values = np.concatenate([*shown, *([panel.initial_error] for panel in panels)])
+    top = float(np.nanmax(values)) * 1.4
+    return PlotAxis(max(float(np.nanmin(values)) * 0.7, top * 10.0**-DECADES), top)
+
+
+def over_alpha(panel: Panel, errors: PlotAxis, rows: int) -> str:
+    """Return errors over step sizes; what diverged is a cross in the strip above, of so many rows for all panels."""
+    alphas = np.concatenate([line.alphas for line in panel.lines])
+    across = PlotAxis(float(alphas.min()) / 1.3, float(alphas.max()) * 1.3)
+    top = TOP + (ROW * rows + 14 if rows else 0)
+    parts, row = [], 0
+    for line in panel.lines:
+        gone = panel.beyond(line.mean)
+        xs, ys = places(line.alphas[~gone], across), heights(line.mean[~gone], errors, top)
+        ends = [heights(line.mean[~gone] + sign * line.sem[~gone], errors, top) for sign in (-1, 1)]
+        bars = "".join(
+            f"M{x} {low}V{high}" for x, low, high in zip(xs, *ends, strict=True) if abs(float(low) - float(high)) > 4
+        )
+        inside = path_of(xs, ys) + markers(xs, ys) + (f'<path class="bars" d="{bars}"/>' if bars else "")
+        if gone.any():
+            crosses = "".join(f"M{x} {TOP + 13 + ROW * row}l4 4m0-4-4 4" for x in places(line.alphas[gone], across, -2))
+            inside += f'<path class="gone" d="{crosses}"/>'
+            row += 1
+        parts.append(group(line.line, inside))
+    strip = f'<rect class="strip" x="{LEFT}" y="2" width="{RIGHT - LEFT}" height="{ROW * rows + 13}"/>' if rows else ""
+    words = (
+        f'<text x="{LEFT + 4}" y="12" class="s">diverged (beyond {EXPLODED:g} × initial error)</text>' if row else ""
+    )
+    return framed(across, errors, top, panel.initial_error, [strip, words, *parts], "step size α")
+
+
+def over_time_of(panel: Panel, errors: PlotAxis, unit: str) -> str:
+    """Return learning curves; a curve that diverges ends where it does."""
+    across = PlotAxis(float(panel.middle[0]), float(panel.middle[-1]))
+    thin = np.unique(np.geomspace(1, len(panel.middle), POINTS).round().astype(int)) - 1
+    parts = []
+    for line in panel.lines:
+        kept = ~panel.beyond(line.curve[thin]) & (line.curve[thin] > 0)
+        xs, ys = places(panel.middle[thin][kept], across), heights(line.curve[thin][kept], errors, TOP)
+        parts.append(group(line.line, path_of(xs, ys)))
+    return framed(across, errors, TOP, panel.initial_error, parts, unit)
+
+
+def group(line: Line, inside: str) -> str:
+    """Return the marks of a line in its colour."""
+    strong, dashed = line.colour == STRONG and not line.dashed, line.dashed
+    look = " ".join(name for name, has in (("strong", strong), ("dashed", dashed)) if has)
+    return f'<g style="color:{line.colour}"{f" class={look!r}" if look else ""}>{inside}</g>'
+
+
+def places(values: Array, axis: PlotAxis, shift: float = 0) -> list[str]:
+    """Return where values stand from left to right."""
+    return [f"{axis.place(float(value), LEFT, RIGHT) + shift:.0f}" for value in values]
+
+
+def heights(values: Array, axis: PlotAxis, top: float) -> list[str]:
+    """Return where values stand from top to bottom."""
+    return [f"{BOTTOM + top - axis.place(float(value), top, BOTTOM):.1f}".removesuffix(".0") for value in values]
+
+
+def path_of(xs: list[str], ys: list[str]) -> str:
+    """Return points as a line."""
+    return f'<path d="M{"L".join(f"{x} {y}" for x, y in zip(xs, ys, strict=True))}"/>' if xs else ""
+
+
+def markers(xs: list[str], ys: list[str]) -> str:
+    """Return points as dots."""
+    dots = "".join(f"M{x} {y}h0" for x, y in zip(xs, ys, strict=True))
+    return f'<path class="dots" d="{dots}"/>' if dots else ""
+
+
+def framed(across: PlotAxis, errors: PlotAxis, top: float, first: float, parts: list[str], label: str) -> str:
+    """Return lines with their axes; the initial error is dotted."""
+    lines, texts = "", ""
+    for value in errors.ticks():
+        y = BOTTOM + top - errors.place(value, top, BOTTOM)
+        lines += f"M{LEFT} {y:.0f}H{RIGHT}"
+        texts += f'<text x="{LEFT - 5}" y="{y + 4:.0f}" class="e">{plain(value)}</text>'
+    for value in across.ticks():
+        x = across.place(value, LEFT, RIGHT)
+        lines += f"M{x:.0f} {top}V{BOTTOM}"
+        texts += f'<text x="{x:.0f}" y="{BOTTOM + 14}" class="m">{short(value)}</text>'
+    y = BOTTOM + top - errors.place(first, top, BOTTOM)
+    dotted = f'<path class="initial" d="M{LEFT} {y:.0f}H{RIGHT}"/>'
+    words = f'<text x="{(LEFT + RIGHT) / 2:.0f}" y="{HIGH - 5}" class="m">{escape(label)}</text>'
+    inside = f'<path class="gr" d="{lines}"/>{dotted}{"".join(parts)}{texts}{words}'
+    return f'<svg class="panel" viewBox="0 0 {WIDE} {HIGH}" aria-hidden="true">{inside}</svg>'
+
+
+def short(value: float) -> str:
+    """Return the number of a tick: 0.01, 5, 10k."""
+    return f"{value / 1000:g}k" if 1e3 <= value < 1e6 else plain(value)
+
+
+def legend(lines: Sequence[LineData]) -> list[dict[str, Any]]:
+    """Return the entries of a legend: label, and how the line is drawn."""
+    found = [one.line for one in lines]
+    return [
+        {"label": one.label, "colour": one.colour, "dashed": one.dashed, "strong": one.colour == STRONG}
+        for one in found
+    ]
