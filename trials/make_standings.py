@@ -23,7 +23,7 @@ from gradient_dd.ranking import entry
 from gradient_dd.ranking.entry import Entry, entry_key, make_entry
 from gradient_dd.ranking.standings import FILE, write_standings
 from gradient_dd.ranking.suites import FAMILIES, SUITES, Problem, draw_seeds, random_problems
-from gradient_dd.studies.search import FULL, space_of
+from gradient_dd.studies.search import FULL
 from tools.programs import parser_of
 
 COPY = 1_000_000  # the first seed of the copy of the random suite
@@ -53,9 +53,8 @@ def missing(
     """Yield what the work file lacks, one problem after another."""
     for problem in problems:
         for rule in rules:
-            space = space_of(rule, None, problem.tasks(0)[0], entry.budget_of(False))
             before = done.get((rule.name, problem.name))
-            if before is None or before.key != entry_key(rule, problem, space, False):
+            if before is None or before.key != entry_key(rule, problem):
                 yield rule, problem
 
 
@@ -72,7 +71,7 @@ def main(words: list[str] | None = None) -> None:
     if chosen.copy:
         problems = random_problems({name: tuple(draw_seeds(one, COPY)) for name, one in FAMILIES.items()})
     if chosen.double:
-        entry.budget_of = lambda quick: DOUBLE  # type: ignore[assignment]
+        entry.BUDGETS[False] = DOUBLE
     problems = tuple(one for one in problems if not chosen.problem or one.name in chosen.problem)
     rules = [LEARNERS[name] for name in chosen.learner or LEARNERS]
     done = read_work(chosen.work)

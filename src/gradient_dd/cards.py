@@ -1,6 +1,6 @@
 """A card: the short form of an object that a notebook shows, a title and a table of facts in HTML."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -16,4 +16,18 @@ def card(title: str, facts: Mapping[str, Any], below: str = "") -> str:
         for name, fact in facts.items()
         if fact is not None
     )
-    return f"<p><b>{escape(title)}</b></p><table>{rows}</table>{below}"
+    return f"<p><b>{escape(title)}</b></p>{f'<table>{rows}</table>' if rows else ''}{below}"
+
+
+def table(head: Sequence[str], rows: Mapping[str, Sequence[str]], strong: str | None = None) -> str:
+    """Return a table in HTML, the row with the key `strong` in bold; cells are escaped.
+
+    >>> table(["a"], {"x": ["<2"]}, strong="x")
+    '<table><thead><tr><th scope="col">a</th></tr></thead><tbody><tr><td><b>&lt;2</b></td></tr></tbody></table>'
+    """
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    lines = []
+    for key, row in rows.items():
+        cells = [f"<b>{escape(cell)}</b>" if key == strong else escape(cell) for cell in row]
+        lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"

@@ -146,4 +146,4 @@ def test_a_rule_with_a_trace_and_a_parameter_is_ranked_from_its_file(few_problem
 def test_the_command_refuses_a_grid_that_is_no_list():
     answer = CliRunner().invoke(cli, ["rank", "td", "--grid", "alpha"])
     assert answer.exit_code != 0
-    assert "'--grid' must be written NAME=VALUE,VALUE" in str(answer.exception)
+    assert "'--grid' must be written NAME=VALUES" in str(answer.exception)

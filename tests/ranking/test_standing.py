@@ -73,7 +73,7 @@ def test_a_first_look_is_marked():
 
 def test_an_edge_is_a_warning():
     assert made_up().warnings == []
-    assert made_up(edges=("alpha",)).warnings[0] == "Collision: the best alpha is at the edge of what was searched."
+    assert made_up(edges=("alpha",)).warnings[0] == "Collision: the best alpha is at the edge of the search."
 
 
 def test_tables_have_a_row_for_each_learner():

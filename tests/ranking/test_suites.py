@@ -5,7 +5,7 @@ import pytest
 
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.ranking.entry import TEST_RUNS, budget_of
+from gradient_dd.ranking.entry import BUDGETS, TEST_RUNS
 from gradient_dd.ranking.suites import (
     CLASSIC,
     EACH,
@@ -44,7 +44,7 @@ def test_the_seeds_are_the_first_ones(name):
 
 
 def test_tuning_and_test_runs_are_disjoint():
-    assert all(budget_of(quick).finals[-1][1] < TEST for quick in TEST_RUNS)
+    assert all(BUDGETS[quick].finals[-1][1] < TEST for quick in TEST_RUNS)
 
 
 def test_a_task_that_is_drawn_again_differs_between_runs():

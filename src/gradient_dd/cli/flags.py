@@ -4,49 +4,36 @@ from pathlib import Path
 from typing import Any
 
 from gradient_dd.cli.options import RUNS
-from gradient_dd.errors import BadRequestError, Unquoted, bad_request, unknown
+from gradient_dd.errors import Unquoted, bad_request, unknown
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies import Study, study_data, study_from
 from gradient_dd.studies.study import MOST_SETTINGS
 
 CONDITIONS = ("episodes", "steps", "every", "runs", "seed", "sampling", "schedule")  # also keys of a study file
-GRID_FLAGS = {
-    "tasks": "--task",
-    "learners": "--learner",
-    "alpha": "--alpha",
-    "zeta": "--zeta",
-    "kappa": "--kappa",
-    "others": "--set",
-}
+PARAMETERS = ("alpha", "zeta", "kappa")  # parameters with a flag of their own
+GRID_FLAGS = {"tasks": "--task", "learners": "--learner", "others": "--set"} | {one: f"--{one}" for one in PARAMETERS}
 
 
 def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
     """Return the study of the flags of `sweep`: every learner gets the values of its parameters."""
-    names = [*flags["learners"], *rules]
-    for kind, given in (("--task", flags["tasks"]), ("--learner or --rule", names)):
+    known, names = {**LEARNERS, **rules}, [*flags["learners"], *rules]
+    for flag, given in (("--task", flags["tasks"]), ("--learner or --rule", names)):
         if not given:
-            raise bad_request(
-                "A sweep", f"have a study file, or {kind}", Unquoted("neither"), "See gradient-dd sweep --help."
-            )
-    values = {name: values_of(name, flags[name]) for name in ("alpha", "zeta", "kappa") if flags[name]}
-    for text in flags["others"]:
-        name, equals, chosen = text.partition("=")
-        if not equals:
-            raise bad_request("'--set'", "be written NAME=VALUES", text)
-        values[name] = values_of(name, chosen)
-    tables, used = [], set()
+            hint = "See gradient-dd sweep --help."
+            raise bad_request("A sweep", f"have a study file, or {flag}", Unquoted("neither"), hint)
+    values = {name: values_of(name, flags[name]) for name in PARAMETERS if flags[name]}
+    values |= values_by_name("'--set'", flags["others"])
+    tables, used = [], set[str]()
     for text in names:
         name, _, mode = text.partition(":")
-        rule = rules.get(name) or LEARNERS.get(name)
-        if rule is None:
-            raise unknown("learner", name, [*LEARNERS, *rules])
-        ours = {parameter: chosen for parameter, chosen in values.items() if parameter in rule.defaults}
-        used |= set(ours)
+        if name not in known:
+            raise unknown("learner", name, known)
+        ours = {parameter: chosen for parameter, chosen in values.items() if parameter in known[name].defaults}
+        used |= set(known[name].defaults)
         tables.append({"learner": name, **({"rho_mode": mode} if mode else {}), **ours})
     for name in values:
         if name not in used:
-            known = sorted({p for t in tables for p in (rules.get(t["learner"]) or LEARNERS[t["learner"]]).defaults})
-            raise unknown("parameter of these learners:", name, known)
+            raise unknown("parameter of these learners:", name, sorted(used))
     given = {name: flags[name] for name in CONDITIONS if flags[name] is not None}
     tasks = [task_table(text) for text in flags["tasks"]]
     return study_from({"runs": RUNS} | given | {"name": "sweep", "tasks": tasks, "learners": tables}, rules)
@@ -95,26 +82,32 @@ def assignment(text: str) -> tuple[str, Any]:
     return name, {"true": True, "false": False}.get(value.lower(), value)
 
 
+def values_by_name(flag: str, texts: tuple[str, ...]) -> dict[str, list[float]]:
+    """Return the values of arguments such as "clip=0.1,1", by the name of the parameter."""
+    found = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals:
+            raise bad_request(flag, "be written NAME=VALUES", text)
+        found[name] = values_of(name, values)
+    return found
+
+
 def values_of(name: str, text: str) -> list[float]:
     """Return the numbers of "0.1,0.3" or of "1e-3..1:13", which is 13 numbers evenly spaced in the logarithm."""
     numbers: list[float] = []
-    try:
-        for part in text.split(","):
-            low, dots, rest = part.partition("..")
-            high, _, count = rest.partition(":")
-            if not dots:
-                numbers.append(float(part))
-                continue
-            first, last, steps = float(low), float(high), int(count)
-            if not (0 < first < last and steps >= 2):
-                raise ValueError
-            if steps > MOST_SETTINGS:
-                raise bad_request(
-                    f"The values of {name!r}", f"be {MOST_SETTINGS:,} or fewer", Unquoted(f"{steps:,} of them")
-                )
-            numbers += [first * (last / first) ** (i / (steps - 1)) for i in range(steps)]
-    except BadRequestError:
-        raise
-    except ValueError:
-        raise bad_request(f"The values of {name!r}", "be like 0.1,0.3 or 1e-3..1:13", text) from None
+    wrong = bad_request(f"The values of {name!r}", "be like 0.1,0.3 or 1e-3..1:13", text)
+    for part in text.split(","):
+        low, dots, rest = part.partition("..")
+        high, _, count = rest.partition(":")
+        try:
+            first, last, steps = float(low), float(high or low), int(count) if dots else 1
+        except ValueError:
+            raise wrong from None
+        if dots and not (0 < first < last and steps >= 2):
+            raise wrong
+        if steps > MOST_SETTINGS:
+            got = Unquoted(f"{steps:,} of them")
+            raise bad_request(f"The values of {name!r}", f"be {MOST_SETTINGS:,} or fewer", got)
+        numbers += [first * (last / first) ** (i / (steps - 1)) for i in range(steps)] if dots else [first]
     return numbers

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
 from typing import Any
 
 import click
@@ -45,11 +44,6 @@ def print_notice(sentence: str) -> None:
     click.echo(f"Note: {sentence}", err=True)
 
 
-def count_kernels() -> int:
-    """Return how many kernels this process has requested; all except the last one or two are compiled."""
-    return len(blocks.COMPILING)
-
-
 def name_of(study: Study) -> str:
     """Return the name of a study, as printed."""
     plain = one_line(study.name.removesuffix(FRESH))
@@ -61,14 +55,10 @@ class LiveView:
 
     def __init__(self) -> None:
         console = Console(stderr=True)  # without colours if NO_COLOR is set
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-        )
+        name, note = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[note]}")
+        columns = name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note
         self.is_terminal = sys.stderr.isatty()
-        self.bars = Progress(*columns, TextColumn("{task.fields[note]}"), console=console, disable=not self.is_terminal)
+        self.bars = Progress(*columns, console=console, disable=not self.is_terminal)
         self.known: dict[Any, TaskID] = {}
         self.seen: dict[int, SweepProgress] = {}
         self.begin = perf_counter()
@@ -81,9 +71,7 @@ class LiveView:
             self.printer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.closed.set()
         self.bars.stop()
 
@@ -101,7 +89,7 @@ class LiveView:
         if parts:
             return f"Settings × runs done: {'; '.join(parts[:3])}" + (" …" if len(parts) > 3 else "")
         complete = f" Studies complete: {len(self.seen)}." if self.seen and not running else ""
-        return f"Working; kernels compiled or loaded so far: {count_kernels()} …{complete}"
+        return f"Working; kernels compiled or loaded so far: {len(blocks.COMPILING)} …{complete}"
 
     def summary(self) -> list[str]:
         """Return a line per study with the work done, and the total time; nothing if all was complete before."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.errors import Unquoted, bad_request, unknown
+from gradient_dd.errors import Unquoted, bad_request, file_path, unknown
 
 FILE = "results.db"
 RUNS = 10  # default number of runs of a sweep
@@ -104,43 +104,72 @@ new_results_file = click.option(
 )
 
 
-OPTIONS = (
-    click.option("--discount", type=float, help="Discount γ, unless the log has a column of discounts."),
-    click.option("--target", metavar="FILE.py:NAME", help="A function (observations, actions) -> probabilities."),
+def page_path(context: click.Context, parameter: click.Parameter, value: str | None) -> Path | None:
+    """Return the path of the page to write; checked before the work, which may take minutes."""
+    if value is None:
+        return None
+    page = file_path("'--report'", value)
+    if not page.absolute().parent.is_dir() or (page.exists() and not page.is_file()):
+        raise bad_request("'--report'", "be a file in an existing folder", value)
+    return page
+
+
+report_page = click.option(
+    "--report",
+    callback=page_path,
+    type=click.Path(),
+    metavar="PAGE.html",
+    help="Also write an HTML report.",
+)
+
+
+def columns_by_role(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the columns by role of arguments such as "reward=r" and "observation=a,b"."""
+    found = {}
+    for text in texts:
+        role, equals, names = text.partition("=")
+        if not (role and equals and names) or role in found:
+            raise bad_request("'--column'", "be written ROLE=NAME or ROLE=NAME,NAME, once for each role", text)
+        found[role] = names.split(",")
+    return found
+
+
+def features_of(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    """Return the name of features, or the features that FILE.py:NAME names."""
+    return loaded("'--features'", value) if value and ":" in value else value
+
+
+LOG_OPTIONS = (
     click.option(
         "--features",
+        callback=features_of,
         help="'table', 'raw', 'standard', 'quadratic', 'tiles', 'fourier', 'radial', 'polynomial', 'network' "
         "or FILE.py:NAME.",
     ),
-    click.option("--column", "columns", multiple=True, metavar="ROLE=NAME[,NAME...]", help="Assign columns to a role."),
+    click.option(
+        "--column",
+        "columns",
+        callback=columns_by_role,
+        multiple=True,
+        metavar="ROLE=NAME[,NAME...]",
+        help="Assign columns to a role; the roles are in the help of evaluate.",
+    ),
     click.option("--skip-bad-rows", is_flag=True, help="Omit rows with missing or impossible numbers."),
+    click.option(
+        "--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
+    ),
+    click.option("--seed", type=int, default=0, show_default=True, help="Seed of the groups of episodes."),
+    report_page,
+    dask_address,
+    as_json,
 )
-FLAGS = {
-    "discount": "--discount",
-    "target": "--target",
-    "features": "--features",
-    "columns": "--column",
-    "skip_bad_rows": "--skip-bad-rows",
-}
 
 
 def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for reading a log to a command."""
-    for option in reversed(OPTIONS):
+    """Add the options for reading and judging a log to a command."""
+    for option in reversed(LOG_OPTIONS):
         command = option(command)
     return command
-
-
-def take_log_options(flags: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options for reading a log from `flags`, and return them as `LogReader` takes them."""
-    given = {name: flags.pop(name) for name in FLAGS}
-    return given | {
-        "target": None if given["target"] is None else loaded("'--target'", given["target"]),
-        "features": loaded("'--features'", given["features"])
-        if ":" in (given["features"] or "")
-        else given["features"],
-        "columns": columns_by_role(given["columns"]),
-    }
 
 
 def loaded(what: str, place: str) -> Any:
@@ -153,23 +182,22 @@ def loaded(what: str, place: str) -> Any:
     return getattr(module, name)
 
 
-def columns_by_role(texts: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the columns by role of arguments such as "reward=r" and "observation=a,b"."""
-    found = {}
-    for text in texts:
-        role, equals, names = text.partition("=")
-        if not (role and equals and names) or role in found:
-            raise bad_request("'--column'", "be written ROLE=NAME or ROLE=NAME,NAME, once for each role", text)
-        found[role] = names.split(",")
-    return found
-
-
 def table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...]) -> str:
     """Return rows in aligned columns under a header."""
     lines = [head, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     text = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
     return "\n".join(text)
+
+
+def with_interval(*numbers: float | None) -> str:
+    """Return a value with its interval; a dash for None."""
+    return "{} [{}, {}]".format(*("-" if one is None else f"{one:.4g}" for one in numbers))
+
+
+def value_head(confidence: float, what: str = "value") -> str:
+    """Return the name of a column of values with their intervals."""
+    return f"{what} [{100 * confidence:g} % interval]"
 
 
 def text_of(lines: Iterable[str | tuple[Iterable[tuple[str, ...]], tuple[str, ...]]]) -> str:

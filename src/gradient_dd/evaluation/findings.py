@@ -18,6 +18,11 @@ from inspect import cleandoc
 from typing import Any, NamedTuple
 
 LEVELS = ("fine", "with care", "not")
+ADVICE = {
+    "trust": "Trust this value: no finding questions it.",
+    "with care": "Use this value with care.",
+    "not": "Do not trust this value.",
+}
 
 Found = Iterator[tuple[str, str]]
 Finder = Callable[[Any], Found]
@@ -88,6 +93,11 @@ class Verdict(NamedTuple):
     def reasons(self) -> list[str]:
         """The sentences of the findings that limit trust."""
         return [one.sentence for one in self.findings if one.level != "fine"]
+
+    @property
+    def advice(self) -> str:
+        """What the word means for the reader."""
+        return ADVICE[self.word]
 
 
 NOT_JUDGED = Verdict("not", (Finding("not", "verdict", "The answer has not been judged."),))

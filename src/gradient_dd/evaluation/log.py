@@ -166,7 +166,7 @@ def evaluation_of(question: PolicyQuestion, data: LogData, words: str, at: Any =
         gap = question.gap(one, question.baseline)
         logging, difference = Interval(base.value, base.low, base.high), Interval(gap.apart, gap.low, gap.high)
     first = next(piece.part(piece.starts) for piece in data.rows.sample if len(piece.starts))
-    first = first.part(np.sort(np.unique(first.seen, axis=0, return_index=True)[1][:POINTS]))
+    first = first.part(np.sort(np.unique(first.seen, axis=0, return_index=True)[1])[:POINTS])
     here = np.ones((len(first), 1)) if policy.by_ratio else policy.choices(first, data.propensities(first)).here
     found = Evaluation(
         found=one.found,

@@ -195,6 +195,23 @@ class Evaluation:
         return Interval(one.value, one.value - half, one.value + half)
 
     @property
+    def parts(self) -> dict[str, Interval]:
+        """The known intervals, by name: both estimates, the value of the logging policy, and the gain over it."""
+        parts = {"LSTD-Q": self.exact, "doubly robust": self.robust, "logging policy": self.logging}
+        parts["gain over the logging policy"] = self.difference
+        return {name: one for name, one in parts.items() if one is not None}
+
+    @property
+    def gain(self) -> str:
+        """How the target policy compares with the logging policy, in a sentence; empty if that is unknown."""
+        if self.difference is None:
+            return ""
+        gain, low, high = self.difference
+        word = "better than" if low > 0 else "worse than" if high < 0 else "different from"
+        word = f"significantly {word}" if low > 0 or high < 0 else f"not significantly {word}"
+        return f"The target policy is {word} the logging policy: {gain:+.4g} (interval: {low:.4g} to {high:.4g})."
+
+    @property
     def values(self) -> Array:
         """(n,) the values of `points`."""
         return self._values(*self.points)

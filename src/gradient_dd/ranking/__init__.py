@@ -7,12 +7,12 @@ The results of the registered learners are shipped; only the new rule is compute
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from os import cpu_count
 
 from gradient_dd.errors import bad_request, boolean, whole_number
 from gradient_dd.learners import LEARNERS, Rule, find
-from gradient_dd.ranking.entry import Entry, Grid, budget_of, make_entry
+from gradient_dd.ranking.entry import BUDGETS, Entry, Grid, make_entry
 from gradient_dd.ranking.standing import Standing
 from gradient_dd.ranking.standings import shipped, shipped_learners
 from gradient_dd.ranking.suites import Problem, problems_of
@@ -67,7 +67,7 @@ def rank(
     work = []
     for one in new.values():
         given = grid if one is own else None
-        on_progress(f"Values to try of {space_of(one, given, problems[0].tasks(0)[0], budget_of(quick))}")
+        on_progress(f"Values to try of {space_of(one, given, problems[0].tasks(0)[0], BUDGETS[quick])}")
         work += [(one, problem, given) for problem in problems]
     entries = shipped(known, problems) | computed(work, quick, threads, on_progress)
     return Standing(entries, problems, known | new, own.name if own else None, tuple(one.name for one in rivals), quick)
@@ -77,12 +77,11 @@ def computed(
     work: list[Item], quick: bool, workers: int, on_progress: Callable[[str], None]
 ) -> dict[tuple[str, str], Entry]:
     """Return the entries of rules on problems, made by several threads."""
-
-    def one_entry(item: Item) -> Entry:
-        entry = make_entry(*item, quick)
-        on_progress(f"{item[0].name} on {item[1].title}")
-        return entry
-
+    made = {}
     with ThreadPoolExecutor(workers) as pool:
-        made = list(pool.map(one_entry, work))
-    return {(rule.name, problem.name): one for (rule, problem, _), one in zip(work, made, strict=True)}
+        waiting = {pool.submit(make_entry, *item, quick): item for item in work}
+        for done in as_completed(waiting):
+            rule, problem, _ = waiting[done]
+            made[rule.name, problem.name] = done.result()
+            on_progress(f"{len(made)} of {len(work)} done: {rule.name} on {problem.title}")
+    return made

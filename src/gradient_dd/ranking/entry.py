@@ -11,11 +11,13 @@ from gradient_dd.fingerprint import fingerprint
 from gradient_dd.learners import Rule
 from gradient_dd.ranking.suites import TEST, Problem
 from gradient_dd.studies.intervals import EXPLODED
-from gradient_dd.studies.search import FULL, QUICK, Budget, Found, SearchSpace, search, space_of
+from gradient_dd.studies.search import FULL, QUICK, Found, SearchSpace, search, space_of
 from gradient_dd.studies.study import ENGINE_VERSION
 
-TEST_RUNS = {False: 40, True: 10}  # whether quick
+BUDGETS = {False: FULL, True: QUICK}  # of the search, by whether it is quick
+TEST_RUNS = {False: 40, True: 10}
 OCTAVES = np.arange(-12, 1)  # step sizes of the curve, 2⁻¹² … 1
+ENDS: tuple[tuple[Any, float], ...] = ((min, -1.0), (max, 1.0))  # of the values that were tried
 
 Grid = Mapping[str, Sequence[float]]
 
@@ -40,27 +42,22 @@ class Entry(NamedTuple):
     edges: tuple[str, ...]
 
 
-def budget_of(quick: bool) -> Budget:
-    """Return the budget of the search."""
-    return QUICK if quick else FULL
-
-
-def entry_key(rule: Rule, problem: Problem, space: SearchSpace, quick: bool) -> str:
+def entry_key(rule: Rule, problem: Problem, grid: Grid | None = None, quick: bool = False) -> str:
     """Return the fingerprint of an entry: of the rule, the problem, the search and the engine."""
-    forms = [form.key for form in rule.forms]
-    how = [space.facts(), asdict(budget_of(quick)), TEST_RUNS[quick]]
+    forms, space = [form.key for form in rule.forms], space_of(rule, grid, problem.tasks(0)[0], BUDGETS[quick])
+    how = [space.facts(), asdict(BUDGETS[quick]), TEST_RUNS[quick]]
     return fingerprint(forms, problem.key, how, ENGINE_VERSION)
 
 
 def make_entry(rule: Rule, problem: Problem, grid: Grid | None = None, quick: bool = False) -> Entry:
     """Tune a rule on a problem and test the selected setting."""
-    budget = budget_of(quick)
+    budget = BUDGETS[quick]
     space = space_of(rule, grid, problem.tasks(0)[0], budget)
     found = search(space, lambda settings, runs: problem.errors(settings, runs)[0], budget)
     errors = problem.errors([found.setting], range(TEST, TEST + TEST_RUNS[quick]))[:, 0]
     gone = [(one.errors[: budget.runs] >= EXPLODED * problem.initial_error).any() for one in found.coarse]
     return Entry(
-        entry_key(rule, problem, space, quick),
+        entry_key(rule, problem, grid, quick),
         dict(found.setting.values),
         errors.astype(np.float32),
         step_size_curve(found, budget.runs, problem.initial_error),
@@ -89,6 +86,3 @@ def edges(found: Found, space: SearchSpace) -> list[str]:
         if not axis.is_fixed and any(ours == end(places) and axis.moved(ours, step) != ours for end, step in ENDS):
             at_edge.append(axis.name)
     return at_edge
-
-
-ENDS: tuple[tuple[Any, float], ...] = ((min, -1.0), (max, 1.0))

@@ -9,23 +9,27 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from importlib import import_module
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.cards import card
+from gradient_dd.cards import card, table
 from gradient_dd.errors import one_of
 from gradient_dd.learners import Rule
-from gradient_dd.ranking.entry import TEST_RUNS, Entry, budget_of
+from gradient_dd.ranking.entry import BUDGETS, TEST_RUNS, Entry
 from gradient_dd.ranking.standings import VERSION
-from gradient_dd.ranking.suites import MEASURES, Problem
+from gradient_dd.ranking.suites import MEASURES, TEST, Problem
 from gradient_dd.studies.intervals import TAILS, Interval, ratio_interval, resample_counts
 from gradient_dd.studies.study import ENGINE_VERSION
 
 DRAWS = 2_000  # of the mean ranks
 RATIO_DRAWS = 1_000  # of each ratio to a rival
-WORDS = {"mean_error": "mean error over the run", "last100": "final error"}
+GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ζ": "zeta", "κ": "kappa", "λ": "lambda", "ρ": "rho"}
+LATEX = {letter: rf"$\{name}$" for letter, name in GREEK.items()} | {letter: rf"\{letter}" for letter in "&%$#_{}"}
+LATEX |= {"–": "--", "\\": r"\textbackslash{}"}
 
 
 class MeanRank(NamedTuple):
@@ -62,16 +66,27 @@ class Standing:
         """How many test runs each problem has."""
         return TEST_RUNS[self.quick]
 
-    def errors(self, measure: str = "mean_error") -> Array:
-        """Return the test errors, (learners, problems, runs)."""
-        at = MEASURES.index(one_of("'measure'", measure, MEASURES))
-        rows = [[self.entries[name, one.name].errors[at] for one in self.problems] for name in self.rules]
-        return np.array(rows, float)
+    @cached_property
+    def errors(self) -> Array:
+        """The mean errors of the test runs, (learners, problems, runs)."""
+        return np.array(
+            [[self.entries[name, one.name].errors[0] for one in self.problems] for name in self.rules], float
+        )
+
+    @cached_property
+    def means(self) -> dict[str, Array]:
+        """The mean error of each learner on each problem, (problems,)."""
+        return dict(zip(self.rules, self.errors.mean(axis=2), strict=True))
+
+    @cached_property
+    def best(self) -> Array:
+        """The smallest mean error on each problem, (problems,)."""
+        return np.min(list(self.means.values()), axis=0)
 
     @cached_property
     def ranks(self) -> dict[str, MeanRank]:
         """The mean rank of each learner, the lowest first."""
-        rng, errors = np.random.default_rng(0), self.errors()
+        rng, errors = np.random.default_rng(0), self.errors
         exact = ranks_of(errors.mean(axis=2).T)
         weights = [resample_counts(rng, self.runs, DRAWS) / self.runs for _ in self.problems]
         drawn = np.stack([ranks_of(one @ errors[:, at].T) for at, one in enumerate(weights)])
@@ -95,9 +110,7 @@ class Standing:
 
     def geometric_ratio(self, learner: str, rival: str | None) -> float:
         """Return the geometric mean over problems of the ratio to a rival; to the best learner where it is None."""
-        means, names = np.log(self.errors().mean(axis=2)), list(self.rules)
-        base = means.min(axis=0) if rival is None else means[names.index(rival)]
-        return float(np.exp((means[names.index(learner)] - base).mean()))
+        return float(np.exp(np.log(self.means[learner] / (self.best if rival is None else self.means[rival])).mean()))
 
     def diverged(self, learner: str) -> float:
         """Return the share of settings of the coarse grids that diverged."""
@@ -135,11 +148,11 @@ class Standing:
                 better, worse = self.counts(name, rival)
                 row |= {f"better_than_{rival}": better, f"worse_than_{rival}": worse}
             rows.append(row | {"diverged_settings": self.diverged(name)})
-        return as_frame(rows)
+        return import_module("pandas").DataFrame(rows)
 
     def problem_frame(self) -> Any:
         """Return a row for each learner and problem: setting, errors, rank."""
-        ranks = ranks_of(self.errors().mean(axis=2).T)
+        ranks = ranks_of(self.errors.mean(axis=2).T)
         rows = []
         for at, problem in enumerate(self.problems):
             for place, name in enumerate(self.rules):
@@ -149,57 +162,56 @@ class Standing:
                 for measure, errors in zip(MEASURES, entry.errors.astype(float), strict=True):
                     row |= {f"{measure}_mean": errors.mean(), f"{measure}_sem": errors.std(ddof=1) / self.runs**0.5}
                 rows.append(row | {"rank": int(ranks[at, place]), "edges": " ".join(entry.edges)})
-        return as_frame(rows)
+        return import_module("pandas").DataFrame(rows)
 
     @property
     def head(self) -> list[str]:
-        """The heads of the table as it is printed."""
-        rivals = [f"better, worse than {self.rules[one].label}" for one in self.rivals]
-        return ["", "learner", "mean rank [95 %]", "ratio to TD", "to best", *rivals, "settings diverged"]
+        """The names of the columns of the printed table."""
+        ratios = [f"ratio to {words}" for words in ("TD", "the best")[0 if "td" in self.rules else 1 :]]
+        rivals = [f"better / worse than {self.rules[one].label}" for one in self.rivals]
+        return ["place", "learner", "mean rank [95 % interval]", *ratios, *rivals, "diverged settings"]
 
     @cached_property
     def rows(self) -> dict[str, list[str]]:
-        """The cells of the table as it is printed, by learner."""
+        """The cells of the printed table, by learner."""
         found = {}
         for row in self.frame().to_dict("records"):
-            ranks = f"{row['mean_rank']:.1f} [{row['rank_low']:.1f}, {row['rank_high']:.1f}]"
-            ratios = [f"{row.get(name, np.nan):.2f}" for name in ("ratio_to_td", "ratio_to_best")]
-            counts = [f"{row[f'better_than_{one}']}, {row[f'worse_than_{one}']}" for one in self.rivals]
-            found[row["learner"]] = [str(row["place"]), row["label"], ranks, *ratios, *counts]
-            found[row["learner"]].append(f"{100 * row['diverged_settings']:.0f} %")
+            name, rank = row["learner"], f"{row['mean_rank']:.1f} [{row['rank_low']:.1f}, {row['rank_high']:.1f}]"
+            ratios = [f"{row[one]:.2f}" for one in ("ratio_to_td", "ratio_to_best") if one in row]
+            counts = [f"{row[f'better_than_{one}']} / {row[f'worse_than_{one}']}" for one in self.rivals]
+            counts = ["–" if one == name else count for one, count in zip(self.rivals, counts, strict=True)]
+            diverged = f"{100 * row['diverged_settings']:.0f} %"
+            found[name] = [str(row["place"]), row["label"], rank, *ratios, *counts, diverged]
         return found
 
     def to_latex(self) -> str:
         """Return the table for a paper, the row of the rule in bold."""
-        lines = [
-            r"\begin{tabular}{rl" + "r" * (len(self.head) - 2) + "}",
-            r"\hline",
-            " & ".join(self.head) + r" \\ \hline",
+        rows = [
+            [rf"\textbf{{{latex(cell)}}}" if name == self.own else latex(cell) for cell in row]
+            for name, row in self.rows.items()
         ]
-        for name, row in self.rows.items():
-            cells = [rf"\textbf{{{one}}}" for one in row] if name == self.own else row
-            lines.append(" & ".join(cells) + r" \\")
-        text = "\n".join([*lines, r"\hline", r"\end{tabular}"])
-        return text.replace(" %", r"\,\%").replace("_", r"\_").replace("λ", r"$\lambda$").replace("β", r"$\beta$")
+        head, *body = (" & ".join(row) + r" \\" for row in (map(latex, self.head), *rows))
+        begin = r"\begin{tabular}{rl" + "r" * (len(self.head) - 2) + "}"
+        return "\n".join([begin, r"\hline", head + r" \hline", *body, r"\hline", r"\end{tabular}"])
 
     @property
     def setup(self) -> str:
         """The paragraph "Experimental setup" of a paper."""
         from gradient_dd import __version__
 
-        budget, suites = budget_of(self.quick), " and ".join(dict.fromkeys(one.suite for one in self.problems))
+        budget, suites = BUDGETS[self.quick], " and ".join(dict.fromkeys(one.suite for one in self.problems))
         finals = ", ".join(f"{count} on {runs}" for count, runs in budget.finals)
-        return (
-            f"{len(self.rules)} learners were compared on {len(self.problems)} problems (suites {suites}) with "
-            f"constant step sizes. On each problem every learner was tuned with the same budget: {budget.lane_runs:,} "
-            f"pairs of a setting and a run. These are {budget.coarse} settings of a coarse grid over all its "
-            f"parameters and {budget.refined} neighbours of the best points, on {budget.runs} tuning runs, then "
-            f"finalists ({finals} tuning runs). Settings were selected by the {WORDS['mean_error']}; a run counts as "
-            f"at most ten times the initial error. The selected setting was tested on {self.runs} other runs; all "
-            f"learners saw the same transitions. Mean "
-            f"ranks have 95 % bootstrap intervals over problems and runs; differences on a problem are significant "
-            f"where the 95 % interval of the paired ratio excludes 1, not adjusted for the number of problems. "
-            f"gradient-dd {__version__}, engine {ENGINE_VERSION}, standings {VERSION}, seed 0."
+        return " ".join(
+            f"""{len(self.rules)} learners were compared on {len(self.problems)} problems (suites {suites}) with
+            constant step sizes. On each problem every learner was tuned with the same budget of {budget.lane_runs:,}
+            runs: {budget.coarse} settings of a coarse grid over all its parameters and {budget.refined} neighbours of
+            the best settings, each on {budget.runs} tuning runs, then the best settings on more ({finals} tuning
+            runs). Settings were selected by the mean error over the run, at most ten times the initial error. The
+            selected setting was tested on {self.runs} other runs. All learners saw the same transitions. Mean ranks
+            have 95 % bootstrap intervals over problems and runs. A difference on a problem is significant if the 95 %
+            interval of the paired ratio excludes 1, without adjustment for the number of problems. gradient-dd
+            {__version__}, engine {ENGINE_VERSION}, standings {VERSION}, seed 0; tuning runs from 0, test runs from
+            {TEST:,}.""".split()
         )
 
     @property
@@ -208,17 +220,17 @@ class Standing:
         found = []
         if self.quick:
             found.append(
-                "First look: few problems, a small budget and few test runs; the rivals were computed in the same way. "
-                "Leave out --quick for the standings."
+                "First look: few problems, a small budget, few test runs, and only the chosen rivals, which were "
+                "computed in the same way. Omit quick for the standings."
             )
         if self.own is None:
             return found
         for problem in self.problems:
             if edges := self.entries[self.own, problem.name].edges:
-                found.append(f"{problem.title}: the best {', '.join(edges)} is at the edge of what was searched.")
+                found.append(f"{problem.title}: the best {', '.join(edges)} is at the edge of the search.")
         one = self.ranks[self.own]
         if one.high - one.low > len(self.rules) / 2:
-            found.append("The interval of the mean rank covers more than half of all places: too little for a claim.")
+            found.append("The interval of the mean rank spans more than half of all places: too wide for a claim.")
         return found
 
     def plot(self, which: str = "heat") -> Any:
@@ -226,31 +238,28 @@ class Standing:
         pictures = import_module("gradient_dd.report.ranking_pictures").PICTURES
         return pictures[one_of("'which'", which, pictures)](self)
 
-    def report(self, path: Any) -> None:
-        """Write a page, and beside it the tables as .csv and .tex and every picture as .svg."""
-        import_module("gradient_dd.report.ranking_page").write_report(self, path)
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a page, with tables as .csv and .tex and pictures as .svg in its folder; return its path."""
+        return Path(import_module("gradient_dd.report.ranking_page").write_report(self, path))
 
     def table_html(self) -> str:
         """Return the table in HTML, the row of the rule in bold."""
-        text = str(as_frame([*self.rows.values()], self.head).to_html(index=False, border=0))
-        if self.own is None:
-            return text
-        before, row, after = text.partition(f"<td>{escape(self.rules[self.own].label)}</td>")
-        return f"{before}{row.replace('<td>', '<td><b>').replace('</td>', '</b></td>')}{after}"
+        return table(self.head, self.rows, self.own)
 
     def _repr_html_(self) -> str:
-        return card(self.sentence, {}, self.table_html())
-
-
-def as_frame(rows: list[Any], columns: list[str] | None = None) -> Any:
-    """Return rows as a pandas DataFrame, which is loaded only now."""
-    return import_module("pandas").DataFrame(rows, columns=columns)
+        notes = "".join(f"<p><b>Note.</b> {escape(one)}</p>" for one in self.warnings)
+        return card(self.sentence, {}, self.table_html() + notes)
 
 
 def ranks_of(means: Array) -> Array:
-    """Return the rank of each mean among those of its row, 1 for the lowest; means: (rows, learners)."""
+    """Return the rank of each mean within its row, 1 for the lowest; means: (rows, learners)."""
     ranks: Array = 1.0 + (means[:, None, :] < means[:, :, None]).sum(axis=2)
     return ranks
+
+
+def latex(text: str) -> str:
+    """Return text for LaTeX."""
+    return "".join(LATEX.get(letter, letter) for letter in text).replace(r" \%", r"\,\%")
 
 
 def ordinal(number: int) -> str:

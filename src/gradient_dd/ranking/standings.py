@@ -18,7 +18,6 @@ from gradient_dd.errors import BadRequestError, one_of
 from gradient_dd.learners import LEARNERS
 from gradient_dd.ranking.entry import Entry, entry_key, make_entry
 from gradient_dd.ranking.suites import SUITES, Problem
-from gradient_dd.studies.search import space_of
 
 VERSION = 1
 FILE = Path(__file__).with_name(f"standings-{VERSION}.npz")
@@ -73,19 +72,13 @@ def shipped(learners: Iterable[str], problems: Sequence[Problem]) -> dict[tuple[
     for learner, problem in product(learners, problems):
         one_of("A learner of the standings", learner, shipped_learners())
         entry = known.get((learner, problem.name))
-        if entry is None or entry.key != key_of(learner, problem):
+        if entry is None or entry.key != entry_key(LEARNERS[learner], problem):
             raise BadRequestError(
                 f"The shipped standings have no entry of this {learner} on this {problem.name}: the learner, the "
-                "problem, the search or the engine has changed. Make them again: python -m trials.make_standings."
+                "problem, the search or the engine has changed. Recompute them: python -m trials.make_standings."
             )
         found[learner, problem.name] = entry
     return found
-
-
-def key_of(learner: str, problem: Problem) -> str:
-    """Return the fingerprint that the entry of a learner must have."""
-    rule = LEARNERS[learner]
-    return entry_key(rule, problem, space_of(rule, None, problem.tasks(0)[0]), quick=False)
 
 
 def verify(learner: str, problems: Sequence[Problem] = SUITES["all"]) -> list[str]:

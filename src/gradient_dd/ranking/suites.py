@@ -1,6 +1,6 @@
 """The suites of problems that rules are ranked on.
 
-classic   problems of the literature
+classic   problems from the literature
 random    tasks drawn from fixed seeds in four families: on-policy, moderate ratios, large ratios, TD unstable
 
 A problem is a task, several tasks whose errors are averaged, or a task drawn again for every run. Its runs are counted
@@ -123,14 +123,8 @@ class Problem:
 
 
 def classic(name: str, title: str, steps: int, task_name: str, **parameters: Any) -> Problem:
-    """Return a problem of the literature."""
+    """Return a problem from the literature."""
     return Problem(name, title, "classic", steps, (task(task_name, **parameters),))
-
-
-def rooms(name: str, title: str, variance: str) -> Problem:
-    """Return the eight questions about one stream through the rooms."""
-    specs = tuple(task("rooms", question=k, variance=variance) for k in range(8))
-    return Problem(name, title, "classic", 10_000, specs)
 
 
 CLASSIC = (
@@ -146,14 +140,16 @@ CLASSIC = (
     classic("walk-20", "random walk, m = 20", 10_000, "random_walk", n_states=20),
     classic("walk-40", "random walk, m = 40", 20_000, "random_walk", n_states=40),
     Problem("dann", "random MDPs of Dann et al.", "classic", 4_000, drawn="dann_mdp"),
-    rooms("rooms", "Rooms", "low"),
-    rooms("rooms-high", "High-Variance Rooms", "high"),
+    *(
+        Problem(name, title, "classic", 10_000, tuple(task("rooms", question=k, variance=level) for k in range(8)))
+        for name, title, level in (("rooms", "Rooms", "low"), ("rooms-high", "High-Variance Rooms", "high"))
+    ),
 )
 
 SMALL, LARGE = (6, 2, 2, 4, 0.9), (16, 3, 3, 8, 0.95)
 RANDOM_STEPS = 5_000
 FAMILIES = {
-    "on-policy": Family("on-policy", 1.0, 0.2, (SMALL, LARGE), (1.0, 1.0 + 1e-9), on_policy=True),
+    "on-policy": Family("on-policy", 1.0, 0.2, (SMALL, LARGE), (1 - 1e-9, 1 + 1e-9), on_policy=True),
     "moderate": Family("moderate ratios", 1.0, 0.2, (SMALL, LARGE), (1.2, 2.0)),
     "large": Family("large ratios", 0.3, 0.1, (SMALL, LARGE), (4.0, 10.0)),
     "unstable": Family("TD unstable", 0.3, 0.1, (SMALL,), (1.0, 20.0), stable=False),
@@ -195,17 +191,12 @@ def draw_seeds(family: Family, first: int, how_many: int = EACH) -> Iterator[int
 
 def random_problems(seeds: Mapping[str, Sequence[int]]) -> tuple[Problem, ...]:
     """Return the problems of given seeds by family."""
-    return tuple(
-        Problem(
-            f"{name}-{place + 1}",
-            f"{FAMILIES[name].title}, {place + 1}",
-            "random",
-            RANDOM_STEPS,
-            (RandomTask(FAMILIES[name], place, seed),),
-        )
-        for name, chosen in seeds.items()
-        for place, seed in enumerate(chosen)
-    )
+    found = []
+    for name, chosen in seeds.items():
+        for place, seed in enumerate(chosen):
+            one, number = RandomTask(FAMILIES[name], place, seed), place + 1
+            found.append(Problem(f"{name}-{number}", f"{one.family.title}, {number}", "random", RANDOM_STEPS, (one,)))
+    return tuple(found)
 
 
 RANDOM = random_problems(SEEDS)

@@ -1,4 +1,4 @@
-"""The pages of an evaluation and of a comparison: values with their intervals, the verdict and why."""
+"""The pages of an evaluation and of a comparison: the decision, values with their intervals, and the reasons."""
 
 from pathlib import Path
 from typing import Any
@@ -9,18 +9,13 @@ from gradient_dd.errors import file_path
 from gradient_dd.evaluation import Evaluation, PolicyComparison
 from gradient_dd.evaluation.comparison import PolicyQuestion, asked_words
 from gradient_dd.files import check_regular
+from gradient_dd.report.forest import Forest, ForestRow, Mark, axis_of
 from gradient_dd.report.page import render
-from gradient_dd.report.svg import Dot, ForestSize, forest, value_axis
 
-FEW = 20  # first states in a picture
-MOST = 60  # policies in a picture
-LONGEST = 26  # letters of the name of a policy
-STATES, POLICIES = ForestSize(wide=640, left=60), ForestSize(wide=760, left=190)
-ANSWERS = {
-    "trust": "Nothing was found that speaks against trusting this number.",
-    "with care": "Take this number with care.",
-    "not": "Do not trust this number.",
-}
+FEW = 20  # initial states in a picture
+HOLLOW = 4  # the sign of a value that needs care
+LOOKS = {"trust": "y", "with care": "m", "not": "n", "fine": "y"}  # classes of verdicts and of findings
+WORDS = {"trust": "Trust", "with care": "Use with care", "not": "Do not trust"}
 
 
 def write_page(found: Evaluation | PolicyComparison, path: Any) -> Path:
@@ -34,91 +29,91 @@ def write_page(found: Evaluation | PolicyComparison, path: Any) -> Path:
 
 def evaluation_page(found: Evaluation) -> str:
     """Return one HTML page that opens from disk, offline."""
-    low, high = found.start_interval
+    word = found.verdict.word
     return render(
         "report",
         "evaluation.html",
         {},
+        found=found,
         log=Path(found.log).name,
-        value=found.start_value,
-        low=low,
-        high=high,
-        confidence=found.confidence,
-        answer=ANSWERS[found.verdict.word],
-        decision=decision_of(found),
-        findings=found.verdict.findings,
-        picture=first_states(found),
-        chosen=found.chosen,
-        estimates=estimates_of(found),
-        stated=found.stated,
-        rows=found.rows,
+        confidence=f"{100 * found.confidence:g} %",
+        word=WORDS[word],
+        look=LOOKS[word],
+        looks=LOOKS,
+        estimates=estimates(found),
+        states=initial_states(found),
     )
 
 
-def decision_of(found: Evaluation) -> str:
-    """Return how the target compares with the logging policy; empty where that is not known."""
-    gain, today = found.difference, found.logging
-    if gain is None or today is None:
-        return ""
-    word = "surely better" if gain.low > 0 else "surely worse" if gain.high < 0 else "not surely better or worse"
-    return (
-        f"The logging policy is worth {today.estimate:.4g}, from {today.low:.4g} to {today.high:.4g}. "
-        f"The new policy is {word}: {gain.estimate:+.4g}, from {gain.low:.4g} to {gain.high:.4g}."
-    )
+def row(label: str, numbers: Any, look: str = "u", **more: Any) -> ForestRow:
+    """Return the row of a value with its interval, (value, low, high); hollow where it needs care."""
+    mark = Mark(*map(float, numbers), look, 0 if look in "yu" else HOLLOW)
+    return ForestRow("", label, [[mark]], with_interval(*numbers), look, **more)
 
 
-def estimates_of(found: Evaluation) -> list[dict[str, object]]:
-    """Return what the value was made of, and what stands beside it: both estimates, the logging policy, the gain."""
-    by_name = {"LSTD-Q": found.exact, "doubly robust": found.robust, "logging policy": found.logging}
-    by_name["difference"] = found.difference
-    return [
-        {"name": name, "value": one.estimate, "low": one.low, "high": one.high}
-        for name, one in by_name.items()
-        if one is not None
-    ]
+def with_interval(value: float, low: float, high: float) -> str:
+    """Return a value with its interval."""
+    return f"{value:.4g} [{low:.4g}, {high:.4g}]"
 
 
-def first_states(found: Evaluation) -> str:
-    """Return the values of first states with their intervals, smallest first, as a forest plot."""
+def forest(title: str, unit: str, rows: list[ForestRow], limit: float, columns: list[str]) -> str:
+    """Return a forest plot of values, with a line at a limit."""
+    axis = axis_of(rows, limit)
+    return Forest(title, ["value"], rows, axis, limit, "", unit, columns=columns).html()
+
+
+def estimates(found: Evaluation) -> str:
+    """Return the value, the estimates that it was made of, and the value of the logging policy."""
+    rows = [row("value", (found.start_value, *found.start_interval), LOOKS[found.verdict.word], strong=True)]
+    rows += [row(name, one) for name, one in found.parts.items() if not name.startswith("gain")]
+    limit = found.start_value if found.logging is None else found.logging.estimate
+    return forest("Estimates of the value with their intervals", "Estimate", rows, limit, [value_head(found.confidence)])
+
+
+def value_head(confidence: float, what: str = "value") -> str:
+    """Return the name of a column of values with intervals."""
+    return f"{what} [{100 * confidence:g} % interval]"
+
+
+def initial_states(found: Evaluation) -> str:
+    """Return the values of initial states, smallest first; empty where all are equal."""
     values, (low, high) = found.values, found.interval
-    order = np.argsort(values)[:: max(1, len(values) // FEW)][:FEW]
-    dots = [Dot(f"{values[k]:.3g}", float(values[k]), float(low[k]), float(high[k])) for k in order]
-    return forest(dots, value_axis(dots), None, words="Values of first states with their intervals", size=STATES)
+    order = np.argsort(values)
+    chosen = np.unique(np.linspace(0, len(order) - 1, min(FEW, len(order))).round().astype(int))
+    if np.isnan(values).any() or len({f"{value:.4g}" for value in values}) < 2:
+        return ""
+    share = [100 * place / (len(order) - 1) for place in chosen]
+    rows = [row(f"{s:.0f} %", (values[k], low[k], high[k])) for s, k in zip(share, order[chosen], strict=True)]
+    title = "Percentiles of the values of initial states"
+    return forest(title, "Percentile", rows, found.start_value, [value_head(found.confidence)])
 
 
 def comparison_page(found: PolicyComparison) -> str:
     """Return one HTML page that opens from disk, offline."""
+    decisions = {one.followed.name: one.followed is one.baseline for one in found.questions}
+    title = "Which policy to deploy"
+    if len(decisions) == 1:
+        ((name, stay),) = decisions.items()
+        title = f"Stay with {name}" if stay else f"Deploy {name}"
     return render(
         "report",
         "comparison.html",
         {},
+        found=found,
+        title=title,
         log=Path(found.log).name,
-        sentence=found.sentence,
-        confidence=found.confidence,
-        rows=found.rows,
-        questions=[
-            {
-                "words": asked_words(one),
-                "picture": policies(one),
-                "records": sorted(one.records(), key=lambda record: -record["value"]),
-                "baseline": one.baseline.found.name,
-            }
-            for one in found.questions
-        ],
-        stated=found.stated,
+        confidence=f"{100 * found.confidence:g} %",
+        questions=[(asked_words(one), one, policies(one, found.confidence)) for one in found.questions],
     )
 
 
-def policies(question: PolicyQuestion) -> str:
-    """Return the policies with their intervals as a forest plot, largest value first, with a line at the baseline."""
-    base = question.baseline
-    others = sorted(question.judged[1:], key=lambda one: -one.found.value)[: MOST - 1]
-    dots = []
-    for one in sorted([base, *others], key=lambda one: -one.found.value):
-        found, word = one.found, one.verdict.word
-        name = found.name if len(found.name) <= LONGEST else found.name[: LONGEST - 1] + "…"
-        note = f"{word} ({found.name})" if name != found.name else word
-        dot = Dot(name, found.value, found.low, found.high, hollow=word != "trust", note=note)
-        dots.append(dot._replace(dashed=word == "not", strong=one is base))
-    words = "Values of policies with their intervals"
-    return forest(dots, value_axis(dots), base.found.value, words=words, size=POLICIES)
+def policies(question: PolicyQuestion, confidence: float) -> str:
+    """Return the policies with values and gains, the largest value first, with a line at the baseline."""
+    base, rows = question.baseline, []
+    for one in sorted(question.records(), key=lambda record: -record["value"]):
+        gain = with_interval(one["difference"], one["difference_low"], one["difference_high"])
+        is_base = one["name"] == base.name
+        more = {"cells": ("–" if is_base else gain, one["verdict"]), "note": " ".join(one["why"]), "strong": is_base}
+        rows.append(row(one["name"], (one["value"], one["low"], one["high"]), LOOKS[one["verdict"]], **more))
+    columns = [value_head(confidence), value_head(confidence, f"gain over {base.name}"), "verdict"]
+    return forest("Values of policies with their intervals", "Policy", rows, base.found.value, columns)

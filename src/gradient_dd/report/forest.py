@@ -14,6 +14,7 @@ from gradient_dd.report.svg import PlotAxis, plain
 
 SHAPES = "cdst"
 LEAST = 0.012  # of the width: shorter intervals are inside their sign
+REACH = 100.0
 EDGES = {True: (0.02, 0.93), False: (0.02, 0.98)}  # where ticks may stand, by whether another plot follows
 
 
@@ -31,6 +32,9 @@ class ForestRow(NamedTuple):
     """A row: its label in a group of rows, for each facet some marks, and the number beside a single one.
 
     spoken   what a screen reader says after the label, where no number stands beside
+    cells    the further columns
+    note     a warning about the row, shown below it
+    strong   whether the label is bold
     """
 
     group: str
@@ -40,10 +44,16 @@ class ForestRow(NamedTuple):
     look: str = ""
     title: str = ""
     spoken: str = ""
+    cells: Sequence[str] = ()
+    note: str = ""
+    strong: bool = False
 
 
 class Forest(NamedTuple):
-    """A forest plot: rows and facets on a common axis, with a limit; `side` is where the rows should be."""
+    """A forest plot: rows and facets on a common axis, with a limit; `side` is where the rows should be.
+
+    `columns` names the values and the further columns; without them the values have no visible name.
+    """
 
     caption: str
     facets: Sequence[str]
@@ -53,6 +63,7 @@ class Forest(NamedTuple):
     side: str = "below"
     unit: str = ""
     wide_groups: bool = False
+    columns: Sequence[str] = ()
 
     def html(self) -> str:
         """Return the table."""
@@ -63,17 +74,24 @@ class Forest(NamedTuple):
             for place, row in enumerate(members):
                 head = ""
                 if grouped and place == 0:
-                    head = f'<th scope="rowgroup" rowspan="{len(members)}">{escape(group)}'
+                    lines = len(members) + sum(bool(one.note) for one in members)
+                    head = f'<th scope="rowgroup" rowspan="{lines}">{escape(group)}'
                 body += f"<tr>{head}{self.row(row, single)}"
+                if row.note:
+                    across = 1 + len(self.facets) + (len(self.columns) or single)
+                    body += f'<tr class="note"><td colspan="{across}">{escape(row.note)}'
         spare, end = "<td>" if grouped else "", '<th scope="col"><span class="srt">value</span>' if single else ""
+        if self.columns:
+            end = "".join(f'<th scope="col" class="c">{escape(one)}' for one in self.columns)
         heads = "".join(f'<th scope="col">{escape(one)}' for one in self.facets)
         ticks = f'<td class="ax" aria-hidden="true">{self.ticks()}' * len(self.facets)
         looks = f"forest {self.side} f{len(self.facets)}" + (" groups" if self.wide_groups else "")
+        looks += " own" if self.columns else ""
         return (
             f'<table class="{looks}" style="--c:{100 * share(self.limit, self.axis):.1f}%">'
             f'<caption class="srt">{escape(self.caption)}</caption>'
             f'<thead><tr>{spare}<th scope="col" class="un">{escape(self.unit)}{heads}{end}<tbody>{body}'
-            f'<tfoot><tr><td colspan="{1 + grouped}">{ticks}{"<td>" if single else ""}</table>'
+            f'<tfoot><tr><td colspan="{1 + grouped}">{ticks}{"<td>" * (len(self.columns) or single)}</table>'
         )
 
     def row(self, row: ForestRow, single: bool) -> str:
@@ -83,8 +101,14 @@ class Forest(NamedTuple):
             f'<td class="p" aria-hidden="true">{"".join(mark(one, self.axis) for one in some)}' for some in row.marks
         )
         title = f' title="{escape(row.title)}"' if row.title else ""
-        value = f'<td class="v {row.look}"{title}>{escape(row.value)}' if single else ""
-        return f'<th scope="row">{escape(row.label)}{spoken}{plots}{value}'
+        value = f'<td class="v {row.look}"{title}{self.head(0)}>{escape(row.value)}' if single else ""
+        value += "".join(f'<td class="c"{self.head(k)}>{escape(cell)}' for k, cell in enumerate(row.cells, 1))
+        label = f"<b>{escape(row.label)}</b>" if row.strong else escape(row.label)
+        return f'<th scope="row">{label}{spoken}{plots}{value}'
+
+    def head(self, place: int) -> str:
+        """Return the attribute with the name of a column, which a phone shows in front of the cell."""
+        return f' data-head="{escape(self.columns[place])}"' if self.columns else ""
 
     def ticks(self) -> str:
         """Return the numbers of the axis: the limit, and round values that keep clear of it and of each other."""
@@ -95,7 +119,19 @@ class Forest(NamedTuple):
             if all(abs(at - other) > (0.22 if several else 0.12) for other in taken) and first < at < last:
                 taken.append(at)
                 shown.append(f'<s style="left:{100 * at:.0f}%">{plain(value)}</s>')
-        return "".join(shown) + f'<s class="lim">{plain(self.limit)}</s>'
+        return "".join(shown) + f'<s class="lim">{plain(float(f"{self.limit:.3g}"))}</s>'
+
+
+def axis_of(rows: Sequence[ForestRow], limit: float, ratios: bool = False) -> PlotAxis:
+    """Return an axis that holds all intervals and the limit; ratios are at most a factor of REACH from the limit."""
+    marks = [one for row in rows for some in row.marks for one in some]
+    ends = [value for one in marks for value in (one.estimate, one.low, one.high) if isfinite(value)]
+    if ratios:
+        inside = [min(max(value, limit / REACH), limit * REACH) for value in ends]
+        return PlotAxis(min([*inside, limit / 1.25]) / 1.1, max([*inside, limit * 1.25]) * 1.1)
+    low, high = min([*ends, limit]), max([*ends, limit])
+    margin = 0.04 * (high - low) or abs(low) or 1.0
+    return PlotAxis(low - margin, high + margin, linear=True)
 
 
 def share(value: float, axis: PlotAxis) -> float:

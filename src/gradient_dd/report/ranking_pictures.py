@@ -62,8 +62,6 @@ def label_of(standing: Standing, name: str) -> str:
 def heat(standing: Standing) -> StandingPicture:
     """Return learners × problems: the ratio of each error to the best one on that problem."""
     names = list(standing.ranks)
-    means = dict(zip(standing.rules, standing.errors().mean(axis=2), strict=True))
-    best = np.min(list(means.values()), axis=0)
     wide, high = LABEL + CELL * len(standing.problems) + 60, HEAD + CELL * len(names) + 10
     parts = [text(0, 14, "Error over the best", ' class="head"')]
     for column, problem in enumerate(standing.problems):
@@ -72,7 +70,7 @@ def heat(standing: Standing) -> StandingPicture:
     for row, name in enumerate(names):
         y, own = HEAD + CELL * row, name == standing.own
         parts.append(text(0, y + 11, label_of(standing, name), ' class="head"' if own else ""))
-        for column, ratio in enumerate(means[name] / best):
+        for column, ratio in enumerate(standing.means[name] / standing.best):
             colour = HEAT[int(np.searchsorted(BOUNDS, ratio))]
             title = escape(f"{standing.rules[name].label}, {standing.problems[column].title}: {ratio:.3g} × the best")
             edge = f"stroke:{RED};stroke-width:1.5" if own else f"stroke:{GREY};stroke-width:.3"
@@ -99,8 +97,6 @@ def ratios(standing: Standing) -> StandingPicture:
 
 def profile(standing: Standing) -> StandingPicture:
     """Return for every learner the share of problems on which its error is at most τ times the best one."""
-    means = standing.errors().mean(axis=2)
-    over = means / means.min(axis=0)
     wide, high, left, bottom = 460, 260, 40, 226
     taus = np.geomspace(1.0, 4.0, 81)
     parts = [text(0, 14, "Share of problems with an error of at most τ times the best", ' class="head"')]
@@ -112,8 +108,8 @@ def profile(standing: Standing) -> StandingPicture:
         parts.append(f'<line x1="{left}" x2="{wide - 110}" y1="{y}" y2="{y}" class="grid"/>')
         parts.append(text(left - 6, y + 4, f"{share:g}", ' text-anchor="end"'))
     named = dict.fromkeys([standing.own or next(iter(standing.ranks)), *standing.rivals])
-    for place, name in enumerate(standing.rules):
-        shares = (over[place][:, None] <= taus).mean(axis=0)
+    for name, means in standing.means.items():
+        shares = ((means / standing.best)[:, None] <= taus).mean(axis=0)
         colour = dict(zip(named, (RED, BLUE, BLACK, BLACK), strict=False)).get(name, GREY)
         points = zip(np.linspace(left, wide - 110, len(taus)), bottom - 190 * shares, strict=True)
         parts.append(polyline(points, colour, 2.5 if name in named else 0.7, standing.rules[name].label))

@@ -49,7 +49,10 @@ class FullSummaries(click.Group):
             formatter.write_dl(rows)
 
 
-@click.group(cls=FullSummaries, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(cls=FullSummaries, commands=COMMANDS, context_settings=HELP)
 @click.version_option(__version__, prog_name="gradient-dd")
 def cli() -> None:
     """Gradient-DD and the TD family: linear off-policy value prediction.
@@ -67,7 +70,3 @@ def cli() -> None:
       gradient-dd reproduce                     the paper: figures, tables, verdicts
       gradient-dd play                          an interactive page that runs the learners
     """
-
-
-for command in COMMANDS:
-    cli.add_command(command)

@@ -1,47 +1,22 @@
 """`gradient-dd compare`: which of several policies to deploy, from a log of another policy."""
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from gradient_dd.cli.commands.evaluate import TimeLeft, page_path
-from gradient_dd.cli.options import as_json, columns_by_role, dask_address, json_text, loaded, table
+from gradient_dd.cli.commands.evaluate import TimeLeft
+from gradient_dd.cli.options import json_text, loaded, log_options, table, value_head, with_interval
 from gradient_dd.errors import bad_request
-
-SHOWN = ("value", "low", "high", "difference", "difference_low", "difference_high")
-HEAD = ("policy", "value", "low", "high", "more", "low", "high", "verdict")
 
 
 @click.command()
 @click.argument("log")
 @click.option("--target", "targets", multiple=True, metavar="FILE.py:NAME", help="A target policy; can be repeated.")
-@click.option("--discount", "discounts", multiple=True, type=float, help="Discount γ; can be repeated.")
-@click.option("--reward", "rewards", multiple=True, metavar="COLUMN", help="A reward column; can be repeated.")
-@click.option("--features", help="Features, as for evaluate.")
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="ROLE=NAME[,NAME...]",
-    help="Assign columns to a role; see evaluate --help for the roles.",
-)
-@click.option("--skip-bad-rows", is_flag=True, help="Omit rows with missing or impossible numbers.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the groups of episodes.")
-@click.option("--report", type=click.Path(), help="Also write an HTML report.")
-@dask_address
-@as_json
-def compare(
-    log: str,
-    targets: tuple[str, ...],
-    discounts: tuple[float, ...],
-    rewards: tuple[str, ...],
-    features: str | None,
-    columns: tuple[str, ...],
-    report: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+@click.option("--discount", multiple=True, type=float, help="Discount γ; can be repeated.")
+@click.option("--reward", multiple=True, metavar="COLUMN", help="A reward column; can be repeated.")
+@log_options
+def compare(log: str, targets: tuple[str, ...], report: Path | None, as_json: bool, **options: Any) -> None:
     """Recommend which of several policies to deploy, from a LOG of transitions of another policy.
 
     \b
@@ -57,19 +32,11 @@ def compare(
 
     if not targets:
         raise bad_request("'--target'", "be given at least once", None, "A policy: --target FILE.py:NAME.")
-    page = None if report is None else page_path(report)
-    found = compare_policies(
-        log,
-        {target_name(place, targets): loaded("'--target'", place) if ":" in place else place for place in targets},
-        discount=list(discounts) or None,
-        reward=list(rewards) or None,
-        features=loaded("'--features'", features) if features and ":" in features else features,
-        columns=columns_by_role(columns),
-        on_progress=TimeLeft(),
-        **options,
-    )
-    if page is not None:
-        found.report(page)
+    policies = {target_name(one, targets): loaded("'--target'", one) if ":" in one else one for one in targets}
+    options |= {name: list(options[name]) or None for name in ("discount", "reward")}
+    found = compare_policies(log, policies, on_progress=TimeLeft(), **options)
+    if report is not None:
+        found.report(report)
     click.echo(json_text(found.facts()) if as_json else comparison_text(found))
 
 
@@ -85,8 +52,16 @@ def comparison_text(found: Any) -> str:
 
     lines = [*found.stated, ""]
     for question in found.questions:
-        rows = [(one["name"], *(f"{one[name]:.4g}" for name in SHOWN), one["verdict"]) for one in question.records()]
-        lines += [f"{asked_words(question)}:" if len(found.questions) > 1 else "", table(rows, HEAD), ""]
-        reasons = {one["name"]: one["why"][0] for one in question.records() if one["why"]}
-        lines += [*(f"  {name}: {why}" for name, why in reasons.items()), ""] if reasons else []
+        value, gain = (value_head(found.confidence, what) for what in ("value", f"gain over {question.baseline.name}"))
+        rows = [
+            (
+                one["name"],
+                with_interval(one["value"], one["low"], one["high"]),
+                with_interval(one["difference"], one["difference_low"], one["difference_high"]),
+                one["verdict"],
+            )
+            for one in question.records()
+        ]
+        reasons = [f"  {one['name']}: {one['why'][0]}" for one in question.records() if one["why"]]
+        lines += [f"{asked_words(question)}:", table(rows, ("policy", value, gain, "verdict")), "", *reasons, ""]
     return "\n".join([*lines, found.sentence]).replace("\n\n\n", "\n\n")

@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradient_dd.cli.options import as_json, dask_address, json_text, loaded, log_options, table, take_log_options
-from gradient_dd.errors import bad_request, file_path
+from gradient_dd.cli.options import json_text, loaded, log_options, table, value_head, with_interval
+from gradient_dd.errors import bad_request
 
 if TYPE_CHECKING:
     from gradient_dd.evaluation import Evaluation
-    from gradient_dd.evaluation.log import Answers
 
-WORDS = {
-    "trust": "Trust this value: no finding questions it.",
-    "with care": "Use this value with care.",
-    "not": "Do not trust this value.",
-}
-COLUMNS = ("value", "low", "high")  # of a requested state
 EVERY = 10.0  # seconds between progress lines
 
 
@@ -47,7 +40,8 @@ class TimeLeft:
 
 @click.command()
 @click.argument("log")
-@log_options
+@click.option("--discount", type=float, help="Discount γ, unless the log has a column of discounts.")
+@click.option("--target", metavar="FILE.py:NAME", help="A function (observations, actions) -> probabilities.")
 @click.option("--questions", metavar="FILE:NAME", help="Answer these questions instead, in one pass.")
 @click.option(
     "--learner", default="auto", show_default=True, help="'auto', 'lstd' or a learner whose weights are used."
@@ -55,21 +49,8 @@ class TimeLeft:
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the learner.")
 @click.option("--at", multiple=True, metavar="NUMBER[,NUMBER...]", help="Also print the value of this state.")
 @click.option("--values", is_flag=True, help="Also print the values of all distinct states.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the groups of episodes.")
-@click.option("--report", type=click.Path(), help="Also write an HTML report.")
-@dask_address
-@as_json
-def evaluate(
-    log: str,
-    parameters: tuple[str, ...],
-    at: tuple[str, ...],
-    values: bool,
-    report: str | None,
-    questions: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+@log_options
+def evaluate(log: str, questions: str | None, report: Path | None, as_json: bool, **options: Any) -> None:
     """Estimate the value of a policy from a LOG of transitions of another policy, with an interval and a verdict.
 
     \b
@@ -103,101 +84,61 @@ def evaluate(
             printed.extend(stated)
             click.echo("\n".join([*stated, ""]))
 
-    page = None if report is None else page_path(report)
-    options["at"] = asked_states(at, values)
-    options |= {"on_columns": on_columns, "on_progress": TimeLeft(), **take_log_options(options)}
+    parameters, target = dict(map(assignment, options.pop("parameters"))), options["target"]
+    options |= {"at": asked_states(options["at"], options.pop("values")), "on_progress": TimeLeft()}
+    options["target"] = None if target is None else loaded("'--target'", target)
     if questions is not None:
         if report is not None:
-            raise bad_request("'--report'", "be omitted with --questions", report)
+            raise bad_request("'--report'", "be omitted with --questions", str(report))
         options["questions"] = loaded("'--questions'", questions)
-        answers: Any = evaluate_log(log, **options, **dict(map(assignment, parameters)))
-        click.echo(json_text(answers.facts()) if as_json else answers_text(answers))
-        return
-    result = evaluate_log(log, **options, **dict(map(assignment, parameters)))
-    if page is not None:
-        result.report(page)
-    click.echo(json_text(result.facts()) if as_json else evaluation_text(result, printed))
-
-
-def answers_text(found: "Answers") -> str:
-    """Return the answers to questions as a table."""
-    rows = [(one["name"], *(number_text(one[name]) for name in COLUMNS), one["verdict"]) for one in found.table]
-    return table(rows, ("question", *COLUMNS, "verdict"))
+    found: Any = evaluate_log(log, on_columns=on_columns, **options, **parameters)
+    if report is not None:
+        found.report(report)
+    if as_json:
+        click.echo(json_text(found.facts()))
+    elif questions is None:
+        click.echo(evaluation_text(found, printed))
+    else:
+        rows = [
+            (one["name"], with_interval(one["value"], one["low"], one["high"]), one["verdict"]) for one in found.table
+        ]
+        click.echo(table(rows, ("question", value_head(options["confidence"]), "verdict")))
 
 
 def asked_states(at: tuple[str, ...], values: bool) -> Any:
     """Return the states of `--at` and `--values` as `evaluate_log` takes them."""
     if at and values:
         raise bad_request("'--at'", "be omitted with --values", " ".join(at))
-    rows = [[float(cell) if is_number(cell) else cell.strip() for cell in one.split(",")] for one in at]
-    return "all" if values else rows or None
+    return "all" if values else [list(map(number_or_text, one.split(","))) for one in at] or None
 
 
-def is_number(cell: str) -> bool:
-    """Return whether a text is a number."""
+def number_or_text(cell: str) -> float | str:
+    """Return the number that a text is, else the text."""
     try:
-        float(cell)
+        return float(cell)
     except ValueError:
-        return False
-    return True
-
-
-def page_path(report: str) -> Path:
-    """Return the path of the page; checked before the work, which may take minutes."""
-    page = file_path("'--report'", report)
-    if not page.absolute().parent.is_dir() or (page.exists() and not page.is_file()):
-        raise bad_request("'--report'", "be a file in an existing folder", report)
-    return page
-
-
-def asked_lines(found: "Evaluation") -> list[str]:
-    """Return the requested values as lines of a table."""
-    rows = [
-        (", ".join(str(cell) for cell in one["observation"]), *(number_text(one[name]) for name in COLUMNS))
-        for one in found.asked()
-    ]
-    return [table(rows, ("state", *COLUMNS)), ""] if rows else []
-
-
-def number_text(value: float | None) -> str:
-    """Return a number as text; a dash for None."""
-    return "-" if value is None else f"{value:.4g}"
+        return cell.strip()
 
 
 def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
-    """Return an evaluation as text: value, verdict, reasons, both estimates, and the lines not `printed` yet."""
+    """Return an evaluation as text: value, verdict, reasons, estimates, and the lines not `printed` yet."""
     low, high = found.start_interval
+    asked = [
+        (", ".join(map(str, one["observation"])), with_interval(one["value"], one["low"], one["high"]))
+        for one in found.asked()
+    ]
+    head = value_head(found.confidence)
     lines = [
         f"Value at the start of episodes: {found.start_value:.4g} "
         f"({found.confidence:.0%} interval: {low:.4g} to {high:.4g}).",
-        WORDS[found.verdict.word],
+        found.verdict.advice,
         "",
-        *asked_lines(found),
+        *([table(asked, ("state", head)), ""] if asked else []),
         *(f"  {one.level:10}{one.sentence}" for one in found.verdict.findings),
         "",
-        *policy_lines(found),
+        table([(name, with_interval(*one)) for name, one in found.parts.items()], ("estimate", head)),
+        *([found.gain] if found.gain else []),
         "",
         *(sentence for sentence in found.stated if sentence not in printed),
     ]
     return "\n".join(lines).rstrip()
-
-
-def policy_lines(found: "Evaluation") -> list[str]:
-    """Return both estimates for the target policy, and the logging policy for comparison."""
-    named = {"LSTD-Q": found.exact, "doubly robust": found.robust, "logging policy": found.logging}
-    rows = [
-        (name, *(f"{part:.4g}" for part in (one.estimate, one.low, one.high)))
-        for name, one in named.items()
-        if one is not None
-    ]
-    gain = found.difference
-    more = "" if gain is None else "more" if gain.estimate >= 0 else "less"
-    words = (
-        []
-        if gain is None
-        else [
-            f"The target policy is worth {abs(gain.estimate):.4g} {more} than the logging policy "
-            f"(interval: {gain.low:.4g} to {gain.high:.4g})."
-        ]
-    )
-    return [table(rows, ("estimate", *COLUMNS)), *words]

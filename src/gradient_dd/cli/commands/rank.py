@@ -1,34 +1,24 @@
 """`gradient-dd rank`: how a rule ranks among all learners."""
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from gradient_dd.cli.commands.evaluate import page_path
-from gradient_dd.cli.options import as_json, json_text, printable, table, worker_count
-from gradient_dd.errors import bad_request
+from gradient_dd.cli.options import as_json, json_text, printable, report_page, table, worker_count
 
 
 @click.command()
 @click.argument("rule", required=False, metavar="[FILE.py:NAME]")
-@click.option("--grid", "grids", multiple=True, metavar="NAME=V,V", help="Values to try for a parameter of the rule.")
+@click.option("--grid", multiple=True, metavar="NAME=VALUES", help="Values to try for a parameter of the rule.")
 @click.option("--against", default="td,tdrc", show_default=True, metavar="NAME,NAME", help="Learners to compare with.")
 @click.option("--suite", default="all", show_default=True, help="'classic', 'random' or 'all'.")
 @click.option("--quick", is_flag=True, help="A quick estimate: few problems, a small budget, only --against.")
 @click.option("--verify", metavar="NAME", help="Recompute a shipped learner and compare every bit.")
-@click.option("--report", type=click.Path(), help="Write an HTML report, with tables and pictures beside it.")
+@report_page
 @worker_count
 @as_json
-def rank(
-    rule: str | None,
-    grids: tuple[str, ...],
-    against: str,
-    suite: str,
-    verify: str | None,
-    report: str | None,
-    as_json: bool,
-    **how: Any,
-) -> None:
+def rank(rule: str | None, verify: str | None, report: Path | None, as_json: bool, **how: Any) -> None:
     """Rank a rule among all learners, tuned in the same way and tested on the same transitions.
 
     \b
@@ -37,21 +27,20 @@ def rank(
 
     A rule is a Rule in a Python file, or the name of a learner. Without a rule, the command lists all learners.
     """
+    from gradient_dd.cli.flags import values_by_name
     from gradient_dd.cli.live import print_notice
     from gradient_dd.learners import find
     from gradient_dd.ranking import rank as rank_rule
     from gradient_dd.studies import load_rule
 
     if verify is not None:
-        click.echo(verified(verify, suite))
+        click.echo(verified(verify, how["suite"]))
         return
-    page = None if report is None else page_path(report)
     chosen = None if rule is None else load_rule(rule) if ":" in rule else find(rule)
-    found = rank_rule(
-        chosen, values_by_name(grids), against=against.split(","), suite=suite, on_progress=print_notice, **how
-    )
-    if page is not None:
-        found.report(page)
+    how |= {"grid": values_by_name("'--grid'", how["grid"]), "against": how["against"].split(",")}
+    found = rank_rule(chosen, on_progress=lambda line: click.echo(line, err=True), **how)
+    if report is not None:
+        found.report(report)
     for sentence in found.warnings:
         print_notice(sentence)
     if as_json:
@@ -62,27 +51,12 @@ def rank(
     click.echo(printable(found.sentence))
 
 
-def values_by_name(texts: tuple[str, ...]) -> dict[str, list[float]]:
-    """Return the values of arguments such as "clip=0.1,1"."""
-    found = {}
-    for text in texts:
-        name, _, values = text.partition("=")
-        try:
-            found[name] = [float(value) for value in values.split(",")]
-        except ValueError:
-            raise bad_request("'--grid'", "be written NAME=VALUE,VALUE", text) from None
-    return found
-
-
 def verified(learner: str, suite: str) -> str:
     """Return a sentence on recomputing a shipped learner; raise if any number differs."""
     from gradient_dd.errors import GradientDDError
     from gradient_dd.ranking.standings import verify
     from gradient_dd.ranking.suites import problems_of
 
-    problems = problems_of(suite)
-    if wrong := verify(learner, problems):
-        raise GradientDDError(
-            f"The shipped numbers of {learner} differ from the recomputed ones on {', '.join(wrong)}."
-        )
-    return f"The shipped numbers of {learner} are identical to the recomputed ones on all {len(problems)} problems."
+    if wrong := verify(learner, problems_of(suite)):
+        raise GradientDDError(f"The shipped numbers of {learner} differ on {', '.join(wrong)}.")
+    return f"The shipped numbers of {learner} are identical on all {len(problems_of(suite))} problems."

@@ -39,16 +39,7 @@ from gradient_dd.cli.options import (
 @click.option("--report", is_flag=True, help="Also write a page with figures and tables, beside the results.")
 @click.option("--dry-run", is_flag=True, help="Print the size of the study and run nothing.")
 @as_json
-def sweep(
-    study_file: str | None,
-    out: Path,
-    workers: int | None,
-    dask: str | None,
-    report: bool,
-    dry_run: bool,
-    as_json: bool,
-    **flags: Any,
-) -> None:
+def sweep(study_file: str | None, out: Path, report: bool, dry_run: bool, as_json: bool, **flags: Any) -> None:
     """Run a study from a TOML file or from options. Only results missing in the results file are computed.
 
     The options for length, runs, seed, sampling and schedule override the file.
@@ -76,7 +67,7 @@ def sweep(
         from gradient_dd.report.own_study import report_folder
 
         folder = checked_folder("The folder of the report", report_folder(out))
-    with watched(out, workers, dask) as how:
+    with watched(out, flags["workers"], flags["dask"]) as how:
         results = run(study, out, **how)
     if report:
         click.echo(f"Report: {results.report(folder / 'report.html')}", err=True)
