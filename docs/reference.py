@@ -211,7 +211,7 @@ def commands_page() -> str:
 def python_page() -> str:
     """Return the public names; mkdocstrings fills in the docstrings."""
     head = (
-        "# Python\n\nGenerated from the docstrings. `import gradient_dd as gdd` gives the names of the first section."
+        "# Python\n\nGenerated from the docstrings. `import gradient_dd as gdd` has the names of the first section."
     )
     public = {name: getattr(gradient_dd, name) for name in gradient_dd.__all__}
     registries = {"LEARNERS": "The registered [learners](learners.md).", "TASKS": "The registered [tasks](tasks.md)."}
