@@ -44,7 +44,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def row(one: Verdict) -> tuple[str, ...]:
     """Return the row of a verdict; of the other ways of tuning it has the counts alone."""
-    others = [one[way].partition("(")[2].rstrip(")") or "–" for way in ("alike", "fully")]
+    others = [one[way].partition("(")[2].rstrip(")").replace(" ", "") or "–" for way in ("alike", "fully")]
     return (f"`{one['claim']}`", one["where"], one["statement"], *others, tally([one]), one["verdict"])
 
 
