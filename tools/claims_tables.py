@@ -1,4 +1,4 @@
-"""Write the tables of claims in docs/evidence/paper.md anew, from the claims.json of a reproduction.
+"""Write the tables of claims in docs/evidence/paper.md from the claims.json of a reproduction.
 
     python -m tools.claims_tables results
 
@@ -13,10 +13,7 @@ from typing import Any
 
 from tools.programs import ROOT
 
-HEAD = (
-    *("claim", "paper", "statement", "criterion", "study", "tuned alike", "tuned fully"),
-    *("held / open / refuted", "verdict"),
-)
+HEAD = ("claim", "section", "statement", "tuned alike", "tuned fully", "held / open / refuted", "verdict")
 PAPER = "as the paper has it"
 COUNTS = ("held", "open", "refuted")
 PLURALS = {"holds": "hold", "partly holds": "partly hold", "does not hold": "do not hold"}
@@ -46,11 +43,9 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def row(one: Verdict) -> tuple[str, ...]:
-    """Return the row of a verdict."""
-    studies = ", ".join(one["studies"]) or "theory"
-    tuned = one["alike"] or "–", one["fully"] or "–"
-    told = (one["where"], one["statement"], one["criterion"], studies, *tuned, tally([one]))
-    return (f"`{one['claim']}`", *told, one["verdict"])
+    """Return the row of a verdict; of the other ways of tuning it has the counts alone."""
+    others = [one[way].partition("(")[2].rstrip(")") or "–" for way in ("alike", "fully")]
+    return (f"`{one['claim']}`", one["where"], one["statement"], *others, tally([one]), one["verdict"])
 
 
 def total(verdicts: list[Verdict]) -> str:
@@ -64,7 +59,7 @@ def total(verdicts: list[Verdict]) -> str:
 
 
 def matrix(verdicts: list[Verdict]) -> str:
-    """Return Baird's counterexample, statement by reading; a statement without ρ stands in the rows of R."""
+    """Return Baird's counterexample by variant; a statement that does not depend on ρ stands in the rows of R."""
     known = {one["claim"]: one["judgements"] for one in verdicts if one["claim"] in MATRIX}
     judged = {name: [one for one in some if one["tuning"] == PAPER] for name, some in known.items()}
     readings = dict.fromkeys(one["reading"] for some in judged.values() for one in some if "ρ placed" in one["reading"])
@@ -73,11 +68,11 @@ def matrix(verdicts: list[Verdict]) -> str:
         same = {reading, reading.replace(", ρ placed R", "")}
         cells = [[one for one in judged[name] if one["reading"] in same] for name in MATRIX]
         rows.append((reading, *(tally(cell) if cell else "–" for cell in cells)))
-    return table(("reading", *MATRIX.values()), rows)
+    return table(("variant", *MATRIX.values()), rows)
 
 
 def pieces(verdicts: list[Verdict]) -> Iterator[tuple[str, str]]:
-    """Yield every piece of the page by its name."""
+    """Yield the name and the text of every part of the page."""
     by_source: dict[str, list[Verdict]] = {}
     for one in verdicts:
         by_source.setdefault(one["source"], []).append(one)
@@ -88,7 +83,7 @@ def pieces(verdicts: list[Verdict]) -> Iterator[tuple[str, str]]:
 
 
 def rewrite(page: str, verdicts: list[Verdict]) -> str:
-    """Return the page with every piece in its place."""
+    """Return the page with all tables replaced."""
     for name, text in pieces(verdicts):
         before, begin, rest = page.partition(f"<!-- claims: {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")

@@ -46,7 +46,7 @@ def test_a_generated_step_is_the_one_on_file(golden):
 
 
 def test_the_page_on_performance_shows_the_generated_step():
-    page = (ROOT / "docs/evidence/speed.md").read_text()
+    page = (ROOT / "docs/contribute/engine.md").read_text()
     assert source_on(*GOLDEN["gradient_dd_on_the_walk"]) in page
 
 

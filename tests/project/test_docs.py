@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import gradient_dd
 from gradient_dd.cli.commands import COMMANDS, cli
 from gradient_dd.experiments.paper.figures import FIGURES
 from gradient_dd.experiments.paper.ledger import CLAIMS
@@ -168,11 +169,17 @@ def test_everything_is_documented():
         assert module.name in architecture or module.name in ("__pycache__", "py.typed"), module.name
 
 
-def test_the_reference_has_every_learner_task_and_command():
-    """By being registered, each is on its page of the site."""
+@pytest.fixture(scope="module")
+def reference():
+    """Return docs/reference.py as a module."""
     spec = spec_from_file_location("reference", ROOT / "docs/reference.py")
-    reference = module_from_spec(spec)
-    spec.loader.exec_module(reference)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_has_every_learner_task_and_command(reference):
+    """By being registered, each is on its page of the site."""
     learners, tasks, lines = reference.learners_page(), reference.tasks_page(), reference.commands_page()
     for rule in LEARNERS.values():
         shown = (rule.equation, rule.reference, f"src/gradient_dd/learners/{rule.name}.py", *rule.defaults)
@@ -181,7 +188,8 @@ def test_the_reference_has_every_learner_task_and_command():
             f"- *{what}:* {words}" in reference.learner_section(rule)
             for what, words in reference.promises(rule).items()
         )
-    assert "- *Rests at:* a point of its own" in reference.learner_section(LEARNERS["residual_gradient"])
+    residual = reference.learner_section(LEARNERS["residual_gradient"])
+    assert "- *Fixed point:* another point than the TD fixed point" in residual
     assert "also those of the trace" in reference.learner_section(LEARNERS["gtd2"])
     assert "p², p being" in reference.learner_section(LEARNERS["natural_tdc"])
     assert all(f"## `{name}`" in tasks and f"src/gradient_dd/tasks/{name}.py" in tasks for name in TASKS)
@@ -189,6 +197,21 @@ def test_the_reference_has_every_learner_task_and_command():
     for command in COMMANDS:
         assert f"\n## {command.name}\n" in lines
         assert command.help.splitlines()[0] in flowing
+
+
+def test_the_reference_has_every_figure_and_claim(reference):
+    page = reference.claims_page()
+    assert all(f"| `{name}` | {figure.title} | {figure.study} |" in page for name, figure in FIGURES.items())
+    for claim in CLAIMS:
+        assert f"| `{claim.name}` | {claim.where} | {claim.statement} | {claim.criterion} | " in page, claim.name
+
+
+def test_the_reference_has_every_public_name(reference):
+    page = reference.python_page()
+    for name in gradient_dd.__all__:
+        one = getattr(gradient_dd, name)
+        shown = one.__qualname__ if callable(one) else name
+        assert re.search(rf"\b{shown}\b", page), name
 
 
 def test_readme_is_short_and_agrees_with_the_pages_it_sums_up():
@@ -225,12 +248,11 @@ def test_readme_has_the_times_of_the_performance_page():
         assert measured[learner][2:] == [plain]
 
 
-def test_every_figure_and_claim_is_on_the_page_of_the_paper():
+def test_every_claim_is_on_the_page_of_the_paper():
     paper = (ROOT / "docs/evidence/paper.md").read_text()
-    assert all(re.search(rf"^\| {name}\b.* \| {figure.study} \|", paper, re.M) for name, figure in FIGURES.items())
+    word = "(holds|partly holds|does not hold|undecided)"
     for claim in CLAIMS:
-        assert f"| `{claim.name}` | {claim.where} | {claim.statement} | {claim.criterion} | " in paper, claim.name
-        word = "(holds|partly holds|does not hold|undecided)"
+        assert f"| `{claim.name}` | {claim.where} | {claim.statement} | " in paper, claim.name
         assert re.search(rf"^\| `{claim.name}` .*\| \d+ / \d+ / \d+ \| {word} \|$", paper, re.M), claim.name
 
 

@@ -38,8 +38,8 @@ def agrees(told, value):
     return float(told) == float(f"{value:{form}}")
 
 
-def test_where_the_mean_rests():
-    head, rows = table_after("RMSVE of E[w] at rest")
+def test_the_limit_of_the_mean():
+    head, rows = table_after("RMSVE of the limit of E[w]")
     assert len(rows) == 3
     for name, alpha, *cells in rows:
         for label, told in zip(head[2:], cells, strict=True):

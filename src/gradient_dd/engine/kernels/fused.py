@@ -5,7 +5,7 @@ holds the loop over the trajectory around it.
 
 x·(w − w_prev) is computed one step ahead, while the coefficients it needs are still in registers; the trajectory
 therefore has one outcome more than there are steps. A lane gives the same bits whatever lanes stand beside it, and it
-may become infinite without disturbing them. `docs/evidence/speed.md` has the numbers behind each choice.
+may become infinite without disturbing them. `docs/contribute/engine.md` explains each choice.
 """
 
 from functools import cache

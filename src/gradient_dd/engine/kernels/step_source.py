@@ -6,7 +6,7 @@ rule does not name is not in it. Print it to see it:
     rule, known = LEARNERS["gradient_dd"], Known(rho=1.0, rho_x=1.0, discount=None)
     print(move_source(OutcomeKind(rule, k=1, width=2, one_hot=True, known=known)))
 
-`docs/evidence/speed.md` walks through one line by line.
+`docs/contribute/engine.md` walks through one line by line.
 """
 
 from collections.abc import Iterable, Iterator
