@@ -5,6 +5,7 @@ lines), and a text block directly below a Python block. They run in a folder wit
 stderr are not shown.
 """
 
+import os
 import re
 import shlex
 import shutil
@@ -23,6 +24,7 @@ from tools.programs import ROOT
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+HERE = os.environ | {"PYTHONPATH": str(ROOT / "src")}  # this source, also where another one is installed
 MARK = "\x1e"
 MEASURED = re.compile(
     r"\d[\d.,e+-]*(?= ?(?:s|ms|µs|min|kB|MB|GB|seconds|minutes|core-seconds)\b)|\d{4}-\d\d-\d\dT[\d:+]+"
@@ -78,7 +80,7 @@ def with_python_output(text: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "examples", f"{folder}/examples")
         command = [sys.executable, "-W", "error", "-c", program]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, env=HERE)
     assert done.returncode == 0, done.stderr
     outputs = iter(done.stdout.split(f"{MARK}\n"))
 
