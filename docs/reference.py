@@ -210,9 +210,7 @@ def commands_page() -> str:
 
 def python_page() -> str:
     """Return the public names; mkdocstrings fills in the docstrings."""
-    head = (
-        "# Python\n\nGenerated from the docstrings. `import gradient_dd as gdd` has the names of the first section."
-    )
+    head = "# Python\n\nGenerated from the docstrings. `import gradient_dd as gdd` has the names of the first section."
     public = {name: getattr(gradient_dd, name) for name in gradient_dd.__all__}
     registries = {"LEARNERS": "The registered [learners](learners.md).", "TASKS": "The registered [tasks](tasks.md)."}
     modules = {name: one.__doc__.splitlines()[0] for name, one in public.items() if isinstance(one, ModuleType)}

@@ -10,33 +10,33 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "gradient_dd"
 PAGE = (ROOT / "docs" / "contribute" / "architecture.md").read_text(encoding="utf-8")
-ROOMS = sorted(place.stem for place in PACKAGE.iterdir() if place.is_dir() and (place / "__init__.py").exists())
+PACKAGES = sorted(place.stem for place in PACKAGE.iterdir() if place.is_dir() and (place / "__init__.py").exists())
 
 
-def imports_of_rooms():
-    """Return for each room the rooms that it imports."""
+def imports_of_packages():
+    """Return for each package the packages that it imports."""
     graph = grimp.build_graph("gradient_dd")
-    found = {room: set() for room in ROOMS}
+    found = {package: set() for package in PACKAGES}
     for module in graph.modules:
-        room = module.split(".")[1] if "." in module else ""
+        package = module.split(".")[1] if "." in module else ""
         for imported in graph.find_modules_directly_imported_by(module):
             other = imported.split(".")[1] if "." in imported else ""
-            if room in found and other in found and other != room:
-                found[room].add(other)
+            if package in found and other in found and other != package:
+                found[package].add(other)
     return found
 
 
-def drawn_rooms():
+def drawn_packages():
     """Return the same as the page shows it, from lines like `| paper | engine, learners |`."""
     rows = re.findall(r"^\| (\w+) \| ([\w, –]+) \|$", PAGE.partition("## Who imports whom")[2], re.MULTILINE)
-    return {room: set(re.findall(r"\w+", others)) for room, others in rows if room in ROOMS}
+    return {package: set(re.findall(r"\w+", others)) for package, others in rows if package in PACKAGES}
 
 
 def test_the_page_shows_who_imports_whom():
-    assert drawn_rooms() == imports_of_rooms()
+    assert drawn_packages() == imports_of_packages()
 
 
-def test_the_page_names_every_room_and_file_at_the_top():
+def test_the_page_names_every_package_and_file_at_the_top():
     for place in PACKAGE.iterdir():
         if place.name not in ("__pycache__", "py.typed"):
             assert place.name in PAGE, place.name
