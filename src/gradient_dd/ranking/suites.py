@@ -172,7 +172,7 @@ def acceptable(family: Family, task: Task) -> bool:
     low, high = family.ratios
     values = np.linalg.eigvals(task.moments.A)
     is_stable = values.real.min() > UNSTABLE * np.abs(values).max()
-    return low - 1e-9 <= (weight * task.rho[task.states] ** 2).sum() <= high and is_stable == family.stable
+    return low <= (weight * task.rho[task.states] ** 2).sum() <= high and is_stable == family.stable
 
 
 def draw_seeds(family: Family, first: int, how_many: int = EACH) -> Iterator[int]:
