@@ -156,8 +156,8 @@ FAMILIES = {
 }
 UNSTABLE = -0.02  # real part of an eigenvalue of A below which TD is unstable, relative to the largest one
 EACH = 8  # problems of a family
-# The first seeds that meet the conditions: `draw_seeds(family, 0)`. On-policy, 1 and 5 are missing because E[ρ²] = 1 was
-# once compared without a tolerance. Shipped results need these seeds.
+# The first seeds that meet the conditions: `draw_seeds(family, 0)`. On-policy, 1 and 5 are missing because rounding
+# rejected them when E[ρ²] = 1 was compared without a tolerance. The shipped results need these seeds.
 SEEDS = {
     "on-policy": (0, 2, 3, 4, 6, 7, 8, 9),
     "moderate": (1, 6, 7, 12, 13, 17, 18, 19),
