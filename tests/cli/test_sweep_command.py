@@ -47,10 +47,10 @@ def test_a_study_file_and_a_rule_of_your_own_from_the_command_line(tmp_path, com
     result = command("sweep", study, "--rule", rule, "--out", out)
     assert result.code == 0, result.err
     assert "my_tdc_dd" in result.out
-    assert "65" in command("status", "--out", out).out
-    for target, rows in (("t.csv", 13), ("t.parquet", 13)):
+    assert "95" in command("status", "--out", out).out
+    for target, rows in (("t.csv", 19), ("t.parquet", 19)):
         assert command("export", tmp_path / target, "--out", out).out == f"Wrote {rows} rows to {tmp_path / target}.\n"
-    assert command("export", tmp_path / "r.csv", "--per-run", "--out", out).out.startswith("Wrote 65 rows")
+    assert command("export", tmp_path / "r.csv", "--per-run", "--out", out).out.startswith("Wrote 95 rows")
     assert load_rule(rule).name == "my_tdc_dd"
 
 

@@ -149,7 +149,7 @@ def test_the_estimate_counts():
 
 def test_the_example_study_is_read():
     study = read_study(ROOT / "examples" / "study.toml")
-    assert study.n_settings == 12
+    assert study.n_settings == 18
     assert study.schedule == tapered(1000)
     assert str(study.built_tasks[0]) == "random_walk(n_states=10)"
 

@@ -80,7 +80,7 @@ def test_rewards_of_one_state_are_averaged_and_said():
     task = tasks.from_gymnasium(TwoRewards())
     # V = ¼ V + ¼ (1 + V) + ½ 2
     assert task.true_values == pytest.approx([2.5])
-    assert task.notes == ("1 outcomes had several rewards, which were averaged; values stay, their noise is less.",)
+    assert task.notes == ("1 outcomes had several rewards, which are averaged: same values, less noise.",)
 
 
 def test_features_may_have_a_row_for_every_state_of_the_environment():
@@ -121,7 +121,7 @@ def test_an_environment_without_a_table_is_refused():
 def test_a_table_that_never_ends_is_refused():
     env = TwoRewards()
     env.P = {0: {0: [(1.0, 0, 1.0, False)]}}
-    with pytest.raises(BadRequestError, match=r"must end some episode: an outcome that is done\. Got none\."):
+    with pytest.raises(BadRequestError, match=r"must contain an outcome that ends the episode \(done\)\. Got none\."):
         tasks.from_gymnasium(env, discount=0.9)
 
 

@@ -108,7 +108,7 @@ def test_tables_cannot_be_changed_afterwards(task):
 
 def test_outcomes_stand_in_order():
     walk = tasks.random_walk(3)
-    with pytest.raises(BadRequestError, match="outcomes must stand in the order of state, action, next state"):
+    with pytest.raises(BadRequestError, match="outcomes must be sorted by state, action, next state"):
         replace(walk, outcomes=Outcomes(*(column[::-1] for column in walk.outcomes)))
     with pytest.raises(BadRequestError, match="'next_state' of an outcome must be from 0 to 4"):
         replace(walk, outcomes=walk.outcomes._replace(next_state=walk.outcomes.next_state + 2))
@@ -176,7 +176,7 @@ def changed(array, place, value):
         ({"start": [1.0, 0]}, "the shape of 'start' must be (3,). Got (2,)."),
         ({"behaviour": np.full((3, 2), 0.5)}, "the shape of 'behaviour' must be (3, 1). Got (3, 2)."),
         ({"behaviour": np.ones(3)}, "the shape of 'behaviour' must be (3, 1). Got (3,)."),
-        ({"R": -1.0}, "Got state 2, which is never left but pays. A terminal must pay 0."),
+        ({"R": -1.0}, "Got state 2, which is never left but has a reward. Rewards in a terminal must be 0."),
         (RETURNS_BY_A_NEVER_TAKEN_ACTION, "every state must be reachable from every other under the behaviour"),
         ({"start": 2}, "an episode must start in a state that is not terminal. Got 2."),
         ({"start": 7}, "'start' must be a state from 0 to 2. Got 7."),
@@ -249,10 +249,10 @@ def cliff_with_an_end():
 def test_only_reachable_states_are_kept_and_the_others_said():
     P, R = cliff_with_an_end()
     given = {"P": P, "R": R, "discount": 0.9, "behaviour": np.full((49, 4), 0.25), "start": 36}
-    with pytest.raises(BadRequestError, match=r"reachable from the start .* Got \[37, 38, .*keep='reachable' does"):
+    with pytest.raises(BadRequestError, match=r"reachable from the start .* Got \[37, 38, .*keep='reachable' omits"):
         tasks.from_tables(**given)
     task = tasks.from_tables(**given, keep="reachable")
-    assert task.notes == ("11 of 49 states are never reached, and left out: 37, 38, 39, 40, 41, 42, 43, 44, ….",)
+    assert task.notes == ("11 of 49 states are never reached and are omitted: 37, 38, 39, 40, 41, 42, 43, 44, ….",)
     other = tasks.from_gymnasium(gymnasium.make("CliffWalking-v1"), discount=0.9)
     assert np.array_equal(task.states, other.states)
     assert np.allclose(task.true_values, other.true_values)

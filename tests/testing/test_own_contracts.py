@@ -110,7 +110,11 @@ def test_a_promise_that_is_not_kept_is_caught():
 @pytest.mark.parametrize(
     ("rule", "contract", "sentence"),
     [
-        (make(lambda alpha, rho, delta, x_change: (alpha * rho * delta,), ("w_x",)), USES, "takes 'x_change', which has no effect"),
+        (
+            make(lambda alpha, rho, delta, x_change: (alpha * rho * delta,), ("w_x",)),
+            USES,
+            "takes 'x_change', which has no effect",
+        ),
         (
             make(lambda alpha, rho, delta: (alpha * rho * delta, 0.0), W),
             USES,
@@ -118,7 +122,11 @@ def test_a_promise_that_is_not_kept_is_caught():
         ),
         (make(RULES["td"].step, ("w_x",), (ALPHA, CLIP)), USES, "declares the parameter 'clip' but does not use it"),
         (make(RULES["td"].step, ("w_x",), (ALPHA, ZETA)), USES, "declares the parameter 'zeta' but does not use it"),
-        (make(lambda alpha, rho, delta: (0.1 * rho * delta + 0 * alpha,), ("w_x",)), USES, "takes 'alpha', which has no effect"),
+        (
+            make(lambda alpha, rho, delta: (0.1 * rho * delta + 0 * alpha,), ("w_x",)),
+            USES,
+            "takes 'alpha', which has no effect",
+        ),
         (make(lambda rho, delta: (0.1 * rho * delta,), ("w_x",)), USES, "declares the parameter 'alpha'"),
         (make(lambda alpha, rho, delta: ((1 + alpha) * rho * delta,), ("w_x",)), SIZES, "moves w with alpha = 0"),
     ],

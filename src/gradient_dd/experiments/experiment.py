@@ -80,7 +80,7 @@ class Section(NamedTuple):
     short: str = ""
 
 
-class Question(NamedTuple):
+class PaperQuestion(NamedTuple):
     """A question that the first screen answers, from claims on the final error and from claims on the mean error."""
 
     text: str
@@ -105,7 +105,7 @@ class Experiment:
     companions: Mapping[str, tuple[Study, ...]] = field(default_factory=dict)
     drawings: Mapping[str, Drawing] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[PaperQuestion, ...] = ()
     exact: Callable[[], list[Any]] = list
     readings: Sequence[tuple[str, str]] = ()
     errata: Sequence[tuple[str, str]] = ()

@@ -12,7 +12,7 @@ from gradient_dd.experiments.summary import Switched, Way, switched
 from gradient_dd.experiments.tuning import StudyEvidence, case_name
 from gradient_dd.experiments.wording import upper
 from gradient_dd.report.figure import COLOURS, MADE_FROM, NAMES, Figure, Line, LineData, Panel, panels_of
-from gradient_dd.report.panels import Column, Entry, columns_of, legend
+from gradient_dd.report.panels import Column, LegendEntry, columns_of, legend
 from gradient_dd.studies import intervals
 
 SUFFIX = {"p": "", "a": "-alike", "f": "-fully"}  # of the name of a study, by way of tuning
@@ -25,7 +25,7 @@ class TabView(NamedTuple):
     """What a tab shows under a way of tuning: pictures, legend, caption, and a note where it is not what was asked."""
 
     columns: list[Column]
-    legend: list[Entry]
+    legend: list[LegendEntry]
     caption: str
     note: str
 
@@ -39,7 +39,7 @@ class FigureTab(NamedTuple):
     files: str
 
 
-class Shown(NamedTuple):
+class ShownPanels(NamedTuple):
     """The panels of a figure, and whether their learning curves are those of test runs."""
 
     panels: list[Panel]
@@ -81,7 +81,7 @@ def caption(figure: Figure, is_tested: bool, has_alphas: bool) -> str:
     return f"{lead} {above}{below}{remark}"
 
 
-def panels_under(figure: Figure, evidence: ByStudy, way: str) -> Shown | None:
+def panels_under(figure: Figure, evidence: ByStudy, way: str) -> ShownPanels | None:
     """Return the panels of a figure under a way of tuning; None where it has none."""
     one = evidence.get(figure.study + SUFFIX[way])
     if one is None or (way != "p" and not figure.compares_rivals):
@@ -113,7 +113,7 @@ def blank_panels(figure: Figure, one: StudyEvidence) -> list[Panel]:
     return panels
 
 
-def tested(panels: Sequence[Panel], one: StudyEvidence, figure: Figure) -> Shown | None:
+def tested(panels: Sequence[Panel], one: StudyEvidence, figure: Figure) -> ShownPanels | None:
     """Return panels with the learning curves of the selected settings on test runs, if all of them were run there.
 
     Else they keep those of the tuning runs; without any there is nothing to show.
@@ -124,11 +124,11 @@ def tested(panels: Sequence[Panel], one: StudyEvidence, figure: Figure) -> Shown
         chosen = [one.choose(case, line.line, figure.measure).setting for line in panel.lines]
         fresh = one.fresh.get(case)
         if fresh is None or not set(map(str, chosen)) <= set(map(str, fresh.study.settings())):
-            return Shown(list(panels), False) if len(panel.middle) else None
+            return ShownPanels(list(panels), False) if len(panel.middle) else None
         middle, curves = fresh.curves(next(iter(fresh.tasks)), chosen)
         means = [intervals.estimate(curve.T) for curve in curves]
         lines = [
             line._replace(curve=mean.mean, curve_sem=mean.sem) for line, mean in zip(panel.lines, means, strict=True)
         ]
         found.append(panel._replace(lines=lines, middle=middle))
-    return Shown(found, True)
+    return ShownPanels(found, True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradient_dd.experiments.claims import of_tuning
-from gradient_dd.experiments.experiment import Experiment, Question, Scale
+from gradient_dd.experiments.experiment import Experiment, PaperQuestion, Scale
 from gradient_dd.experiments.verdicts import (
     ALIKE,
     FULLY,
@@ -88,7 +88,7 @@ class Answer(NamedTuple):
     sentence: str
 
 
-def answer(question: Question, verdicts: Mapping[str, ClaimVerdict], way: Way, scale: Scale) -> Answer | None:
+def answer(question: PaperQuestion, verdicts: Mapping[str, ClaimVerdict], way: Way, scale: Scale) -> Answer | None:
     """Return the answer to a question; None where its claims are not judged."""
     final, mean = (
         [one for name in names if name in verdicts for one in comparisons_of(verdicts[name], way)]

@@ -28,7 +28,7 @@ class Column(NamedTuple):
     below: str
 
 
-class Entry(NamedTuple):
+class LegendEntry(NamedTuple):
     """An entry of a legend: its label, and how the line is drawn."""
 
     label: str
@@ -148,9 +148,9 @@ def short(value: float) -> str:
     return f"{value / 1000:g}k" if 1e3 <= value < 1e6 else plain(value)
 
 
-def legend(lines: Sequence[LineData]) -> list[Entry]:
+def legend(lines: Sequence[LineData]) -> list[LegendEntry]:
     """Return the entries of a legend."""
-    return [Entry(one.line.label, one.line.colour, look_of(one.line)) for one in lines]
+    return [LegendEntry(one.line.label, one.line.colour, look_of(one.line)) for one in lines]
 
 
 def look_of(line: Line) -> str:

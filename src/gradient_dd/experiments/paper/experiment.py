@@ -1,6 +1,6 @@
 """The paper: Zhu & Murray, Gradient Descent Temporal Difference-difference Learning, every figure and every claim."""
 
-from gradient_dd.experiments.experiment import Experiment, Question, Section
+from gradient_dd.experiments.experiment import Experiment, PaperQuestion, Section
 from gradient_dd.experiments.paper.exact_statements import check_statements
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.experiments.paper.ledger import CLAIMS
@@ -41,13 +41,15 @@ SECTIONS = (
     ),
 )
 QUESTIONS = (
-    Question(
+    PaperQuestion(
         "Does it end below GTD2 and TDC, which it builds on?",
         ("walk-better", "boyan-better"),
         ("walk-faster", "boyan-faster"),
     ),
-    Question("Does it end as low as TD and TDRC?", ("walk-as-td", "boyan-as-td"), ("walk-as-fast", "boyan-as-fast")),
-    Question("Does it end below its rivals off-policy, on Baird’s example?", ("baird-better",)),
+    PaperQuestion(
+        "Does it end as low as TD and TDRC?", ("walk-as-td", "boyan-as-td"), ("walk-as-fast", "boyan-as-fast")
+    ),
+    PaperQuestion("Does it end below its rivals off-policy, on Baird’s example?", ("baird-better",)),
 )
 EXPERIMENT = Experiment(
     "paper",

@@ -77,7 +77,7 @@ def by_columns(entries: list[Any]) -> list[Any]:
     return [entry for pair in zip(entries[:half], entries[half:], strict=True) for entry in pair]
 
 
-class Way(NamedTuple):
+class RateCase(NamedTuple):
     """A panel: its title, its task, the largest κα shown."""
 
     title: str
@@ -87,30 +87,30 @@ class Way(NamedTuple):
 
 def draw_gtd2_to_td(folder: Path) -> None:
     """Draw into folder/gtd2-to-td.svg and .png."""
-    ways = [
-        Way("walk, m = 10, tabular", tasks.random_walk(10), 2.3),
-        Way("walk, m = 13, linear features, p = 4", tasks.random_walk(13, features="linear"), 2.3),
-        Way("Boyan chain, p = 5", tasks.boyan_chain(5), 8.0),
+    cases = [
+        RateCase("walk, m = 10, tabular", tasks.random_walk(10), 2.3),
+        RateCase("walk, m = 13, linear features, p = 4", tasks.random_walk(13, features="linear"), 2.3),
+        RateCase("Boyan chain, p = 5", tasks.boyan_chain(5), 8.0),
     ]
     texts = DRAWINGS["gtd2-to-td"].title, "exact along trajectories, ζ = 1; all rates at the same step size"
-    with drawn(folder, "gtd2-to-td", texts, way_keys, 4, columns=len(ways), heights=(3.2,)) as sheet:
-        all_axes = [sheet.axes(0, column) for column in range(len(ways))]
+    with drawn(folder, "gtd2-to-td", texts, way_keys, 4, columns=len(cases), heights=(3.2,)) as sheet:
+        all_axes = [sheet.axes(0, column) for column in range(len(cases))]
         heights, depths = [1.0], list[float]()
-        for axes, way in zip(all_axes, ways, strict=True):
-            heights.append(max(exact_line(axes, way, alpha, number) for number, alpha in enumerate(ALPHAS)))
-            depths.append(flow_lines(axes, way.task))
-            axes.set(title=way.title, xlabel="κα", yscale="log", xlim=(0, way.largest))
+        for axes, case in zip(all_axes, cases, strict=True):
+            heights.append(max(exact_line(axes, case, alpha, number) for number, alpha in enumerate(ALPHAS)))
+            depths.append(flow_lines(axes, case.task))
+            axes.set(title=case.title, xlabel="κα", yscale="log", xlim=(0, case.largest))
         all_axes[0].set_ylabel("rate, relative to that of TD")
         for axes in all_axes:
             axes.set_ylim(min(depths) / 6, 1.3 * max(heights))
             plain_numbers(axes.yaxis)
 
 
-def exact_line(axes: Any, way: Way, alpha: float, place: int) -> float:
+def exact_line(axes: Any, case: RateCase, alpha: float, place: int) -> float:
     """Draw the exact rate over that of TD, with a cross where the mean becomes unstable; return the largest."""
     colour = list(ALPHAS.values())[place]
-    td = rate(way.task, LEARNERS["td"].setting(alpha=alpha))
-    plane, x = RatePlane(way.task, "kappa"), way.largest * EXACT
+    td = rate(case.task, LEARNERS["td"].setting(alpha=alpha))
+    plane, x = RatePlane(case.task, "kappa"), case.largest * EXACT
     shares = plane.rates(alpha, x / alpha) / td
     end = int(np.argmax(np.append(shares, -1.0) <= 0))
     x, shares, beyond = x[:end], shares[:end], x[end:]
