@@ -182,7 +182,7 @@ CLUSTER = "from gradient_dd.studies.cluster import dask_executor; dask_executor(
 
 
 NEEDED = (
-    ("cluster", "distributed", CLUSTER),
+    ("cluster", "cloudpickle", CLUSTER),
     ("environments", "gymnasium", "import gradient_dd.tasks.environments"),
     ("neural", "jax", "import gradient_dd; gradient_dd.Network(2)"),
     ("neural", "jax", "import gradient_dd; gradient_dd.NetworkLearner"),

@@ -103,7 +103,7 @@ def test_every_picture_is_svg(name):
 
 
 def test_the_report_has_everything(tmp_path):
-    made_up(edges=("alpha",)).report(tmp_path / "page.html")
+    assert made_up(edges=("alpha",)).report(tmp_path / "page.html") == tmp_path / "page.html"
     written = {one.name for one in tmp_path.iterdir()}
     pictures = {f"page-{name.replace('_', '-')}.svg" for name in PICTURES}
     assert written == {"page.html", "page.csv", "page.tex", *pictures}

@@ -38,7 +38,7 @@ def page(tmp_path_factory):
     call = ["play", "--rule", OWN, "--task", "random_walk:n_states=9", "--out", str(file)]
     done = CliRunner().invoke(cli, call)
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith(f"{file} (")
+    assert re.fullmatch(rf"Wrote {re.escape(str(file))} \(\d+ kB\)\. Open it in a browser\.\n", done.stdout)
     return file
 
 

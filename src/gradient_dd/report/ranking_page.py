@@ -17,8 +17,8 @@ CAPTIONS = {
 }
 
 
-def write_report(standing: Standing, path: Any) -> None:
-    """Write the page, and beside it the tables and the pictures."""
+def write_report(standing: Standing, path: Any) -> Path:
+    """Write the page, and beside it the tables and the pictures; return its path."""
     page: Path = file_path("The path of the page", path)
     check_regular(page)
     pictures = {name: make(standing) for name, make in PICTURES.items()}
@@ -36,3 +36,4 @@ def write_report(standing: Standing, path: Any) -> None:
     page.with_suffix(".tex").write_text(standing.to_latex() + "\n", encoding="utf-8")
     for name, one in pictures.items():
         one.save(page.with_name(f"{page.stem}-{name.replace('_', '-')}.svg"))
+    return page
