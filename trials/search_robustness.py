@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gradient_dd.experiments.by_study import run_afresh
-
-from gradient_dd.experiments import find_experiment
 from gradient_dd.experiments.experiment import Job, Scale
+from gradient_dd.experiments.measuring import run_afresh
 from gradient_dd.experiments.paper.asking import WHOLE
+from gradient_dd.experiments.paper.experiment import EXPERIMENT
 from gradient_dd.experiments.paper.studies import BUDGET, STUDIES, fully
 from gradient_dd.experiments.searching import SearchEvidence, search_all
 from gradient_dd.learners import Setting
@@ -83,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
     scale = Scale(given.runs, given.episodes)
-    job = Job(find_experiment("paper"), (), given.out, scale, {"workers": given.workers}, print)
+    job = Job(EXPERIMENT, (), given.out, scale, {"workers": given.workers}, print)
     lines = []
     for name in given.studies:
         lines += rows([ratios(name, given.learners, times, job) for times in given.times])

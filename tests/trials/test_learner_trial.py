@@ -100,7 +100,7 @@ def test_every_kind_of_the_whole_trial_can_be_made():
 
 
 def test_rivals_and_their_averages_are_those_of_single_learners():
-    """TD in lanes, its tail average, and the error of LSTD at the end, against plain loops."""
+    """TD in lanes, the average of its weights at the end of each part, and the error of LSTD, against plain loops."""
     task = cases.aimed_at_the_fixed_point(tasks.random_mdp(6, 2, 3, 0.9, seed=4))
     road = rivals.Road(task, 400, 0)
     found = rivals.rival_errors(road, "TD")
@@ -110,7 +110,7 @@ def test_rivals_and_their_averages_are_those_of_single_learners():
     for part in road.parts():
         for x, x_next, reward, discount, rho in zip(*part, strict=True):
             td.update(x, reward, discount, x_next, rho)
-            newer.append(td.w.copy())
+        newer.append(td.w.copy())
         kept = older + newer
         plain.append(task.rmsve(td.w))
         averaged.append(task.rmsve(np.mean(kept, axis=0)))
@@ -126,11 +126,15 @@ def test_rivals_and_their_averages_are_those_of_single_learners():
     assert rivals.auto_run(road, quadratic=False).mean_error != rivals.auto_run(road, alpha=0.1).mean_error
 
 
-def test_a_rule_with_traces_is_averaged_from_samples():
+def test_a_rival_may_keep_a_trace_or_taper_its_steps():
     task = cases.aimed_at_the_fixed_point(tasks.random_mdp(6, 2, 3, 0.9, seed=4))
-    found = rivals.rival_errors(rivals.Road(task, 400, 0), "HTD")
-    assert found.plain.shape == found.averaged.shape == (30,)
-    assert found.averaged.min() < task.rmsve(task.initial_weights)
+    road = rivals.Road(task, 400, 0)
+    found = {name: rivals.rival_errors(road, name) for name in ("HTD", "TD", "TD, tapered")}
+    assert found["HTD"].plain.shape == found["HTD"].averaged.shape == (30,)
+    assert found["HTD"].averaged.min() < task.rmsve(task.initial_weights)
+    late = found["TD, tapered"].plain < found["TD"].plain  # large steps gain by the taper, small ones lose by it
+    assert late[0]
+    assert not late[-1]
 
 
 @pytest.mark.slow

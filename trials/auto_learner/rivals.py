@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.schedules import Schedule, constant
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.tasks import Task
-from trials.auto_learner.lane_memory import LaneMemory, lane_rows
 
 SEED = 7331  # of trajectories
 POINTS = 200  # of a run at which the error is taken
@@ -35,7 +35,7 @@ RIVALS: dict[str, tuple[str, tuple[float, ...], bool]] = {  # rule, ratios of st
     "HTD": ("htd", (1.0, 16.0), False),
 }
 FIRST_TURN = 64  # steps after which an average begins anew for the first time; then after twice as many each time
-SAMPLED = 10  # steps between two weights that are averaged where the engine keeps no sums
+SAMPLED = 10  # steps between two weights that are averaged
 LSTD_FEATURES = 250  # LSTD is run up to so many features
 RIDGES = (0.001, 0.1, 10.0, 1000.0)  # of LSTD
 
@@ -98,33 +98,11 @@ class RivalErrors(NamedTuple):
 
 
 def rival_errors(road: Road, name: str) -> RivalErrors:
-    """Return the mean errors of a rival on one run."""
-    settings = settings_of(name, road.unit)
-    if settings[0].rule.traces:
-        return sampled_errors(road, settings)
-    lanes = LaneMemory(settings, np.asarray(road.task.initial_weights, float))
-    lanes.average_from_now(1)
-    plain: list[Array] = []
-    averaged: list[Array] = []
-    older, turn, count, times = np.zeros_like(lanes.sums), FIRST_TURN, 0, 1 + np.arange(road.steps)
-    factors = 1 / (1 + times / (road.steps / 10)) if RIVALS[name][2] else np.ones(road.steps)
-    for part, steps in enumerate(road.parts()):
-        columns = steps.reward[:, None], steps.discount[:, None], steps.rho[:, None]
-        factor = factors[part * road.every :][: len(steps.reward)]
-        lanes.advance(as_rows(steps.row), as_rows(steps.next_row), columns, factor)
-        mean = (older + lanes.sums)[:, : lanes.count] / max(1, count + lanes.counted)
-        stopped = lanes.stopped[: lanes.count] >= 0
-        for found, w in ((plain, lanes.w), (averaged, mean)):
-            found.append(np.where(stopped, np.inf, road.errors(w)))
-        if lanes.steps >= turn:
-            older, count, turn = lanes.sums, lanes.counted, 2 * lanes.steps
-            lanes.average_from_now(1)
-    return RivalErrors(np.mean(plain, axis=0), np.mean(averaged, axis=0))
-
-
-def sampled_errors(road: Road, settings: list[Setting]) -> RivalErrors:
-    """Return the mean errors of a rule with traces: the average is of weights SAMPLED steps apart."""
-    lanes = LaneRun(road.task, settings, Horizon(steps=road.steps, every=road.every), seed=SEED, run=road.run)
+    """Return the mean errors of a rival on one run: the average is of weights SAMPLED steps apart."""
+    settings, tenth = settings_of(name, road.unit), road.steps / 10
+    tapered = Schedule(lambda n: 1 / (1 + n / tenth), per="step") if RIVALS[name][2] else constant
+    horizon = Horizon(steps=road.steps, every=road.every)
+    lanes = LaneRun(road.task, settings, horizon, tapered, seed=SEED, run=road.run)
     plain: list[Array] = []
     averaged: list[Array] = []
     sums, older = np.zeros((2, road.task.n_features, len(settings)))
@@ -141,14 +119,6 @@ def sampled_errors(road: Road, settings: list[Setting]) -> RivalErrors:
             if done >= turn:
                 older, old_count, turn, sums, count = sums, count, 2 * done, np.zeros_like(sums), 0
     return RivalErrors(np.mean(plain, axis=0), np.mean(averaged, axis=0))
-
-
-def as_rows(rows: Any) -> Any:
-    """Return rows of features as lanes read them; sparse ones have equally many non-zeros."""
-    if not sp.issparse(rows):
-        return lane_rows(None, rows)
-    n, width = rows.shape[0], rows.nnz // max(1, rows.shape[0])
-    return lane_rows(rows.indices.reshape(n, width).astype(np.int64), rows.data.reshape(n, width))
 
 
 class AutoRun(NamedTuple):

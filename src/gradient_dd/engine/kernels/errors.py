@@ -107,7 +107,8 @@ class Errors(NamedTuple):
 
 def no_errors(lanes: int, bins: int) -> Errors:
     """Return sums of nothing."""
-    return Errors(*(aligned((rows * lanes,)) for rows in (1, 1, 1, bins)), np.zeros(2 * lanes, np.int64))
+    now, total, last = (aligned((lanes,)) for _ in range(3))
+    return Errors(now, total, last, aligned((bins * lanes,)), np.zeros(2 * lanes, np.int64))
 
 
 def terms_source(k: int, count: int) -> str:
