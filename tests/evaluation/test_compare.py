@@ -219,7 +219,7 @@ def test_the_command_prints_a_table_json_and_a_page(tmp_path):
     facts = json.loads(run.stdout)
     assert [one["name"] for one in facts["table"]] == ["today", "right", "left"]
     assert facts["deploy"] == "right"
-    assert page.read_text().count("<circle") == 3
+    assert page.read_text().count('<use href="#mc"') == 3
     found = gdd.compare(tmp_path / "log.npz", {"right": to_the_right(0.7)}, discount=1.0, features="table")
     assert "<svg" in found.report(tmp_path / "other.html").read_text()
     assert [one.get_text() for one in found.plot().get_yticklabels()] == ["today", "right"]

@@ -320,4 +320,4 @@ def test_columns_that_contradict_each_other_are_found():
     assert f"in {len(inside)} rows, first after row {inside[0]}." in swapped["ends"].sentence
     without = levels(reward="left")
     assert without["ends"].level == "with care"
-    assert "Their mean reward is 1, that of the others 0," in without["left out"].sentence
+    assert "Their mean reward is 1, the mean of the others is 0," in without["left out"].sentence

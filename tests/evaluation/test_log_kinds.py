@@ -300,5 +300,5 @@ def test_whether_actions_are_text_is_decided_over_the_whole_column(tmp_path, mon
     pd.DataFrame(log).to_csv(tmp_path / "log.csv", index=False)
     even = lambda seen: np.full((len(seen), 3), 1 / 3)  # noqa: E731
     found = [gdd.evaluate_log(one, target=even, discount=0.5) for one in (log, tmp_path / "log.csv")]
-    assert [one.policy.actions.names for one in found] == [("1", "2", "stop")] * 2
+    assert [one.found.policy.actions.names for one in found] == [("1", "2", "stop")] * 2
     assert found[0].start_value == found[1].start_value

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import gradient_dd as gdd
 from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.pieces import HOLE, Piece, StepNumbers, dealt_groups, parts_of
 from gradient_dd.evaluation.policy_value import blend, step_sums, walk
-from gradient_dd.evaluation.rows import HOLE, EvaluationRows, Piece, StepNumbers, dealt_groups, parts_of
+from gradient_dd.evaluation.rows import EvaluationRows
 from gradient_dd.evaluation.value import values_of
 from gradient_dd.stream.features import OneHot
 

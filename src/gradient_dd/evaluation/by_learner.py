@@ -16,8 +16,8 @@ from gradient_dd.errors import DivergedError, bad_request
 from gradient_dd.evaluation.design import Solution
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
+from gradient_dd.evaluation.pieces import Piece, dealt_groups
 from gradient_dd.evaluation.policy_value import PolicyValue, chosen
-from gradient_dd.evaluation.rows import Piece, dealt_groups
 from gradient_dd.evaluation.value import Run, Sums, later_passes
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.auto import AutoLearner

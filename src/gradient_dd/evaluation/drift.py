@@ -14,8 +14,8 @@ from scipy import sparse
 
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.findings import Found, finding
+from gradient_dd.evaluation.pieces import Piece
 from gradient_dd.evaluation.row_findings import RowEvidence, held_out_residuals, sketch
-from gradient_dd.evaluation.rows import Piece
 
 BLOCKS, FEWEST_BLOCKS, DRAWS, FOLDS = 200, 20, 999, 10
 WIDEST = 64  # features of states and actions, above which projections are used

@@ -24,7 +24,8 @@ from gradient_dd.evaluation.maps import (
     named_actions,
     too_wide,
 )
-from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows, Piece, RowProgress, joined, parts_of
+from gradient_dd.evaluation.pieces import Piece, joined, parts_of
+from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows, RowProgress
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.actions import Actions
 from gradient_dd.stream.log.columns import find_columns, missing

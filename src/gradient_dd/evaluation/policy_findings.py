@@ -9,9 +9,9 @@ from gradient_dd.evaluation.behaviour import cells
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of, level_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
 from gradient_dd.evaluation.maps import actions_of
+from gradient_dd.evaluation.pieces import Piece, joined
 from gradient_dd.evaluation.policy_value import PolicyValue
 from gradient_dd.evaluation.result import ALONE, Support
-from gradient_dd.evaluation.rows import Piece, joined
 from gradient_dd.studies.intervals import Bounds
 
 WIDE = 0.5  # half-width of the interval relative to the value, above which the value needs care
@@ -78,8 +78,8 @@ def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
         untried += 0.0 if occurs.all() else float(choices.here[:, ~occurs].sum())
         rows = np.flatnonzero(~piece.ended)
         rows, skipped = rows[max(0, skipped) :], skipped - len(rows)
-        visits, starts = piece.part(rows), piece.part(piece.starts)
-        parts.append((choices.ratio, visits, choices.there[rows], starts, choices.here[piece.starts]))
+        begun = piece.starts
+        parts.append((choices.ratio, piece.part(rows), choices.there[rows], piece.part(begun), choices.here[begun]))
     ratios, visits, there, starts, here = map(list, zip(*parts, strict=True))
     ratio = None if ratios[0] is None else np.concatenate(ratios)
     share = untried / sum(map(len, pieces))

@@ -8,7 +8,7 @@ from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.design import Design
 from gradient_dd.evaluation.log_data import TargetPolicy
 from gradient_dd.evaluation.maps import GIVEN, FeatureMap
-from gradient_dd.evaluation.rows import Piece
+from gradient_dd.evaluation.pieces import Piece
 from gradient_dd.studies.intervals import Bounds, student_factor
 
 LARGEST_LOG = 300.0  # largest logarithm of a product of ratios

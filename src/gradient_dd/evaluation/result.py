@@ -196,9 +196,8 @@ class Evaluation:
 
     @property
     def parts(self) -> dict[str, Interval]:
-        """The known intervals, by name: both estimates, the value of the logging policy, and the gain over it."""
+        """The known intervals, by name: both estimates, and the value of the logging policy."""
         parts = {"LSTD-Q": self.exact, "doubly robust": self.robust, "logging policy": self.logging}
-        parts["gain over the logging policy"] = self.difference
         return {name: one for name, one in parts.items() if one is not None}
 
     @property

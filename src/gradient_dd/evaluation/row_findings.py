@@ -20,7 +20,7 @@ from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.evaluation.findings import Found, finding, level_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import actions_of
-from gradient_dd.evaluation.rows import Piece, mix
+from gradient_dd.evaluation.pieces import Piece, mix
 from gradient_dd.stream.log.actions import Actions
 
 MOST_ROWS = 50_000  # rows examined

@@ -29,8 +29,9 @@ from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.design import Solution, SortedFeatures, no_equations, ridge_of, solved, squared
 from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import FeatureMap, too_wide
+from gradient_dd.evaluation.pieces import Piece
 from gradient_dd.evaluation.policy_value import PolicyEstimate, PolicyValue, Walk, blend, chosen, step_sums, walk
-from gradient_dd.evaluation.rows import EvaluationRows, Piece
+from gradient_dd.evaluation.rows import EvaluationRows
 
 FEWEST, SHARE = 20.0, 0.1  # effective sample size that the products must keep, in episodes and as a share
 MOST_STEPS = 2000  # most steps covered

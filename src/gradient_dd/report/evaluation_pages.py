@@ -47,8 +47,9 @@ def evaluation_page(found: Evaluation) -> str:
 
 def row(label: str, numbers: Any, look: str = "u", **more: Any) -> ForestRow:
     """Return the row of a value with its interval, (value, low, high); hollow where it needs care."""
-    mark = Mark(*map(float, numbers), look, 0 if look in "yu" else HOLLOW)
-    return ForestRow("", label, [[mark]], with_interval(*numbers), look, **more)
+    value, low, high = map(float, numbers)
+    mark = Mark(value, low, high, look, 0 if look in "yu" else HOLLOW)
+    return ForestRow("", label, [[mark]], with_interval(value, low, high), look, **more)
 
 
 def with_interval(value: float, low: float, high: float) -> str:
@@ -65,9 +66,10 @@ def forest(title: str, unit: str, rows: list[ForestRow], limit: float, columns: 
 def estimates(found: Evaluation) -> str:
     """Return the value, the estimates that it was made of, and the value of the logging policy."""
     rows = [row("value", (found.start_value, *found.start_interval), LOOKS[found.verdict.word], strong=True)]
-    rows += [row(name, one) for name, one in found.parts.items() if not name.startswith("gain")]
+    rows += [row(name, one) for name, one in found.parts.items()]
     limit = found.start_value if found.logging is None else found.logging.estimate
-    return forest("Estimates of the value with their intervals", "Estimate", rows, limit, [value_head(found.confidence)])
+    title = "Estimates of the value with their intervals"
+    return forest(title, "Estimate", rows, limit, [value_head(found.confidence)])
 
 
 def value_head(confidence: float, what: str = "value") -> str:

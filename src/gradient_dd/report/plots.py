@@ -9,7 +9,6 @@ from typing import Any
 from gradient_dd.errors import extra, one_of
 from gradient_dd.evaluation import Evaluation, PolicyComparison
 from gradient_dd.report.canvas import STYLE
-from gradient_dd.report.evaluation_pages import estimates_of
 from gradient_dd.report.figure import BLACK, BLUE, RED, panel, title_of
 from gradient_dd.report.own_study import check_complete, lines_of
 from gradient_dd.report.study_figure import alpha_range, key, over_alpha, over_time, strip_height, time_range
@@ -43,9 +42,10 @@ def plot_results(results: Results, kind: str, task: str | None, measure: str, ax
 def plot_evaluation(found: Evaluation, ax: Any) -> Any:
     """Draw the value with its interval, what it was made of, and the value of the logging policy."""
     low, high = found.start_interval
-    value = {"name": "value", "value": found.start_value, "low": low, "high": high, "verdict": found.verdict.word}
-    others = [one for one in estimates_of(found) if one["name"] != "difference"]
-    return forest([*reversed(others), value], None if found.logging is None else found.logging.estimate, ax)
+    rows = [{"name": "value", "value": found.start_value, "low": low, "high": high, "verdict": found.verdict.word}]
+    for name, (estimate, start, end) in found.parts.items():
+        rows.append({"name": name, "value": estimate, "low": start, "high": end})
+    return forest(rows[::-1], None if found.logging is None else found.logging.estimate, ax)
 
 
 def plot_comparison(found: PolicyComparison, ax: Any) -> Any:

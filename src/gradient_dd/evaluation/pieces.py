@@ -1,0 +1,128 @@
+"""Pieces of a log: consecutive rows of whole episodes, with the episode, the step and the group of each row."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from gradient_dd.arrays import Array, Booleans, Integers
+
+GROUPS = 20
+HOLE = np.int64(1) << 40  # added to the steps after a missing row
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Consecutive rows of a log.
+
+    seen, after       (n, d) the observation and the next one, texts as numbers
+    carried           (n, m) columns of policies in the log;  carried_after  the same at the next observation
+    action            (n, k) the indices of the actions taken, or continuous actions
+    signals           (n, signals) the rewards of every signal
+    discount          (n,) into the next state, 0 where the episode ended
+    rho               (n,) ratios of the log's own columns, 1 where it has none
+    behaviour         (n,) probability of the action taken, NaN if unknown
+    episode, step     (n,) the episode, and the steps since its start; a step after a missing row is beyond all limits
+    cut               (n,) whether the episode was cut after this row
+    group             (n,) the group of the row
+    """
+
+    seen: Array
+    after: Array
+    carried: Array
+    carried_after: Array
+    action: Array
+    signals: Array
+    discount: Array
+    rho: Array
+    behaviour: Array
+    episode: Integers
+    step: Integers
+    cut: Booleans
+    group: Integers
+
+    def __len__(self) -> int:
+        return len(self.discount)
+
+    @property
+    def ended(self) -> Booleans:
+        """(n,) whether the episode terminated here."""
+        return self.discount == 0
+
+    @property
+    def starts(self) -> Integers:
+        """The initial rows of episodes."""
+        return np.flatnonzero(self.step == 0)
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """Identifies the piece among all pieces of a log and of its sample."""
+        ends = (int(column[at]) for column in (self.episode, self.step) for at in (0, -1))
+        return *ends, len(self)
+
+    def part(self, chosen: Any) -> "Piece":
+        """Return some of the rows."""
+        return Piece(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+
+class StepNumbers:
+    """Numbers the episodes of a log and the steps of each; `step` has row numbers before."""
+
+    def __init__(self) -> None:
+        self.name, self.episode, self.row, self.step = -1, -1, -2, np.int64(0)
+
+    def numbered(self, piece: Piece) -> Piece:
+        """Return the next rows with their episodes and steps."""
+        names, row = piece.episode, piece.step
+        begins = np.diff(names, prepend=self.name) != 0
+        hole = ~begins & (np.diff(row, prepend=self.row) != 1)
+        episode = self.episode + np.cumsum(begins)
+        one = np.where(hole, HOLE + 1, 1)
+        first = np.flatnonzero(begins)
+        run = np.cumsum(np.where(begins, 0, one))
+        lead = int(first[0]) if len(first) else len(row)
+        base = np.zeros(len(row), np.int64)
+        if len(first):
+            base[first] = np.diff(run[first], prepend=0)
+            base = np.cumsum(base)
+        step = run - base
+        step[:lead] += self.step
+        self.name, self.episode, self.row, self.step = int(names[-1]), int(episode[-1]), int(row[-1]), step[-1]
+        return replace(piece, episode=episode, step=step)
+
+
+def joined(pieces: list[Piece]) -> Piece:
+    """Return several pieces as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return Piece(*(np.concatenate([getattr(one, each.name) for one in pieces]) for each in fields(Piece)))
+
+
+def parts_of(piece: Piece, most: int) -> Iterator[Piece]:
+    """Yield the episodes of a piece in parts of at most `most` rows; a longer episode is cut."""
+    begins, at = np.append(piece.starts, len(piece)), 0
+    while at < len(piece):
+        fits = begins[(begins > at) & (begins <= at + most)]
+        end = int(fits[-1]) if len(fits) else min(at + most, len(piece))
+        yield piece if end - at == len(piece) else piece.part(slice(at, end))
+        at = end
+
+
+def dealt_groups(unit: Integers, seed: int) -> Integers:
+    """Return the group of each unit, (n,): every GROUPS successive units are assigned to all groups in random order."""
+    if not len(unit):
+        return unit
+    low = int(unit.min()) // GROUPS * GROUPS
+    high = (int(unit.max()) // GROUPS + 1) * GROUPS
+    keys = mix(np.arange(low, high).astype(np.uint64) ^ mix(np.array([seed + 1], np.uint64)))
+    ranks = keys.reshape(-1, GROUPS).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
+    return np.asarray(ranks.ravel()[unit - low])
+
+
+def mix(values: Any) -> Any:
+    """Return integers hashed to 64 bits."""
+    with np.errstate(over="ignore"):
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return values ^ (values >> np.uint64(31))
