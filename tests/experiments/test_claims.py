@@ -11,6 +11,7 @@ from gradient_dd.experiments.paper import fully
 from gradient_dd.experiments.paper.asking import AS_PRINTED, WHOLE, costs_as_much, good_step_sizes
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
+from gradient_dd.experiments.summary import counts
 from gradient_dd.experiments.tuning import StudyEvidence, first_below, task_errors
 from gradient_dd.experiments.verdicts import (
     ALIKE,
@@ -21,7 +22,6 @@ from gradient_dd.experiments.verdicts import (
     judged,
     outcome_of,
     over_all,
-    totals,
 )
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
@@ -225,7 +225,7 @@ def test_good_step_sizes_are_within_twice_the_best_error():
 def test_early_is_the_first_twentieth_of_a_curve():
     curves = np.arange(2 * 3 * 200.0).reshape(2, 3, 200)
     study = SimpleNamespace(settings=lambda: ["a", "b"])
-    settings, found = task_errors(SimpleNamespace(study=study, curves=lambda *_: curves), "walk", "early")
+    settings, found = task_errors(SimpleNamespace(study=study, curves=lambda *_: (None, curves)), "walk", "early")
     assert settings == ["a", "b"]
     assert found.tolist() == curves[:, :, :10].mean(axis=2).tolist()
 
@@ -315,7 +315,7 @@ def test_statements_are_counted_once(worlds):
     # TD and TDRC do not change with the placement of ρ.
     assert len(verdict_of("baird-td", worlds[right]).judgements) == 12
     ours = [replace(verdict, source="ours"), verdict]
-    assert totals(ours).verdicts["holds"] == 1
+    assert counts(ours)["holds"] == 1
 
 
 def test_episodes_to_an_error_are_read_off_the_curve():

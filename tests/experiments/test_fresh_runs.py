@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-from gradient_dd.experiments.by_study import fresh_work
 
+from gradient_dd.experiments.measuring import fresh_work
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.experiments.searching import SearchEvidence

@@ -295,7 +295,7 @@ def section_facts(
         "setup": section.setup,
         "counts": counted(own),
         "figures": parts,
-        "tabs": [(one.name, one.tab) for one in (*parts, *(drawing for drawing, _ in drawings))],
+        "tabs": [(one.name, one.tab) for one in parts] + [(one.name, one.tab) for one, _ in drawings],
         "drawings": drawings,
         "by_size": switched(lambda way: by_size(section, by_name, way)),
         "variants": switched(lambda way: variant_table(several, way)) if several else [],

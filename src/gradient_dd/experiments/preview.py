@@ -5,12 +5,13 @@ from pathlib import Path
 from textwrap import fill
 
 import numpy as np
+from matplotlib.figure import Figure as Canvas
 
 from gradient_dd.experiments.experiment import Job
 from gradient_dd.experiments.measuring import ByStudy
 from gradient_dd.experiments.summary import answers, counts, published
 from gradient_dd.experiments.verdicts import ClaimVerdict
-from gradient_dd.report.canvas import Canvas, plain_numbers, styled, thousands
+from gradient_dd.report.canvas import plain_numbers, styled, thousands
 from gradient_dd.report.figure import panels_of, title_of
 from gradient_dd.report.study_figure import evenly_in_log, look
 

@@ -276,10 +276,10 @@ def sentence(comparisons: Sequence[Comparison], needed: int | None = None) -> st
         count, noun = len(comparisons), "checks" if comparisons[0].kind == "exact" else "comparisons"
         place = "" if count == 1 else f" in both {noun}" if count == 2 else f" in all {count} {noun}"
         return upper(f"{outcome_word(comparisons[0])}{place}: {amount(comparisons, True, ', ')}.")
-    told = []
-    for place, part in enumerate(parts):
+    told: list[str] = []
+    for number_of_part, part in enumerate(parts):
         at = counted_once(where(part.rows, rows, frame(part.comparisons[0])), told)
-        told.append(f"{outcome_word(part.comparisons[0])} {at} ({amount(part.comparisons, place == 0)})")
+        told.append(f"{outcome_word(part.comparisons[0])} {at} ({amount(part.comparisons, number_of_part == 0)})")
     return upper("; ".join(told) + ".")
 
 

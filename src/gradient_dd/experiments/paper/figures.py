@@ -65,36 +65,67 @@ WALK, BOYAN = "Random walk", "Boyan chain"
 LAST, ALL, IID = "last 100 episodes", "all episodes", "independent transitions, no trajectories"
 TEXT = "Section 5.2 (4), which has no figure"
 NATURAL_TITLE = f"{WALK}: natural GTD2, natural TDC and Gradient-DD"
-PLACED = (  # name, section, tab, which figure of the paper, title, study, lines, measure
-    ("walk", "walk", "Final error", "Fig. 2", f"{WALK}, tabular: {LAST}", "walk", COMPARED, "last100"),
-    ("walk-area", "walk", "Mean error", "appendix", f"{WALK}, tabular: {ALL}", "walk", COMPARED, "mean_error"),
-    ("walk-various-kappa", "walk", "κ", "appendix", f"{WALK}: Gradient-DD for several κ", "walk", BY_KAPPA, "last100"),
-    ("walk-beta", "walk", "ζ", "appendix", f"{WALK}: Gradient-DD for several ζ", "walk", BY_ZETA, "last100"),
-    ("walk-natural", "walk", "Natural gradients", "appendix", NATURAL_TITLE, "walk-natural", NATURAL, "last100"),
-    ("walk-constant", "walk", "Constant steps", "appendix", f"{WALK}: constant step size", "walk-constant", COMPARED),
-    ("walk-linear", "walk", "Linear features", "appendix", f"{WALK}: linear features", "walk-linear", COMPARED),
-    ("walk-various-u", "walk", "u = ακ", "", f"{WALK}: Gradient-DD for several u = ακ", "walk-u", BY_U, "last100"),
-    ("walk-iid", "walk", "Independent draws", "", f"{WALK}: {IID}", "walk-iid", COMPARED, "mean_error"),
-    ("boyan", "boyan", "Final error", "Fig. 3", f"{BOYAN}: {LAST}", "boyan", COMPARED, "last100"),
-    ("boyan-area", "boyan", "Mean error", "appendix", f"{BOYAN}: {ALL}", "boyan", COMPARED, "mean_error"),
-    ("boyan-kappa", "boyan", "κ", "appendix", f"{BOYAN}: Gradient-DD for several κ", "boyan", BY_KAPPA, "last100"),
-    ("boyan-constant", "boyan", "Constant steps", TEXT, f"{BOYAN}: constant step size", "boyan-constant", COMPARED),
-    ("boyan-iid", "boyan", "Independent draws", "", f"{BOYAN}: {IID}", "boyan-iid", COMPARED, "mean_error"),
-    ("Baird", "baird", "Baird", "Fig. 4", "Baird's counterexample", "baird", ON_BAIRD, "last100"),
+BAIRD_TABS = {"": "Usual ratios", "paper": "Ratios as printed"}
+
+
+def placed(
+    name: str,
+    section: str,
+    tab: str,
+    source: str,
+    title: str,
+    study: str,
+    lines: tuple[Line, ...],
+    measure: str = "last100",
+    **more: Any,
+) -> Figure:
+    """Return a figure with its place in the report; `source` says which one of the paper it is."""
+    return Figure(name, title, study, lines, measure, section=section, tab=tab, source=source, **more)
+
+
+PLACED = (
+    placed("walk", "walk", "Final error", "Fig. 2", f"{WALK}, tabular: {LAST}", "walk", COMPARED),
+    placed("walk-area", "walk", "Mean error", "appendix", f"{WALK}, tabular: {ALL}", "walk", COMPARED, "mean_error"),
+    placed("walk-various-kappa", "walk", "κ", "appendix", f"{WALK}: Gradient-DD for several κ", "walk", BY_KAPPA),
+    placed("walk-beta", "walk", "ζ", "appendix", f"{WALK}: Gradient-DD for several ζ", "walk", BY_ZETA),
+    placed("walk-natural", "walk", "Natural gradients", "appendix", NATURAL_TITLE, "walk-natural", NATURAL),
+    placed(
+        "walk-constant", "walk", "Constant steps", "appendix", f"{WALK}: constant step size", "walk-constant", COMPARED
+    ),
+    placed("walk-linear", "walk", "Linear features", "appendix", f"{WALK}: linear features", "walk-linear", COMPARED),
+    placed(
+        "walk-various-u",
+        "walk",
+        "u = ακ",
+        "",
+        f"{WALK}: Gradient-DD for several u = ακ",
+        "walk-u",
+        BY_U,
+        remark=TAPERED_U,
+    ),
+    placed("walk-iid", "walk", "Independent draws", "", f"{WALK}: {IID}", "walk-iid", COMPARED, "mean_error"),
+    placed("boyan", "boyan", "Final error", "Fig. 3", f"{BOYAN}: {LAST}", "boyan", COMPARED),
+    placed("boyan-area", "boyan", "Mean error", "appendix", f"{BOYAN}: {ALL}", "boyan", COMPARED, "mean_error"),
+    placed("boyan-kappa", "boyan", "κ", "appendix", f"{BOYAN}: Gradient-DD for several κ", "boyan", BY_KAPPA),
+    placed(
+        "boyan-constant", "boyan", "Constant steps", TEXT, f"{BOYAN}: constant step size", "boyan-constant", COMPARED
+    ),
+    placed("boyan-iid", "boyan", "Independent draws", "", f"{BOYAN}: {IID}", "boyan-iid", COMPARED, "mean_error"),
+    placed(
+        "Baird",
+        "baird",
+        "Baird",
+        "Fig. 4",
+        "Baird's counterexample",
+        "baird",
+        ON_BAIRD,
+        remark=DIPS,
+        header=STATES,
+        split="ratios",
+        tabs=BAIRD_TABS,
+    ),
 )
-MORE: dict[str, dict[str, Any]] = {
-    "walk-various-u": {"remark": TAPERED_U},
-    "Baird": {
-        "remark": DIPS,
-        "header": STATES,
-        "split": "ratios",
-        "tabs": {"": "Usual ratios", "paper": "Ratios as printed"},
-    },
-}
-FIGURES = {
-    name: Figure(name, title, *drawn, section=section, tab=tab, source=source, **MORE.get(name, {}))
-    for name, section, tab, source, title, *drawn in PLACED
-}
+FIGURES = {one.name: one for one in PLACED}
 
 
 DRAWINGS = {

@@ -1,16 +1,12 @@
-"""Adding an experiment takes a module with data and a line in the registry: here both, and a run from end to end."""
+"""An experiment is data: here a small one, which runs from end to end."""
 
 import json
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
-from gradient_dd.experiments.by_study import study_experiment
 
-from gradient_dd.cli.commands import cli
-from gradient_dd.experiments import EXPERIMENTS
 from gradient_dd.experiments.claims import Ask, Claim
-from gradient_dd.experiments.experiment import Job, Scale
+from gradient_dd.experiments.experiment import Experiment, Job, Scale, Section
 from gradient_dd.experiments.running import reproduce, rewrite
 from gradient_dd.experiments.verdicts import ClaimQuestion, Pair
 from gradient_dd.report.figure import BLACK, RED, Figure, Line
@@ -34,39 +30,38 @@ def td_over_gtd2(evidence):
     return [ClaimQuestion("ratio", (pair,), "below", 1.0) for pair in pairs]
 
 
-EXPERIMENT = study_experiment(
+CLAIM = Claim("td-better", "here", "TD is better", Ask("ratio below 1", ("short-walk",), td_over_gtd2), section="walk")
+FIGURE = Figure("short-walk", "A short walk", "short-walk", (TD, GTD2), section="walk", tab="Final error")
+EXPERIMENT = Experiment(
     "tiny",
     "TD against GTD2 on a short walk",
-    studies=(STUDY,),
-    claims=(Claim("td-better", "here", "TD is better", Ask("ratio below 1", ("short-walk",), td_over_gtd2)),),
-    figures=(Figure("short-walk", "A short walk", "short-walk", (TD, GTD2)),),
+    (STUDY,),
+    (CLAIM,),
+    {"short-walk": FIGURE},
+    sections=(Section("walk", "A short walk", "1", "Five states in a row."),),
 )
 
 
-def test_an_experiment_is_data_and_a_line(tmp_path, monkeypatch):
-    monkeypatch.setitem(EXPERIMENTS, "tiny", __name__)
-    folder = ["--out", str(tmp_path / "tiny")]
-    done = CliRunner().invoke(cli, ["reproduce", "tiny", *folder])
-    assert done.exit_code == 0, done.output
-    assert "holds (1 / 0 / 0)" in done.stdout
-    assert "3 of 4 runs: " in done.stderr, "the page of a first look comes before that of all runs"
-    (verdict,) = json.loads((tmp_path / "tiny" / "claims.json").read_text(encoding="utf-8"))
+def test_an_experiment_is_data(tmp_path):
+    stages = []
+    made = reproduce(EXPERIMENT, (), tmp_path, Scale(), stages.append)
+    assert any("3 of 4 runs: " in one for one in stages), "the page of a first look comes before that of all runs"
+    (verdict,) = json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))
     assert (verdict["claim"], verdict["verdict"], verdict["judgements"][0]["comparisons"][0]["runs"]) == (
         "td-better", "holds", 8,
     )  # fmt: skip
-    page = (tmp_path / "tiny" / "report.html").read_text(encoding="utf-8")
-    assert 'id="claim-td-better"' in page
-    assert '<figure id="short-walk">' in page
+    page = made.page.read_text(encoding="utf-8")
+    assert 'id="c-td-better"' in page
+    assert 'id="fig-short-walk"' in page
     for name in ("figures/short-walk.svg", "tables/short-walk.csv", "tables/fresh-short-walk.csv", "results.db"):
-        assert (tmp_path / "tiny" / name).is_file()
-    again = CliRunner().invoke(cli, ["report", *folder])
-    assert again.stdout == done.stdout
-    assert CliRunner().invoke(cli, ["plot", "short-walk", *folder]).exit_code == 0
+        assert (tmp_path / name).is_file()
+    again = rewrite((), tmp_path, experiment=EXPERIMENT)
+    assert again.verdicts == made.verdicts
+    assert again.page.read_text(encoding="utf-8") == page
 
 
-def test_a_stopped_run_leaves_the_first_look(tmp_path, monkeypatch):
+def test_a_stopped_run_leaves_the_first_look(tmp_path):
     """What is interrupted after the first look has its page, can write it again, and computes nothing twice."""
-    monkeypatch.setitem(EXPERIMENTS, "tiny", __name__)
     seen = {}  # the states themselves are kept, so that no id is used twice
 
     def stop(sentence):
@@ -79,9 +74,9 @@ def test_a_stopped_run_leaves_the_first_look(tmp_path, monkeypatch):
     page = tmp_path / "report.html"
     with pytest.raises(KeyboardInterrupt):
         reproduce(EXPERIMENT, (), tmp_path, Scale(), stop, on_progress=count)
-    assert "First look: 3 of 4 runs" in page.read_text("utf-8")
-    assert rewrite((), tmp_path).page == page
-    assert "First look: 3 of 4 runs" in page.read_text("utf-8")
+    assert "3 of 4 runs" in page.read_text("utf-8")
+    assert rewrite((), tmp_path, experiment=EXPERIMENT).page == page
+    assert "3 of 4 runs" in page.read_text("utf-8")
     stages = []
     reproduce(EXPERIMENT, (), tmp_path, Scale(), stages.append, on_progress=count)
     assert "First look" not in page.read_text("utf-8") + "".join(stages)
