@@ -50,7 +50,7 @@ def follow(page, project):
 def call(project, *command):
     """Run a command in the copy, and return what it prints."""
     environment = os.environ | {"PYTHONPATH": str(project / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment["GRADIENT_DD_ALL_RULES"] = "1"  # the new rule is not yet known to git
+    environment["GRADIENT_DD_ALL_RULES"] = "1"  # the copy has no git to say which rule is new
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -59,7 +59,7 @@ def call(project, *command):
 def run_tests(project, names, *modules):
     """Run the tests with these names in the copy, and those of the documents that look at the lists. None may fail."""
     documents = "everything_is_documented or reference_has_every or table_of_learners"
-    options = ("-n", "0", "-v", "-p", "no:cacheprovider", "-k", f"{names} or {documents}")
+    options = ("-n", "0", "-v", "-p", "no:cacheprovider", "-m", "slow or not slow", "-k", f"{names} or {documents}")
     return call(project, sys.executable, "-m", "pytest", *options, "tests/project/test_docs.py", *modules)
 
 

@@ -95,8 +95,8 @@ for module in pkgutil.walk_packages(gradient_dd.__path__, "gradient_dd."):
 """
 
 
-def test_no_other_room_loads_jax_until_a_network_is_asked_for():
-    """JAX takes seconds to load, and the other rooms reach networks only inside functions."""
+def test_no_other_package_loads_jax_until_a_network_is_asked_for():
+    """JAX takes seconds to load, and the other packages reach networks only inside functions."""
     assert not {"jax", "optax"} & loaded_by(EVERY_MODULE)
 
 
