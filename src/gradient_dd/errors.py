@@ -61,6 +61,17 @@ def extra(name: str) -> Iterator[None]:
         raise MissingExtraError(sentence) from None
 
 
+@contextmanager
+def foreign(what: str, rule: str) -> Iterator[None]:
+    """Run code of the user or of another package, which may raise anything; its errors become one sentence."""
+    try:
+        yield
+    except GradientDDError:
+        raise
+    except Exception as error:
+        raise bad_request(what, rule, Unquoted(f"{type(error).__name__}: {error}")) from error
+
+
 def bad_request(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
     """Return the error for a wrong argument."""
     return BadRequestError(f"{one_line(what)} must {rule}. Got {show(got)}." + (f" {hint}" if hint else ""))

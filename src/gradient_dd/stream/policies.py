@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers, as_floats
-from gradient_dd.errors import GradientDDError, Unquoted, bad_request
+from gradient_dd.errors import Unquoted, bad_request, foreign
 
 TOLERANCE = 1e-4  # by which probabilities may miss a sum of 1: networks compute in single precision
 
@@ -145,14 +145,8 @@ def taken_probabilities(target: LogPolicy, observations: Array, actions: Any, ro
 
 def called(name: str, function: Any, *arguments: Any) -> Any:
     """Return what a user's policy gives; an error that it raises becomes one sentence."""
-    try:
+    with foreign(f"The policy {name!r}", "run on a batch of observations"):
         return np.asarray(function(*arguments))
-    except GradientDDError:
-        raise
-    except Exception as error:  # the function is the user's, and may raise anything
-        raise bad_request(
-            f"The policy {name!r}", "run on a batch of observations", Unquoted(f"{type(error).__name__}: {error}")
-        ) from error
 
 
 def checked(name: str, found: Any, n: int, actions: int) -> Array:

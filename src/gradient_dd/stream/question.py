@@ -16,7 +16,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Integers, as_floats
 from gradient_dd.engine.trajectories import OutcomeSampler
-from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_request, text
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, foreign, text
 from gradient_dd.fingerprint import fingerprint, made_of
 from gradient_dd.stream.policies import policy_of
 from gradient_dd.tasks import Task
@@ -220,12 +220,8 @@ def called(function: Callable[..., Any], batch: Batch, what: str) -> Any:
     except (TypeError, ValueError):  # of some built-in functions nothing is known
         places = 1
     arguments = (batch,) if places < 2 else (batch.observations, batch.actions, batch.next_observations)[:places]
-    try:
+    with foreign(what, "run on a batch"):
         return np.asarray(function(*arguments))
-    except GradientDDError:
-        raise
-    except Exception as error:  # the function is the user's, and may raise anything
-        raise bad_request(what, "run on a batch", Unquoted(f"{type(error).__name__}: {error}")) from error
 
 
 def within(what: str, values: Array, low: float, high: float, rule: str) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Integers, as_floats, numbers
-from gradient_dd.errors import GradientDDError, Unquoted, bad_request, boolean, number, whole_number
+from gradient_dd.errors import bad_request, boolean, foreign, number, whole_number
 from gradient_dd.stream.features.kind import Box, Features, Rows, box, matrix
 
 MOST = 2**20  # features of a dense basis: more would be a matrix nobody wants
@@ -193,16 +193,9 @@ class Own(Features):
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations, dense."""
-        try:
-            if hasattr(self.function, "transform"):
-                found = self.function.transform(observations)
-            else:
-                found = [self.function(observation) for observation in observations]
-        except GradientDDError:
-            raise
-        except Exception as error:  # the function is the user's, and may raise anything
-            got = Unquoted(f"{type(error).__name__}: {error}")
-            raise bad_request("A feature map of your own", "run on the observations", got) from error
+        with foreign("A feature map of your own", "run on the observations"):
+            several = getattr(self.function, "transform", None)
+            found = several(observations) if several else [self.function(one) for one in observations]
         dense = as_floats("Features of your own", found.toarray() if hasattr(found, "toarray") else found)
         values = matrix(dense, self.n_features or (dense.shape[1] if dense.ndim == 2 else 1))
         self.n_features = self.nonzeros = values.shape[1]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import Unquoted, bad_request
+from gradient_dd.errors import Unquoted, bad_request, foreign
 from gradient_dd.stream.features.kind import Features, Rows, matrix
 from gradient_dd.stream.features.sparse import OneHot
 
@@ -112,11 +112,8 @@ class Structured(Features):
     def rows(self, observations: Any) -> Rows:
         """Return the features of a batch: a list of observations, or one observation whose parts have n rows."""
         if isinstance(observations, list):
-            try:
+            with foreign("Observations", "have the parts of their space"):
                 observations, n = batched(self.layout, observations), len(observations)
-            except (IndexError, KeyError, TypeError, ValueError) as error:
-                got = Unquoted(f"{type(error).__name__}: {error}")
-                raise bad_request("Observations", "have the parts of their space", got) from None
         else:
             n = count(observations)
         return self.inner.rows(flattened(self.layout, observations, n))

@@ -33,6 +33,49 @@ def objects(cells: list[Any]) -> Any:
     return np.fromiter(cells, dtype=object, count=len(cells))
 
 
+def as_column(name: Any, values: Any) -> Any:
+    """Return a column as an array whose cells are what they were; a masked cell is missing.
+
+    NumPy alone would make text of whole numbers beside text, and floats of large whole numbers.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        cells = np.array(values.data, dtype=object)
+        cells[np.ma.getmaskarray(values)] = None
+        return cells
+    if isinstance(values, list | tuple) and len(set(map(type, values))) > 1:
+        return objects(list(values))
+    try:
+        array = np.asarray(values)
+    except Exception:  # lists of several lengths, or an object that cannot be made an array
+        if isinstance(values, list | tuple):
+            return objects(list(values))
+        raise bad_request(f"The column {name!r}", "be an array", values) from None
+    if array.dtype.kind == "f" and isinstance(values, list | tuple) and int in set(map(type, values)):
+        return objects(list(values))
+    if array.ndim == 0 and array.dtype.kind not in "biufU":
+        raise bad_request(f"The column {name!r}", "be an array", values)
+    return array
+
+
+def from_arrow(column: Any) -> Any:
+    """Return an Arrow column as a NumPy array: lists of one length as rows; a missing number is NaN, else None."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return from_arrow(column.dictionary_decode())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        width = pc.list_value_length(column).unique().to_pylist() if not column.null_count else []
+        flat = from_arrow(column.flatten()) if len(width) == 1 and width[0] else None
+        if flat is not None and flat.ndim == 1:
+            return flat.reshape(len(column), width[0])
+        return objects(column.to_pylist())
+    if column.null_count and not pa.types.is_floating(kind):
+        return objects(column.to_pylist())
+    return column.to_numpy(zero_copy_only=False)
+
+
 def number_of(cell: Any) -> float | None:
     """Return a cell as a number: NaN if the cell is missing, None if it is something else."""
     if isinstance(cell, str):

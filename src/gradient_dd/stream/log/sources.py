@@ -6,6 +6,7 @@ that is in memory. There is no Python for single rows, unless cells are text or 
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.errors import GradientDDError, MissingExtraError, Unquoted, bad_request, file_path
-from gradient_dd.files import DamagedFileError, array_shapes, read_arrays
-from gradient_dd.stream.log.cells import MISSING, objects
+from gradient_dd.errors import GradientDDError, MissingExtraError, Unquoted, bad_request, file_path, foreign
+from gradient_dd.files import array_shapes, read_arrays
+from gradient_dd.stream.log.cells import MISSING, as_column, from_arrow
 from gradient_dd.stream.log.columns import USUAL, listed
 
 CHUNK = 65_536  # rows of a piece
@@ -48,11 +49,10 @@ class Source:
         return open_log, (self.path,)
 
     def __post_init__(self) -> None:
-        if not all(isinstance(name, str) for name in self.names) or len(set(self.names)) < len(self.names):
-            twice = [name for name in self.names if not isinstance(name, str) or self.names.count(name) > 1]
-            raise bad_request(
-                f"The columns of {self.name}", "have different names, as text", Unquoted(listed(tuple(twice)))
-            )
+        twice = [name for name, count in Counter(self.names).items() if count > 1 or not isinstance(name, str)]
+        if twice:
+            got = Unquoted(listed(tuple(twice)))
+            raise bad_request(f"The columns of {self.name}", "have different names, as text", got)
 
 
 def open_log(log: Any) -> Source:
@@ -144,26 +144,9 @@ def unreadable(file: Path, error: Exception, seen: int) -> GradientDDError:
     where = f" after row {seen - 1:,}" if seen else ""
     if isinstance(error, OSError) and error.strerror:
         return bad_request(f"The log {file.name}", f"be a file that can be read{where}", Unquoted(error.strerror))
-    if file.suffix.lower() == ".csv" and (row := torn_row(file)) is not None:
-        where, first = f" in row {row:,}", first.removeprefix("CSV parse error: ")
+    if torn := re.match(r"CSV parse error: Row #(\d+): (.*)", first):  # a row with too few or too many cells
+        where, first = f" in row {int(torn[1]) - 2:,}", torn[2]  # Arrow counts from 1, and counts the line of names too
     return bad_request(f"The log {file.name}", f"be readable{where}", Unquoted(first[:200].rstrip(".")))
-
-
-def torn_row(file: Path) -> int | None:
-    """Return the first row of a CSV file that has too few or too many cells; the file is read again, line by line."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    form = csv_form(file)
-    options = csv.ReadOptions(use_threads=False, encoding=form.encoding)
-    try:
-        with csv.open_csv(file, options, csv.ParseOptions(delimiter=form.separator)) as opened:
-            for _ in opened:
-                pass
-    except pa.ArrowInvalid as error:
-        if found := re.search(r"Row #(\d+)", str(error)):
-            return int(found[1]) - 2  # Arrow counts from 1, and counts the names of the columns too
-    return None
 
 
 def arrays_source(name: str, columns: dict[str, Any]) -> Source:
@@ -193,30 +176,6 @@ def pieces_of(arrays: dict[str, Any], n: int) -> Iterator[Chunk]:
         yield {key: array[begin : begin + CHUNK] for key, array in arrays.items()}
 
 
-def as_column(name: Any, values: Any) -> Any:
-    """Return a column as an array whose cells are what they were; a masked cell is missing.
-
-    NumPy alone would make text of whole numbers beside text, and floats of large whole numbers.
-    """
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        cells = np.array(values.data, dtype=object)
-        cells[np.ma.getmaskarray(values)] = None
-        return cells
-    if isinstance(values, list | tuple) and len(set(map(type, values))) > 1:
-        return objects(list(values))
-    try:
-        array = np.asarray(values)
-    except Exception:  # lists of several lengths, or an object that cannot be made an array
-        if isinstance(values, list | tuple):
-            return objects(list(values))
-        raise bad_request(f"The column {name!r}", "be an array", values) from None
-    if array.dtype.kind == "f" and isinstance(values, list | tuple) and int in set(map(type, values)):
-        return objects(list(values))
-    if array.ndim == 0 and array.dtype.kind not in "biufU":
-        raise bad_request(f"The column {name!r}", "be an array", values)
-    return array
-
-
 def frame_source(frame: Any) -> Source:
     """Return the source of a pandas frame."""
 
@@ -231,18 +190,11 @@ def frame_source(frame: Any) -> Source:
 def npz_source(file: Path) -> Source:
     """Return the source of the arrays of a .npz file; an array is unpacked when it is asked for first."""
     held: dict[str, Any] = {}
-
-    def read(get: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        try:
-            return get()
-        except DamagedFileError as error:
-            raise bad_request(f"The log {file.name}", "be readable", Unquoted(error)) from None
-
-    shapes = read(lambda: array_shapes(file))
+    shapes = array_shapes(file)
     n = length_of(file.name, shapes)
 
     def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
-        held.update(read(lambda: read_arrays(file, [name for name in columns if name not in held])))
+        held.update(read_arrays(file, [name for name in columns if name not in held]))
         yield from pieces_of({name: held[name] for name in columns}, n)
 
     return Source(file.name, list(shapes), chunks)
@@ -328,6 +280,18 @@ def csv_form(file: Path) -> CsvForm:
     return CsvForm(encoding, separator, "," if commas else ".")
 
 
+def opened_csv(file: Path, form: CsvForm, **columns: Any) -> Any:
+    """Return a reader of the blocks of a CSV file; `columns` says which ones, and what their cells are.
+
+    It uses no threads: they are no faster here, and with them its errors do not name the row.
+    """
+    from pyarrow import csv
+
+    reading = csv.ReadOptions(block_size=CSV_BYTES, encoding=form.encoding, use_threads=False)
+    convert = csv.ConvertOptions(null_values=list(MISSING), decimal_point=form.decimal, **columns)
+    return csv.open_csv(file, reading, csv.ParseOptions(delimiter=form.separator), convert)
+
+
 def csv_source(file: Path) -> Source:
     """Return the source of a CSV file whose first line names the columns.
 
@@ -336,25 +300,16 @@ def csv_source(file: Path) -> Source:
     follows, and if that does not help, everything becomes text.
     """
     import pyarrow as pa
-    from pyarrow import csv
 
     form = csv_form(file)
-
-    def blocks(columns: list[str], kinds: dict[str, Any]) -> Any:
-        missing = list(MISSING)
-        convert = csv.ConvertOptions(
-            include_columns=columns, column_types=kinds, null_values=missing, decimal_point=form.decimal
-        )
-        reading = csv.ReadOptions(block_size=CSV_BYTES, encoding=form.encoding)
-        return csv.open_csv(file, reading, csv.ParseOptions(delimiter=form.separator), convert)
-
-    with blocks([], {}) as opened:
+    with opened_csv(file, form) as opened:
         found = opened.schema
-    suggested = {}
+    suggested = dict.fromkeys(found.names, pa.string())
     for name, kind in zip(found.names, found.types, strict=True):
-        numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
-        suggested[name] = kind if pa.types.is_integer(kind) or pa.types.is_boolean(kind) else pa.string()
-        suggested[name] = pa.float64() if numeric and not pa.types.is_integer(kind) else suggested[name]
+        if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+            suggested[name] = kind
+        elif pa.types.is_floating(kind) or pa.types.is_null(kind):
+            suggested[name] = pa.float64()
 
     def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
         kinds = {name: pa.string() if name == names else suggested[name] for name in columns}
@@ -363,7 +318,7 @@ def csv_source(file: Path) -> Source:
         for attempt in (kinds, numbers, dict.fromkeys(columns, pa.string())):
             before = 0
             try:
-                with blocks(columns, attempt) as opened:
+                with opened_csv(file, form, include_columns=columns, column_types=attempt) as opened:
                     for batch in opened:
                         rest = batch.slice(min(max(0, done - before), batch.num_rows))
                         before += batch.num_rows
@@ -386,28 +341,6 @@ FILES = {
 }
 
 
-def from_arrow(column: Any) -> Any:
-    """Return an Arrow column as a NumPy array: lists of one length as rows; a missing number is NaN, else None."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return from_arrow(column.dictionary_decode())
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        width = pc.list_value_length(column).unique().to_pylist() if not column.null_count else []
-        flat = from_arrow(column.flatten()) if len(width) == 1 and width[0] else None
-        if flat is not None and flat.ndim == 1:
-            return flat.reshape(len(column), width[0])
-        return objects(column.to_pylist())
-    if column.null_count and not pa.types.is_floating(kind):
-        return objects(column.to_pylist())
-    return column.to_numpy(zero_copy_only=False)
-
-
-# Minari datasets: the package is not one of ours, and a user installs it --------------------------------------------
-
-
 def minari_source(given: Any) -> Source:
     """Return the source of a Minari dataset, or of "minari:NAME": its episodes, and propensities from their infos.
 
@@ -415,16 +348,12 @@ def minari_source(given: Any) -> Source:
     """
     dataset = load_minari(given.removeprefix("minari:")) if isinstance(given, str) else given
     usual = [name for role in ("rho", "target_probability", "behaviour_probability") for name in USUAL[role]]
-    first = next(minari_episodes(dataset), None)
-    if first is None:
-        raise bad_request("A Minari dataset", "have at least one episode", Unquoted("none"))
-    infos = getattr(first, "infos", None)
-    extras = [name for name in infos if name in usual] if isinstance(infos, Mapping) else []
 
     def columns_of(number: int, episode: Any) -> Chunk:
-        rewards = np.asarray(episode.rewards)
-        n, seen = len(rewards), np.asarray(episode.observations)
-        width = int(np.prod(seen.shape[1:]))
+        rewards, seen = np.asarray(episode.rewards), np.asarray(episode.observations)
+        n, width = len(rewards), int(np.prod(seen.shape[1:]))
+        infos = episode.infos if isinstance(getattr(episode, "infos", None), Mapping) else {}
+        extras = {name: np.asarray(infos[name]) for name in usual if name in infos}
         found = {
             "observation": seen[:-1].reshape(-1, width),
             "next_observation": seen[1:].reshape(-1, width),
@@ -433,47 +362,33 @@ def minari_source(given: Any) -> Source:
             "terminated": np.asarray(episode.terminations),
             "truncated": np.asarray(episode.truncations),
             "episode": np.full(n, number),
-        } | {name: np.asarray(episode.infos[name]) for name in extras}
-        found |= {name: found[name][1:] for name in extras if len(found[name]) == n + 1}
+        } | {name: column[1:] if len(column) == n + 1 else column for name, column in extras.items()}
         if len(seen) != n + 1 or any(len(column) != n for column in found.values()):
             raise ValueError("columns of several lengths")
         return found
 
-    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
-        for number, episode in enumerate(minari_episodes(dataset)):
-            try:
-                found = columns_of(number, episode)
-            except Exception as error:  # whatever the dataset lacks
-                what = f"Episode {number:,} of the Minari dataset"
-                rule = "have arrays of observations, actions, rewards, terminations and truncations"
-                raise bad_request(what, rule, Unquoted(f"{type(error).__name__}: {error}")) from None
-            if len(found["reward"]):
-                yield {column: found[column] for column in columns}
+    def episodes(columns: list[str] | None = None) -> Iterator[Chunk]:
+        rule = "have arrays of observations, actions, rewards, terminations and truncations"
+        with foreign("A Minari dataset", "yield its episodes"):
+            for number, episode in enumerate(dataset.iterate_episodes()):
+                with foreign(f"Episode {number:,} of the Minari dataset", rule):
+                    found = columns_of(number, episode)
+                    chosen = {name: found[name] for name in columns or found}
+                if columns is None or len(found["reward"]):
+                    yield chosen
 
-    names = ["observation", "next_observation", "action", "reward", "terminated", "truncated", "episode", *extras]
-    return Source("the Minari dataset", names, chunks)
-
-
-def minari_episodes(dataset: Any) -> Iterator[Any]:
-    """Yield the episodes of a Minari dataset; an error of the dataset's own becomes one sentence."""
-    try:
-        yield from dataset.iterate_episodes()
-    except GradientDDError:
-        raise
-    except Exception as error:
-        raise bad_request(
-            "A Minari dataset", "yield its episodes", Unquoted(f"{type(error).__name__}: {error}")
-        ) from None
+    first = next(episodes(), None)
+    if first is None:
+        raise bad_request("A Minari dataset", "have at least one episode", Unquoted("none"))
+    return Source("the Minari dataset", list(first), lambda columns, names: episodes(columns))
 
 
 def load_minari(name: str) -> Any:
-    """Return a dataset that Minari has on this machine."""
+    """Return a dataset that Minari, which is not one of our dependencies, has on this machine."""
     try:
         import minari
     except ModuleNotFoundError:
         sentence = "A Minari dataset needs minari, which is not installed. Try: pip install minari."
         raise MissingExtraError(sentence) from None
-    try:
+    with foreign(f"The Minari dataset {name!r}", "be on this machine"):
         return minari.load_dataset(name)
-    except Exception as error:  # the package is not ours, and may raise anything
-        raise bad_request(f"The Minari dataset {name!r}", "be on this machine", Unquoted(error)) from None
