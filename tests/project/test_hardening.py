@@ -14,8 +14,8 @@ import pytest
 
 import gradient_dd as gdd
 from gradient_dd.arrays import MEMORY
-from gradient_dd.errors import BadRequestError
-from gradient_dd.files import replaced
+from gradient_dd.errors import BadRequestError, GradientDDError
+from gradient_dd.files import open_saved, replaced, write_file
 from gradient_dd.studies.sqlite_file import ResultsFile
 from tests.command import call
 
@@ -204,3 +204,49 @@ def test_a_network_in_a_child_made_by_fork_is_refused_and_does_not_hang():
     sentence, code = forked(NETWORK)
     assert sentence.startswith("JAX was used before this process was forked")
     assert code == "3"
+
+
+@pytest.mark.parametrize("task", ["random_walk:n_states", "baird:n_states", "boyan_chain:n_features", "rooms:question"])
+def test_a_page_of_a_task_too_large_for_any_machine_is_refused(task, tmp_path):
+    done = call("play", "--task", f"{task}={10**400}", "--out", tmp_path / "page.html")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert "memory here" in done.stderr or "must be a whole number from 0 to 7" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def resealed(value, number):
+    """Return the same JSON with a number in place of every number of its type."""
+    if isinstance(value, dict):
+        return {name: resealed(one, number) for name, one in value.items()}
+    if isinstance(value, list):
+        return [resealed(one, number) for one in value]
+    return number if type(value) is type(number) else value
+
+
+@pytest.mark.parametrize("number", [2**63, 10**30, -1, 1e-320, 1e308])
+@pytest.mark.parametrize("kind", ["Learner", "AutoLearner", "Questions"])
+def test_a_file_with_odd_numbers_and_a_right_checksum_is_refused_or_works(kind, number, tmp_path):
+    made = {
+        "Learner": lambda: gdd.Learner("gradient_dd", 2, alpha=0.1, lam=0.5, schedule=gdd.schedules.tapered(10)),
+        "AutoLearner": lambda: gdd.AutoLearner(2),
+        "Questions": lambda: gdd.Questions([gdd.Question("q", 1.0, 0.5)], n_features=2, learner="td", alpha=0.1),
+    }
+    agent, file = made[kind](), tmp_path / "agent.npz"
+    x = {"x": np.array([1.0, 2.0]), "x_next": np.array([2.0, 1.0])}
+    rows = {} if kind == "Questions" else {"reward": 1.0, "discount": 0.5}
+    agent.update(**x, **rows)
+    agent.save(file)
+    with open_saved(file, agent.file) as (header, arrays):
+        contents = [
+            {name: resealed(one, number) if name == part else one for name, one in header.items()} for part in header
+        ]
+        arrays = dict(arrays)
+    for content in contents:
+        write_file(file, agent.file, content, arrays)
+        try:
+            again = type(agent).load(file)
+            again.update(**x, **rows)
+            assert np.isfinite(again.w).all()
+        except GradientDDError:  # a sentence; anything else fails
+            continue

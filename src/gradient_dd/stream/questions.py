@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from gradient_dd.arrays import Array, check_memory, dimensions, numbers
+from gradient_dd.engine.horizon import LONGEST
 from gradient_dd.engine.questions import QuestionData, QuestionMemory, check_rule
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, one_of, whole_number
 from gradient_dd.files import FileKind, open_saved
@@ -317,8 +318,11 @@ class Questions(Saved):
                 rule = "share discounts, targets and interests as when they were saved"
                 raise bad_request(f"The questions of {str(path)!r}", rule, horde.asked.group.tolist())
             put_back(horde._arrays(), arrays)
-            memory.steps = evidence.steps = whole_number("'steps'", header["steps"], at_least=0)
-            memory.dense, evidence.widest = bool(header["dense"]), whole_number("'widest'", header["widest"])
+            memory.steps = evidence.steps = whole_number("'steps'", header["steps"], 0, LONGEST)
+            memory.dense, evidence.widest = (
+                bool(header["dense"]),
+                whole_number("'widest'", header["widest"], 1, LONGEST),
+            )
             return horde
 
 

@@ -13,12 +13,12 @@ Its unit of work is (task, run): every setting on one trajectory.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradient_dd.cards import card
 from gradient_dd.engine.horizon import Horizon
@@ -130,6 +130,23 @@ class Study:
     first_run: int = 0
     seed: int = 0
     sampling: str = "trajectory"
+
+    if TYPE_CHECKING:  # the types that are accepted; the fields have the types that are stored
+
+        def __init__(
+            self,
+            name: str,
+            tasks: Sequence[str | TaskSpec | Task],
+            grids: Sequence[Grid],
+            schedule: str | Schedule = constant,
+            episodes: int | None = None,
+            steps: int | None = None,
+            every: int = 1,
+            runs: int = 1,
+            first_run: int = 0,
+            seed: int = 0,
+            sampling: str = "trajectory",
+        ) -> None: ...
 
     def __str__(self) -> str:
         work = self.estimate()
