@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from fcntl import F_DUPFD, fcntl
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ class Chromium:
         self.back, to_us = os.pipe()
 
         def take_pipes() -> None:  # Chromium reads from descriptor 3 and writes to 4
-            spare = os.dup(from_us), os.dup(to_us)
+            spare = fcntl(from_us, F_DUPFD, 5), fcntl(to_us, F_DUPFD, 5)  # not 3 or 4 themselves
             os.dup2(spare[0], 3)
             os.dup2(spare[1], 4)
 

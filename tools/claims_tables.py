@@ -2,10 +2,12 @@
 
     python -m tools.claims_tables results
 
-Each table stands between `<!-- claims: NAME -->` and `<!-- end -->`: total, paper, time, ours and baird.
+Each table stands between `<!-- claims: NAME -->` and `<!-- end -->`: total, paper, time, ours and baird. Pages that
+quote the total or the counts of a claim, such as the README, get the same numbers.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 from tools.programs import ROOT
 
+QUOTING = ("README.md", "docs/index.md", "docs/tutorials/reproduce-the-paper.md")
 HEAD = ("claim", "section", "statement", "tuned alike", "tuned fully", "held / open / refuted", "verdict")
 PAPER = "as the paper has it"
 COUNTS = ("held", "open", "refuted")
@@ -93,11 +96,30 @@ def rewrite(page: str, verdicts: list[Verdict]) -> str:
     return page
 
 
+def requoted(page: str, verdicts: list[Verdict]) -> str:
+    """Return a page that quotes the total, or rows `| section | statement | counts | verdict |`, with the numbers."""
+    paper = [one for one in verdicts if one["source"] == "paper"]
+    short, counts = total(paper).split(". ", 1)
+    page = re.sub(
+        rf"Of {len(paper)} published statements [^.]*\. Of their comparisons [^.]*\.", f"{short}. {counts}", page
+    )
+    page = re.sub(rf"Of {len(paper)} published statements [^.]*\.", f"{short}.", page)
+    for one in paper:
+        head = f"| {one['where']} | {one['statement']} | "
+        page = re.sub(
+            rf"{re.escape(head)}\d.*\|$", f"{head}{tally([one])} | {one['verdict']} |", page, flags=re.MULTILINE
+        )
+    return page
+
+
 def main(folder: str) -> None:
-    """Rewrite the page."""
-    file = ROOT / "docs/evidence/paper.md"
+    """Rewrite the page, and the numbers that other pages quote."""
     verdicts = json.loads((Path(folder) / "claims.json").read_text(encoding="utf-8"))
+    file = ROOT / "docs/evidence/paper.md"
     file.write_text(rewrite(file.read_text(encoding="utf-8"), verdicts), encoding="utf-8")
+    for name in QUOTING:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        (ROOT / name).write_text(requoted(text, verdicts), encoding="utf-8")
     print(total([one for one in verdicts if one["source"] == "paper"]))
 
 

@@ -5,16 +5,17 @@ import re
 
 import pytest
 
-from tools.pictures import FINGERPRINTS, IMAGES, RECORD
+from tools.pictures import IMAGES, PICTURES, RECORD
 from tools.programs import ROOT
 
 
-@pytest.mark.parametrize("name", FINGERPRINTS)
+@pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_not_stale(name):
     recorded = json.loads(RECORD.read_text(encoding="utf-8"))
     assert (IMAGES / f"{name}.png").is_file()
     again = f"gradient-dd reproduce walk boyan Baird; python -m tools.pictures results {name}"
-    assert recorded[name] == FINGERPRINTS[name](), f"docs/images/{name}.png is stale. Make it again: {again}"
+    _, fingerprint_now = PICTURES[name]
+    assert recorded[name] == fingerprint_now(), f"docs/images/{name}.png is stale. Make it again: {again}"
 
 
 def test_every_picture_is_shown_and_every_shown_picture_is_there():

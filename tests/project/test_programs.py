@@ -11,6 +11,8 @@ from tools.programs import ROOT, programs
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAME = re.compile(r"python -m ((?:benchmarks|gradient_dd|tests|tools|trials)(?:\.\w+)+)")
 NAMED = {name: page.name for page in PAGES for name in NAME.findall(page.read_text(encoding="utf-8"))}
+TARGET = re.compile(r"^([\w-]+): setup\n\t\$\(BIN\)/python -m ([\w.]+)$", re.MULTILINE)
+IMPORTED = re.compile(r"^from ((?:benchmarks|trials)(?:\.\w+)*) import (\w+)", re.MULTILINE)
 
 
 def file_of(name: str) -> Path:
@@ -37,5 +39,13 @@ def test_every_program_that_a_page_names_is_there():
 
 
 def test_every_program_backs_a_page():
-    """A trial or a benchmark that no page names has no reader."""
-    assert {name for name, _ in programs()} - set(NAMED) == set()
+    """A page names each of them, or a make target that runs it, or a program that imports it."""
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    made = [name for target, name in TARGET.findall((ROOT / "Makefile").read_text()) if f"`make {target}`" in text]
+    read, waiting = set(), {*NAMED, *made}
+    while waiting:
+        read |= waiting
+        files = [file_of(name) for name in waiting if file_of(name).exists()]
+        found = [match for file in files for match in IMPORTED.findall(file.read_text(encoding="utf-8"))]
+        waiting = {name for module, one in found for name in (module, f"{module}.{one}")} - read
+    assert {name for name, _ in programs()} - read == set()
