@@ -1,6 +1,7 @@
 """The examples run, and what they learn is near the truth; here in a short form."""
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
 
@@ -72,6 +73,29 @@ def test_a_body_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MissingExtraError, match="The body HalfCheetah-v5 needs mujoco, which is not installed"):
         main_of("nexting")(steps=100)
+
+
+def test_a_policy_of_open_bandit_is_worth_what_its_own_log_earned(tmp_path, monkeypatch, capsys):
+    """With logs of the same form as the data, which are not part of the project."""
+    example, rng = module_of("open_bandit"), np.random.default_rng(0)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(example, "find_spec", lambda name: None)
+    assert example.main() == []
+    assert "pip download --no-deps obp" in capsys.readouterr().out
+    for policy, chances in (("random", np.full(4, 0.25)), ("bts", np.array([0.4, 0.3, 0.2, 0.1]))):
+        for campaign in example.CAMPAIGNS:
+            file = tmp_path / "obp" / "dataset" / "obd" / policy / campaign / f"{campaign}.csv"
+            file.parent.mkdir(parents=True)
+            item, position = rng.choice(4, size=2_000, p=chances), rng.integers(1, 4, 2_000)
+            click = (rng.random(2_000) < 0.02 * (4 - item)).astype(int)
+            columns = [item, position, click, chances[item], click]
+            names = "item_id,position,click,propensity_score,user_feature_0"
+            np.savetxt(file, np.column_stack(columns), "%g", ",", header=names, comments="")
+    shutil.make_archive(str(tmp_path / "obp-0"), "zip", tmp_path, "obp")
+    (tmp_path / "obp-0.zip").rename(tmp_path / "obp-0-py3-none-any.whl")
+    found = example.main()
+    assert found == example.main([tmp_path / "obp"])
+    assert sum(low <= earned <= high for _, (low, high), earned, _, _ in found) >= 5
 
 
 def test_every_example_is_run_somewhere():
