@@ -1,33 +1,92 @@
-"""Check every number in the headline, the figures' titles and captions and the ledger of a report against its tables.
+"""Check every number that a report says against claims.json, which follows from the tables (`recompute_verdicts`).
 
     python -m tests.experiments.check_page FOLDER
 
-Only report.html, the tables and claims.json of a folder are read. What a number must be is written here a second time,
-from the words beside it; a number that nothing accounts for is an error. `recompute_verdicts.py` does the same for
-claims.json.
+Only report.html and claims.json of a folder are read. Under each way of tuning the scorecard, its boxes, the answers,
+and of every claim the chip, the sentence, the forest plot and the table of comparisons are compared with claims.json.
+A number is right if it is one that claims.json has there, rounded to the digits that it is shown with; a number that
+nothing accounts for is an error.
 """
 
 import json
 import re
 import sys
 from html import unescape
+from html.parser import HTMLParser
+from math import isfinite, isnan
 from pathlib import Path
 
-from gradient_dd.experiments.paper.figures import FIGURES
-from tests.experiments.recompute_verdicts import SEARCHED, Tables, number, with_all_runs
+from tests.experiments.recompute_verdicts import number, over_all, pooled
 
-NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])|\binf\b|\bnan\b")
-LEARNERS = {
-    "TD": "td", "TDRC": "tdrc", "GTD2": "gtd2", "TDC": "tdc", "Gradient-DD": "gradient_dd",
-    "natural GTD2": "natural_gtd2", "natural TDC": "natural_tdc",
-}  # fmt: skip
-SHOWN_FIRST = {
-    "walk-u": "walk-various-u",
-    "walk": "walk",
-    "boyan": "boyan",
-    "baird": "Baird",
-}  # the table of a study that several figures share
-DECIDED = {"random walk": "walk", "Boyan chain": "boyan"}
+WAYS = {"p": "as the paper has it", "a": "tuned alike", "f": "tuned fully"}
+NUMBER = re.compile(r"(?<![\w.])[−+]?\d[\d,]*(?:\.\d+)?(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?(?![\w])|∞|undefined")
+POWERS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+WORDS = {"hold": "holds", "partly hold": "partly holds", "do not hold": "does not hold", "undecided": "undecided"}
+OUTCOMES = {"yes": "holds", "undecided": "open", "no": "fails"}
+LIMITS = {1e-3, 1e4, 10.0}  # "below 0.001", "over 10,000", "more than a factor of 10"
+LEFT_OPEN = {
+    "th",
+    "td",
+    "tr",
+    "tbody",
+    "thead",
+    "tfoot",
+    "li",
+    "dt",
+    "dd",
+    "p",
+    "br",
+    "meta",
+    "link",
+    "input",
+    "use",
+    "s",
+}
+
+
+class OneWay(HTMLParser):
+    """The markup of a page without the parts that belong to other ways of tuning."""
+
+    def __init__(self, way):
+        super().__init__(convert_charrefs=False)
+        self.way, self.stack, self.found = way, [], []
+
+    def handle_starttag(self, tag, attributes):
+        names = (dict(attributes).get("class") or "").split()
+        hidden = "t" in names and f"t-{self.way}" not in names
+        if tag not in LEFT_OPEN:
+            self.stack.append(hidden or (bool(self.stack) and self.stack[-1]))
+        elif hidden:
+            raise AssertionError(f"{tag} may be left open: it cannot depend on the way of tuning")
+        self.keep(self.get_starttag_text())
+
+    def handle_startendtag(self, tag, attributes):
+        self.keep(self.get_starttag_text())
+
+    def handle_endtag(self, tag):
+        self.keep(f"</{tag}>")
+        if tag not in LEFT_OPEN:
+            self.stack.pop()
+
+    def handle_data(self, data):
+        self.keep(data)
+
+    def handle_entityref(self, name):
+        self.keep(f"&{name};")
+
+    def handle_charref(self, name):
+        self.keep(f"&#{name};")
+
+    def keep(self, text):
+        if not (self.stack and self.stack[-1]):
+            self.found.append(text)
+
+
+def under(page, way):
+    """Return the markup that a page shows under a way of tuning."""
+    parser = OneWay(way)
+    parser.feed(page)
+    return "".join(parser.found)
 
 
 def plain(markup):
@@ -35,195 +94,160 @@ def plain(markup):
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", markup))).strip()
 
 
-def three(value):
-    return f"{value:.3g}"
+def value_of(text):
+    """Return the number that a text shows, and half of its last digit."""
+    if text in ("∞", "undefined"):
+        return float({"∞": "inf"}.get(text, "nan")), 0.0
+    head, _, power = text.replace("−", "-").replace(",", "").partition(" × 10")
+    scale = 10.0 ** int(power.translate(POWERS) or 0)
+    return float(head) * scale, 0.5 * 10.0 ** -len(head.partition(".")[2]) * scale
+
+
+def shows(text, value):
+    """Return whether a text is a number, rounded: to three digits or more, or to the decimals that are shown."""
+    shown, half = value_of(text)
+    if not isfinite(value) or not isfinite(shown):
+        return shown == value or (isnan(shown) and isnan(value))
+    return abs(shown - value) <= max(half, 0.005 * abs(value) * (half >= 0.5)) * (1 + 1e-9)
 
 
 def account(text, allowed, where):
     """Raise unless every number of a text is among the allowed ones; return how many there are."""
-    found = [one.strip(",") for one in NUMBER.findall(text)]
-    unknown = [one for one in found if one not in allowed]
+    found = NUMBER.findall(text)
+    unknown = [one for one in found if not any(shows(one, value) for value in allowed)]
     assert not unknown, f"{where}: nothing accounts for {unknown} in {text!r}"
     return len(found)
 
 
-def of_learner(frame, learner, size=None, baird=False, held=True):
-    """Return the settings of a learner; Gradient-DD as the paper tunes it has ζ = 1, and κ = 1 but on Baird."""
-    frame = frame[(frame.learner == learner) & (frame.rho_mode == "R")]
-    if learner == "gradient_dd" and held:
-        frame = frame[(frame.zeta == 1) & ((frame.kappa == 1) | baird)]
-    if baird:
-        frame = frame[~frame.reading.str.contains("ratios=paper")]
-    return frame if size is None else frame[frame["size"] == size]
+def of_way(verdict, way):
+    """Return the comparisons that the page shows of a claim under a way of tuning, and the way they are tuned."""
+    asked = {one["tuning"] for one in verdict["judgements"]}
+    tuning = WAYS[way] if WAYS[way] in asked else verdict["judgements"][0]["tuning"]
+    return pooled(verdict, tuning), tuning
 
 
-def same_setting(frame, setting):
-    """Return the rows of a table that have the parameters of a row of another."""
-    for name in ("alpha", "zeta", "kappa", "reg", "c"):
-        if name in frame and setting[name] == setting[name]:
-            frame = frame[frame[name] == setting[name]]
-    return frame
+def tallied(comparisons):
+    """Return how many comparisons held, are open and were refuted."""
+    return [sum(one["outcome"] == outcome for one in comparisons) for outcome in OUTCOMES.values()]
 
 
-def judged_error(tables, study, size, learner, measure, held=True):
-    """Return the fresh mean of the setting that is best on the runs to select on; `held` as the paper tunes."""
-    baird = study == "baird"
-    selected = of_learner(tables[SHOWN_FIRST.get(study, study)], learner, size, baird, held)
-    last = with_all_runs(selected) if study in SEARCHED else selected
-    best = last.loc[last[f"{measure}_mean"].idxmin()]
-    fresh = same_setting(of_learner(tables[f"fresh-{study}"], learner, size, baird, held), best)
-    return fresh[f"{measure}_mean"].iloc[0]
+def numbers_of(comparisons, words=""):
+    """Return every number that may be said of comparisons."""
+    allowed = {len(comparisons), *tallied(comparisons), *LIMITS}
+    for one in comparisons:
+        allowed |= {number(one[name]) for name in ("estimate", "low", "high")} | {abs(number(one["estimate"]))}
+        allowed |= {one["bound"], one["size"], one["runs"], *map(number, in_words(one["text"] + one["reading"]))}
+        for side in filter(None, (one["ours"], one["rival"], one["before"])):
+            allowed |= set(side.get("values", {}).values()) | {side.get("size", one["size"])}
+            allowed |= set(in_words(side.get("label", "")))
+    return allowed | set(in_words(words))
 
 
-def check_headline(page, tables, claims):
-    """The numbers of the headline, from what each sentence says it compares; every learner is tuned fully."""
-    block = re.search(r'<div class="answer">(.*?)</div>', page, re.DOTALL)
-    seen = 0
-    for paragraph in re.findall(r"<p>(.*?)</p>", block[1] if block else "", re.DOTALL):
-        text = plain(paragraph)
-        allowed = told_counts(text, claims)
-        for part in re.finditer(r"([^;:(]+) \((random walk|Boyan chain), [mp] = (\d+)\)", text):
-            task = DECIDED[part[2]] + ("-iid" if "independent transitions" in text else "")
-            before = text[: part.end()].lower()
-            measure = "mean_error" if "over all episodes" in before else "last100"
-            size, plainly = int(part[3]), "κ = ζ = 1" in text
-            study, searched = f"{task}-fully", f"{task}-one" if plainly else f"{task}-fully"
-            ours = judged_error(tables, searched, size, "gradient_dd", measure, held=plainly)
-            for said, rival in re.findall(r"([\w.+-]+) × (that of Gradient-DD tuned fully|\w+)", part[1]):
-                name = LEARNERS.get(rival, "gradient_dd")
-                wanted = three(ours / judged_error(tables, study, size, name, measure, held=False))
-                assert said == wanted, f"headline: {said} × {rival} must be {wanted} in {part[0]!r}"
-                allowed |= {said, str(size)}
-        seen += account(text, allowed, "headline")
+def in_words(text):
+    """Return the numbers that stand in words of the paper or of claims.json."""
+    return [value_of(one)[0] for one in NUMBER.findall(text)]
+
+
+def check_scorecard(page, verdicts, way):
+    """The counts of claims by verdict, and the box of each claim."""
+    published = [one for one in verdicts if one["source"] == "paper" and one["judgements"]]
+    found = [over_all(one, of_way(one, way)[1]) for one in published]
+    shown = re.search(r'<ul class="big">(.*?)</ul>', page, re.DOTALL)[1]
+    told = {WORDS[plain(word)]: int(n) for n, word in re.findall(r"<b>(\d+)</b>\s*<span>(.*?)</span>", shown)}
+    assert told == {word: found.count(word) for word in set(found)}, way
+    for one in published:
+        comparisons, _ = of_way(one, way)
+        held, unsure, lost = tallied(comparisons)
+        whole = max(1, held + unsure + lost)
+        box = re.search(rf'href="#c-{one["claim"]}" class="tile" style="--h:(\d+)%;--o:(\d+)%"', page)
+        assert [int(box[1]), int(box[2])] == [100 * held // whole, 100 * (held + unsure) // whole], one["claim"]
+    return len(told) + 2 * len(published)
+
+
+def check_answers(page, verdicts, way, questions):
+    """The answers: their counts and ratios are those of the claims that the questions name."""
+    by_name, seen = {one["claim"]: one for one in verdicts}, 0
+    block = re.search(r'<div class="answers">(.*?)<div class="score">', page, re.DOTALL)[1]
+    shown = re.findall(r"<h2>(.*?)</h2><p>(.*?)</p>", block, re.DOTALL)
+    asked = [one for one in questions if any(name in by_name for name in one.final)]
+    assert [plain(text) for text, _ in shown] == [one.text for one in asked]
+    for question, (_, sentence) in zip(asked, shown, strict=True):
+        final = [one for name in question.final if name in by_name for one in of_way(by_name[name], way)[0]]
+        allowed = numbers_of(final)
+        for task in {one["task"].partition("(")[0] for one in final}:
+            allowed |= numbers_of([one for one in final if one["task"].startswith(task)])
+        first = json.loads(json.dumps(final[0]))
+        allowed |= {first["runs"]}
+        seen += account(plain(sentence).partition("Not decided with")[0], allowed, f"{question.text} {way}")
     return seen
 
 
-def told_counts(text, claims):
-    """Return the counts that a sentence may tell: settings, or how often Gradient-DD is lower, higher and neither."""
-    allowed = {"1"} if "κ = ζ = 1" in text else set()
-    some = [one for v in claims if v["claim"].startswith("fully-") for j in v["judgements"] for one in j["comparisons"]]
-    allowed |= {str(one["ours"]["settings"]) for one in some} if "settings for every learner" in text else set()
-    baird = [one for one in some if one["task"].startswith("baird")]
-    if "the share that κ takes back" in text:
-        knob = [one for one in some if one not in baird and one["rival"]["learner"] == "gtd2_to_td"]
-        allowed |= set(map(str, sides(knob)))
-    for name, lower, neither, higher in re.findall(r"([\w-]+(?: to TD)?) (\d+) / (\d+) / (\d+)", text):
-        mine = [one for one in baird if one["rival"]["label"] == name]
-        assert [int(lower), int(neither), int(higher)] == sides(mine), f"headline: {name} must be {sides(mine)}"
-        allowed |= {lower, neither, higher}
-    return allowed
-
-
-def sides(some):
-    """Return how many intervals are below 1, contain it, and are above."""
-    lower, higher = (
-        sum(map(test, some)) for test in (lambda one: number(one["high"]) < 1, lambda one: number(one["low"]) > 1)
-    )
-    return [lower, len(some) - lower - higher, higher]
-
-
-def check_figures(page, tables):
-    """The heading of every figure of a study is made from fresh runs, and its caption tells the table's runs."""
-    seen = 0
-    for name, inside in re.findall(r'<figure id="([\w-]+)">(.*?)</figure>', page, re.DOTALL):
-        link = re.search(r'href="tables/([\w-]+)\.csv"', inside)
-        if not link:
-            continue
-        frame, title = tables[link[1]], plain(re.search(r"<h3>(.*?)</h3>", inside, re.DOTALL)[1])
-        caption = plain(re.search(r"<figcaption>(.*?)</figcaption>", inside, re.DOTALL)[1])
-        measure = "mean_error" if "over the whole run" in title else "last100"
-        assert (measure == "mean_error") == ("all episodes" in caption.partition(".")[0] or name.endswith("-iid")), name
-        assert ("off-policy" in title) == ("baird" in link[1].lower()), name
-        study = FIGURES[name].study
-        if "the error of Gradient-DD is" in title:
-            seen += check_against_rivals(tables, study, title, measure, name)
-        else:
-            seen += check_spread(tables, study, title, measure, name)
-        runs, length = re.search(r"([\d,]+) runs of ([\d,]+)", caption).groups()
-        assert {int(runs)} == {int(one) for one in frame.runs}, name
-        assert {int(length.replace(",", ""))} == set(frame.episodes), name
-        seen += 2
+def check_claim(markup, verdict, way):
+    """The chip, the sentence, the forest plot and the table of a claim."""
+    comparisons, tuning = of_way(verdict, way)
+    where, words = f"{verdict['claim']} {way}", f"{verdict['statement']} {verdict['where']}"
+    chip = plain(re.search(r'<span class="chip.*?</span>', markup, re.DOTALL)[0])
+    assert over_all(verdict, tuning) in chip, where
+    told = re.search(r'aria-label="(\d+) yes, (\d+) undecided, (\d+) no"', markup)
+    assert [int(one) for one in told.groups()] == tallied(comparisons), where
+    what = re.search(r'<div class="what">(.*?)<div class="plot">', markup, re.DOTALL)[1]
+    allowed = numbers_of(comparisons, words) | {verdict["needed"] or 0}
+    for goal in {one["tuned_for"] for one in comparisons}:
+        allowed |= numbers_of([one for one in comparisons if one["tuned_for"] == goal])
+    seen = account(plain(what), allowed, where)
+    plot = re.search(r'<div class="plot">(.*?)<div class="more">', markup, re.DOTALL)[1]
+    values = re.findall(r'<td class="v [^"]*"[^>]*>([^<]*)', plot)
+    seen += account(" ".join(values).replace("†", "").replace("–", " "), allowed, where)
+    table = re.search(r'<table class="all">.*?<tbody>(.*?)</table>', markup, re.DOTALL)[1]
+    rows = re.findall(r'<tr><th scope="row">.*?(?=<tr>|$)', table, re.DOTALL)
+    assert len(rows) == len(comparisons), where
+    for row, one in zip(rows, comparisons, strict=True):
+        _, _, ours, rival, value, interval, runs, result = (plain(cell) for cell in re.split(r"<t[hd][^>]*>", row)[1:])
+        low, _, high = interval.partition(" to ")
+        for shown, name in ((value, "estimate"), (low, "low"), (high, "high")):
+            assert shows(shown, number(one[name])), (where, shown, one[name])
+        assert OUTCOMES[result] == one["outcome"], where
+        assert runs == str(one["runs"] or "–"), where
+        seen += 4 + account(f"{ours} {rival.replace('†', '')}", allowed, where)
     return seen
 
 
-def check_against_rivals(tables, study, title, measure, name):
-    """Check "…: at m = 40 the error of Gradient-DD is 1.4 × that of TD, …"."""
-    size = re.search(r": at \w = (\d+) ", title)[1]
-    home = "walk" if study == "walk-natural" else study  # where Gradient-DD ran
-    mine = judged_error(tables, home, int(size), "gradient_dd", measure)
-    allowed = {size}
-    for said, rival in re.findall(r"([\w.+-]+) × that of ((?:natural )?\w+)", title):
-        wanted = three(mine / judged_error(tables, study, int(size), LEARNERS[rival], measure))
-        assert said == wanted, f"{name}: {said} × {rival} must be {wanted}"
-        allowed.add(said)
-    assert len(allowed) > 1, f"{name}: no ratio in {title!r}"
-    return account(title, allowed, name)
-
-
-def check_spread(tables, study, title, measure, name):
-    """Check "…: m = 10, κ = 0.25 has 1.1 × the error of κ = 4; …"."""
+def check_sizes(page, verdicts):
+    """The plots of errors over size: every mean is one of a comparison at that size."""
+    means = {}
+    for one in (c for v in verdicts for j in v["judgements"] for c in j["comparisons"]):
+        for side in (one["ours"], one["rival"]):
+            if side and "mean" in side:
+                means.setdefault(one["size"], set()).add(number(side["mean"]))
     seen = 0
-    for part in title.partition(": ")[2].split("; "):
-        found = re.fullmatch(r"\w = (\d+), ([κζu]) = (.+) has (.+) × the error of [κζu] = (.+)", part)
-        size, symbol, worst, said, best = found.groups()
-        symbol = {"κ": "kappa", "ζ": "zeta", "u": "u"}[symbol]
-        other = "kappa" if symbol == "zeta" else "zeta"
-        frames = [tables[SHOWN_FIRST.get(study, study)], tables[f"fresh-{study}"]]
-        frames = [one.assign(u=(one.alpha * one.kappa).round(9)) for one in frames]
-        some, fresh = (
-            one[(one["size"] == int(size)) & (one.learner == "gradient_dd") & (one[other] == 1)] for one in frames
-        )
-        rows = some.loc[some.groupby(symbol)[f"{measure}_mean"].idxmin()]
-        ends = rows.loc[rows[f"{measure}_mean"].idxmax()], rows.loc[rows[f"{measure}_mean"].idxmin()]
-        assert [float(worst), float(best)] == [end[symbol] for end in ends], f"{name}: {part!r}"
-        high, low = (same_setting(fresh, end)[f"{measure}_mean"].iloc[0] for end in ends)
-        assert said == three(high / low), f"{name}: {said} must be {three(high / low)}"
-        seen += account(part, {size, said, worst, best}, name)
+    for words in re.findall(r'class="chart" role="img" aria-label="([^"]*)"', page):
+        for size, value in re.findall(r"\w = (\d+) ([\d.e+-]+)", words):
+            assert any(float(value) == float(f"{one:.3g}") for one in means[int(size)]), (size, value)
+            seen += 1
     return seen
 
 
-def check_ledger(page, claims):
-    """Every number of the ledger is one of claims.json, which follows from the tables."""
-    seen = 0
-    for verdict in claims:
-        row = re.search(rf'<tr id="claim-{verdict["claim"]}">(.*?)(?=<tr id="claim-|</section>)', page, re.DOTALL)[1]
-        comparisons = [one for judgement in verdict["judgements"] for one in judgement["comparisons"]]
-        allowed = {three(abs(number(one[key]))) for one in comparisons for key in ("estimate", "low", "high")}
-        sides = [side for one in comparisons for side in (one["ours"], one["rival"], one["before"]) if side]
-        allowed |= {three(number(side["mean"])) for side in sides if "mean" in side}
-        allowed |= {str(one[key]) for one in comparisons for key in ("size", "runs")}
-        allowed |= {str(side["size"]) for side in sides if "size" in side}
-        for some in ([verdict], *[[one] for one in verdict["judgements"]], *by_tuning(verdict)):
-            allowed |= {str(sum(one[key] for one in some)) for key in ("held", "open", "refuted")}
-        allowed.add(str(len(comparisons)))
-        words = [verdict["where"], verdict["statement"], verdict["criterion"], verdict["finding"]]
-        words.append(f"{verdict['alike']} {verdict['fully']}")
-        told = [*words[:3], *(one["text"] + one["task"] + one["reading"] + one["edge"] for one in comparisons)]
-        told += [side.get("label", "") for side in sides] + [one["tuning"] for one in comparisons]
-        in_words = {one.strip(",") for text in told for one in NUMBER.findall(text)}
-        seen += account(f"{words[3]} {words[4]}", allowed | in_words, verdict["claim"])
-        shown = re.sub(r"<svg.*?</svg>|<a .*?</a>|<code>.*?</code>", " ", row, flags=re.DOTALL)
-        seen += account(plain(shown), allowed | in_words, verdict["claim"])
-    return seen
-
-
-def by_tuning(verdict):
-    """Return the judgements of each way of tuning."""
-    groups = {}
-    for one in verdict["judgements"]:
-        groups.setdefault(one["tuning"], []).append(one)
-    return list(groups.values())
-
-
-def check_page(folder):
-    """Return how many numbers were checked in the headline, the figures and the ledger."""
+def check_page(folder, questions=()):
+    """Return how many numbers were checked in the scorecard, the answers, the claims, and the plots over size."""
     page = (folder / "report.html").read_text(encoding="utf-8")
-    tables, claims = Tables(folder), json.loads((folder / "claims.json").read_text(encoding="utf-8"))
-    return check_headline(page, tables, claims), check_figures(page, tables), check_ledger(page, claims)
+    verdicts = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    articles = dict(re.findall(r'<article class="claim" id="c-([\w-]+)">(.*?)</article>', page, re.DOTALL))
+    judged = [one for one in verdicts if one["judgements"]]
+    assert set(articles) == {one["claim"] for one in judged}
+    seen = [0, 0, 0, check_sizes(page, judged)]
+    for way in WAYS:
+        shown = under(page, way)
+        seen[0] += check_scorecard(shown, judged, way)
+        seen[1] += check_answers(shown, judged, way, questions)
+        seen[2] += sum(check_claim(under(articles[one["claim"]], way), one, way) for one in judged)
+    return tuple(seen)
 
 
 if __name__ == "__main__":
-    headline, figures, ledger = check_page(Path(sys.argv[1]))
+    from gradient_dd.experiments.paper.experiment import QUESTIONS
+
+    scorecard, answers, claims, sizes = check_page(Path(sys.argv[1]), QUESTIONS)
     print(
-        f"{headline} numbers of the headline, {figures} of figures and {ledger} of the ledger follow from the tables."
+        f"{scorecard} numbers of the scorecard, {answers} of the answers, {claims} of claims and {sizes} of the plots "
+        "over size follow from claims.json."
     )

@@ -1,5 +1,6 @@
-"""The page of a reproduction: offline, the same numbers everywhere, and in a browser nothing vanishes or lies."""
+"""The page of a reproduction: offline, small, the same numbers as claims.json, and usable on every screen."""
 
+import json
 import re
 from dataclasses import replace
 from html import escape
@@ -7,12 +8,19 @@ from html import escape
 import pandas as pd
 import pytest
 
-from gradient_dd.experiments.paper.baird import matrix_of, reading_name
-from gradient_dd.experiments.paper.experiment import forests, headline, hero
-from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimVerdict, Comparison, Judgement
-from gradient_dd.studies.intervals import EXPLODED
-from gradient_dd.tasks import random_walk
-from tests.browser import browse, in_a_browser, outcome_of
+from gradient_dd.experiments.experiment import Job, Scale
+from gradient_dd.experiments.page import ClaimView, variant_table
+from gradient_dd.experiments.paper.baird import reading_name
+from gradient_dd.experiments.paper.experiment import EXPERIMENT
+from gradient_dd.experiments.paper.figures import FIGURES
+from gradient_dd.experiments.summary import WAYS, answers
+from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimVerdict, Comparison, Judgement, in_words
+from gradient_dd.experiments.wording import sentence
+from gradient_dd.report.figure import panels_of
+from gradient_dd.report.panels import columns_of
+from gradient_dd.studies.results import Results
+from tests.browser import browse, in_a_browser
+from tests.experiments.check_page import under
 
 pytestmark = pytest.mark.xdist_group("reproduction")
 
@@ -24,207 +32,191 @@ def text(made):
 
 def test_the_page_is_small_and_needs_no_network(made, text):
     assert len(text.encode()) < 2_000_000
-    links = set(re.findall(r'(?:src|href)="(?!#|data:)([^"]+)"', text))
-    assert links
+    links = set(re.findall(r'(?:src|href|content)="(?!#|data:)([^" ]+\.\w+)"', text))
+    assert {"preview.png", "play.html", "claims.json"} <= links
     assert all((made[0] / link).is_file() for link in links), "a link to a file that is not beside the page"
     assert 'lang="en"' in text
     assert 'name="viewport"' in text
+    assert (made[0] / "preview.png").read_bytes()[16:24] == b"".join(n.to_bytes(4, "big") for n in (1200, 630))
 
 
-def plain(markup):
-    """Return the text of a piece of a page."""
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", markup))
+def test_every_number_of_a_claim_is_in_the_tables(made):
+    """Means of comparisons are those of test runs in the tables; ratios are their quotients."""
+    names = ("walk-constant", "walk-constant-alike", "walk-constant-fully")
+    tables = {name: pd.read_csv(made[0] / "tables" / f"fresh-{name}.csv") for name in names}
+    comparisons = [one for verdict in made[1].verdicts for one in verdict.comparisons]
+    assert len(comparisons) >= 8
+    for one in comparisons:
+        for side in (one.ours, one.rival):
+            means = tables[side["study"]][f"{one.measure}_mean"]
+            assert (abs(means - side["mean"]) <= 1e-12 * abs(side["mean"])).any()
+        assert one.estimate == pytest.approx(one.ours["mean"] / one.rival["mean"])
 
 
-def test_every_number_of_the_ledger_is_in_the_tables(made, text):
-    """Means of comparisons are those of fresh runs in the tables; ratios are their quotients."""
-    tables = {
-        name: pd.read_csv(made[0] / "tables" / f"fresh-{name}.csv")
-        for name in ("walk-constant", "walk-constant-alike", "walk-constant-fully")
-    }
-    seen = 0
-    for verdict in made[1].verdicts:
-        row = text[text.index(f'id="claim-{verdict.claim}"') :]
-        row = plain(row[: row.index("</tbody>")])
-        for one in (one for judgement in verdict.judgements for one in judgement.comparisons):
-            for side in (one.ours, one.rival):
-                means = tables[side["study"]][f"{one.measure}_mean"]
-                assert (abs(means - side["mean"]) <= 1e-12 * abs(side["mean"])).any()
-                assert f"{side['label']} {side['mean']:.3g}" in row
-            assert one.estimate == pytest.approx(one.ours["mean"] / one.rival["mean"])
-            assert f" {one.estimate:.3g} " in row
-            seen += 1
-    assert seen >= 8
+def test_dots_of_a_figure_stand_where_the_table_has_them(made):
+    """The height of each dot is the error on the axis whose ticks are written beside it."""
+    figure, study = FIGURES["walk-constant"], made[1].job.at_scale(EXPERIMENT.studies["walk-constant"])
+    (panel,) = panels_of(figure, Results(study, made[0] / "results.db"))
+    (column,) = columns_of([panel], "episodes")
+    ticks = re.findall(r'<text x="41" y="(\d+)" class="e">([\d.]+)</text>', column.above)
+    (high, first), (low, last) = ((int(y) - 4, float(value)) for y, value in (ticks[-1], ticks[0]))
+    drawn = re.findall(r'<path class="dots" d="(.*?)"', column.above)
+    assert len(drawn) == len(panel.lines)
+    for path, line in zip(drawn, panel.lines, strict=True):
+        heights = [float(y) for _, y in re.findall(r"M(\d+) ([\d.]+)h0", path)]
+        values = [last * (first / last) ** ((low - y) / (low - high)) for y in heights]
+        assert values == pytest.approx(list(line.mean[~panel.beyond(line.mean)]), rel=0.05)
+    assert column.above.count('class="gone"') == sum(panel.beyond(line.mean).any() for line in panel.lines) > 0
+    assert "diverged (beyond 10 × initial error)" in column.above
 
 
-def test_the_heading_of_a_figure_is_the_quotient_of_fresh_means(made, text):
-    shown, fresh = (
-        pd.read_csv(made[0] / "tables" / f"{name}.csv") for name in ("walk-constant", "fresh-walk-constant")
-    )
-
-    def judged(learner):
-        some = shown[shown.learner == learner]
-        if learner == "gradient_dd":
-            some = some[(some.kappa == 1) & (some.zeta == 1)]
-        best = some.loc[some.last100_mean.idxmin()]
-        same = fresh[(fresh.learner == learner) & (fresh.alpha == best.alpha)]
-        return same[same.zeta.isna() | (same.zeta == best.zeta)].last100_mean.iloc[0]
-
-    title = re.search(r'<figure id="walk-constant">\s*<h3>(.*?)</h3>', text)[1]
-    assert title.startswith("Random walk, on-policy, at the end: at m = 20 the error of Gradient-DD is ")
-    for learner, name in (("td", "TD"), ("tdrc", "TDRC"), ("gtd2", "GTD2"), ("tdc", "TDC")):
-        wanted = f"{judged('gradient_dd') / judged(learner):.3g} × that of {name}"
-        assert wanted in re.sub(r"( and |, )", " ", title) + " ", title
-
-
-def comparison(rival, size, estimate, low, high, *, task="random_walk", measure="last100", tuning=MAIN, edge=""):
+def comparison(rival, size, low, high, *, task="random_walk", measure="last100", tuning=MAIN, edge="", bound=1.0):
+    estimate = (low * high) ** 0.5
+    outcome = "holds" if high < bound else "fails" if low > bound else "open"
     sides = [
-        {"label": name, "learner": name, "mean": mean, "settings": 240}
-        for name, mean in (("gradient_dd", estimate), (rival, 1.0))
+        {"label": label, "learner": name, "mean": mean, "settings": 240}
+        for name, label, mean in (("gradient_dd", "Gradient-DD", estimate), (rival, rival.upper(), 1.0))
     ]
     return Comparison(
-        "ratio", "s", f"{task}(n={size})", size, "default", tuning, measure, measure, *sides, None, "below", 1.0,
-        100, 0.95, estimate, low, high, "open", False, edge, "",
+        "ratio", task, f"{task}(n={size})", size, "default", tuning, measure, measure, *sides, None, "below", bound,
+        100, 0.95, estimate, low, high, outcome, outcome == "holds", edge, "",
     )  # fmt: skip
 
 
-def verdict(claim, *comparisons, readings=("default",), tunings=(MAIN, ALIKE)):
+def verdict(claim, *comparisons, readings=("default",)):
     judgements = [
-        Judgement(
-            reading, tuning, "last100", "partly holds", 1, 0, 1, [one for one in comparisons if one.tuning == tuning]
-        )
+        Judgement(reading, tuning, "last100", in_words(some), 0, 0, 0, some)
         for reading in readings
-        for tuning in tunings
+        for tuning in dict.fromkeys(one.tuning for one in comparisons)
+        for some in [[replace(one, reading=reading) for one in comparisons if one.tuning == tuning]]
     ]
-    return ClaimVerdict(claim, "paper", "5", "s", "c", "holds", 1, 0, 1, "", "", "f", ["s"], None, judgements)
+    word = in_words(judgements[0].comparisons) if judgements else "not judged"
+    return ClaimVerdict(claim, "paper", "5", "s", "c", word, 1, 0, 1, "", "", "f", ["s"], None, judgements)
 
 
-def full(claim, *comparisons):
-    return verdict(claim, *(replace(one, tuning=FULLY) for one in comparisons), tunings=(FULLY,))
+LOWER, HIGHER, UNSURE = (0.25, 0.3), (1.4, 1.6), (0.9, 1.1)
 
 
-def test_the_words_of_the_headline_follow_the_intervals():
-    small, large = comparison("td", 10, 1.1, 1.05, 1.2), comparison("td", 40, 0.25, 0.2, 0.3)
-    (lower,) = headline([full("fully-walk", small, large)])
-    assert "240 settings for every learner" in lower
-    assert "ends with a lower error than TD: 0.25 × TD (random walk, m = 40)." in lower
-    (higher,) = headline([full("fully-walk", comparison("td", 40, 1.5, 1.2, 1.8))])
-    assert "a higher error than TD" in higher
-    (undecided,) = headline([full("fully-walk", comparison("td", 40, 0.9, 0.7, 1.1))])
-    assert "no lower error than TD" in undecided
-    mixed = full("fully-walk", comparison("td", 40, 0.5, 0.4, 0.6), comparison("tdrc", 40, 1.5, 1.4, 1.6))
-    assert "not always lower" in headline([mixed])[0]
-    assert headline([]) == forests([]) == hero([]) == []
-
-
-def test_the_headline_counts_what_is_lower_and_higher():
-    several = [
-        comparison("gtd2_to_td", size, *of)
-        for size, of in ((10, (2, 1.5, 3)), (20, (0.5, 0.4, 0.6)), (40, (1, 0.9, 1.1)))
-    ]
-    (knob,) = headline([full("fully-walk", *several)])
-    assert "a higher error than it in 1 comparisons, a lower one in 1, and 1 are open" in knob
-    (baird,) = headline([full("fully-baird", *(replace(one, task="baird(n=7)") for one in several))])
-    assert baird.endswith("so often: GTD2 to TD 1 / 1 / 1.")
-
-
-def test_a_statement_under_several_readings_is_a_row_of_cells():
-    usual = {mode: reading_name("standard", mode, "random first weights") for mode in ("R", "T", "")}
-    printed = reading_name("paper", "", "random first weights")
-    placed = verdict("a", comparison("gtd2", 7, 1, 1, 1), readings=(usual["R"], usual["T"]))
-    unplaced = verdict("b", comparison("gtd2", 7, 1, 1, 1), readings=(usual[""], printed))
-    found = dict(matrix_of([placed, unplaced], 1000).rows)
-    printed = reading_name("paper", "R", "random first weights")
-    assert set(found) == {usual["R"], usual["T"], printed}
-    assert [cell and cell.tally for cell in found[usual["R"]]] == ["0 / 1 / 0", "0 / 1 / 0"]
-    assert found[usual["T"]][1] is None, "what ρ makes no difference to is shown once"
-    assert found[printed][0] is None
-    assert matrix_of([verdict("c")], 1000) is None, "one reading needs no matrix"
-
-
-def tuned(frame, learner, measure, **held):
-    ours = frame[frame.learner == learner]
-    for name, value in held.items():
-        ours = ours[ours[name] == value]
-    return ours.groupby("alpha")[f"{measure}_mean"].min()
-
-
-def values(line):
-    """Return the errors of a line's points, from their titles."""
-    return [float(re.search(r": ([\d.e+-]+)(?:;|$| at)", title)[1]) for title in line["points"]]
-
-
-@in_a_browser
-def test_the_twin_shows_the_table_and_its_labels_follow_its_controls(made, tmp_path):
-    steps = """twin.open = true; twin.dispatchEvent(new Event("toggle")); look();
-      choose("measure", "mean_error"); choose("parameter-zeta", "0.25"); choose("view", "time");
-      twin.querySelector("input").click(); look();"""
-    outcome = outcome_of(browse(made[1].page, tmp_path, steps=steps))
-    assert outcome["seen"] == []
-    assert [name for name in outcome["requests"] if not name.startswith(("file:", "data:"))] == []
-    frame = pd.read_csv(made[0] / "tables" / "walk-constant.csv")
-    first, by_mean_error, zeta_set, over_time, one_less = (
-        {line["name"]: line for line in d["lines"]} for d in outcome["drawn"]
+def test_a_sentence_says_where_each_outcome_is():
+    assert sentence([comparison("td", 10, *LOWER), comparison("td", 20, *LOWER)]) == (
+        "Yes in both comparisons: 0.27 times the final error."
     )
-    limit = EXPLODED * random_walk(20).rmsve(random_walk(20).initial_weights)
-    for found, measure in ((first, "last100"), (by_mean_error, "mean_error")):
-        for name, learner, held in (
-            ("TD", "td", {}),
-            ("GTD2, ζ tuned", "gtd2", {}),
-            ("GTD2, ζ = 1", "gtd2", {"zeta": 1.0}),
-        ):
-            wanted = tuned(frame, learner, measure, **held)
-            assert values(found[name]) == pytest.approx([value for value in wanted if value <= limit], rel=1e-3)
-            assert len(found[name]["gone"]) == sum(not value <= limit for value in wanted)
-    assert set(zeta_set) == {"TD", "TDRC", "GTD2, ζ = 1/4", "TDC, ζ = 1/4", "Gradient-DD"}, "no line twice, none gone"
-    set_to = [value for value in tuned(frame, "gtd2", "mean_error", zeta=0.25) if value <= limit]
-    assert values(zeta_set["GTD2, ζ = 1/4"]) == pytest.approx(set_to, rel=1e-3)
-    assert len(over_time["TD"]["points"]) != len(zeta_set["TD"]["points"])
-    assert set(over_time) - set(one_less) == {"TD"}
-
-
-@in_a_browser
-def test_what_exploded_stands_in_a_labelled_strip_and_all_else_on_the_axes(made, tmp_path):
-    outcome = outcome_of(
-        browse(made[1].page, tmp_path, steps='twin.open = true; twin.dispatchEvent(new Event("toggle")); look();')
+    mixed = [comparison("td", 10, *LOWER), comparison("td", 20, *HIGHER), comparison("td", 40, *UNSURE)]
+    assert sentence(mixed) == (
+        "Yes at m = 10 (0.27 times the final error); no at m = 20 (1.50); no clear difference at m = 40 (0.99)."
     )
-    (shown,) = outcome["drawn"]
-    exploded = {line["name"]: len(line["gone"]) for line in shown["lines"] if line["gone"]}
-    assert exploded, "nothing exploded in this study: the test would be empty"
-    assert shown["strip"] == f"exploded, beyond {EXPLODED:g} × the first error"
-    assert all("runs exploded" in title for line in shown["lines"] for title in line["gone"])
-    assert all(0 < height < 430 for line in shown["lines"] for height in line["heights"])
-    drawing = (made[0] / "figures" / "parts" / "walk-constant-1.svg").read_text(encoding="utf-8")
-    assert "exploded, beyond" in drawing
+    rivals = [comparison("td", 10, *LOWER), comparison("tdc", 10, *HIGHER)]
+    assert sentence(rivals) == "Yes against TD (0.27 times the final error); no against TDC (1.50)."
+
+
+def test_a_wide_interval_has_no_estimate():
+    """Where the ends are more than a factor of 10 apart, the end that decides stands for the estimate, or nothing."""
+    wide = [comparison("td", 10, 0.001, 0.5), comparison("td", 20, 0.01, 90), comparison("td", 40, 2, 90)]
+    told = sentence(wide)
+    assert told == (
+        "Yes at m = 10 (below 0.50 times the final error); no at m = 40 (above 2.00); no clear difference at m = 20 "
+        "(intervals span more than a factor of 10)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("ends", "word"),
+    [
+        ([LOWER] * 4, "Yes"),
+        ([LOWER, LOWER, LOWER, UNSURE], "Mostly"),
+        ([LOWER, LOWER, LOWER, HIGHER], "More often than not"),
+        ([LOWER, UNSURE, UNSURE, UNSURE], "In part"),
+        ([LOWER, HIGHER, HIGHER, UNSURE], "Mostly not"),
+        ([HIGHER, UNSURE, UNSURE, UNSURE], "No"),
+        ([UNSURE] * 4, "Undecided"),
+    ],
+)
+def test_an_answer_is_one_word_by_rule(ends, word):
+    found = verdict(
+        "walk-better", *(comparison("gtd2", m, *one) for m, one in zip((10, 20, 40, 80), ends, strict=True))
+    )
+    (answer,) = answers(EXPERIMENT, [found], Scale())
+    assert answer.word == word
+    (answer,) = answers(EXPERIMENT, [found], Scale(runs=5))
+    assert answer.word == ("Not decided with 5 runs" if word == "Undecided" else word)
+
+
+def test_a_claim_says_where_it_is_not_judged(tmp_path):
+    found = verdict("walk-better", comparison("td", 10, *LOWER), comparison("td", 10, *HIGHER, tuning=ALIKE))
+    view = ClaimView(found, Job(EXPERIMENT, (), tmp_path, Scale()), {})
+    assert [(chip["word"], chip["was"]) for _, chip in view.chips] == [
+        ("holds", ""), ("does not hold", "paper’s tuning: holds"),
+    ]  # fmt: skip
+    assert view.chips[0][0] == "t t-p t-f", "by search it is not judged: the paper's tuning stands there"
+    assert view.note == [("t t-f", "not judged with this tuning; shown: as in the paper")]
+
+
+def test_variants_are_rows_and_claims_are_columns():
+    usual = {mode: reading_name("standard", mode, "random initial weights") for mode in ("R", "T", "")}
+    printed = reading_name("paper", "R", "random initial weights")
+    placed = verdict("a", comparison("gtd2", 7, *LOWER, task="baird"), readings=(usual["R"], usual["T"], printed))
+    unplaced = verdict("b", comparison("gtd2", 7, *HIGHER, task="baird"), readings=(usual[""],))
+    table = variant_table([placed, unplaced], WAYS[0])
+    assert table.told == "No variant makes all 2 claims hold."
+    assert [label for _, label, _ in table.rows] == [
+        "usual, whole, random", "usual, bootstrap, random", "printed, whole, random",
+    ]  # fmt: skip
+    words = [[word for _, _, word in cells] for _, _, cells in table.rows]
+    assert words == [["holds", "does not hold"]] * 2 + [["holds", "not judged"]], "ρ makes no difference to b"
+    assert variant_table([verdict("c", comparison("td", 7, *LOWER))], WAYS[0]) is None, "one variant needs no table"
+
+
+def test_each_way_of_tuning_shows_its_own_numbers(made, text):
+    for way, tuning in zip("paf", (MAIN, ALIKE, FULLY), strict=True):
+        shown = under(text, way)
+        (found,) = (one for one in made[1].verdicts if one.claim == "walk-constant")
+        (judged,) = (one for one in found.judgements if one.tuning == tuning)
+        article = re.search(r'id="c-walk-constant">(.*?)</article>', shown, re.DOTALL)[1]
+        assert article.count('<table class="forest') == 1
+        assert article.count('<tr><th scope="row">') == len(judged.comparisons)
+
+
+def test_claims_carry_their_place_and_their_test(made):
+    for one in json.loads((made[0] / "claims.json").read_text(encoding="utf-8")):
+        assert {"section", "group", "figure", "test", "variants", "runs", "selection_runs"} <= set(one)
+        assert one["runs"] == [6]
+        assert one["variants"] == ["constant steps"]
+        assert one["figure"] == "walk-constant"
 
 
 @in_a_browser
-def test_a_view_can_be_linked(made, tmp_path):
-    address = "#twin=walk-constant&measure=mean_error&zeta=0.25&hide=TD"
-    outcome = outcome_of(browse(made[1].page, tmp_path, steps='look(); choose("scale", "linear");', address=address))
-    assert outcome["open"]
-    names = {line["name"] for line in outcome["drawn"][0]["lines"]}
-    assert names == {"TDRC", "GTD2, ζ = 1/4", "TDC, ζ = 1/4", "Gradient-DD"}
-    for part in ("twin=walk-constant", "measure=mean_error", "zeta=0.25", "hide=TD", "scale=linear"):
-        assert part in outcome["drawn"][1]["hash"]
+def test_the_control_changes_the_claims_and_the_address(made, tmp_path):
+    """A way of tuning is chosen by a radio button; the browser shows that way alone and keeps it in the address."""
+    watch = """<script>addEventListener("load", () => {
+      document.getElementById("t-f").click();
+      const shown = [...document.querySelectorAll("#c-walk-constant .t")].filter(one => one.getClientRects().length);
+      document.body.dataset.seen = JSON.stringify([location.search, [...new Set(shown.map(one => one.className))]]);
+    });</script>"""
+    page = tmp_path / "chosen.html"
+    page.write_text(made[1].page.read_text(encoding="utf-8").replace("</body>", watch + "</body>"), encoding="utf-8")
+    seen = re.search(r'data-seen="([^"]+)"', browse(page, tmp_path))[1].replace("&quot;", '"')
+    address, shown = json.loads(seen)
+    assert address == "?tuning=f"
+    assert shown
+    assert all("t-f" in name for name in shown)
 
 
 @in_a_browser
-def test_without_scripts_there_is_no_twin_and_all_else(made, tmp_path):
+def test_without_scripts_everything_is_shown(made, tmp_path):
     """A sandboxed frame runs no script of its own; the page around it looks inside."""
     inner = escape(made[1].page.read_text(encoding="utf-8"), quote=True)
     outer = tmp_path / "outer.html"
     look = """onload = () => { const inner = document.querySelector("iframe").contentDocument;
       const seen = name => [...inner.querySelectorAll(name)].filter(one => one.getClientRects().length).length;
-      document.body.dataset.seen = ["details.twin", "figure svg", "#claim-walk-constant"].map(seen).join(); };"""
+      document.body.dataset.seen = ["figure svg.panel", "#c-walk-constant", ".forest"].map(seen).join(); };"""
     outer.write_text(
         f'<html><head></head><body><iframe sandbox="allow-same-origin" width="900" srcdoc="{inner}"></iframe>'
         f"<script>{look}</script></body></html>",
         encoding="utf-8",
     )
-    twins, drawings, claims = map(int, re.search(r'data-seen="([\d,]+)"', browse(outer, tmp_path))[1].split(","))
-    assert (twins, claims) == (0, 1)
-    assert drawings >= 1
+    panels, claims, forests = map(int, re.search(r'data-seen="([\d,]+)"', browse(outer, tmp_path))[1].split(","))
+    assert (panels, claims) == (2, 1)
+    assert forests >= 2
 
 
 @in_a_browser
