@@ -14,8 +14,8 @@ with extra("neural"):
 
 @cache
 def one_update(kind: Kind) -> Any:
-    """Return the compiled update of one batch."""
-    return jax.jit(lambda values, state, sample: advance(kind, values, state, sample))
+    """Return the compiled update from one batch of transitions."""
+    return jax.jit(lambda values, state, data: advance(kind, values, state, data.sample()))
 
 
 @cache
@@ -25,8 +25,7 @@ def many_updates(kind: Kind) -> Any:
     def run(values: Any, state: Any, data: Any, indices: Any, live: Any) -> Any:
         def body(carry: Any, step: Any) -> Any:
             (state, sound), (rows, live) = carry, step
-            sample = jax.tree.map(lambda column: column[rows], data)
-            new, delta, ok = advance(kind, values, state, sample)
+            new, delta, ok = advance(kind, values, state, data.sample(rows))
             sound &= ok | ~live
             new = jax.tree.map(lambda after, before: jnp.where(sound & live, after, before), new, state)
             return (new, sound), delta

@@ -18,7 +18,7 @@ from gradient_dd.learners import Rule
 from gradient_dd.networks.compiled import predictions
 from gradient_dd.networks.learner import NetworkLearner, saved_arguments
 from gradient_dd.networks.network import Network, states
-from gradient_dd.networks.step import Kind, NetworkSample, NetworkState
+from gradient_dd.networks.step import Kind, NetworkSample, NetworkState, advance
 from gradient_dd.stream.learner_file import Saved, put_back
 from gradient_dd.stream.transitions import checked_columns, checked_numbers, flags
 
@@ -51,9 +51,13 @@ def action_sample(kind: Kind, state: NetworkState, transitions: Any, epsilon: An
 
 
 @cache
-def compiled_sample(kind: Kind) -> Any:
-    """Return the compiled `action_sample`."""
-    return jax.jit(lambda *arguments: action_sample(kind, *arguments))
+def action_update(kind: Kind) -> Any:
+    """Return the compiled update from one batch of transitions with actions."""
+
+    def run(values: Any, state: NetworkState, transitions: Any, epsilon: Any) -> Any:
+        return advance(kind, values, state, action_sample(kind, state, transitions, epsilon))
+
+    return jax.jit(run)
 
 
 class Memory(NamedTuple):
@@ -129,8 +133,7 @@ class NetworkControl(Saved):
         """Return Q of every action, (actions,) for one observation, (n, actions) for several."""
         rows, single = states("observation", observation, self.learner.network.inputs)
         with self.learner.network.working():
-            array = self.learner.network.array(rows)
-            values = np.asarray(predictions(self.learner.network)(self.learner.state.w, array)).astype(float)
+            values = np.asarray(predictions(self.learner.network)(self.learner.state.w, rows)).astype(float)
         return values[0] if single else values
 
     def act(self, observation: Any) -> int:
@@ -155,7 +158,7 @@ class NetworkControl(Saved):
 
         It keeps no trace, so `truncated` makes no difference.
         """
-        network, inputs = self.learner.network, self.learner.network.inputs
+        inputs = self.learner.network.inputs
         action = whole_number("'action'", action, at_least=0, at_most=self.actions - 1)
         reward, discount, *_ = checked_numbers(reward, discount, 1.0, terminated, truncated)
         (s,), _ = states("observation", observation, inputs)
@@ -168,9 +171,7 @@ class NetworkControl(Saved):
             places = self.random.integers(len(columns.action), size=self.batch)
             columns = Memory(*(column[places] for column in columns))
         asked = self.epsilon if self.target == "epsilon" else 0.0
-        with network.working():
-            arrays = Memory(*map(network.array, columns))._replace(action=jnp.asarray(columns.action, jnp.int32))
-            self.learner.learn(compiled_sample(self.learner.kind)(self.learner.state, tuple(arrays), asked))
+        self.learner.learn(action_update, columns, asked)
 
     def update_many(
         self,

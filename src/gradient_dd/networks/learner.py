@@ -1,5 +1,6 @@
 """NetworkLearner: any rule on a network, fed with transitions or batches from anywhere; and its file."""
 
+from collections.abc import Callable
 from copy import copy
 from os import PathLike
 from typing import Any, Self
@@ -15,8 +16,8 @@ from gradient_dd.networks.compiled import many_updates, one_update, predictions
 from gradient_dd.networks.network import Network, states
 from gradient_dd.networks.step import (
     Kind,
-    NetworkSample,
     NetworkState,
+    TransitionRows,
     check_rule,
     find_optimiser,
     first_state,
@@ -144,7 +145,7 @@ class NetworkLearner(Saved):
         """Return V: a number for one observation (d,), (n,) for observations (n, d)."""
         rows, single = states("observation", observation, self.network.inputs)
         with self.network.working():
-            values = np.asarray(predictions(self.network)(self.state.w, self.network.array(rows)))[:, 0].astype(float)
+            values = np.asarray(predictions(self.network)(self.state.w, rows))[:, 0].astype(float)
         return float(values[0]) if single else values
 
     def update(
@@ -168,24 +169,24 @@ class NetworkLearner(Saved):
         step would diverge (DivergedError). A rule with a trace takes one transition at a time.
         """
         single = dimensions(observation) == 1
-        sample = self._sample(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
+        data = self._checked(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
         if self.rule.traces and not single:
             raise bad_request(
                 f"'observation' for {self.rule.name}",
                 "be a single observation, because its trace follows one stream",
                 np.shape(observation),
             )
-        size = len(sample.reward) * sum(self.network.widths) * ARRAYS * np.dtype(self.network.precision).itemsize
-        check_memory(f"An update of {len(sample.reward)} rows", size, "Use smaller batches.")
-        with self.network.working():
-            errors = self.learn(self._arrays(sample))
+        size = len(data.s) * sum(self.network.widths) * ARRAYS * np.dtype(self.network.precision).itemsize
+        check_memory(f"An update of {len(data.s)} rows", size, "Use smaller batches.")
+        errors = self.learn(one_update, data)
         return float(errors[0]) if single else errors
 
-    def learn(self, sample: NetworkSample) -> Array:
-        """Make one update from a batch of JAX arrays that are known to be in order; return the TD errors (B,)."""
-        state, delta, sound = one_update(self.kind)(self.values, self.state, sample)
+    def learn(self, program: Callable[[Kind], Any], *given: Any) -> Array:
+        """Make one update by a compiled program, from arrays that are known to be in order; return the TD errors."""
+        with self.network.working():
+            state, delta, sound = program(self.kind)(self.values, self.state, *given)
         if not sound:
-            raise self._diverged(self.updates + 1)
+            raise self._diverged()
         self.state = state
         return np.asarray(delta).astype(float)
 
@@ -207,8 +208,8 @@ class NetworkLearner(Saved):
         The result is that of `update` for each of them, up to rounding. Where a step would diverge, the transitions
         before it have been learnt, and DivergedError says which update it was.
         """
-        sample = self._sample(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
-        return self._run(sample, np.arange(len(sample.reward))[:, None])[:, 0]
+        data = self._checked(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
+        return self._run(data, np.arange(len(data.s))[:, None])[:, 0]
 
     def replay(self, buffer: Any, updates: int, batch: int = 32) -> Array:
         """Make updates from batches drawn from a buffer with replacement; return the TD errors (updates, batch).
@@ -223,31 +224,29 @@ class NetworkLearner(Saved):
         if self.rule.traces:
             raise bad_request(f"The rule of {self.rule.name} with a replay", "have no trace", self.rule.name)
         updates, batch = whole_number("'updates'", updates), whole_number("'batch'", batch)
-        sample = self._sample(*buffer)
-        drawn = np.random.default_rng([self.seed, self.updates]).integers(len(sample.reward), size=(updates, batch))
-        return self._run(sample, drawn)
+        data = self._checked(*buffer)
+        drawn = np.random.default_rng([self.seed, self.updates]).integers(len(data.s), size=(updates, batch))
+        return self._run(data, drawn)
 
-    def _run(self, sample: NetworkSample, places: Any) -> Array:
+    def _run(self, data: TransitionRows, places: Any) -> Array:
         """Make an update from the rows that each row of `places` names; return the TD errors in its shape."""
-        n, errors = len(sample.reward), np.empty(places.shape)
-        rows = max(CHUNK, 1 << (n - 1).bit_length())  # few shapes, so that few programs are compiled
-        padded = NetworkSample(
-            *(np.concatenate([column, np.zeros((rows - n, *column.shape[1:]))]) for column in sample)
-        )
+        n, errors = len(data.s), np.empty(places.shape)
+        more = max(CHUNK, 1 << (n - 1).bit_length()) - n  # few shapes, so that few programs are compiled
+        s, s_next = (np.pad(states, [(0, more), (0, 0)]) for states in data[:2])
         with self.network.working():
-            data = self._arrays(padded)
+            given = TransitionRows(*map(self.network.array, (s, s_next, np.pad(data.numbers, [(0, 0), (0, more)]))))
             for done in range(0, len(places), CHUNK):
                 part = places[done : done + CHUNK]
                 indices = np.zeros((CHUNK, places.shape[1]), np.int32)
                 indices[: len(part)] = part
-                call = self.values, self.state, data, jnp.asarray(indices), jnp.arange(CHUNK) < len(part)
+                call = self.values, self.state, given, indices, np.arange(CHUNK) < len(part)
                 self.state, delta, sound = many_updates(self.kind)(*call)
                 if not sound:
-                    raise self._diverged(self.updates + 1)
+                    raise self._diverged()
                 errors[done : done + CHUNK] = np.asarray(delta)[: len(part)]
         return errors
 
-    def _sample(
+    def _checked(
         self,
         observation: Any,
         reward: Any,
@@ -258,14 +257,14 @@ class NetworkLearner(Saved):
         mu: Any = None,
         terminated: Any = False,
         truncated: Any = False,
-    ) -> NetworkSample:
+    ) -> TransitionRows:
         """Return checked transitions as NumPy arrays; next observations after an end are 0."""
         if self.network.outputs != 1:
             raise bad_request("'outputs' of a network that predicts", "be 1", self.network.outputs)
         here, _ = states("observation", observation, self.network.inputs)
         n = len(here)
         reward, discount, rho = checked_columns(reward, discount, rho, n)
-        discount, cut = ended_discount(discount, terminated), flags("truncated", truncated, n).astype(float)
+        discount, cut = ended_discount(discount, terminated), flags("truncated", truncated, n)
         given = checked_probability_columns(self.rule, rho, pi, mu)
         there = np.zeros_like(here)
         if next_observation is None:
@@ -274,15 +273,15 @@ class NetworkLearner(Saved):
             there, _ = states("next_observation", next_observation, self.network.inputs, used=discount != 0)
             if there.shape != here.shape:
                 raise bad_request("'next_observation'", f"have the form of 'observation', {here.shape}", there.shape)
-        one, pi, mu = np.ones((n, 1)), *(np.zeros(n) if column is None else column for column in given)
-        return NetworkSample(here, one, reward, discount, there, one, rho, pi, mu, cut)
+        pi, mu = (0.0 if column is None else column for column in given)
+        numbers = np.empty((6, n))
+        for row, column in zip(numbers, (reward, discount, rho, pi, mu, cut), strict=True):
+            row[:] = column
+        return TransitionRows(here, there, numbers)
 
-    def _arrays(self, sample: NetworkSample) -> NetworkSample:
-        return NetworkSample(*(self.network.array(column) for column in sample))
-
-    def _diverged(self, update: int) -> DivergedError:
+    def _diverged(self) -> DivergedError:
         return DivergedError(
-            f"{self.setting} diverged on a network at update {update}. The last finite weights are kept. "
+            f"{self.setting} diverged on a network at update {self.updates + 1}. The last finite weights are kept. "
             "Try a smaller alpha."
         )
 

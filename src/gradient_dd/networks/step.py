@@ -105,6 +105,24 @@ class NetworkSample(NamedTuple):
     cut: Any
 
 
+class TransitionRows(NamedTuple):
+    """n transitions for state values: states (n, inputs), and (6, n) numbers: reward, discount, rho, pi, mu, cut.
+
+    They are few arrays, because every argument costs the call of a compiled program time.
+    """
+
+    s: Any
+    s_next: Any
+    numbers: Any
+
+    def sample(self, rows: Any = slice(None)) -> NetworkSample:
+        """Return a batch of some rows; call this inside a compiled program."""
+        s = self.s[rows]
+        reward, discount, *others = self.numbers[:, rows]
+        one = jnp.ones((len(s), 1), s.dtype)
+        return NetworkSample(s, one, reward, discount, self.s_next[rows], one, *others)
+
+
 class TraceMemory(NamedTuple):
     """A trace of ∇V by w, the same trace of ∇h by η, and the numbers it keeps."""
 
