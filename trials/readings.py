@@ -22,12 +22,13 @@ from gradient_dd.arrays import Array
 from gradient_dd.experiments.paper.asking import AS_PRINTED
 from gradient_dd.experiments.paper.baird import DD, GTD2, TDC, TDRC
 from gradient_dd.experiments.paper.studies import STUDIES
-from gradient_dd.experiments.tuning import StudyEvidence, as_grid
+from gradient_dd.experiments.tuning import StudyEvidence
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Line
 from gradient_dd.studies import Study
 from gradient_dd.studies.intervals import ratio_interval, select
 from gradient_dd.studies.results import Results, places
+from gradient_dd.studies.study import as_grid
 from gradient_dd.studies.sweep import run_all
 from tools.programs import parser_of, print_table
 

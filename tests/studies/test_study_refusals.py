@@ -10,7 +10,7 @@ import pytest
 from gradient_dd.engine.schedules import parse_schedule
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.studies import Grid, Study, TaskSpec, grid, load_rule, read_study, task
+from gradient_dd.studies import Study, grid, load_rule, read_study, task
 from tests.command import call
 
 SMALL = Study("small", (task("random_walk", n_states=3),), (grid("td", alpha=0.1),), episodes=5)
@@ -70,10 +70,7 @@ def test_a_study_of_odd_things(change, sentence):
         (lambda: grid("td", rho_mode=["R"]), "'rho_mode' of a grid of td must be 'R' or 'T'. Got ['R']."),
         (lambda: grid("td", alpha=()), "'alpha' of a grid of td must have at least one value. Got ()."),
         (lambda: grid("td", alpha=np.array([])), "'alpha' of a grid of td must have at least one value."),
-        (lambda: Grid("td", ("alpha",)), "The values of a grid of td must be pairs of a name and a tuple of numbers."),
-        (lambda: Grid("td", (("alpha", 0.1),)), "'alpha' of a grid of td must have at least one value. Got 0.1."),
         (lambda: task(["random_walk"]), "The name of a task must be text. Got ['random_walk']."),
-        (lambda: TaskSpec("baird", 3), "The parameters of the task 'baird' must be pairs"),
     ],
 )
 def test_a_part_of_a_study_that_cannot_be(make, sentence):

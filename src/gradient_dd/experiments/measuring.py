@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 from gradient_dd.experiments.claims import Claim
 from gradient_dd.experiments.experiment import Job
 from gradient_dd.experiments.searching import SearchEvidence, search_all
-from gradient_dd.experiments.tuning import StudyEvidence, as_grid
+from gradient_dd.experiments.tuning import StudyEvidence
 from gradient_dd.experiments.verdicts import ClaimQuestion, ClaimVerdict
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results, with_old_names
 from gradient_dd.studies.search import SearchStudy
+from gradient_dd.studies.study import as_grid
 
 if TYPE_CHECKING:
     import pandas as pd

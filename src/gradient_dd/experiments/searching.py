@@ -15,11 +15,12 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.experiments.experiment import Job
-from gradient_dd.experiments.tuning import FRESH, JUDGED_STARTS, ErrorTable, StudyEvidence, Wanted, as_grid
+from gradient_dd.experiments.tuning import FRESH, JUDGED_STARTS, ErrorTable, StudyEvidence, Wanted
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.search import Found, Request, SearchStudy, searching
+from gradient_dd.studies.study import as_grid
 from gradient_dd.tasks import Task, build
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import constant
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Line
-from gradient_dd.studies import Grid, Study
+from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results, edge, places, tuned
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task, build
@@ -37,11 +37,6 @@ class ErrorTable(NamedTuple):
 
     settings: list[Setting]
     errors: Array
-
-
-def as_grid(setting: Setting) -> Grid:
-    """Return a grid of one setting; a study runs equal ones once."""
-    return Grid(setting.rule, tuple((name, (value,)) for name, value in setting.values.items()), setting.rho_mode)
 
 
 class Evidence:

@@ -39,11 +39,6 @@ class TaskSpec:
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
 
-    def __post_init__(self) -> None:
-        text("The name of a task", self.name)
-        given = pairs(f"The parameters of the task {self.name!r}", self.parameters, "a value")
-        object.__setattr__(self, "parameters", tuple((name, plain(value)) for name, value in given))
-
     def build(self) -> Task:
         """Return the task."""
         return build(self.name, **dict(self.parameters))
@@ -51,7 +46,7 @@ class TaskSpec:
 
 def task(name: str, **parameters: Any) -> TaskSpec:
     """Return a named task for a study."""
-    return TaskSpec(name, tuple(parameters.items()))
+    return TaskSpec(text("The name of a task", name), tuple(plain(parameters).items()))
 
 
 @dataclass(frozen=True)
@@ -61,17 +56,6 @@ class Grid:
     learner: str | Rule
     values: tuple[tuple[str, tuple[float, ...]], ...] = ()
     rho_mode: str = "R"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.learner, str | Rule):
-            raise bad_request("The learner of a grid", "be a name or a Rule", self.learner)
-        name = self.learner if isinstance(self.learner, str) else self.learner.name
-        one_of(f"'rho_mode' of a grid of {name}", self.rho_mode, RHO_MODES)
-        given = pairs(f"The values of a grid of {name}", self.values, "a tuple of numbers")
-        for parameter, chosen in given:
-            if not isinstance(chosen, tuple | list) or not chosen:
-                raise bad_request(f"{parameter!r} of a grid of {name}", "have at least one value", chosen)
-        object.__setattr__(self, "values", tuple((parameter, tuple(chosen)) for parameter, chosen in given))
 
     @property
     def size(self) -> int:
@@ -87,22 +71,23 @@ class Grid:
 
 def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
     """Return a grid; each value is a number or several: a list, a tuple, a range or an array with one axis."""
-    several = {
-        name: tuple(map(plain, value))
-        if isinstance(value, list | tuple | range) or getattr(value, "ndim", None) == 1
-        else (plain(value),)
-        for name, value in values.items()
-    }
-    return Grid(learner, tuple(several.items()), rho_mode)
+    if not isinstance(learner, str | Rule):
+        raise bad_request("The learner of a grid", "be a name or a Rule", learner)
+    name = learner if isinstance(learner, str) else learner.name
+    one_of(f"'rho_mode' of a grid of {name}", rho_mode, RHO_MODES)
+    chosen = []
+    for parameter, value in values.items():
+        is_one = not isinstance(value, list | tuple | range) and getattr(value, "ndim", None) != 1
+        several = (plain(value),) if is_one else tuple(map(plain, value))
+        if not several:
+            raise bad_request(f"{parameter!r} of a grid of {name}", "have at least one value", value)
+        chosen.append((parameter, several))
+    return Grid(learner, tuple(chosen), rho_mode)
 
 
-def pairs(what: str, values: Any, kind: str) -> tuple[tuple[str, Any], ...]:
-    """Return pairs of a name and a value, or raise."""
-    if not isinstance(values, tuple | list) or not all(
-        isinstance(one, tuple | list) and len(one) == 2 and isinstance(one[0], str) for one in values
-    ):
-        raise bad_request(what, f"be pairs of a name and {kind}", values)
-    return tuple(values)
+def as_grid(setting: Setting) -> Grid:
+    """Return a grid of one setting; a study runs equal ones once."""
+    return Grid(setting.rule, tuple((name, (value,)) for name, value in setting.values.items()), setting.rho_mode)
 
 
 ENGINE_VERSION = 4  # increased whenever a change of the engine could change a result
@@ -149,28 +134,28 @@ class Study:
         ) -> None: ...
 
     def __str__(self) -> str:
-        work = self.estimate()
-        megabytes = work["bytes"] / 1e6
-        lines = [
-            f"study {self.name}",
-            *(f"  task     {one}" for one in self.built_tasks),
-            *(f"  learner  {describe(one)}" for one in self.grids),
-            f"  schedule {self.schedule}, sampling {self.sampling}, seed {self.seed}",
-            f"  length   {f'{self.episodes} episodes' if self.episodes else f'{self.steps} steps'}, {self.runs} runs",
-            f"  work     {work['settings']:,} settings x {work['tasks']} tasks x {work['runs']} runs, "
-            f"{work['updates']:.2g} updates, about {work['core_seconds']:.2g} s on a core, {megabytes:.2g} MB",
-        ]
-        return "\n".join(lines)
+        rows = ((name, line) for name, words in self.facts().items() for line in words)
+        return "\n".join([f"study {self.name}", *(f"  {name:8} {line}" for name, line in rows)])
 
     def __repr__(self) -> str:
         return f"<Study {self.name!r}: {self.n_settings} settings x {len(self.tasks)} tasks x {self.runs} runs>"
 
     def _repr_html_(self) -> str:
-        title, *lines = (line.strip() for line in str(self).splitlines())
-        facts: dict[str, str] = {}
-        for name, _, words in (line.partition(" ") for line in lines):
-            facts[name] = f"{facts[name]}\n{words.strip()}" if name in facts else words.strip()
-        return card(title, facts)
+        return card(f"study {self.name}", {name: "\n".join(words) for name, words in self.facts().items()})
+
+    def facts(self) -> dict[str, list[str]]:
+        """Return the study in words: its tasks, learners, schedule, length and amount of work."""
+        work = self.estimate()
+        return {
+            "task": [str(one) for one in self.built_tasks],
+            "learner": [describe(one) for one in self.grids],
+            "schedule": [f"{self.schedule}, sampling {self.sampling}, seed {self.seed}"],
+            "length": [f"{f'{self.episodes} episodes' if self.episodes else f'{self.steps} steps'}, {self.runs} runs"],
+            "work": [
+                f"{work['settings']:,} settings x {work['tasks']} tasks x {work['runs']} runs, {work['updates']:.2g} "
+                f"updates, about {work['core_seconds']:.2g} s on a core, {work['bytes'] / 1e6:.2g} MB"
+            ],
+        }
 
     def __post_init__(self) -> None:
         text("The name of a study", self.name)
@@ -202,7 +187,7 @@ class Study:
             raise bad_request(f"{name!r} of study {self.name!r}", f"be a tuple, e.g. ({example},)", values)
         if not values:
             raise bad_request(f"{name!r} of study {self.name!r}", "have at least one", values)
-        made = tuple(TaskSpec(one) if name == "tasks" and isinstance(one, str) else one for one in values)
+        made = tuple(task(one) if name == "tasks" and isinstance(one, str) else one for one in values)
         for one in made:
             if not isinstance(one, kind):
                 raise bad_request(f"Each of the {name} of study {self.name!r}", f"be like {example}", one)
@@ -240,11 +225,8 @@ class Study:
 
     def fresh(self, runs: int, settings: list[Setting], tasks: tuple[Task, ...] = ()) -> "Study":
         """Return a study of given settings on runs that this study does not have, for all tasks or some."""
-        grids = tuple(Grid(s.rule, tuple((n, (v,)) for n, v in s.values.items()), s.rho_mode) for s in settings)
-        first = self.first_run + self.runs
-        return replace(
-            self, name=f"{self.name}-fresh", tasks=tasks or self.tasks, grids=grids, first_run=first, runs=runs
-        )
+        name, grids, first = f"{self.name}-fresh", tuple(map(as_grid, settings)), self.first_run + self.runs
+        return replace(self, name=name, tasks=tasks or self.tasks, grids=grids, first_run=first, runs=runs)
 
     def lanes(self, task: Task) -> Iterator[tuple[str, Setting, dict[str, Any]]]:
         """Yield (key, setting, facts) of every lane of a task.
