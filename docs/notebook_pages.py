@@ -44,7 +44,9 @@ def page_of(name: str, cells: list[dict[str, Any]]) -> tuple[str, dict[str, byte
             if "image/png" in data:
                 file = f"{name}-{len(pictures) + 1}.png"
                 pictures[file] = base64.b64decode("".join(data["image/png"]))
-                parts.append(f"![Output of the code above]({file})")
+                parts.append(f"![{output['metadata'].get('alt', 'Output of the code above')}]({file})")
+            elif "image/svg+xml" in data:
+                parts.append(f"<div>{data['image/svg+xml']}</div>")
             elif "text/html" in data:
                 parts.append(re.sub(r"\n\s*\n", "\n", "".join(data["text/html"])).strip())
             else:
