@@ -121,8 +121,8 @@ def test_the_three_stops_say_what_the_engine_finds(browser):
     td, gtd2, dd = mean_error("td"), mean_error("gtd2"), mean_error("gradient_dd", kappa=2)
     assert f"gone {round(100 * (gtd2 - dd) / (gtd2 - td))}\u00a0% of the way" in said
     assert f"mean error {dd:.3g}, where GTD2 has {gtd2:.3g} and TD {td:.3g}" in said
-    assert "TD bursts at step 900; GTD2 and Gradient-DD stay bounded" in browser.run(FINDING.format("baird"))
-    assert "ends above its first error at all 13" in browser.run(
+    assert "TD diverges at step 900; GTD2 and Gradient-DD stay bounded" in browser.run(FINDING.format("baird"))
+    assert "ends above its initial error at all 13" in browser.run(
         "document.getElementById('baird-map-finding').textContent"
     )
     assert browser.run(FINDING.format("shuffle")).endswith("The gain has vanished.")
@@ -141,10 +141,10 @@ def test_sentences_follow_what_is_dragged(browser):
     drag(browser, "walk.kappa", 0)
     assert browser.run(FINDING.format("walk")) == "With κ = 0, Gradient-DD is GTD2: the two curves are one."
     drag(browser, "walk.kappa", 52)
-    assert "Gradient-DD bursts at step" in browser.run(FINDING.format("walk"))
+    assert "Gradient-DD diverges at step" in browser.run(FINDING.format("walk"))
     assert browser.run("document.getElementById('walk-gauge').hidden")
     drag(browser, "baird.alpha", 60)
-    assert "TD, GTD2 and Gradient-DD burst at step" in browser.run(FINDING.format("baird"))
+    assert "TD, GTD2 and Gradient-DD diverge at step" in browser.run(FINDING.format("baird"))
     drag(browser, "baird.alpha", 0)
     assert "TD grows to an error of 18.9; GTD2 and Gradient-DD stay bounded" in browser.run(FINDING.format("baird"))
     browser.run("choose('walk.kappa', 1); again('walk')(); choose('walk.kappa', 13)")  # while κ = 1 is at work

@@ -48,7 +48,7 @@ function runMap(plan) {
 // Give every learner the α of its lowest mean error on the map.
 function takeBest() {
   for (const row of bench.rows || []) {
-    const meanErrors = row.found.map(found => found.bursts ? Infinity : found.meanError), best = meanErrors.indexOf(Math.min(...meanErrors));
+    const meanErrors = row.found.map(found => found.diverged ? Infinity : found.meanError), best = meanErrors.indexOf(Math.min(...meanErrors));
     if (meanErrors[best] < Infinity) choose(`${row.name}.alpha`, bench.alphas[best]);
   }
   refreshBench();
@@ -56,7 +56,7 @@ function takeBest() {
 
 function drawBench() {
   const { lines, drawn } = bench, left = drawn.left.length ? ` ${namesOf(drawn.left)} left out: a trace needs steps in their order.` : "";
-  const best = lines.filter(line => !line.found.bursts).sort((a, b) => a.found.meanError - b.found.meanError)[0];
+  const best = lines.filter(line => !line.found.diverged).sort((a, b) => a.found.meanError - b.found.meanError)[0];
   const lowest = best && lines.length > 1 ? ` The lowest mean error is ${short(best.found.meanError)}, of ${best.label}.` : "";
   const sentence = `In ${grouped(drawn.steps)} steps ${fatesClause(lines)}.${lowest}${left}`;
   $("bench-finding").textContent = sentence;

@@ -73,7 +73,7 @@ function rangeOf(lines, least) {
   return [Math.min(least[0], ...all), Math.min(ceiling, Math.max(least[1], 1.1 * Math.max(...all)))];
 }
 
-// Mean errors over the steps, logarithmic. A line ends with a cross where it passes EXPLODED times the first error.
+// Mean errors over the steps, logarithmic. A line ends with a cross where it passes EXPLODED times the initial error.
 function drawCurves(box, label, lines, steps, range) {
   const frame = picture(box, label, 300), first = lines[0].found.first, [low, high] = range || rangeOf(lines, [first / 3, first * 1.5]);
   frame.right -= 20 + 7.4 * Math.max(...lines.map(line => line.label.length));
@@ -81,7 +81,7 @@ function drawCurves(box, label, lines, steps, range) {
   const y = value => frame.bottom - (frame.bottom - frame.top) * Math.log(Math.max(value, low) / low) / Math.log(high / low);
   axes(frame, x, y, [0, steps / 2, steps], logTicks(low, high), "steps");
   node(frame.svg, "line", { x1: frame.left, x2: frame.right, y1: y(first), y2: y(first), class: "first" });
-  node(frame.svg, "text", { x: frame.right - 4, y: y(first) - 5, "text-anchor": "end", class: "name" }, "error of the first weights");
+  node(frame.svg, "text", { x: frame.right - 4, y: y(first) - 5, "text-anchor": "end", class: "name" }, "initial error");
   const labels = [], crosses = [];
   for (const line of layered(lines)) {
     const { mean } = line.found, every = steps / mean.length, group = node(frame.svg, "g", { style: `color:${line.colour}` });
@@ -101,7 +101,7 @@ function drawCurves(box, label, lines, steps, range) {
   }
   placeLabels(frame, labels);
   crosses.sort((a, b) => a.x - b.x).forEach((one, i) =>
-    node(frame.svg, "text", { x: Math.min(one.x + 9, frame.right), y: frame.top + 5 + 15 * i, class: "label" }, `${one.text} bursts`));
+    node(frame.svg, "text", { x: Math.min(one.x + 9, frame.right), y: frame.top + 5 + 15 * i, class: "label" }, `${one.text} diverges`));
 }
 
 // Values of the states as learnt by run 0, beside the true ones; lines that are far away are named, not drawn. States that
@@ -135,11 +135,11 @@ function drawValues(box, label, task, lines, scene) {
 }
 
 // What a setting does, as a word: one of FATES.
-const FATES = { bursts: "✕", grows: "▲", bounded: "·", quick: "●" };
+const FATES = { diverges: "✕", grows: "▲", bounded: "·", fast: "●" };
 function fateOf(found) {
-  if (found.bursts) return "bursts";
+  if (found.diverged) return "diverges";
   if (found.last > found.first) return "grows";
-  return found.meanError < found.first / 2 ? "quick" : "bounded";
+  return found.meanError < found.first / 2 ? "fast" : "bounded";
 }
 
 // A table of buttons, a row for each learner, a column for each α; arrow keys move in it.
@@ -156,10 +156,10 @@ function drawMap(box, rows, alphas, chosen, onChoose) {
     const nearest = alphas.reduce((a, b) => Math.abs(Math.log(b / chosen(row))) < Math.abs(Math.log(a / chosen(row))) ? b : a);
     alphas.forEach((alpha, c) => {
       const found = row.found[c], fate = fateOf(found), share = Math.min(1, found.meanError / found.first), isHere = alpha === nearest;
-      const words = `${row.label}, α = ${short(alpha)}: ${fate}` + (fate === "bursts" ? "" : `, mean error ${short(found.meanError)}`);
+      const words = `${row.label}, α = ${short(alpha)}: ${fate}` + (fate === "diverges" ? "" : `, mean error ${short(found.meanError)}`);
       const button = element(element(line, "td"), "button", { type: "button", class: fate + (isHere ? " here" : ""), "data-place": `${r},${c}`,
         tabindex: -1, "aria-label": words, "aria-pressed": isHere, title: words }, FATES[fate]);
-      if (fate === "bounded" || fate === "quick") button.style.setProperty("--share", `${Math.round(100 * (1 - share))}%`);
+      if (fate === "bounded" || fate === "fast") button.style.setProperty("--share", `${Math.round(100 * (1 - share))}%`);
       button.onclick = () => onChoose(row, alpha);
     });
   });

@@ -161,20 +161,20 @@ function columnOf(task, seed, run, sampling, steps) {
   return columns.get(key);
 }
 
-// All runs of a job, a setting on a task. A run bursts when its error is more than EXPLODED times the first, at any point.
+// All runs of a job, a setting on a task. A run diverges when its error is more than EXPLODED times the initial one, at any point.
 function work(task, job) {
   const first = rootMeanSquare(task, task.initial_weights), limit = EXPLODED * first, points = job.steps / job.every;
   const mean = new Float64Array(points);
-  let bursts = 0, shown = [];
+  let diverged = 0, shown = [];
   for (let run = 0; run < job.runs; run++) {
     const column = columnOf(task, job.seed, run, job.sampling, job.steps);
     const found = runOnce(task, job.setting, column, job.every, run === 0 && !job.brief ? job.scenes : 0);
     if (run === 0) shown = found.shown;
     for (let i = 0; i < points; i++) mean[i] += found.errors[i] / job.runs;
-    if (!found.errors.every(error => error <= limit)) bursts += 1;
+    if (!found.errors.every(error => error <= limit)) diverged += 1;
   }
   const over = mean.findIndex(error => !(error <= limit)), tail = mean.slice(-Math.max(1, points / 10));
   const average = some => some.reduce((a, b) => a + b, 0) / some.length;
-  return { first, bursts, runs: job.runs, burstStep: over < 0 ? null : (over + 1) * job.every, meanError: average(mean), last: average(tail),
+  return { first, diverged, runs: job.runs, divergedAt: over < 0 ? null : (over + 1) * job.every, meanError: average(mean), last: average(tail),
     mean: job.brief ? null : mean, shown: job.brief ? null : shown, updates: job.runs * job.steps };
 }

@@ -34,8 +34,9 @@ BENCH: tuple[NamedTask, ...] = (
 FIRST_LEARNERS = ("td", "gtd2", "tdc", "gradient_dd")
 DESCRIPTION = "Learners that run while you drag: where TD diverges, what Gradient-DD adds, and when it does not help."
 MARKS = (
-    f"✕\u00a0bursts: more than {EXPLODED:g} times the first error in a run. ▲\u00a0grows: ends above the first error. "
-    "·\u00a0bounded. ●\u00a0quick: bounded, with a mean error below half of the first. More blue: a lower mean error."
+    f"✕\u00a0diverges: more than {EXPLODED:g} times the initial error in a run. "
+    "▲\u00a0grows: ends above the initial error. ·\u00a0bounded. "
+    "●\u00a0fast: bounded, and the mean error is below half of the initial error. More blue: a lower mean error."
 )
 
 

@@ -6,17 +6,17 @@ const labels = lines => joined(lines.map(line => line.label));
 const many = (lines, one, more) => lines.length === 1 ? one : more;
 const percent = share => `${Math.round(100 * share)}\u00a0%`;
 
-function burstClause(lines) {
-  const all = lines.every(line => line.found.bursts === line.found.runs && line.found.burstStep !== null);
-  const steps = lines.map(line => grouped(line.found.burstStep)), runs = lines.map(line => `${line.found.bursts} of ${line.found.runs} runs`);
-  return `${labels(lines)} ${many(lines, "bursts", "burst")} ${all ? `at step ${joined(steps)}` : `in ${joined(runs)}`}`;
+function divergedClause(lines) {
+  const all = lines.every(line => line.found.diverged === line.found.runs && line.found.divergedAt !== null);
+  const steps = lines.map(line => grouped(line.found.divergedAt)), runs = lines.map(line => `${line.found.diverged} of ${line.found.runs} runs`);
+  return `${labels(lines)} ${many(lines, "diverges", "diverge")} ${all ? `at step ${joined(steps)}` : `in ${joined(runs)}`}`;
 }
 
-// Which lines burst, which grow, which stay bounded, with their errors at the end.
+// Which lines diverge, which grow, which stay bounded, with their final errors.
 function fatesClause(lines) {
   const of = (...fates) => lines.filter(line => fates.includes(fateOf(line.found))), ends = some => joined(some.map(line => short(line.found.last)));
-  const bursting = of("bursts"), growing = of("grows"), bounded = of("bounded", "quick"), clauses = [];
-  if (bursting.length) clauses.push(burstClause(bursting));
+  const diverging = of("diverges"), growing = of("grows"), bounded = of("bounded", "fast"), clauses = [];
+  if (diverging.length) clauses.push(divergedClause(diverging));
   if (growing.length) clauses.push(`${labels(growing)} ${many(growing, "grows", "grow")} to an error of ${ends(growing)}`);
   if (bounded.length) clauses.push(`${labels(bounded)} ${many(bounded, "stays", "stay")} bounded and ${many(bounded, "ends", "end")} at ${ends(bounded)}`);
   return clauses.join("; ");
@@ -24,17 +24,17 @@ function fatesClause(lines) {
 
 function bairdSentence(lines) {
   const { first } = lines[0].found, { alpha } = lines[0].setting.values, near = lines.some(line => line.found.last < first / 10);
-  return `With α = ${alpha}, ${fatesClause(lines)}. The first error is ${short(first)}${near ? "" : "; none of them comes near 0"}.`;
+  return `With α = ${alpha}, ${fatesClause(lines)}. The initial error is ${short(first)}${near ? "" : "; none of them comes near 0"}.`;
 }
 
 function mapSentence(row, alphas) {
-  const up = row.found.filter(found => fateOf(found) === "bursts" || fateOf(found) === "grows").length;
-  return `${row.label} ends above its first error at ${up === alphas.length ? "all" : up + " of"} ${alphas.length} step sizes.`;
+  const up = row.found.filter(found => fateOf(found) === "diverges" || fateOf(found) === "grows").length;
+  return `${row.label} ends above its initial error at ${up === alphas.length ? "all" : up + " of"} ${alphas.length} step sizes.`;
 }
 
 // How far Gradient-DD has gone from GTD2 (0) to TD (1), by mean errors; null where that is no way to go.
 function wayToTd([td, gtd2, dd]) {
-  if (td.found.bursts || gtd2.found.bursts || dd.found.bursts || !(gtd2.found.meanError > td.found.meanError)) return null;
+  if (td.found.diverged || gtd2.found.diverged || dd.found.diverged || !(gtd2.found.meanError > td.found.meanError)) return null;
   return (gtd2.found.meanError - dd.found.meanError) / (gtd2.found.meanError - td.found.meanError);
 }
 
@@ -58,9 +58,9 @@ function difference(share) {
 
 function shuffleSentence(ordered, shuffled) {
   const { kappa } = ordered[1].setting.values;
-  const bursts = [["in order", ordered], ["shuffled", shuffled]].map(([how, lines]) => [how, lines.filter(line => line.found.bursts)])
-    .filter(([, lines]) => lines.length).map(([how, lines]) => `${how}, ${burstClause(lines)}`);
-  if (bursts.length) return `With κ = ${kappa}: ${bursts.join("; ")}.`;
+  const diverged = [["in order", ordered], ["shuffled", shuffled]].map(([how, lines]) => [how, lines.filter(line => line.found.diverged)])
+    .filter(([, lines]) => lines.length).map(([how, lines]) => `${how}, ${divergedClause(lines)}`);
+  if (diverged.length) return `With κ = ${kappa}: ${diverged.join("; ")}.`;
   const [before, after] = [gain(ordered), gain(shuffled)];
   const end = before > 0.02 && after < before / 10 ? " The gain has vanished." : "";
   return `With κ = ${kappa}, Gradient-DD's mean error is ${difference(before)} GTD2's with the steps in order, ` +
