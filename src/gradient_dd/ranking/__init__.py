@@ -6,12 +6,14 @@
 The results of the registered learners are shipped; only the new rule is computed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from os import cpu_count
 
 from gradient_dd.errors import bad_request, boolean, whole_number
 from gradient_dd.learners import LEARNERS, Rule, find
+from gradient_dd.progress import Bars
 from gradient_dd.ranking.entry import BUDGETS, Entry, Grid, make_entry
 from gradient_dd.ranking.standing import Standing
 from gradient_dd.ranking.standings import shipped, shipped_learners
@@ -34,7 +36,7 @@ def rank(
     suite: str = "all",
     quick: bool = False,
     workers: int | None = None,
-    on_progress: Callable[[str], None] = lambda text: None,
+    progress: bool = True,
 ) -> Standing:
     """Return where a rule stands; without a rule, or with the name of a learner, the standings of all learners.
 
@@ -42,6 +44,8 @@ def rank(
     against   learners that it is compared with problem by problem
     suite     "classic", "random" or "all"
     quick     a first look: a quarter of the problems, a small budget, and only these rivals, computed in the same way
+
+    progress  whether to print the values to try and the progress to stderr
 
     The rule is tuned on the tuning runs of every problem and tested on the test runs. The same numbers come out
     whatever the number of `workers` (threads) is.
@@ -52,7 +56,7 @@ def rank(
     """
     if isinstance(against, str) or not isinstance(against, Sequence) or not against:
         raise bad_request("'against'", "be a list of at least one learner", against)
-    rivals, quick = [find(one) for one in against], boolean("'quick'", quick)
+    rivals, quick, progress = [find(one) for one in against], boolean("'quick'", quick), boolean("'progress'", progress)
     threads = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     own = None if rule is None else find(rule)
     if own is not None and LEARNERS.get(own.name, own) != own:
@@ -64,18 +68,19 @@ def rank(
         raise bad_request("'grid'", "map names of parameters to lists of values", grid)
     if grid and (own is None or own.name not in new):
         raise bad_request("'grid'", "be left out without a rule of your own", dict(grid))
-    work = []
-    for one in new.values():
-        given = grid if one is own else None
-        on_progress(f"Values to try of {space_of(one, given, problems[0].tasks(0)[0], BUDGETS[quick])}")
-        work += [(one, problem, given) for problem in problems]
-    entries = shipped(known, problems) | computed(work, quick, threads, on_progress)
+    work: list[Item] = []
+    with Bars() if progress else nullcontext() as bars:
+        for one in new.values():
+            given = grid if one is own else None
+            space = space_of(one, given, problems[0].tasks(0)[0], BUDGETS[quick])
+            work += [(one, problem, given) for problem in problems]
+            if bars:
+                bars.say(f"Values to try of {space}")
+        entries = shipped(known, problems) | computed(work, quick, threads, bars)
     return Standing(entries, problems, known | new, own.name if own else None, tuple(one.name for one in rivals), quick)
 
 
-def computed(
-    work: list[Item], quick: bool, workers: int, on_progress: Callable[[str], None]
-) -> dict[tuple[str, str], Entry]:
+def computed(work: list[Item], quick: bool, workers: int, bars: Bars | None) -> dict[tuple[str, str], Entry]:
     """Return the entries of rules on problems, made by several threads."""
     made = {}
     with ThreadPoolExecutor(workers) as pool:
@@ -83,5 +88,6 @@ def computed(
         for done in as_completed(waiting):
             rule, problem, _ = waiting[done]
             made[rule.name, problem.name] = done.result()
-            on_progress(f"{len(made)} of {len(work)} done: {rule.name} on {problem.title}")
+            if bars:
+                bars.show("Problems done", len(made), len(work))
     return made

@@ -26,6 +26,9 @@ class StandingPicture(NamedTuple):
 
     svg: str
 
+    def __repr__(self) -> str:
+        return f"<StandingPicture: {len(self.svg) / 1000:.0f} kB of SVG>"
+
     def _repr_svg_(self) -> str:
         return self.alone
 

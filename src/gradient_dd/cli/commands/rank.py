@@ -38,7 +38,7 @@ def rank(rule: str | None, verify: str | None, report: Path | None, as_json: boo
         return
     chosen = None if rule is None else load_rule(rule) if ":" in rule else find(rule)
     how |= {"grid": values_by_name("'--grid'", how["grid"]), "against": how["against"].split(",")}
-    found = rank_rule(chosen, on_progress=lambda line: click.echo(line, err=True), **how)
+    found = rank_rule(chosen, **how)
     if report is not None:
         found.report(report)
     for sentence in found.warnings:

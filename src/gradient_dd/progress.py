@@ -1,0 +1,93 @@
+"""Progress of long work on stderr: bars in a terminal or in Jupyter, a plain line every few seconds elsewhere."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from gradient_dd.errors import boolean
+
+EVERY = 10.0  # seconds between plain lines
+PATIENCE = 1.0  # seconds of work before bars appear
+
+Told = Callable[[int, int], Any]  # called with the work done and the total, 0 while that is unknown
+
+
+class Bars:
+    """Named bars, used in a `with` block; quick work shows nothing."""
+
+    def __init__(self, keep: bool = False) -> None:
+        """Keep the bars on the screen at the end, or remove them."""
+        self.console = Console(stderr=True)  # without colours if NO_COLOR is set
+        self.is_live = self.console.is_terminal or (self.console.is_jupyter and find_spec("ipywidgets") is not None)
+        name, note = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[note]}")
+        columns = name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note
+        self.bars = Progress(*columns, console=self.console, disable=not self.is_live, transient=not keep)
+        self.known: dict[Any, TaskID] = {}
+        self.closed = threading.Event()
+        self.watcher = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Bars":
+        self.watcher.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.closed.set()
+        self.watcher.join()
+        self.bars.stop()
+
+    def _watch(self) -> None:
+        """Start the bars after a moment, or print a plain line every few seconds until the block ends."""
+        if self.is_live:
+            if not self.closed.wait(PATIENCE):
+                self.bars.start()
+            return
+        while not self.closed.wait(EVERY):
+            if line := self.line():
+                self.say(line)
+
+    def say(self, line: str) -> None:
+        """Print a line, above the bars if there are any."""
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def line(self) -> str:
+        """Return the progress of what is not done in one line."""
+        return "; ".join(map(words_of, [one for one in self.bars.tasks if not one.finished]))
+
+    def show(self, name: str, done: int, total: int, note: str = "", key: Any = None, visible: bool = True) -> None:
+        """Set a bar, which is named by `key` if several have the same name."""
+        key = name if key is None else key
+        if key not in self.known:
+            self.known[key] = self.bars.add_task(name, total=None, note="")
+        self.bars.update(self.known[key], completed=done, total=total or None, note=note, visible=visible)
+
+
+def words_of(bar: Any) -> str:
+    """Return a bar in words."""
+    if bar.total is None:
+        return f"{bar.description}: {bar.completed:,}"
+    words, left = f"{bar.description}: {bar.completed:,} of {bar.total:,}", bar.time_remaining
+    if not left:
+        return words
+    return f"{words}, about {f'{left:.0f} s' if left < 100 else f'{left / 60:.0f} min'} left"
+
+
+@contextmanager
+def shown(progress: bool | Told, name: str) -> Iterator[Told]:
+    """Yield a function of the work done and the total: `progress` itself, one that shows a bar, or one that is silent.
+
+    >>> with shown(False, "rows") as told:
+    ...     told(1, 2)
+    """
+    if callable(progress):
+        yield progress
+    elif boolean("'progress'", progress):
+        with Bars() as bars:
+            yield partial(bars.show, name)
+    else:
+        yield lambda done, total: None
