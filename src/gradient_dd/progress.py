@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -32,7 +32,7 @@ class Bars:
         self.closed = threading.Event()
         self.watcher = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> "Bars":
+    def __enter__(self) -> Self:
         self.watcher.start()
         return self
 

@@ -19,7 +19,7 @@ def progress(name, done, total):
 
 
 def test_without_a_terminal_a_plain_line_tells_how_far_it_is(monkeypatch, capsys):
-    monkeypatch.setattr(live, "EVERY", 0.05)
+    monkeypatch.setattr("gradient_dd.progress.EVERY", 0.05)
     with live.LiveView() as view:
         view(progress("walk", 3, 1200))
         view(progress("walk-fresh", 1, 2))

@@ -1,7 +1,5 @@
 """A live view of a sweep: progress bars in a terminal, a plain line every ten seconds elsewhere."""
 
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -9,16 +7,14 @@ from time import perf_counter
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from gradient_dd.engine import blocks
 from gradient_dd.errors import one_line
+from gradient_dd.progress import Bars
 from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
 from gradient_dd.studies.sweep import Progress as SweepProgress
 
-EVERY = 10.0  # seconds between plain lines
 FRESH = "-fresh"  # suffix of the names of studies that run selected settings on test runs
 
 
@@ -50,35 +46,13 @@ def name_of(study: Study) -> str:
     return f"{plain}, selected settings on test runs" if study.name.endswith(FRESH) else plain
 
 
-class LiveView:
-    """A view of a sweep on stderr: bars or plain lines. The sweep calls the view with its progress."""
+class LiveView(Bars):
+    """A view of a sweep on stderr: a bar for each study and task. The sweep calls the view with its progress."""
 
     def __init__(self) -> None:
-        console = Console(stderr=True)  # without colours if NO_COLOR is set
-        name, note = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[note]}")
-        columns = name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note
-        self.is_terminal = sys.stderr.isatty()
-        self.bars = Progress(*columns, console=console, disable=not self.is_terminal)
-        self.known: dict[Any, TaskID] = {}
+        super().__init__(keep=True)
         self.seen: dict[int, SweepProgress] = {}
         self.begin = perf_counter()
-        self.closed = threading.Event()
-        self.printer = threading.Thread(target=self._print_lines, daemon=True)
-
-    def __enter__(self) -> "LiveView":
-        self.bars.start()
-        if not self.is_terminal:
-            self.printer.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.closed.set()
-        self.bars.stop()
-
-    def _print_lines(self) -> None:
-        """Print a plain line every few seconds until the view is closed."""
-        while not self.closed.wait(EVERY):
-            click.echo(self.line(), err=True)
 
     def line(self) -> str:
         """Return the progress of the work in one line."""
@@ -107,12 +81,7 @@ class LiveView:
         done, total = state.cells
         speed = state.updates / state.seconds if state.seconds else 0.0
         note = f"{speed:.2g} updates/s" + (f", {state.diverged} diverged" if state.diverged else "")
-        self._show(id(state), name_of(state.study), done, total, note)
+        self.show(name_of(state.study), done, total, note, key=id(state))
         for task in state.total:
-            self._show((id(state), task), f"  {one_line(task)}", state.done[task], state.total[task], "")
-            self.bars.update(self.known[id(state), task], visible=done < total)  # many studies would fill the screen
-
-    def _show(self, key: Any, name: str, done: int, total: int, note: str) -> None:
-        if key not in self.known:
-            self.known[key] = self.bars.add_task(name, total=total, note="")
-        self.bars.update(self.known[key], completed=done, note=note)
+            key, running = (id(state), task), done < total  # bars of all studies would fill the screen
+            self.show(f"  {one_line(task)}", state.done[task], state.total[task], key=key, visible=running)
