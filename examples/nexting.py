@@ -24,7 +24,7 @@ AHEAD = 800  # steps after which what is left of a return does not count
 LAM, STEP = 0.9, 0.1
 COMMANDS = 6
 SETTLING, LAP = 1_000, 300  # steps until the body has found its posture; steps in which its gait gets strong and weak
-HEAD = {"name": "Question", "rupee": "RUPEE", "effective_rows": "Effective rows", "explained": "Explained"}
+HEAD = {"name": "Question", "rupee": "RUPEE", "effective_rows": "Effective sample size", "explained": "Explained"}
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Nexting</title>
 <body style="font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: auto; padding: 1rem">
 <h1>Nexting</h1><p>{about}</p>

@@ -88,7 +88,7 @@ def test_what_matplotlib_does_not_write_is_refused(inside, got, tmp_path):
     with pytest.raises(BadRequestError) as caught:
         inline_svg(file, "bad")
     assert f"must be as gradient-dd drew it. Got {got}" in str(caught.value)
-    assert str(caught.value).endswith("Delete it, and it is drawn anew.")
+    assert str(caught.value).endswith("Delete it, and it is drawn again.")
     assert "\n" not in str(caught.value)
 
 
@@ -101,7 +101,7 @@ def test_what_is_no_svg_is_refused(content, tmp_path):
 
 
 def test_what_an_html_parser_would_read_otherwise_does_not_reach_the_page(tmp_path):
-    """`<!-->` ends a comment for a browser, not for an XML parser: comments and CDATA are written anew or left out."""
+    """`<!-->` ends a comment for a browser, not for an XML parser: comments and CDATA are written again or left out."""
     file = tmp_path / "odd.svg"
     file.write_text(
         f"{HEAD}<!--><script>alert(1)</script>--><text><![CDATA[</svg><script>]]></text></svg>", encoding="utf-8"

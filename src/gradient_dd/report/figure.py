@@ -19,7 +19,7 @@ from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task
 
 # RED is strong and stands for Gradient-DD; the others are muted. All are of middle lightness, so that they can be
-# seen on white and on black, and differ in hue as those of Okabe and Ito do. Markers tell lines apart without
+# seen on white and on black, and differ in hue as those of Okabe and Ito do. Markers distinguish lines without
 # colour.
 BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW, BROWN = (
     "#7a7a7a", "#5f97bf", "#a8873c", "#4f9a7f", "#d84a05", "#a878a0", "#4a7bb5", "#8f8a3a", "#7d5a46",
@@ -122,7 +122,7 @@ class LineData(NamedTuple):
     """What one line shows.
 
     alphas, mean, sem     (alphas,) at each alpha the mean of the setting tuned over all else, and its standard error
-    exploded              (alphas,) how many of the runs behind each mean exploded
+    exploded              (alphas,) how many of the runs behind each mean diverged
     best                  the setting tuned over all, alpha included
     curve, curve_sem      (bins,) its learning curve
     """
@@ -155,7 +155,7 @@ class LineData(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A task of a figure: its lines, the middle of each bin in episodes or steps, the error of the first weights."""
+    """A task of a figure: its lines, the middle of each bin in episodes or steps, the initial error."""
 
     task: Task
     lines: list[LineData]
@@ -163,7 +163,7 @@ class Panel(NamedTuple):
     initial_error: float
 
     def beyond(self, means: Array) -> NDArray[np.bool_]:
-        """Return which means are so far beyond the first error that they belong above the axes."""
+        """Return which means are so far beyond the initial error that they belong above the axes."""
         return intervals.has_exploded(means, self.initial_error)
 
 
@@ -225,7 +225,7 @@ def against_rivals(panels: list[Panel], ours: str) -> str:
         if NAMES.get(name, name) not in gone
     ]
     clauses = [f"the error of {ours} is {joined(parts)}"] if parts else []
-    clauses += [f"every step size of {joined(gone)} explodes"] if gone else []
+    clauses += [f"every step size of {joined(gone)} diverges"] if gone else []
     return f"At {title_of(panel.task)}: {'; '.join(clauses)}"
 
 

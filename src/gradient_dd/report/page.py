@@ -91,7 +91,7 @@ def setting_text(setting: Setting) -> str:
 
 
 def best_row(panel: Panel, line: LineData) -> dict[str, str]:
-    """Return the best setting of a line with its error, and where the line exploded."""
+    """Return the best setting of a line with its error, and where the line diverged."""
     gone = [f"α = {alpha:.3g}: {runs}" for alpha, runs in zip(line.alphas, line.exploded, strict=True) if runs]
     return {
         "task": f"{panel.task.name}, {title_of(panel.task)}",
@@ -135,8 +135,8 @@ def declared_parameters(settings: Iterable[Setting]) -> list[str]:
 
 
 def task_data(results: Results, name: str, parameters: list[str], thin: slice) -> dict[str, Any]:
-    """Return the first error of a task, and its settings: learner, ρ mode, the parameters, then of both measures the
-    mean, its standard error and how many runs exploded.
+    """Return the initial error of a task, and its settings: learner, ρ mode, the parameters, then of both measures the
+    mean, its standard error and how many runs diverged.
     """
     task = results.tasks[name]
     first = task.rmsve(task.initial_weights)

@@ -24,7 +24,7 @@ with extra("report"):
 
 STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: of a line in the strip of explosions, and below the strip
 SPARSE = 16  # points of a curve from one marker to the next
-EXPLAINED = f"✕ above the axes: exploded, a mean beyond {EXPLODED:g} × the first error or infinite"
+EXPLAINED = f"✕ above the axes: diverged, a mean beyond {EXPLODED:g} × the initial error or infinite"
 RING = "ring: the best step size is the last of the grid"
 
 
@@ -98,10 +98,10 @@ def look(place: int, line: Line) -> dict[str, Any]:
 
 
 def caption(figure: Figure, study: Study, note: str) -> str:
-    """Return what every figure states: scale, reading, seed."""
+    """Return what every figure states: scale, variant, seed."""
     lines = [
         scale(study),
-        "bars and bands: standard error of the mean · dotted: the first error",
+        "bars and bands: standard error of the mean · dotted: the initial error",
         f"{EXPLAINED} · {RING}",
     ]
     return "\n".join(line for line in [*lines, figure.remark, note.upper()] if line)
@@ -115,13 +115,13 @@ def scale(study: Study) -> str:
 
 
 def strip_height(panels: list[Panel]) -> float:
-    """Return the height of the strip of explosions in inches; 0 where nothing exploded."""
+    """Return the height of the strip of diverged step sizes in inches; 0 where none diverged."""
     rows = max(sum(bool(panel.beyond(line.mean).any()) for line in panel.lines) for panel in panels)
     return STRIP_GAP + 0.18 + STRIP_ROW * rows if rows else 0.0
 
 
 def alpha_range(panels: list[Panel]) -> Range:
-    """Return the limits of the errors over step sizes: all means that did not explode are inside."""
+    """Return the limits of the errors over step sizes: all means that did not diverge are inside."""
     shown = [line.mean[~panel.beyond(line.mean)] for panel in panels for line in panel.lines]
     return limits(np.concatenate([*shown, *([panel.initial_error] for panel in panels)]))
 
@@ -139,7 +139,7 @@ def limits(values: Array) -> Range:
 
 
 def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> None:
-    """Draw the error against alpha, and above it what exploded."""
+    """Draw the error against alpha, and above it what diverged."""
     for place, line in enumerate(panel.lines):
         shown = ~panel.beyond(line.mean)
         axes.plot(line.alphas[shown], line.mean[shown], markersize=3, **look(place, line.line))
@@ -148,7 +148,7 @@ def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> N
             ring = {"markerfacecolor": "none", "markeredgecolor": line.line.colour, "markeredgewidth": 1.2}
             axes.plot(line.alphas[line.place], line.error, "o", markersize=9, zorder=4, **ring)
     axes.axhline(panel.initial_error, color="#888888", linewidth=0.8, linestyle=":")
-    alphas = np.concatenate([line.alphas for line in panel.lines])  # those that exploded too
+    alphas = np.concatenate([line.alphas for line in panel.lines])  # those that diverged too
     axes.set(
         xscale="log", yscale="log", xlabel="step size α", ylim=errors, xlim=(alphas.min() / 1.3, alphas.max() * 1.3)
     )
@@ -160,7 +160,7 @@ def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> N
 
 
 def draw_strip(axes: Any, panel: Panel, inches: float) -> Any:
-    """Draw a cross for each step size that exploded, a row for each line, in a strip above the axes."""
+    """Draw a cross for each step size that diverged, a row for each line, in a strip above the axes."""
     high = axes.get_position().height * axes.figure.get_figheight()
     strip = axes.inset_axes((0, 1 + STRIP_GAP / high, 1, (inches - STRIP_GAP) / high))
     gone = [(line, line.alphas[panel.beyond(line.mean)]) for line in panel.lines]
@@ -173,7 +173,7 @@ def draw_strip(axes: Any, panel: Panel, inches: float) -> Any:
     strip.axhspan(0, 1 / unit, color="#888888", alpha=0.15, linewidth=0)  # a background would be lost in the SVG
     strip.grid(False)
     strip.spines[:].set_visible(False)
-    words = f"exploded, beyond {EXPLODED:g} × the first error" if rows else "nothing exploded"
+    words = f"diverged, beyond {EXPLODED:g} × the initial error" if rows else "nothing diverged"
     strip.text(0.01, 0.97, words, transform=strip.transAxes, va="top")
     return strip
 
@@ -185,11 +185,11 @@ def bars(x: Array, mean: Array, sem: Array) -> tuple[Array, Array]:
 
 
 def over_time(axes: Any, panel: Panel, errors: Range, unit: str) -> None:
-    """Draw the learning curve of each line's selected setting; a curve that explodes ends where it does."""
+    """Draw the learning curve of each line's selected setting; a curve that diverges ends where it does."""
     thin = evenly_in_log(len(panel.middle))
     for place, line in enumerate(panel.lines):
         curve = np.where(panel.beyond(line.curve), np.nan, line.curve)
-        some = (4 * place % SPARSE, SPARSE)  # markers tell lines apart in grey
+        some = (4 * place % SPARSE, SPARSE)  # markers distinguish lines in grey
         axes.plot(panel.middle[thin], curve[thin], markersize=4, markevery=some, **look(place, line.line))
         lower, upper = band(line, curve)
         fill = {"color": line.line.colour, "alpha": 0.15, "linewidth": 0}

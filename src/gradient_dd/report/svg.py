@@ -1,7 +1,7 @@
 """Pictures as SVG inside a page: forest plots, lines over sizes, and drawings of matplotlib.
 
 What is written here has the page's own colours for black and white, and a title on every mark, so that pointing at it
-shows its numbers. A drawing of matplotlib is parsed and written anew, so that nothing of the file itself reaches the
+shows its numbers. A drawing of matplotlib is parsed and written again, so that nothing of the file itself reaches the
 page unread; what matplotlib does not write, such as a script, is refused.
 """
 
@@ -266,7 +266,7 @@ def inline_svg(file: Path, prefix: str) -> str:
         reason = str(error)
     except (ET.ParseError, ValueError) as error:
         reason = f"no SVG: {error}"
-    rule, hint = "be as gradient-dd drew it", "Delete it, and it is drawn anew."
+    rule, hint = "be as gradient-dd drew it", "Delete it, and it is drawn again."
     raise bad_request(f"The figure {str(file)!r}", rule, Unquoted(reason), hint)
 
 

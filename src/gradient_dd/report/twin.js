@@ -1,7 +1,7 @@
 "use strict";
 // The interactive twin of a figure. It is drawn when it is opened, its labels follow its controls, and its state stands
 // in the address, so that a view can be linked. A row of a study has: learner, place of rho, a value for each of its
-// parameters, then for each measure the mean, its standard error and how many runs exploded.
+// parameters, then for each measure the mean, its standard error and how many runs diverged.
 const SYMBOL = { alpha: "α", zeta: "ζ", kappa: "κ" }, FIRST = 2, SVG = "http://www.w3.org/2000/svg";
 const studies = {};
 
@@ -73,7 +73,7 @@ function pointsOverAlpha(study, places, task, mean) {
   return alphas.map(value => {
     const row = rows[lowest(places.filter(place => rows[place][alpha] === value), rows, mean)];
     const gone = row[mean] === null || (task.first !== null && row[mean] > study.exploded * task.first);
-    const runs = row[mean + 2] ? `; ${row[mean + 2]} of ${study.runs} runs exploded` : "";
+    const runs = row[mean + 2] ? `; ${row[mean + 2]} of ${study.runs} runs diverged` : "";
     return { x: value, y: row[mean], bar: row[mean + 1], gone, text: `${settingText(study, row)}: ${plain(row[mean])}${runs}` };
   });
 }
@@ -114,7 +114,7 @@ function ticks(low, high, log) {
   return found.filter(value => value >= low * 0.999 && value <= high * 1.001);
 }
 
-// Draw lines into a box: axes, a strip above them for what exploded, a mark with a title for each point.
+// Draw lines into a box: axes, a strip above them for what diverged, a mark with a title for each point.
 function plot(box, lines, study, task, state) {
   const W = 760, H = 430, left = 70, right = 15, bottom = 45, logX = true, logY = state.scale === "log";
   const gone = lines.filter(line => line.points.some(point => point.gone)), strip = gone.length ? 24 + 9 * gone.length : 0, top = 12 + strip;
@@ -122,7 +122,7 @@ function plot(box, lines, study, task, state) {
   box.replaceChildren();
   const words = `${lines.length} lines against ${state.view === "time" ? study.time : "step size"}, ${task.title}`;
   const svg = node(box, "svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": words });
-  if (!seen.length) { node(svg, "text", { x: left, y: 40 }, "Nothing to draw: every line is hidden, or exploded."); return; }
+  if (!seen.length) { node(svg, "text", { x: left, y: 40 }, "Nothing to draw: every line is hidden, or diverged."); return; }
   const ys = seen.map(point => point.y).concat(task.first === null ? [] : [task.first]), high = Math.max(...ys) * 1.2;
   const low = logY ? Math.max(Math.min(...ys) * 0.8, high * 1e-6) : 0, xs = all.map(point => point.x), x0 = Math.min(...xs), x1 = Math.max(...xs);
   const scaled = (value, a, b, log) => log ? Math.log(value / a) / Math.log(b / a) : (value - a) / (b - a);
@@ -141,7 +141,7 @@ function plot(box, lines, study, task, state) {
   if (task.first !== null) node(svg, "line", { x1: left, x2: W - right, y1: Y(task.first), y2: Y(task.first), class: "first" });
   if (strip) {
     node(svg, "rect", { x: left, y: 6, width: W - left - right, height: strip, class: "strip" });
-    node(svg, "text", { x: left + 4, y: 20 }, `exploded, beyond ${study.exploded} × the first error`);
+    node(svg, "text", { x: left + 4, y: 20 }, `diverged, beyond ${study.exploded} × the initial error`);
   }
   lines.forEach(line => {
     const group = node(svg, "g", { class: "line", "data-label": line.label, style: `color: ${line.colour}` }), row = gone.indexOf(line);

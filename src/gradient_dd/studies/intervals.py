@@ -19,7 +19,7 @@ from gradient_dd.errors import bad_request
 DRAWS = 10_000  # bootstrap resamples
 LEVEL = 0.95
 TAILS = (0.025, 0.975)  # the quantiles that bound a percentile interval
-EXPLODED = 10.0  # times the initial error: above it a run counts as diverged ("exploded" in tables), finite or not
+EXPLODED = 10.0  # times the initial error: above it a run counts in `exploded_runs`, finite or not
 
 
 class Estimate(NamedTuple):
