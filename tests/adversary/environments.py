@@ -60,7 +60,7 @@ class Observed(Walk):
 
 def evaluated(env: Any, **words: Any) -> Any:
     """Return a short evaluation."""
-    given = {"target": COIN, "discount": 0.9, "steps": STEPS, "learner": "lstd", "round_steps": STEPS}
+    given = {"target": COIN, "discount": 0.9, "steps": STEPS, "learner": "auto", "round_steps": STEPS}
     return gdd.evaluate(env, **(given | words))
 
 
@@ -156,7 +156,7 @@ def attack_policies(rng: Random, folder: Path) -> Case:
 
 def attack_evaluate_arguments(rng: Random, folder: Path) -> Case:
     """A sound environment and odd arguments."""
-    good = {"features": None, "learner": "lstd", "steps": STEPS, "discount": 0.9, "seed": 0, "round_steps": STEPS}
+    good = {"features": None, "learner": "auto", "steps": STEPS, "discount": 0.9, "seed": 0, "round_steps": STEPS}
     good |= {"out": None, "on_progress": None, "confidence": 0.95}
     words = changed(rng, good)
     for name in ("steps", "round_steps"):  # a long evaluation is no mistake

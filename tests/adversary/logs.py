@@ -192,7 +192,7 @@ def attack_log_columns(rng: Random, folder: Path) -> Case:
 
 def attack_log_arguments(rng: Random, folder: Path) -> Case:
     """A sound log with odd arguments."""
-    good = {"discount": 0.9, "target": None, "features": "raw", "columns": None, "learner": "lstd"}
+    good = {"discount": 0.9, "target": None, "features": "raw", "columns": None, "learner": "auto"}
     good |= {"skip_bad_rows": False, "at": None, "confidence": 0.95, "seed": 0}
     words, columns = changed(rng, good), sound_log(rng)
     if rng.random() < 0.2:

@@ -44,7 +44,7 @@ def place(observation):
 
 
 def values_of(env, **options):
-    return evaluate(env, target=coin, **{"features": place, "steps": 600, "discount": 0.9, "learner": "lstd"} | options)
+    return evaluate(env, target=coin, **{"features": place, "steps": 600, "discount": 0.9} | options)
 
 
 @pytest.mark.parametrize("lists", [False, True])

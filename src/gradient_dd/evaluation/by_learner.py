@@ -88,10 +88,7 @@ def by_learner(
 
     The interval is the interval of LSTD-Q, widened to include the new value.
     """
-    if isinstance(learner, str) and learner == "lstd":
-        w, diverged, words = found.w, 0, "lstd"
-    else:
-        w, diverged, words = learnt_weights(data, found.policy, learner, parameters)
+    w, diverged, words = learnt_weights(data, found.policy, learner, parameters)
     raw = float(found.start @ w)
     value = float(np.clip(raw, *data.rows.bounds(0)))
     moved = found._replace(w=w, value=value, low=min(found.low, value), high=max(found.high, value))

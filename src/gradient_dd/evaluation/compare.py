@@ -37,7 +37,6 @@ def compare(
     confidence: float = 0.95,
     seed: int = 0,
     dask: str | None = None,
-    on_columns: Callable[[list[str]], None] = lambda stated: None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> PolicyComparison:
     """Return the value of several policies, their differences to the logging policy, and a recommendation.
@@ -79,7 +78,6 @@ def compare(
                 signals=signals,
                 skip_bad_rows=skip_bad_rows,
                 seed=seed,
-                on_columns=on_columns,
                 on_progress=on_progress,
                 workers=workers,
             )

@@ -89,7 +89,6 @@ def evaluate_log(
     confidence: float = 0.95,
     seed: int = 0,
     dask: str | None = None,
-    on_columns: Callable[[list[str]], None] = lambda stated: None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     **parameters: Any,
 ) -> Evaluation | Answers:
@@ -109,7 +108,7 @@ def evaluate_log(
                trained on the log. Columns of text are categories. Default: "raw" for several columns named x… or
                feature…, a table for whole numbers and text, else the map that best predicts the returns of the log
     columns    columns by role, if their names are not recognised: {"reward": "r", "observation": ["a", "b"]}
-    learner    "auto"; or "lstd", a name in LEARNERS or a Rule whose weights are used instead, with its `parameters`
+    learner    "auto"; or a name in LEARNERS or a Rule whose weights are used instead, with its `parameters`
     skip_bad_rows  omit rows with missing or impossible numbers
     at         observations whose values are returned, or "all" for every distinct state of the log; default: initial
                observations
@@ -117,7 +116,6 @@ def evaluate_log(
     questions  several `Question`s to answer instead: `Answers` has an evaluation of each. Questions have their own
                discount and target
     dask       address of a Dask cluster whose workers sum the files of a folder, or "local"; the bits are the same
-    on_columns called with the columns used, before the solution
     on_progress  called with the work done and the total; while the log is read first, with its rows and 0
 
     >>> import numpy as np
@@ -128,7 +126,7 @@ def evaluate_log(
     """
     confidence, seed = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
     options: dict[str, Any] = {"features": features, "columns": columns, "skip_bad_rows": skip_bad_rows, "seed": seed}
-    options |= {"on_columns": on_columns, "on_progress": on_progress}
+    options |= {"on_progress": on_progress}
     if questions is not None:
         single = {"discount": discount, "target": target, "learner": learner, "at": at, "dask": dask, **parameters}
         for name, value in single.items():
@@ -137,11 +135,11 @@ def evaluate_log(
         with one_thread():
             return evaluate_questions(log, questions, confidence, **options)
     started = perf_counter()
-    named = isinstance(learner, str) and learner in ("auto", "lstd")
-    if named and parameters:
-        raise bad_request("'learner'", f"be a learner if {sorted(parameters)[0]!r} is given", learner)
-    if not named:
+    named = not (isinstance(learner, str) and learner == "auto")
+    if named:
         find(learner).setting(**parameters)  # raises if a value is wrong
+    elif parameters:
+        raise bad_request("'learner'", f"be a learner if {sorted(parameters)[0]!r} is given", learner)
     own = find_columns(open_log(log).names, columns)
     ratios = own.rho or (own.target_probability and own.behaviour_probability)
     asked = target if target is not None else OWN if ratios else None
@@ -151,7 +149,7 @@ def evaluate_log(
         (question,) = answered(data, confidence, [data.reader.columns.reward])
         last = question.judged[-1]
         words = "AutoLearner" if too_wide(last.found.design) else "LSTD-Q"
-        if learner != "auto":
+        if named:
             value, more, words = by_learner(data, last.found, learner, parameters)
             question.judged[-1] = last._replace(found=value, verdict=verdict_of([*last.verdict.findings, *more]))
         found = evaluation_of(question, data, words, at)
@@ -266,7 +264,6 @@ def evaluate_questions(
     columns: Mapping[str, Any] | None,
     skip_bad_rows: bool,
     seed: int,
-    on_columns: Callable[[list[str]], None],
     on_progress: Callable[[int, int], None],
 ) -> Answers:
     """Return the answers of a log to questions; see `evaluate_log` for the arguments."""
@@ -278,9 +275,7 @@ def evaluate_questions(
     stated: tuple[str, ...] = ()
     for k, question in enumerate(asked):
         data = QuestionLog(reader, tables, question, features, seed)
-        if not stated:
-            on_columns(data.stated)
-            stated = (*data.stated, *reader.stated_after(data.rows.read))
+        stated = stated or (*data.stated, *reader.stated_after(data.rows.read))
         (own,) = answered(data, confidence, [question.name])
         found[question.name] = evaluation_of(own, data, "LSTD")
         on_progress(k + 1, len(asked))

@@ -207,7 +207,6 @@ class LogData:
         signals: Sequence[str] = (),
         skip_bad_rows: bool = False,
         seed: int = 0,
-        on_columns: Callable[[list[str]], None] = lambda stated: None,
         on_progress: Callable[[int, int], None] = lambda done, total: None,
         workers: Any = None,
     ) -> None:
@@ -238,7 +237,6 @@ class LogData:
             raise missing(f"{what}of the role 'behaviour_probability'", "behaviour_probability", source.names)
         self.rows = EvaluationRows(self.reader, seed=seed, workers=workers, progress=RowProgress(on_progress))
         self._describe(features, seed)
-        on_columns(self.stated)
 
     def _describe(self, features: Any, seed: int) -> None:
         """Choose the features of the states, and estimate propensities if the log has none."""

@@ -1,6 +1,5 @@
 """`gradient-dd evaluate`: the value of a policy from a log of transitions, with an interval and a verdict."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -43,9 +42,7 @@ class TimeLeft:
 @click.option("--discount", type=float, help="Discount γ, unless the log has a column of discounts.")
 @click.option("--target", metavar="FILE.py:NAME", help="A function (observations, actions) -> probabilities.")
 @click.option("--questions", metavar="FILE:NAME", help="Answer these questions instead, in one pass.")
-@click.option(
-    "--learner", default="auto", show_default=True, help="'auto', 'lstd' or a learner whose weights are used."
-)
+@click.option("--learner", default="auto", show_default=True, help="'auto', or a learner whose weights are used.")
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the learner.")
 @click.option("--at", multiple=True, metavar="NUMBER[,NUMBER...]", help="Also print the value of this state.")
 @click.option("--values", is_flag=True, help="Also print the values of all distinct states.")
@@ -77,13 +74,6 @@ def evaluate(log: str, questions: str | None, report: Path | None, as_json: bool
     from gradient_dd.cli.flags import assignment
     from gradient_dd.evaluation import evaluate_log
 
-    printed = list[str]()
-
-    def on_columns(stated: list[str]) -> None:
-        if not as_json:
-            printed.extend(stated)
-            click.echo("\n".join([*stated, ""]))
-
     parameters, target = dict(map(assignment, options.pop("parameters"))), options["target"]
     options |= {"at": asked_states(options["at"], options.pop("values")), "on_progress": TimeLeft()}
     options["target"] = None if target is None else loaded("'--target'", target)
@@ -91,18 +81,20 @@ def evaluate(log: str, questions: str | None, report: Path | None, as_json: bool
         if report is not None:
             raise bad_request("'--report'", "be omitted with --questions", str(report))
         options["questions"] = loaded("'--questions'", questions)
-    found: Any = evaluate_log(log, on_columns=on_columns, **options, **parameters)
+    found: Any = evaluate_log(log, **options, **parameters)
     if report is not None:
         found.report(report)
     if as_json:
         click.echo(json_text(found.facts()))
     elif questions is None:
-        click.echo(evaluation_text(found, printed))
+        click.echo(evaluation_text(found))
     else:
         rows = [
             (one["name"], with_interval(one["value"], one["low"], one["high"]), one["verdict"]) for one in found.table
         ]
-        click.echo(table(rows, ("question", value_head(options["confidence"]), "verdict")))
+        click.echo(
+            "\n".join([*found.stated, "", table(rows, ("question", value_head(options["confidence"]), "verdict"))])
+        )
 
 
 def asked_states(at: tuple[str, ...], values: bool) -> Any:
@@ -120,8 +112,8 @@ def number_or_text(cell: str) -> float | str:
         return cell.strip()
 
 
-def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
-    """Return an evaluation as text: value, verdict, reasons, estimates, and the lines not `printed` yet."""
+def evaluation_text(found: "Evaluation") -> str:
+    """Return an evaluation as text: columns used, value, verdict, reasons, and estimates."""
     low, high = found.start_interval
     asked = [
         (", ".join(map(str, one["observation"])), with_interval(one["value"], one["low"], one["high"]))
@@ -129,6 +121,8 @@ def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
     ]
     head = value_head(found.confidence)
     lines = [
+        *found.stated,
+        "",
         f"Value at the start of episodes: {found.start_value:.4g} "
         f"({found.confidence:.0%} interval: {low:.4g} to {high:.4g}).",
         found.verdict.advice,
@@ -138,7 +132,5 @@ def evaluation_text(found: "Evaluation", printed: Sequence[str]) -> str:
         "",
         table([(name, with_interval(*one)) for name, one in found.parts.items()], ("estimate", head)),
         *([found.gain] if found.gain else []),
-        "",
-        *(sentence for sentence in found.stated if sentence not in printed),
     ]
     return "\n".join(lines).rstrip()
