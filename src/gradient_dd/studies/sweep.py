@@ -28,6 +28,7 @@ from gradient_dd.engine.lanes import CHUNK, LaneRun
 from gradient_dd.engine.schedules import Schedule
 from gradient_dd.errors import GradientDDError, whole_number
 from gradient_dd.learners import Setting
+from gradient_dd.progress import shown
 from gradient_dd.studies import Study
 from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.results import Results
@@ -100,15 +101,19 @@ def run(
     *,
     workers: int | None = None,
     executor: Executor | None = None,
-    on_progress: OnProgress = lambda state: None,
+    progress: bool = True,
+    on_progress: OnProgress | None = None,
     on_notice: OnNotice = lambda sentence: None,
 ) -> Results:
     """Compute the results of a study that are missing in a store, and return all its results.
 
     `executor` is any concurrent.futures Executor (threads of this process by default, `workers` of them); its workers
-    compute, this process writes. `on_progress` is called after every unit; `on_notice` with notices for the user.
+    compute, this process writes. `progress` shows a bar on stderr, or a line every few seconds, unless `on_progress` is
+    given, which is called after every unit; `on_notice` is called with notices for the user.
     """
-    (results,) = run_all([study], out, workers=workers, executor=executor, on_progress=on_progress, on_notice=on_notice)
+    with shown(False if on_progress else progress, f"Settings × runs of {study.name}") as told:
+        watch = on_progress or (lambda state: told(*state.cells))
+        (results,) = run_all([study], out, workers=workers, executor=executor, on_progress=watch, on_notice=on_notice)
     return results
 
 
