@@ -157,7 +157,7 @@ def attack_policies(rng: Random, folder: Path) -> Case:
 def attack_evaluate_arguments(rng: Random, folder: Path) -> Case:
     """A sound environment and odd arguments."""
     good = {"features": None, "learner": "auto", "steps": STEPS, "discount": 0.9, "seed": 0, "round_steps": STEPS}
-    good |= {"out": None, "on_progress": None, "confidence": 0.95}
+    good |= {"out": None, "progress": False, "confidence": 0.95}
     words = changed(rng, good)
     for name in ("steps", "round_steps"):  # a long evaluation is no mistake
         if isinstance(words[name], int | np.integer) and words[name] > STEPS:

@@ -135,7 +135,7 @@ class StopError(Exception):
 def test_a_collection_that_was_stopped_continues_with_the_same_bits(tmp_path):
     given = {"steps": 2500, "round_steps": 1000, "seed": 3}
     seen = []
-    whole = collect("FrozenLake-v1", UNIFORM, **given, on_progress=lambda done, steps: seen.append((done, steps)))
+    whole = collect("FrozenLake-v1", UNIFORM, **given, progress=lambda done, steps: seen.append((done, steps)))
     assert seen[-1] == (2500, 2500)
 
     def stop(done, steps):
@@ -143,7 +143,7 @@ def test_a_collection_that_was_stopped_continues_with_the_same_bits(tmp_path):
 
     for _ in range(2):
         with pytest.raises(StopError):
-            collect("FrozenLake-v1", UNIFORM, **given, out=tmp_path / "log", on_progress=stop)
+            collect("FrozenLake-v1", UNIFORM, **given, out=tmp_path / "log", progress=stop)
     folder = collect("FrozenLake-v1", UNIFORM, **given, out=tmp_path / "log")
     frame = pd.concat([pd.read_parquet(file) for file in sorted(folder.iterdir())])
     assert all(np.array_equal(frame[name].to_numpy(), whole[name]) for name in whole)
@@ -167,7 +167,7 @@ def test_a_collection_that_was_stopped_continues_with_the_same_bits(tmp_path):
         ({"env": 3}, "'env' must be a Gymnasium environment, or its name. Got 3."),
         ({"env": "Nope-v0"}, "'env' must be the name of an environment that can be created. Got Environment `Nope`"),
         ({"features": lambda seen: 1 / 0}, "A feature map of your own must run on the observations. Got ZeroDivision"),
-        ({"on_progress": 3}, "'on_progress' must be a function of two numbers. Got 3."),
+        ({"progress": 3}, "'progress' must be true or false. Got 3."),
         ({"env": "Pendulum-v1"}, "The action space must be Discrete"),
         ({"features": 3}, "A feature map of your own must be a function"),
         ({"learner": "tdd"}, "Unknown learner 'tdd'."),

@@ -67,7 +67,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(change, tmp_path):
             np.save(tmp_path / "other.npy", as_records()[::-1])
             (tmp_path / "other.npy").replace(file) if (tmp_path / "other.npy").exists() else None
 
-    sentence = refusal_of(file, on_progress=spoil)
+    sentence = refusal_of(file, progress=spoil)
     assert sentence.startswith(("The log log.npy must stay as it is while it is read.", "A log must be a file."))
 
 

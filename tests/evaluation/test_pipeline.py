@@ -246,7 +246,7 @@ def test_workers_return_the_same_bits(tmp_path, monkeypatch):
     targets = {"f": most_right, "even": lambda seen: np.full((len(seen), 2), 0.5)}
     seen = []
     here, there = (
-        gdd.compare(tmp_path, targets, discount=0.9, on_progress=lambda *done: seen.append(done), **options)
+        gdd.compare(tmp_path, targets, discount=0.9, progress=lambda *done: seen.append(done), **options)
         for options in ({}, {"dask": "local"})
     )
     assert here.table == there.table

@@ -1,6 +1,6 @@
 """`gdd.compare`: which of several policies to deploy, from one log of another policy."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -19,6 +19,7 @@ from gradient_dd.evaluation.result import Support
 from gradient_dd.evaluation.row_findings import row_evidence
 from gradient_dd.evaluation.value import values_of
 from gradient_dd.evaluation.workers import one_thread, workers_at
+from gradient_dd.progress import Told, shown
 from gradient_dd.studies.intervals import Bounds
 
 PASSES = 2  # over the log for each policy
@@ -37,7 +38,7 @@ def compare(
     confidence: float = 0.95,
     seed: int = 0,
     dask: str | None = None,
-    on_progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: bool | Told = True,
 ) -> PolicyComparison:
     """Return the value of several policies, their differences to the logging policy, and a recommendation.
 
@@ -67,7 +68,8 @@ def compare(
     discounts, signals = several("'discount'", discount), several("'reward'", reward)
     questions: list[PolicyQuestion] = []
     seconds = 0.0
-    with one_thread(), workers_at(dask, log, [*policies.values(), features]) as workers:
+    functions = [*policies.values(), features]
+    with one_thread(), shown(progress, "Rows") as told, workers_at(dask, log, functions) as workers:
         for gamma in discounts or [None]:
             data = LogData(
                 log,
@@ -78,7 +80,7 @@ def compare(
                 signals=signals,
                 skip_bad_rows=skip_bad_rows,
                 seed=seed,
-                on_progress=on_progress,
+                told=told,
                 workers=workers,
             )
             if gamma is not None and data.reader.columns.discount is not None:

@@ -31,6 +31,7 @@ from gradient_dd.evaluation.log import evaluate_log
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.files import replaced
 from gradient_dd.learners import Rule
+from gradient_dd.progress import Told, shown
 from gradient_dd.stream.features import Features, Own, Rows
 from gradient_dd.stream.policies import Policy, drawn, policy_of
 
@@ -47,7 +48,7 @@ def collect(
     out: str | PathLike[str] | None = None,
     seed: int = 0,
     round_steps: int = 10_000,
-    on_progress: Callable[[int, int], None] | None = None,
+    progress: bool | Told = True,
 ) -> Any:
     """Return a log of a policy in an environment with discrete actions.
 
@@ -60,7 +61,7 @@ def collect(
                  the seed of its reset. Without `out` the log is returned as columns
     round_steps  largest number of transitions per round. Each round starts with a reset from its own seed, and its
                  end cuts running episodes like a time limit
-    on_progress  called after every round with the number of transitions so far and in total
+    progress     as for `evaluate_log`; it counts transitions, after every round
 
     Parts of observations become the columns obs_0, obs_1, …
 
@@ -71,26 +72,24 @@ def collect(
     place, asked = place_of(env), whole_number("'steps'", steps)
     acting = policy_in(place, "behaviour", behaviour)
     seed, full = whole_number("'seed'", seed, at_least=0), whole_number("'round_steps'", round_steps)
-    if on_progress is not None and not callable(on_progress):
-        raise bad_request("'on_progress'", "be a function of two numbers", on_progress)
     folder = None if out is None else checked_out(out)
     parts: list[Log] = []
     rows = rounds = episodes = 0
-    while rows < asked:
-        file = None if folder is None else folder / f"round-{rounds:06}.parquet"
-        held = None if file is None or not file.exists() else rows_in(file)
-        if held is None:
-            seeds = np.random.SeedSequence([seed, rounds])
-            reset = int(seeds.generate_state(1)[0] % 2**31)
-            part = one_round(place, acting, reset, np.random.default_rng(seeds), min(full, asked - rows), episodes)
-            if file is None:
-                parts.append(part)
-            else:
-                write_part(file, part)
-            held = len(part["reward"]), int(part["episode"][-1]) + 1
-        rows, episodes, rounds = rows + held[0], held[1], rounds + 1
-        if on_progress is not None:
-            on_progress(rows, asked)
+    with shown(progress, "Transitions") as told:
+        while rows < asked:
+            file = None if folder is None else folder / f"round-{rounds:06}.parquet"
+            held = None if file is None or not file.exists() else rows_in(file)
+            if held is None:
+                seeds = np.random.SeedSequence([seed, rounds])
+                reset = int(seeds.generate_state(1)[0] % 2**31)
+                part = one_round(place, acting, reset, np.random.default_rng(seeds), min(full, asked - rows), episodes)
+                if file is None:
+                    parts.append(part)
+                else:
+                    write_part(file, part)
+                held = len(part["reward"]), int(part["episode"][-1]) + 1
+            rows, episodes, rounds = rows + held[0], held[1], rounds + 1
+            told(rows, asked)
     return folder if folder is not None else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -106,7 +105,7 @@ def evaluate(
     seed: int = 0,
     round_steps: int = 10_000,
     out: str | PathLike[str] | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    progress: bool | Told = True,
     **options: Any,
 ) -> Evaluation:
     """Return the value of `target` from a log of `behaviour` in an environment: `collect`, then `evaluate_log`.
@@ -131,8 +130,8 @@ def evaluate(
     if features is not None and not isinstance(features, str):
         features = Observed(features if isinstance(features, Features) else Own(features), place.observations)
     acting = target if behaviour is None else behaviour
-    log = collect(env, acting, steps, out=out, seed=seed, round_steps=round_steps, on_progress=on_progress)
-    asked = {"features": features, "learner": learner, "seed": seed, **options}
+    log = collect(env, acting, steps, out=out, seed=seed, round_steps=round_steps, progress=progress)
+    asked = {"features": features, "learner": learner, "seed": seed, "progress": progress, **options}
     policy = lambda seen: wanted(structured(place.observations, seen), len(seen))  # noqa: E731
     return evaluate_log(log, target=policy, discount=gamma, **asked)
 

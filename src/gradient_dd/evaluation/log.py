@@ -24,6 +24,7 @@ from gradient_dd.evaluation.result import ALONE, Evaluation, as_observations
 from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows
 from gradient_dd.evaluation.workers import one_thread, workers_at
 from gradient_dd.learners import Rule, find
+from gradient_dd.progress import Told, shown
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.columns import find_columns, missing
 from gradient_dd.stream.log.rows import LogRows
@@ -89,7 +90,7 @@ def evaluate_log(
     confidence: float = 0.95,
     seed: int = 0,
     dask: str | None = None,
-    on_progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: bool | Told = True,
     **parameters: Any,
 ) -> Evaluation | Answers:
     """Return the value of a policy from transitions of another policy, with an interval and a verdict.
@@ -116,7 +117,8 @@ def evaluate_log(
     questions  several `Question`s to answer instead: `Answers` has an evaluation of each. Questions have their own
                discount and target
     dask       address of a Dask cluster whose workers sum the files of a folder, or "local"; the bits are the same
-    on_progress  called with the work done and the total; while the log is read first, with its rows and 0
+    progress   whether to show progress on stderr; or a function of the work done and the total, 0 as long as it is
+               unknown
 
     >>> import numpy as np
     >>> state = np.arange(400) % 4
@@ -126,14 +128,13 @@ def evaluate_log(
     """
     confidence, seed = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
     options: dict[str, Any] = {"features": features, "columns": columns, "skip_bad_rows": skip_bad_rows, "seed": seed}
-    options |= {"on_progress": on_progress}
     if questions is not None:
         single = {"discount": discount, "target": target, "learner": learner, "at": at, "dask": dask, **parameters}
         for name, value in single.items():
             if value is not None and not (isinstance(value, str) and value == "auto"):
                 raise BadRequestError(f"{name!r} must be omitted with 'questions'. Got {value!r}.")
-        with one_thread():
-            return evaluate_questions(log, questions, confidence, **options)
+        with one_thread(), shown(progress, "Questions") as told:
+            return evaluate_questions(log, questions, confidence, told=told, **options)
     started = perf_counter()
     named = not (isinstance(learner, str) and learner == "auto")
     if named:
@@ -144,8 +145,8 @@ def evaluate_log(
     ratios = own.rho or (own.target_probability and own.behaviour_probability)
     asked = target if target is not None else OWN if ratios else None
     targets = {LOGGING: None} if asked is None else {LOGGING: None, TARGET: asked}
-    with one_thread(), workers_at(dask, log, [target, features]) as workers:
-        data = LogData(log, targets, discount=discount, workers=workers, **options)
+    with one_thread(), shown(progress, "Rows") as told, workers_at(dask, log, [target, features]) as workers:
+        data = LogData(log, targets, discount=discount, told=told, workers=workers, **options)
         (question,) = answered(data, confidence, [data.reader.columns.reward])
         last = question.judged[-1]
         words = "AutoLearner" if too_wide(last.found.design) else "LSTD-Q"
@@ -264,7 +265,7 @@ def evaluate_questions(
     columns: Mapping[str, Any] | None,
     skip_bad_rows: bool,
     seed: int,
-    on_progress: Callable[[int, int], None],
+    told: Told,
 ) -> Answers:
     """Return the answers of a log to questions; see `evaluate_log` for the arguments."""
     started = perf_counter()
@@ -278,7 +279,7 @@ def evaluate_questions(
         stated = stated or (*data.stated, *reader.stated_after(data.rows.read))
         (own,) = answered(data, confidence, [question.name])
         found[question.name] = evaluation_of(own, data, "LSTD")
-        on_progress(k + 1, len(asked))
+        told(k + 1, len(asked))
     return Answers(found, stated, {"reading": reader.seconds, "all": perf_counter() - started})
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.commands.evaluate import TimeLeft
 from gradient_dd.cli.options import json_text, loaded, log_options, table, value_head, with_interval
 from gradient_dd.errors import bad_request
 
@@ -34,7 +33,7 @@ def compare(log: str, targets: tuple[str, ...], report: Path | None, as_json: bo
         raise bad_request("'--target'", "be given at least once", None, "A policy: --target FILE.py:NAME.")
     policies = {target_name(one, targets): loaded("'--target'", one) if ":" in one else one for one in targets}
     options |= {name: list(options[name]) or None for name in ("discount", "reward")}
-    found = compare_policies(log, policies, on_progress=TimeLeft(), **options)
+    found = compare_policies(log, policies, **options)
     if report is not None:
         found.report(report)
     click.echo(json_text(found.facts()) if as_json else comparison_text(found))

@@ -1,7 +1,6 @@
 """`gradient-dd evaluate`: the value of a policy from a log of transitions, with an interval and a verdict."""
 
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,30 +10,6 @@ from gradient_dd.errors import bad_request
 
 if TYPE_CHECKING:
     from gradient_dd.evaluation import Evaluation
-
-EVERY = 10.0  # seconds between progress lines
-
-
-class TimeLeft:
-    """Prints the progress of an evaluation and the time left to stderr, in a terminal or not."""
-
-    def __init__(self) -> None:
-        self.shown = perf_counter()
-        self.start: tuple[float, int] | None = None  # when the total became known, and the work done by then
-
-    def __call__(self, done: int, total: int) -> None:
-        now = perf_counter()
-        if total and self.start is None:
-            self.start = now, done
-        if now - self.shown < EVERY:
-            return
-        self.shown = now
-        if self.start is None or done <= self.start[1]:
-            click.echo(f"{done:,} rows read", err=True)
-            return
-        left = (now - self.start[0]) * (total - done) / (done - self.start[1])
-        words = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min" if left < 6000 else f"{left / 3600:.1f} h"
-        click.echo(f"{done / total:.0%} done, about {words} left", err=True)
 
 
 @click.command()
@@ -75,7 +50,7 @@ def evaluate(log: str, questions: str | None, report: Path | None, as_json: bool
     from gradient_dd.evaluation import evaluate_log
 
     parameters, target = dict(map(assignment, options.pop("parameters"))), options["target"]
-    options |= {"at": asked_states(options["at"], options.pop("values")), "on_progress": TimeLeft()}
+    options["at"] = asked_states(options["at"], options.pop("values"))
     options["target"] = None if target is None else loaded("'--target'", target)
     if questions is not None:
         if report is not None:
