@@ -103,7 +103,7 @@ def test_a_table_has_aligned_columns(capsys):
 
 
 def test_the_numpy_loop_of_networks_does_the_same_work():
-    by_hand, agent = networks.numpy_call(10), networks.jax_call(10)
+    by_hand, agent = networks.numpy_call(10), networks.learner_call(10)
     assert np.allclose(by_hand[0], agent.w, atol=1e-6)
     assert np.allclose(by_hand[2], agent.eta, atol=1e-6)
     assert np.abs(agent.w - networks.network().first_w(0)).max() > 1e-3

@@ -15,7 +15,7 @@ from gradient_dd.arrays import Array, check_memory
 from gradient_dd.errors import BadRequestError, bad_request, extra, number, one_of, whole_number
 from gradient_dd.files import FileKind, open_saved
 from gradient_dd.learners import Rule
-from gradient_dd.networks.compiled import predictions
+from gradient_dd.networks.compiled import as_read, predictions
 from gradient_dd.networks.learner import NetworkLearner, saved_arguments
 from gradient_dd.networks.network import Network, states
 from gradient_dd.networks.step import Kind, NetworkSample, NetworkState, advance
@@ -55,7 +55,7 @@ def action_update(kind: Kind) -> Any:
     """Return the compiled update from one batch of transitions with actions."""
 
     def run(values: Any, state: NetworkState, transitions: Any, epsilon: Any) -> Any:
-        return advance(kind, values, state, action_sample(kind, state, transitions, epsilon))
+        return as_read(*advance(kind, values, state, action_sample(kind, state, transitions, epsilon)))
 
     return jax.jit(run)
 

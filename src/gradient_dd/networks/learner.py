@@ -17,7 +17,6 @@ from gradient_dd.networks.network import Network, states
 from gradient_dd.networks.step import (
     Kind,
     NetworkState,
-    TransitionRows,
     check_rule,
     find_optimiser,
     first_state,
@@ -37,6 +36,7 @@ with extra("neural"):
     import jax.numpy as jnp
 
 ARRAYS = 16  # arrays of a batch x a layer's width that an update holds at most: 8.5 GB for 10⁶ rows of 4-64-64-1
+FEW = 256  # rows of a batch whose memory is not asked about, which takes as long as the checks of its numbers
 CHUNK = 64  # updates in one compiled scan; the rest of a call is made one by one
 
 
@@ -169,26 +169,28 @@ class NetworkLearner(Saved):
         step would diverge (DivergedError). A rule with a trace takes one transition at a time.
         """
         single = dimensions(observation) == 1
-        data = self._checked(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
+        rows = self._rows(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
         if self.rule.traces and not single:
             raise bad_request(
                 f"'observation' for {self.rule.name}",
                 "be a single observation, because its trace follows one stream",
                 np.shape(observation),
             )
-        size = len(data.s) * sum(self.network.widths) * ARRAYS * np.dtype(self.network.precision).itemsize
-        check_memory(f"An update of {len(data.s)} rows", size, "Use smaller batches.")
-        errors = self.learn(one_update, data)
+        if len(rows) > FEW:
+            size = len(rows) * sum(self.network.widths) * ARRAYS * rows.itemsize
+            check_memory(f"An update of {len(rows)} rows", size, "Use smaller batches.")
+        errors = self.learn(one_update, rows)
         return float(errors[0]) if single else errors
 
     def learn(self, program: Callable[[Kind], Any], *given: Any) -> Array:
         """Make one update by a compiled program, from arrays that are known to be in order; return the TD errors."""
         with self.network.working():
-            state, delta, sound = program(self.kind)(self.values, self.state, *given)
-        if not sound:
+            state, read = program(self.kind)(self.values, self.state, *given)
+        numbers = np.asarray(read, float)
+        if not numbers[-1]:
             raise self._diverged()
         self.state = state
-        return np.asarray(delta).astype(float)
+        return numbers[:-1]
 
     def update_many(
         self,
@@ -208,8 +210,8 @@ class NetworkLearner(Saved):
         The result is that of `update` for each of them, up to rounding. Where a step would diverge, the transitions
         before it have been learnt, and DivergedError says which update it was.
         """
-        data = self._checked(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
-        return self._run(data, np.arange(len(data.s))[:, None])[:, 0]
+        rows = self._rows(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
+        return self._run(rows, np.arange(len(rows))[:, None])[:, 0]
 
     def replay(self, buffer: Any, updates: int, batch: int = 32) -> Array:
         """Make updates from batches drawn from a buffer with replacement; return the TD errors (updates, batch).
@@ -224,29 +226,28 @@ class NetworkLearner(Saved):
         if self.rule.traces:
             raise bad_request(f"The rule of {self.rule.name} with a replay", "have no trace", self.rule.name)
         updates, batch = whole_number("'updates'", updates), whole_number("'batch'", batch)
-        data = self._checked(*buffer)
-        drawn = np.random.default_rng([self.seed, self.updates]).integers(len(data.s), size=(updates, batch))
-        return self._run(data, drawn)
+        rows = self._rows(*buffer)
+        drawn = np.random.default_rng([self.seed, self.updates]).integers(len(rows), size=(updates, batch))
+        return self._run(rows, drawn)
 
-    def _run(self, data: TransitionRows, places: Any) -> Array:
+    def _run(self, rows: Any, places: Any) -> Array:
         """Make an update from the rows that each row of `places` names; return the TD errors in its shape."""
-        n, errors = len(data.s), np.empty(places.shape)
+        n, errors = len(rows), np.empty(places.shape)
         more = max(CHUNK, 1 << (n - 1).bit_length()) - n  # few shapes, so that few programs are compiled
-        s, s_next = (np.pad(states, [(0, more), (0, 0)]) for states in data[:2])
         with self.network.working():
-            given = TransitionRows(*map(self.network.array, (s, s_next, np.pad(data.numbers, [(0, 0), (0, more)]))))
+            data = self.network.array(np.pad(rows, [(0, more), (0, 0)]))
             for done in range(0, len(places), CHUNK):
                 part = places[done : done + CHUNK]
                 indices = np.zeros((CHUNK, places.shape[1]), np.int32)
                 indices[: len(part)] = part
-                call = self.values, self.state, given, indices, np.arange(CHUNK) < len(part)
+                call = self.values, self.state, data, indices, np.arange(CHUNK) < len(part)
                 self.state, delta, sound = many_updates(self.kind)(*call)
                 if not sound:
                     raise self._diverged()
                 errors[done : done + CHUNK] = np.asarray(delta)[: len(part)]
         return errors
 
-    def _checked(
+    def _rows(
         self,
         observation: Any,
         reward: Any,
@@ -257,8 +258,8 @@ class NetworkLearner(Saved):
         mu: Any = None,
         terminated: Any = False,
         truncated: Any = False,
-    ) -> TransitionRows:
-        """Return checked transitions as NumPy arrays; next observations after an end are 0."""
+    ) -> Any:
+        """Return checked transitions, each in one row, as `sample_of` reads them; s_next after an end is 0."""
         if self.network.outputs != 1:
             raise bad_request("'outputs' of a network that predicts", "be 1", self.network.outputs)
         here, _ = states("observation", observation, self.network.inputs)
@@ -266,18 +267,20 @@ class NetworkLearner(Saved):
         reward, discount, rho = checked_columns(reward, discount, rho, n)
         discount, cut = ended_discount(discount, terminated), flags("truncated", truncated, n)
         given = checked_probability_columns(self.rule, rho, pi, mu)
-        there = np.zeros_like(here)
         if next_observation is None:
             check_each("discount", discount != 0, discount, "be 0 where 'next_observation' is None")
+            there = np.zeros_like(here)
         else:
             there, _ = states("next_observation", next_observation, self.network.inputs, used=discount != 0)
             if there.shape != here.shape:
                 raise bad_request("'next_observation'", f"have the form of 'observation', {here.shape}", there.shape)
         pi, mu = (0.0 if column is None else column for column in given)
-        numbers = np.empty((6, n))
-        for row, column in zip(numbers, (reward, discount, rho, pi, mu, cut), strict=True):
-            row[:] = column
-        return TransitionRows(here, there, numbers)
+        d, rows = self.network.inputs, np.empty((n, 2 * self.network.inputs + 6), self.network.precision)
+        with np.errstate(over="ignore"):
+            rows[:, :d], rows[:, d : 2 * d] = here, there
+            for place, column in enumerate((reward, discount, rho, pi, mu, cut)):
+                rows[:, 2 * d + place] = column
+        return rows
 
     def _diverged(self) -> DivergedError:
         return DivergedError(

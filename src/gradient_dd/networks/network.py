@@ -126,12 +126,10 @@ class Network:
 
     def layers(self, w: Any) -> list[tuple[Any, Any]]:
         """Return W and b of each layer of the flat weights w."""
-        found, begin = [], 0
-        for here, there in pairwise(self.widths):
-            middle, end = begin + here * there, begin + (here + 1) * there
-            found.append((w[begin:middle].reshape(here, there), w[middle:end]))
-            begin = end
-        return found
+        sizes = [size for here, there in pairwise(self.widths) for size in (here * there, there)]
+        split = np.split if isinstance(w, np.ndarray) else jnp.split  # whose gradient is one concatenation
+        parts = iter(split(w, np.cumsum(sizes)[:-1]))
+        return [(next(parts).reshape(here, there), next(parts)) for here, there in pairwise(self.widths)]
 
     def last_hidden(self, w: Any, s: Any) -> Any:
         """Return the last hidden layer for states s (n, inputs); without hidden layers, s itself."""

@@ -105,22 +105,15 @@ class NetworkSample(NamedTuple):
     cut: Any
 
 
-class TransitionRows(NamedTuple):
-    """n transitions for state values: states (n, inputs), and (6, n) numbers: reward, discount, rho, pi, mu, cut.
+def sample_of(kind: Kind, rows: Any) -> NetworkSample:
+    """Return a batch for state values; each row has s, s_next, reward, discount, rho, pi, mu and cut.
 
-    They are few arrays, because every argument costs the call of a compiled program time.
+    They are one array, because every argument costs the call of a compiled program time.
     """
-
-    s: Any
-    s_next: Any
-    numbers: Any
-
-    def sample(self, rows: Any = slice(None)) -> NetworkSample:
-        """Return a batch of some rows; call this inside a compiled program."""
-        s = self.s[rows]
-        reward, discount, *others = self.numbers[:, rows]
-        one = jnp.ones((len(s), 1), s.dtype)
-        return NetworkSample(s, one, reward, discount, self.s_next[rows], one, *others)
+    s, s_next, numbers = jnp.split(rows, (kind.network.inputs, 2 * kind.network.inputs), axis=1)
+    reward, discount, *others = numbers.T
+    one = jnp.ones((len(rows), 1), rows.dtype)
+    return NetworkSample(s, one, reward, discount, s_next, one, *others)
 
 
 class TraceMemory(NamedTuple):
@@ -278,7 +271,7 @@ def weight_signals(kind: Kind, state: NetworkState, sample: NetworkSample, found
 def advance(
     kind: Kind, values: dict[str, Any], state: NetworkState, sample: NetworkSample
 ) -> tuple[NetworkState, Any, Any]:
-    """Return the state after one update, the TD errors (B,), and whether it stayed finite; if not, the old state."""
+    """Return the state after one update, the TD errors (B,), and whether it stayed finite."""
     found, optimiser = directions(kind, values, state, sample), kind.optimiser
     change, memory = optimiser.step(found.w, state.memory, state.w, values["step"])
     w, eta, second_memory, updates = state.w + change, state.eta, state.second_memory, state.updates + 1
@@ -298,8 +291,7 @@ def advance(
         second_memory=second_memory,
         updates=updates,
     )
-    sound = is_sound(w) & is_sound(eta)
-    return jax.tree.map(lambda after, before: jnp.where(sound, after, before), new, state), found.delta, sound
+    return new, found.delta, is_sound(w) & is_sound(eta)
 
 
 def is_sound(weights: Any) -> Any:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.reference import START, Before, Memory, memory_at_first, trace_numbers
+from gradient_dd.engine.reference import START, Before, Memory, trace_numbers
 from gradient_dd.engine.single import DENSE, HALF, SingleMemory
 from gradient_dd.learners import Rule
-from gradient_dd.stream.transitions import NONE, FeatureVector, dense_vector
+from gradient_dd.stream.transitions import FeatureVector, dense_vector
 
 SMALLEST = 2.0**-53  # of its largest entry: a smaller one is dropped from a sparse trace, and is below its rounding
 
@@ -39,11 +39,6 @@ class TraceState(NamedTuple):
             state[f"trace_{name}"][where] = values
             state[f"memory_{name}"] = np.array(self.memory[name])
         return state
-
-
-def no_traces(rule: Rule) -> TraceState:
-    """Return the traces of a rule before the first step."""
-    return TraceState({trace.name: NONE for trace in rule.traces}, memory_at_first(rule))
 
 
 def traces_of(memory: SingleMemory) -> TraceState:

@@ -41,7 +41,6 @@ from gradient_dd.errors import BadRequestError, Unquoted, bad_request, boolean, 
 from gradient_dd.learners import Rule
 
 INDEX_KINDS = (INDEX, np.dtype(np.int32))  # the compiled loops take these as they are
-ANY = 2**40  # the number of features where it is not known yet
 
 
 class FeatureVector(NamedTuple):
@@ -265,7 +264,9 @@ def column(name: str, value: Any, n: int, lanes: int = 0) -> Array:
         raise bad_request(f"The shape of {name!r}", rule, array.shape)
     shape = (n, lanes) if lanes else (n,)
     array = array[:, None] if lanes and array.ndim == 1 else array
-    return plain(array if array.shape == shape else np.broadcast_to(array, shape))
+    if array.shape == shape and array.flags.carray:  # the usual case, four times as quick
+        return array
+    return plain(np.broadcast_to(array, shape))
 
 
 def checked_columns(reward: Any, discount: Any, rho: Any, n: int, lanes: int = 0) -> list[Array]:
@@ -301,6 +302,8 @@ def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> 
 
 def flags(name: str, value: Any, n: int) -> Booleans:
     """Return (n,) booleans from one for all transitions, or one for each; 0 and 1 will do."""
+    if value is False:  # the usual case
+        return np.zeros(n, bool)
     array = column(name, value, n)
     check_each(name, (array != 0) & (array != 1), array, "be True or False")
     return array != 0
@@ -328,9 +331,7 @@ def flat_transitions(
 
 def ended_discount(discount: Array, terminated: Any) -> Array:
     """Return discounts (n,) that are 0 where a transition is terminated."""
-    if terminated is False:
-        return discount
-    return np.where(flags("terminated", terminated, len(discount)), 0.0, discount)
+    return discount if terminated is False else np.where(flags("terminated", terminated, len(discount)), 0.0, discount)
 
 
 def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[float, float]:
