@@ -16,7 +16,7 @@ from typing import Any
 from tools.programs import ROOT
 
 QUOTING = ("README.md", "docs/index.md", "docs/tutorials/reproduce-the-paper.md")
-HEAD = ("claim", "section", "statement", "tuned alike", "tuned fully", "held / open / refuted", "verdict")
+HEAD = ("claim", "section", "statement", "tuned alike", "tuned fully", "yes / undecided / no", "verdict")
 PAPER = "as the paper has it"
 COUNTS = ("held", "open", "refuted")
 PLURALS = {"holds": "hold", "partly holds": "partly hold", "does not hold": "do not hold"}
@@ -33,7 +33,7 @@ Verdict = dict[str, Any]
 
 
 def tally(some: Iterable[Verdict]) -> str:
-    """Return how many comparisons of verdicts or judgements held, are open and were refuted."""
+    """Return how many comparisons of verdicts or judgements say yes, are undecided and say no."""
     listed = list(some)
     return " / ".join(str(sum(one[name] for one in listed)) for name in COUNTS)
 
@@ -58,7 +58,8 @@ def total(verdicts: list[Verdict]) -> str:
     listed += [f"{words.count('undecided')} are undecided"] if "undecided" in words else []
     held, unsure, refuted = (sum(one[name] for one in verdicts) for name in COUNTS)
     counted = f"Of {len(verdicts)} published statements {', '.join(listed)}."
-    return f"{counted} Of their comparisons {held} held, {unsure} are open and {refuted} were refuted."
+    judged = f"{held} support the statement, {unsure} are undecided and {refuted} contradict it"
+    return f"{counted} Of their comparisons {judged}."
 
 
 def matrix(verdicts: list[Verdict]) -> str:

@@ -26,9 +26,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 HERE = os.environ | {"PYTHONPATH": str(ROOT / "src")}  # this source, also where another one is installed
 MARK = "\x1e"
-MEASURED = re.compile(
-    r"\d[\d.,e+-]*(?= ?(?:s|ms|µs|min|kB|MB|GB|seconds|minutes|core-seconds)\b)|\d{4}-\d\d-\d\dT[\d:+]+"
-)
+MEASURED = re.compile(r"\d[\d.,e+-]* ?(?:s|ms|µs|min|kB|MB|GB|seconds|minutes|core-seconds)\b|\d{4}-\d\d-\d\dT[\d:+]+")
 
 
 def blocks(text: str, *languages: str) -> list[str]:
