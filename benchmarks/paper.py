@@ -23,8 +23,8 @@ from benchmarks.engine import best_times, horizon_of, on_one_core, piece, print_
 from gradient_dd.engine.kernels.rows import outcome_rows
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.experiments.paper.studies import STUDIES
-from gradient_dd.experiments.tuning import as_grid
 from gradient_dd.studies import Study
+from gradient_dd.studies.study import as_grid
 from gradient_dd.tasks import Task
 from tools.programs import parser_of, print_table
 
