@@ -25,6 +25,7 @@
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 import gradient_dd as gdd
 
@@ -38,7 +39,8 @@ def walk_transitions(episodes, rng):
         state = 11
         while 0 < state < 21:
             after = state + rng.choice([-1, 1])
-            yield one_hot[state], float(after == 21), float(0 < after < 21), one_hot[after]
+            reward, discount = float(after == 21), float(0 < after < 21)
+            yield one_hot[state], reward, discount, one_hot[after]
             state = after
 
 
@@ -56,7 +58,8 @@ def gradient_dd(transitions, w, alpha, beta, kappa):
 
 transitions = list(walk_transitions(200, np.random.default_rng(0)))
 w = gradient_dd(transitions, np.full(20, 0.5), alpha=0.2, beta=0.2, kappa=4.0)
-print(f"{len(transitions):,} transitions. Error before {walk.rmsve(np.full(20, 0.5)):.3f}, after {walk.rmsve(w):.3f}")
+before, after = walk.rmsve(np.full(20, 0.5)), walk.rmsve(w)
+print(f"{len(transitions):,} transitions. Error before {before:.3f}, after {after:.3f}")
 
 # %% [markdown]
 # ## 2. The same with the package
@@ -106,16 +109,18 @@ results.plot("curves", measure="mean_error")
 # fraction κα of it (for one-hot features). If the transitions arrive in random order, it cannot.
 
 # %%
-grids = [gdd.grid("td", alpha=0.2), gdd.grid("gtd2", alpha=0.2)]
-grids += [gdd.grid("gradient_dd", alpha=0.2, kappa=(1.0, 2.0, 5.0))]
+grids = [
+    gdd.grid("td", alpha=0.2),
+    gdd.grid("gtd2", alpha=0.2),
+    gdd.grid("gradient_dd", alpha=0.2, kappa=(1.0, 2.0, 5.0)),
+]
 errors = {}
 for order in ("trajectory", "iid"):
     study = gdd.Study(order, ["random_walk"], grids, steps=20_000, every=200, runs=20, sampling=order)
-    found = gdd.run(study, out="walk.db")
-    errors[order] = found.frame().set_index(["learner", "kappa"])["mean_error_mean"]
+    frame = gdd.run(study, out="walk.db").frame()
+    errors[order] = frame.set_index(["learner", "kappa"])["mean_error_mean"]
 
-names = {"trajectory": "in order", "iid": "shuffled"}
-table = found.frame()[["learner", "kappa"]].assign(**{names[order]: one.to_numpy() for order, one in errors.items()})
+table = pd.DataFrame({"in order": errors["trajectory"], "shuffled": errors["iid"]})
 table.round(3)
 
 # %% [markdown]
@@ -137,16 +142,17 @@ study = gdd.Study(
     tasks=[gdd.task("baird", n_states=20, **start) for start in starts.values()],
     grids=[gdd.grid("gradient_dd", alpha=np.geomspace(0.0005, 0.0025, 15), kappa=4.0)],
     steps=200_000,
-    every=2_000,
+    every=100,
     runs=3,
 )
 results = gdd.run(study, out="baird.db")
 figure, ax = plt.subplots(figsize=(5.2, 3.6))
-for (label, _), task in zip(starts.items(), results.tasks, strict=True):
+for label, task in zip(starts, results.tasks, strict=True):
     settings, last = results.errors(task)
-    first = results.tasks[task].rmsve(results.tasks[task].initial_weights)
-    ax.plot([one.values["alpha"] for one in settings], last.mean(axis=1) / first, "o-", label=label)
-ax.set(xscale="log", yscale="log", xlabel="step size α", ylabel="error left, relative to the initial error")
+    initial = results.tasks[task].rmsve(results.tasks[task].initial_weights)
+    alphas = [one.values["alpha"] for one in settings]
+    ax.plot(alphas, last.mean(axis=1) / initial, "o-", label=label)
+ax.set(xscale="log", yscale="log", xlabel="step size α", ylabel="final error / initial error")
 ax.legend(frameon=False)
 
 # %% [markdown]

@@ -60,7 +60,11 @@ def first_for_the_keen(observations):
     return np.column_stack([keen, 0.9 - keen, np.full(len(keen), 0.1)])
 
 
-targets = {"today": None, "more of the third": more_of_the_third, "first for the keen": first_for_the_keen}
+targets = {
+    "today": None,  # the logging policy
+    "more of the third": more_of_the_third,
+    "first for the keen": first_for_the_keen,
+}
 
 # %% [markdown]
 # ## 3. The comparison
@@ -69,7 +73,8 @@ targets = {"today": None, "more of the third": more_of_the_third, "first for the
 # 90 %.
 
 # %%
-found = gdd.compare(log, targets, discount=0.9, columns={"observation": ["interest"]})
+columns = {"observation": ["interest"]}
+found = gdd.compare(log, targets, discount=0.9, columns=columns)
 print(*found.stated, sep="\n")
 
 # %%
@@ -88,7 +93,7 @@ found.plot()
 # the *most likely* banner instead of the one that it showed:
 
 # %%
-corrupted = gdd.compare(log.assign(propensity=0.5), targets, discount=0.9, columns={"observation": ["interest"]})
+corrupted = gdd.compare(log.assign(propensity=0.5), targets, discount=0.9, columns=columns)
 corrupted.frame()[["name", "value", "low", "high", "verdict"]].round(3)
 
 # %%
@@ -103,11 +108,10 @@ print(corrupted.sentence)
 # Because this shop is a simulation, every policy can be played:
 
 # %%
-policies = {"today": logging_policy, "more of the third": more_of_the_third, "first for the keen": first_for_the_keen}
 truth = {}
-for name, policy in policies.items():
-    earned = [sum(row[2] * 0.9**step for step, row in enumerate(visit(policy, rng))) for _ in range(10_000)]
-    truth[name] = np.mean(earned)
+for name, policy in targets.items():
+    visits = [visit(policy or logging_policy, rng) for _ in range(10_000)]
+    truth[name] = np.mean([sum(row[2] * 0.9**step for step, row in enumerate(one)) for one in visits])
 
 shown = found.frame()[["name", "value", "low", "high", "verdict"]]
 shown.assign(truth=shown["name"].map(truth)).round(3)

@@ -9,11 +9,7 @@
 #
 # Every learner of this family moves its weights along a few directions: the features x of the state, the features x'
 # of the next state, or a trace. A rule returns how far, from scalars that it asks for by name. The example is TDC with
-# the penalty of Gradient-DD:
-#
-#     δ = r + γ x'·w − x·w
-#     η ← η + β (ρ δ − x·η) x
-#     w ← w + α (ρ (δ x − γ (x·η) x') − κ (x·(w − w_prev)) x)
+# the penalty of Gradient-DD.
 
 # %%
 from dataclasses import replace
@@ -23,6 +19,12 @@ from gradient_dd.learners.rule import ALPHA, ZETA
 
 
 def step(alpha, beta, kappa, rho, discount, delta, x_eta, x_change):
+    """My TDC-DD: TDC with a penalty on the change in values since the last step.
+
+    δ = r + γ x'·w − x·w
+    η ← η + β (ρ δ − x·η) x
+    w ← w + α (ρ (δ x − γ (x·η) x') − κ (x·(w − w_prev)) x)
+    """
     w_x = alpha * (rho * delta - kappa * x_change)  # of w along x
     w_next = -alpha * rho * discount * x_eta  # of w along x'
     eta_x = beta * (rho * delta - x_eta)  # of η along x
@@ -62,7 +64,8 @@ gdd.testing.check_learner(RULE)
 
 # %%
 def wrong_step(alpha, beta, kappa, rho, discount, delta, x_eta, x_change):
-    return alpha * (rho * delta + kappa * x_change), -alpha * rho * discount * x_eta, beta * (rho * delta - x_eta)
+    w_x = alpha * (rho * delta + kappa * x_change)  # + instead of −
+    return w_x, -alpha * rho * discount * x_eta, beta * (rho * delta - x_eta)
 
 
 try:
@@ -80,7 +83,11 @@ alphas = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
 study = gdd.Study(
     "mine",
     tasks=[gdd.task("random_walk", n_states=20)],
-    grids=[gdd.grid("td", alpha=alphas), gdd.grid("tdc", alpha=alphas), gdd.grid(RULE, alpha=alphas, kappa=4.0)],
+    grids=[
+        gdd.grid("td", alpha=alphas),
+        gdd.grid("tdc", alpha=alphas),
+        gdd.grid(RULE, alpha=alphas, kappa=4.0),
+    ],
     episodes=300,
     runs=10,
 )
