@@ -1,9 +1,9 @@
 """What the standings predict: Kendall's τ between rankings, with intervals over problems.
 
-    python -m trials.predictivity standings.jsonl copy.jsonl double.jsonl
+    python -m trials.predictivity [--copy copy.jsonl] [--double double.jsonl]
 
-The files are those of `trials.make_standings`: as it is, with `--copy`, and with `--double`. Where the last two have
-fewer learners or problems, only those are compared.
+The rankings within the shipped standings need no file. The others compare them with the work files of
+`trials.make_standings --copy` and `--double`; where these have fewer learners or problems, only those are compared.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from scipy.stats import kendalltau
 
 from gradient_dd.arrays import Array
 from gradient_dd.ranking.standing import ranks_of
-from gradient_dd.ranking.standings import Entries
+from gradient_dd.ranking.standings import Entries, read_standings
 from gradient_dd.ranking.suites import SUITES
 from tools.programs import parser_of, print_table
 from trials.make_standings import read_work
@@ -55,15 +55,18 @@ def halves(table: Array) -> str:
 def main(words: list[str] | None = None) -> None:
     """Print every τ."""
     parser = parser_of(__doc__)
-    for name in ("standings", "copy", "double"):
-        parser.add_argument(name, type=Path)
-    chosen = parser.parse_args(words)
-    full, copy, double = map(read_work, (chosen.standings, chosen.copy, chosen.double))
+    parser.add_argument("--copy", type=Path, help="the work file of a copy of the random suite")
+    parser.add_argument("--double", type=Path, help="the work file of a search with twice the budget")
+    chosen, full = parser.parse_args(words), read_standings()
     learners = list(dict.fromkeys(name for name, _ in full))
     table = {name: ranks(full, learners, some) for name, some in (("random", RANDOM), ("classic", CLASSIC))}
     rows = [("classic, random", len(learners), tau(table["classic"], table["random"], paired=False))]
     rows += [(f"halves of {name}", len(learners), halves(one)) for name, one in table.items()]
-    for name, other, paired in (("random, its copy", copy, False), ("budget, twice the budget", double, True)):
+    files = ("random, its copy", chosen.copy, False), ("budget, twice the budget", chosen.double, True)
+    for name, file, paired in files:
+        if file is None:
+            continue
+        other = read_work(file)
         both = [one for one in learners if (one, next(iter(other))[1]) in other]
         problems = [
             one for one in dict.fromkeys(problem for _, problem in other) if all((name, one) in other for name in both)
