@@ -325,9 +325,8 @@ class Rule:
 
     @property
     def doc(self) -> str:
-        """The docstring of its file."""
-        written = getattr(modules.get(self.module), "__doc__", None)
-        return written.strip() if written else cleandoc(self.step.__doc__ or self.label)
+        """The docstring of its step, for a rule in a notebook, or of its file."""
+        return cleandoc(self.step.__doc__ or getattr(modules.get(self.module), "__doc__", None) or self.label)
 
     @property
     def equation(self) -> str:
