@@ -68,7 +68,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(change, tmp_path):
             (tmp_path / "other.npy").replace(file) if (tmp_path / "other.npy").exists() else None
 
     sentence = refusal_of(file, progress=spoil)
-    assert sentence.startswith(("The log log.npy must stay as it is while it is read.", "A log must be a file."))
+    assert sentence.startswith(("The log log.npy must not change while it is read.", "A log must be a file."))
 
 
 # Minari

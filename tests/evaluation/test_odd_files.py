@@ -70,7 +70,7 @@ def test_an_infinite_action_is_refused_with_its_row(odd):
     [
         ({"separator": ";"}, "semicolons separate its cells"),
         ({"separator": "\t"}, "tabs separate its cells"),
-        ({"separator": ";", "decimal": ","}, "commas stand before its decimals"),
+        ({"separator": ";", "decimal": ","}, "it has decimal commas"),
         ({"encoding": "utf-16"}, "its encoding is UTF-16"),
         ({"encoding": "utf-16-le"}, "its encoding is UTF-16-LE"),
     ],

@@ -4,9 +4,10 @@ The influences of two policies are paired by episode, so the interval of a diffe
 
     Δq = q − q'      Δd = d − d'      Δ = their blend, as for a value      ±  f · standard error of Σ (ψ − ψ')
 
-The interval is the union of the three. A policy is better if the interval of the blend is above 0.
+The interval is the union of the three, extended by the differences that other features give: these estimate the bias
+of the features, which adds to chance. A policy is better if the interval of the blend is above 0.
 f makes the intervals of all differences to the baseline simultaneous: the quantile of the largest |Σ ξ (ψ − ψ')| over
-its standard error, for random ξ (multiplier bootstrap). The interval also includes the difference by other features.
+its standard error, for random ξ (multiplier bootstrap).
 """
 
 from collections.abc import Mapping, Sequence
@@ -118,8 +119,9 @@ class PolicyQuestion:
         apart = one.value - two.value
         values = [each.found.value for each in self.judged if each.usable or each is self.baseline]
         shared = [key for key in one.by_map if key in two.by_map]
-        hidden = max((abs(apart - (one.by_map[key] - two.by_map[key])) for key in shared), default=0.0)
-        hidden += CLOSE * (max(values) - min(values))
+        others = [0.0, *(one.by_map[key] - two.by_map[key] - apart for key in shared)]
+        margin = CLOSE * (max(values) - min(values))
+        hidden = max(map(abs, others)) + margin
         psi = one.psi[:, :2] - two.psi[:, :2]
         q, d = (
             float(np.clip(mine.value, *self.bounds) - np.clip(other.value, *self.bounds))
@@ -129,9 +131,11 @@ class PolicyQuestion:
         centres = np.array([q, d, share * q + (1 - share) * d])
         reach = self.factor * np.array([error_of(column) for column in (*psi.T, psi @ (share, 1 - share))])
         least, most = min(self.bounds.low - two.high, apart), max(self.bounds.high - two.low, apart)
-        lows = np.maximum(np.minimum(centres - reach, apart - hidden), least).tolist()
-        highs = np.minimum(np.maximum(centres + reach, apart + hidden), most).tolist()
-        return Gap(apart, min(lows), max(highs), Bounds(lows[2], highs[2]), float(reach[2]), hidden)
+        lows, highs = centres - reach, centres + reach
+        low, high = min(apart, *lows) + min(others) - margin, max(apart, *highs) + max(others) + margin
+        ends = low, high, min(lows[2], apart - hidden), max(highs[2], apart + hidden)
+        low, high, worst, best = (float(np.clip(one, least, most)) for one in ends)
+        return Gap(apart, low, high, Bounds(worst, best), float(reach[2]), hidden)
 
     @property
     def best(self) -> Judged | None:

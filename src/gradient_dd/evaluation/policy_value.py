@@ -32,7 +32,7 @@ class PolicyValue(NamedTuple):
     effective     effective sample size, (Σρ)² / Σρ²; nan without ratios
     psi           (units, 3) influences on q, on d and on the value
     by_map        the value for each map, by name
-    apart         the largest difference to the value with another map;  passed  whether the first map was rejected
+    apart         the largest difference to the value with another map
     impossible    whether no map gave a possible LSTD-Q;  outside  whether the value had to be clipped
     map, design, w (q,), without (groups, q), start (q,), dual (q,)   the map, its form and the solution
     """
@@ -51,7 +51,6 @@ class PolicyValue(NamedTuple):
     psi: Array
     by_map: dict[str, float]
     apart: float
-    passed: bool
     impossible: bool
     outside: bool
     map: FeatureMap
@@ -139,24 +138,23 @@ def blend(q: float, d: float, variance: Array) -> tuple[float, float]:
 def chosen(
     found: list[PolicyValue], bounds: Bounds, confidence: float, on_sample: PolicyValue | None = None
 ) -> PolicyValue:
-    """Return the value with the first map that gives a possible value, with an interval that includes the others.
+    """Return the value with the first map that gives a possible value; its interval is extended by the other maps.
 
-    `on_sample` is the choice on a sample of a long log, of which `found` has the same map.
+    The values of other maps estimate the bias of the features, so the interval is extended by the largest difference
+    to them in each direction. `on_sample` is the choice on a sample of a long log, of which `found` has the same map.
     """
     if on_sample is not None:
         best = next(one for one in found if one.map is on_sample.map)
-        by_map = {
-            name: best.value + value - on_sample.by_map[best.map.name] for name, value in on_sample.by_map.items()
-        }
-        apart, passed = on_sample.apart, on_sample.passed
+        there = on_sample.by_map
     else:
         possible = [one for one in found if not one.impossible]
         if not possible or found[0].map.name == GIVEN:
             possible = [found[0], *(one for one in possible if one is not found[0])]
-        best = possible[0]
-        by_map, passed = {one.map.name: one.value for one in possible}, best is not found[0]
-        apart = max((abs(one.value - best.value) for one in possible[1:]), default=0.0)
+        best, there = possible[0], {one.map.name: one.value for one in possible}
+    away = {name: value - there[best.map.name] for name, value in there.items()}
+    apart = max(map(abs, away.values()))
     low, high = best.interval(confidence)
-    low, high = min(low, best.value - apart), max(high, best.value + apart)
+    low, high = low + min(away.values()), high + max(away.values())
     value, low, high = (float(np.clip(one, *bounds)) for one in (best.value, low, high))
-    return best._replace(value=value, low=low, high=high, by_map=by_map, apart=apart, passed=passed)
+    by_map = {name: best.value + one for name, one in away.items()}
+    return best._replace(value=value, low=low, high=high, by_map=by_map, apart=apart)

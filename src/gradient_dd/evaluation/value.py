@@ -271,7 +271,6 @@ class Run:
             psi=psi,
             by_map={self.map.name: value},
             apart=0.0,
-            passed=False,
             impossible=not low - room <= q <= high + room,
             outside=not low - room <= value <= high + room,
             map=self.map,
