@@ -66,6 +66,7 @@ def main(words: list[str] | None = None) -> None:
             if chosen.only in kind:
                 found[kind] = list(pool.map(partial(outcome, kind), seeds))
                 rows.append((kind, *counts_of(found[kind])))
+                print(*rows[-1], sep="  ", flush=True)
     print_table(("kind", "trust", "care", "not", "refused", "truth inside", "wrong, trusted", "why"), rows)
     print_shares(found)
 
