@@ -98,7 +98,7 @@ def test_where_the_initial_weights_are_best_the_advice_says_so():
     assert advice.best.mean_error.mean < 1e-3  # and it hardly moves
     found = analyse_task(solved, episodes=50, learners=("td",))
     assert found.facts()["advice"]["beats standing still"] is False
-    assert "Nothing that was tried has a smaller error than the initial weights" in text_of(page_lines(found))
+    assert "No setting has a lower error than the initial weights" in text_of(page_lines(found))
 
 
 def test_off_policy_td_is_not_recommended_where_it_diverges():
@@ -196,7 +196,7 @@ def test_theory_loads_no_compiler_until_something_is_run():
     [
         (["random_walk", "--measure", "mean"], "'measure' must be 'mean_error' or 'last100'. Got 'mean'."),
         (["random_walk", "--episodes", "9", "--steps", "9"], "A run must have either 'episodes' or 'steps'."),
-        (["baird", "--episodes", "9"], "must be given in 'steps', for its episodes never end."),
+        (["baird", "--episodes", "9"], "must be given in 'steps', because its episodes never end."),
         (["random_walk", "--sampling", "some"], "'sampling' must be 'trajectory' or 'iid'. Got 'some'."),
         (["random_walk", "--learner", "tdd"], "Unknown learner 'tdd'. Did you mean 'td'?"),
         (["random_walk", "--rule", "x.py"], "A rule must be given as FILE.py:NAME. Got 'x.py'."),

@@ -81,7 +81,7 @@ def test_a_broken_traced_rule_is_refused_when_it_is_made(fields, sentence):
     "use", [reference.run, lambda *a, **k: LaneRun(a[0], [LEARNERS["etd"].setting()], Horizon(steps=5), sampling="iid")]
 )
 def test_independent_draws_are_refused(use):
-    with pytest.raises(BadRequestError, match="'sampling' for etd must be 'trajectory', for it keeps a trace"):
+    with pytest.raises(BadRequestError, match="'sampling' for etd must be 'trajectory', because it keeps a trace"):
         use(COLLISION, "etd", steps=5, sampling="iid")
 
 

@@ -90,7 +90,7 @@ def test_nothing_is_unpickled(tmp_path):
     [
         (
             "x0,x2,next0,next1,reward,discount\n1,1,1,1,1,1\n",
-            "The columns of the next observation must have the numbers of",
+            "The columns of the next observation must have the same numbers as",
         ),
         (
             "x0,next1,reward,discount\n1,1,1,1\n",

@@ -38,7 +38,7 @@ def test_it_acts_greedily_but_for_epsilon_and_remembers_what_it_may():
     for call, sentence in (
         (lambda: agent.update([1.0], 2, 0.0, 0.0, None), "'action' must be a whole number from 0 to 1. Got 2"),
         (lambda: agent.act([[1.0], [2.0]]), "'observation' must be one observation"),
-        (lambda: gdd.NetworkControl("td", network, 2, alpha=0.1, lam=0.5), "cannot follow td with a trace"),
+        (lambda: gdd.NetworkControl("td", network, 2, alpha=0.1, lam=0.5), "does not support td with a trace"),
         (lambda: gdd.NetworkControl("td", network, 1, alpha=0.1), "'actions' must be a whole number, 2 or more"),
         (lambda: agent.learner.update([1.0], 0.0, 0.0, None), "'outputs' of a network that predicts must be 1. Got 2"),
     ):

@@ -133,9 +133,9 @@ def test_a_rule_may_clip_with_min_and_max():
 REFUSALS = [
     (
         lambda: gdd.NetworkLearner("natural_tdc", SMALL, alpha=0.1),
-        "cannot follow the rule 'natural_tdc': it is natural",
+        "does not support the rule 'natural_tdc': it is natural",
     ),
-    (lambda: gdd.NetworkLearner(rule_of(asks_if), SMALL, alpha=0.1), "'mine': it asks `if` of a number. Write it with"),
+    (lambda: gdd.NetworkLearner(rule_of(asks_if), SMALL, alpha=0.1), "'mine': it has an `if` on a number. Use min"),
     (lambda: gdd.NetworkLearner("pgtd2", SMALL, alpha=0.1), "only with second='tangent'"),
     (
         lambda: gdd.NetworkLearner("tdc", gdd.Network(2, second="network"), alpha=0.1, lam=0.5),
@@ -150,9 +150,12 @@ REFUSALS = [
         lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, optimiser="adm"),
         "Unknown optimiser 'adm'. Did you mean 'adam'",
     ),
-    (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, period=2), "'period' for td must be 1, for it has no DD term"),
+    (
+        lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, period=2),
+        "'period' for td must be 1, because it has no DD term",
+    ),
     (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, pull=1.0), "'target_period' must be given with 'pull'"),
-    (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, second_alpha=1.0), "'second_alpha' must be left out"),
+    (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, second_alpha=1.0), "'second_alpha' must be omitted"),
     (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, initial_w=[1.0]), r"shape of 'initial_w' must be \(17,\)"),
     (lambda: gdd.NetworkLearner("td", 5, alpha=0.1), "'network' must be a Network. Got 5"),
     (lambda: gdd.Network(2, activation="sigmoid"), "'activation' of a network must be 'tanh' or 'relu'"),

@@ -290,7 +290,7 @@ def test_bad_input_gets_one_sentence_and_changes_nothing(change, sentence):
         (("gtd2", 3), {"zeta": np.nan}, "'zeta' of gtd2 must be a number that is zero or more. Got nan."),
         (("gradient-dd", 3), {}, "Unknown learner 'gradient-dd'. Did you mean 'gradient_dd'?"),
         (("gradient_dd", 3), {"kapa": 1}, "Unknown parameter of gradient_dd: 'kapa'. Did you mean 'kappa'?"),
-        (("td", 3), {"rho_mode": "T"}, "td has no 'rho_mode': its update is the same in both modes. Leave it out."),
+        (("td", 3), {"rho_mode": "T"}, "td has no 'rho_mode': its update is the same in both modes. Omit it."),
         (("gtd2", 3), {"rho_mode": "X"}, "'rho_mode' of gtd2 must be 'R' or 'T'. Got 'X'."),
         (("gtd2", 0), {}, "'n_features' must be a whole number, 1 or more. Got 0."),
         (("gtd2", 3), {"initial_w": [1, 2]}, "The shape of 'initial_w' must be () or (3,). Got (2,)."),

@@ -44,7 +44,7 @@ FOUND = Analysis(
 def test_the_whole_page():
     assert page_lines(FOUND) == [
         "a walk, 40 steps, step size constant, sampling: iid",
-        "The error to keep small is the one over the whole run.",
+        "Settings are chosen to minimise the error over the whole run.",
         "",
         "Take td with alpha 0.1.",
         "  predicted error  0.5 ± 0.01 over the whole run, 0.25 at the end, on 2 pilot runs",
@@ -60,7 +60,7 @@ def test_the_whole_page():
         ),
         "*: far behind at the first look, so its setting was not refined.",
         "stable, safe: below this alpha the mean, and the mean square, converge with a constant step size.",
-        "?: not computed, for it would take too long, or the rule is not linear. The pilot does not need it.",
+        "?: not computed, because it would take too long or the rule is not linear. The pilot does not need it.",
         "gtd: diverged.",
         "",
         "TD is stable in the mean for small step sizes (Re λ(A) ≥ 0.2).",
@@ -78,8 +78,8 @@ def test_advice_says_what_speaks_against_it():
     assert not any("This alpha" in line for line in advice_lines(replace(FOUND, limits=[Limits(1.0, 0.1, 0.1)] * 2)))
     useless = replace(FOUND, advice=replace(ADVICE, initial_error=0.5))
     assert advice_lines(useless)[:2] == [
-        "Nothing that was tried has a smaller error than the initial weights: do not learn, or change features.",
-        "What comes nearest is td with alpha 0.1.",
+        "No setting has a lower error than the initial weights: do not learn, or change the features.",
+        "The best setting is td with alpha 0.1.",
     ]
     longer = replace(FOUND, advice=replace(ADVICE, horizon=Horizon(episodes=4000)))
     assert advice_lines(longer)[-1].startswith(
@@ -165,7 +165,7 @@ def test_a_task_is_analysed_with_what_was_asked(asked):
         ("a pilot on random_walk(n_states=3): at most about 7 s", 0.0),
         ("judge, about 0.1 s of a core", 0.5),
         ("judge", 0.5),
-        ("exact limits, where they are quick", 1.0),
+        ("exact limits, if they are quick to compute", 1.0),
     ]
     assert found.eigenvalues.real.min() > 0
     assert [one.name for one in found.assumptions] == ["A0", "A1", "A2", "A3", "A4"]

@@ -60,7 +60,7 @@ class Horizon:
                     raise bad_request(f"{name!r}", f"be {LONGEST:.0e} or less", plain)
                 object.__setattr__(self, name, plain)
         if self.episodes is not None and self.every != 1:
-            raise bad_request("'every'", "be left out where the run is counted in episodes", self.every)
+            raise bad_request("'every'", "be omitted if the run is counted in episodes", self.every)
         if self.steps is not None and self.steps % self.every:
             raise bad_request("'every'", f"divide the number of steps ({self.steps})", self.every)
 
@@ -70,7 +70,7 @@ class Horizon:
             raise bad_request("'task'", "be a Task, e.g. tasks.random_walk(20)", task)
         if self.episodes is not None and not task.episodic:
             got = Unquoted(f"episodes={self.episodes}")
-            raise bad_request(f"A run of {task.name}", "be given in 'steps', for its episodes never end", got)
+            raise bad_request(f"A run of {task.name}", "be given in 'steps', because its episodes never end", got)
 
     @property
     def points(self) -> int:

@@ -116,7 +116,7 @@ def mean_trace(task: Task, setting: Setting, trace: Trace, weight: Array, pairs:
     if "x_trace" in trace.arguments:
         what = f"The trace of {setting.rule.name}"
         raise bad_request(
-            what, "not depend on itself, or its mean is not that of a linear equation", Unquoted("'x_trace'")
+            what, "not depend on itself, or its mean does not follow a linear equation", Unquoted("'x_trace'")
         )
     _, _, _, discount, rho, _ = task.transitions
     pi, mu = task.action_probabilities

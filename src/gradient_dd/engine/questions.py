@@ -42,11 +42,13 @@ BOUNDS = {  # for single and double precision; the latter are those of `Learner`
 def check_rule(rule: Rule) -> None:
     """Raise unless lanes of questions know the rule."""
     if rule.natural:
-        raise BadRequestError(f"Lanes of a stream cannot follow {rule.name}: its step does not take linear time.")
+        raise BadRequestError(
+            f"The lane engine of streams does not support {rule.name}: its step does not take linear time."
+        )
     rule.check_known("The lane engine of streams", (*PLAIN_SIGNALS, *TRACE_SIGNALS), MOVES)
     if asked := sorted(rule.trace_arguments & {"alpha", "x_trace"}):
         raise BadRequestError(
-            f"Lanes of a stream cannot follow {rule.name}: its trace asks for {asked[0]!r} of each lane."
+            f"The lane engine of streams does not support {rule.name}: its trace asks for {asked[0]!r} of each lane."
         )
 
 

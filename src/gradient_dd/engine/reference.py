@@ -70,7 +70,7 @@ def check_sampling(rule: Rule, sampling: str) -> None:
     """Raise if a rule with a trace is to be fed with independent draws: they do not follow each other."""
     if rule.traces and sampling != "trajectory":
         raise bad_request(
-            f"'sampling' for {rule.name}", "be 'trajectory', for it keeps a trace", Unquoted(repr(sampling))
+            f"'sampling' for {rule.name}", "be 'trajectory', because it keeps a trace", Unquoted(repr(sampling))
         )
 
 

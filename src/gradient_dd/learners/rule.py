@@ -366,7 +366,7 @@ class Rule:
             form = self.traced if checked["lam"] else self.plain
             return form.setting(rho_mode, **{name: checked[name] for name in form.defaults})
         if rho_mode not in ("R", self.rho_mode) and not self.has_rho_mode:
-            raise BadRequestError(f"{self.name} has no 'rho_mode': its update is the same in both modes. Leave it out.")
+            raise BadRequestError(f"{self.name} has no 'rho_mode': its update is the same in both modes. Omit it.")
         return Setting(self, checked, rho_mode if self.has_rho_mode else self.rho_mode)
 
     def coefficients(self, signals: Mapping[str, float]) -> dict[str, float]:

@@ -340,7 +340,7 @@ def on_arrays(step: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_rule(rule: Rule, network: Network, correction: bool = False) -> None:
     """Raise unless a network can follow the rule; the sentence says which rule and why."""
-    what = f"A network cannot follow the rule {rule.name!r}"
+    what = f"A network does not support the rule {rule.name!r}"
     if rule.natural:
         raise BadRequestError(f"{what}: it is natural, and a metric of all weights of a network is too large.")
     rule.check_known("`NetworkLearner`", SIGNALS, MOVES)
@@ -374,7 +374,7 @@ def check_traceable(what: str, step: Callable[..., Any], arguments: tuple[str, .
         jax.eval_shape(on_arrays(step), *(number for _ in arguments))
     except Exception as error:  # the step is the user's, and may raise anything
         asks = isinstance(error, jax.errors.TracerBoolConversionError)
-        why = "it asks `if` of a number. Write it with min and max" if asks else Unquoted(f"{type(error).__name__}")
+        why = "it has an `if` on a number. Use min and max instead" if asks else Unquoted(f"{type(error).__name__}")
         raise BadRequestError(f"{what}: {why}.") from None
 
 

@@ -131,7 +131,7 @@ def taken_probabilities(target: LogPolicy, observations: Array, actions: Any, ro
             or actions.shape != (n,)
             or not 0 <= actions.min() <= actions.max() < found.shape[1]
         ):
-            rule = f"be whole numbers from 0 to {found.shape[1] - 1}, for the target gives so many probabilities"
+            rule = f"be whole numbers from 0 to {found.shape[1] - 1}, the actions of the target"
             raise bad_request("Actions", rule, actions[:3])
         found = found[np.arange(n), actions]
     if found.shape != (n,):

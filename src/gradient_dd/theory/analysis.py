@@ -102,7 +102,7 @@ def analyse_task(
     seconds = search.BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE
     on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
     advice = advise(task, horizon, schedule, sampling=sampling, measure=measure, learners=tried, on_progress=report)
-    on_progress("exact limits, where they are quick", 1.0)
+    on_progress("exact limits, if they are quick to compute", 1.0)
     deadline = thread_time() + SECONDS_FOR_LIMITS
     is_small = 3 * task.n_states * task.n_features <= SMALL
     gradient_dd = LEARNERS["gradient_dd"].setting()
@@ -187,7 +187,7 @@ def page_lines(found: Analysis, details: bool = True) -> list[Line]:
     advice = found.advice
     lines: list[Line] = [
         f"{found.subject}, {length(advice.horizon)}, step size {found.schedule}, sampling: {found.sampling}",
-        f"The error to keep small is the one {WHEN[advice.measure]}.",
+        f"Settings are chosen to minimise the error {WHEN[advice.measure]}.",
         "",
         *advice_lines(found),
         "",
@@ -205,13 +205,13 @@ def advice_lines(found: Analysis) -> list[str]:
     """Return the advice, its predicted errors, and the error of the initial weights."""
     advice, best = found.advice, found.advice.best
     if best is None:
-        return ["Every setting that was tried diverged, so there is no advice. Look at the features and the ratios."]
+        return ["Every setting that was tried diverged, so there is no advice. Check the features and the ratios."]
     words = f"{best.setting.rule.name} with {parameters(best.setting)}"
     lines = [f"Take {words}."]
     if not advice.beats_standing_still:
         lines = [
-            "Nothing that was tried has a smaller error than the initial weights: do not learn, or change features.",
-            f"What comes nearest is {words}.",
+            "No setting has a lower error than the initial weights: do not learn, or change the features.",
+            f"The best setting is {words}.",
         ]
     lines += [
         f"  predicted error  {error_words(best.mean_error)} {WHEN['mean_error']}, {error_words(best.last100)} "
@@ -222,8 +222,8 @@ def advice_lines(found: Analysis) -> list[str]:
     safe = found.limits[[one.setting for one in advice.candidates].index(best.setting)].safe
     if safe is not None and best.setting.values["alpha"] > safe:
         lines += [
-            f"This alpha is above {safe:.3g}, where the mean square stops converging: a rare run can do much worse "
-            "than those of the pilot. A smaller alpha is safer."
+            f"This alpha is above {safe:.3g}, where the mean square stops converging: rare runs can do much worse "
+            "than the runs of the pilot. A smaller alpha is safer."
         ]
     if advice.is_cut:
         lines += [
@@ -277,7 +277,9 @@ def notes(found: Analysis) -> list[str]:
     if any(value is not None for value in limits):
         lines += ["stable, safe: below this alpha the mean, and the mean square, converge with a constant step size."]
     if any(value is None for value in limits):
-        lines += ["?: not computed, for it would take too long, or the rule is not linear. The pilot does not need it."]
+        lines += [
+            "?: not computed, because it would take too long or the rule is not linear. The pilot does not need it."
+        ]
     left_out = found.advice.left_out
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name, why in left_out.items() if why == reason)

@@ -79,9 +79,9 @@ def step_sizes(task: Task, setting: Setting, schedule: Schedule) -> Assumption:
     if not (alphas.min() > 0 and alphas.max() < 1):
         faults.append(f"alpha_n is between {alphas.min():.3g} and {alphas.max():.3g}")
     if decay <= 0.5:
-        faults.append(f"the sum of squares diverges, for alpha_n falls like n^-{decay:.2g}")
+        faults.append(f"the sum of squares diverges, because alpha_n falls like n^-{decay:.2g}")
     if decay > 1.01:
-        faults.append(f"the sum converges, for alpha_n falls like n^-{decay:.2g}")
+        faults.append(f"the sum converges, because alpha_n falls like n^-{decay:.2g}")
     return Assumption(
         "A0",
         "α_n in (0, 1), Σ α_n = ∞, Σ α_n² < ∞",
@@ -113,7 +113,7 @@ def regularity(task: Task) -> Assumption:
         ", ".join(f"rank {rank} of {p} for {name}" for name, rank in ranks.items()),
         "w* is unique"
         if holds
-        else "w* is not unique: w converges at most in the row space of X, which is all that reaches its values",
+        else "w* is not unique: w converges at most in the row space of X, which determines the values",
     )
 
 
@@ -140,7 +140,7 @@ def finite_kappa(task: Task, setting: Setting) -> Assumption:
         "A4",
         "κ in [0, ∞)",
         True,
-        f"κ = {kappa:g}; the proof also wants κ ‖x‖² ≤ 1, and its largest is {kappa * largest:.3g}",
+        f"κ = {kappa:g}; the proof also needs κ ‖x‖² ≤ 1, and its largest is {kappa * largest:.3g}",
         "the proof's bound on H_n holds" if enough else "the proof's bound on H_n holds only once κ α_n ‖x‖² < 1",
     )
 

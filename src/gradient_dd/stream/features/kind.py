@@ -104,7 +104,7 @@ def box(low: Any, high: Any, outside: str) -> Box:
     if not low.size:
         raise bad_request("'low' and 'high'", "have at least one dimension", Unquoted("none"))
     if not (np.abs([low, high]) <= LARGEST).all() or not (low < high).all():
-        hint = "Give bounds yourself where a space has none."
+        hint = "Give bounds if a space has none."
         raise bad_request("'low' and 'high'", "be finite, and low below high", Unquoted(f"{low} and {high}"), hint)
     return Box(low, high, one_of("'outside'", outside, OUTSIDE))
 

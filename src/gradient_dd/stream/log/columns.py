@@ -116,7 +116,9 @@ def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumn
     apart = given_numbers(following) != given_numbers(observation)
     if following and apart and not {*SEVERAL} & {*(given or {})}:
         got = Unquoted(f"{listed(following)} for {listed(observation)}")
-        raise bad_request("The columns of the next observation", "have the numbers of those of the observation", got)
+        raise bad_request(
+            "The columns of the next observation", "have the same numbers as those of the observation", got
+        )
     found = LogColumns(**chosen)
     return replace(found, unused=tuple(name for name in names if name not in found.used))
 

@@ -213,11 +213,13 @@ class RowReader:
         """Return a column of text as the places of the texts among all that were seen, (n, 1)."""
         texts = [text_of(cell) for cell in chunk[name].tolist()]
         missing = np.array([text is None for text in texts])
-        self._refuse(name, needed & missing, "have a text, as the rows before", chunk[name])
+        self._refuse(name, needed & missing, "contain text, as in the rows before", chunk[name])
         found = [-1 if text is None else words.setdefault(text, len(words)) for text in texts]
         if len(words) > MOST_WORDS:
             rule = f"have at most {MOST_WORDS:,} different texts"
-            raise bad_request(f"Column {name!r}", rule, Unquoted(f"{len(words):,}"), "A name for each row is no state.")
+            raise bad_request(
+                f"Column {name!r}", rule, Unquoted(f"{len(words):,}"), "A different text in each row is not a state."
+            )
         return np.array(found, float)[:, None]
 
     def _column(self, chunk: Chunk, name: str, rule: str) -> Array:
@@ -239,7 +241,7 @@ class RowReader:
         at = int(np.argmax(bad))
         if not self.skip:
             count = int(bad.sum())
-            more = f"{count:,} rows of these {len(bad):,} are like that. " if count > 1 else ""
+            more = f"{count:,} of these {len(bad):,} rows have this problem. " if count > 1 else ""
             hint = f"{more}Skip such rows with skip_bad_rows=True, or --skip-bad-rows."
             raise bad_request(f"Column {name!r} in row {self.row + at:,}", rule, values[at], hint)
         self.counts.skipped = sorted([*self.counts.skipped, (self.row + at, name)])[:3]

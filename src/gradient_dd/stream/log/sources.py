@@ -135,7 +135,7 @@ def state_of(file: Path) -> tuple[int, ...]:
 def check_state(file: Path, state: tuple[int, ...]) -> None:
     """Raise if a file is not in the state in which it was opened."""
     if state_of(file) != state:
-        raise bad_request(f"The log {file.name}", "stay as it is while it is read", Unquoted("a file that changed"))
+        raise bad_request(f"The log {file.name}", "not change while it is read", Unquoted("a file that changed"))
 
 
 def unreadable(file: Path, error: Exception, seen: int) -> GradientDDError:
@@ -258,8 +258,8 @@ class CsvForm(NamedTuple):
         if self.separator != ",":
             unusual.append(f"{SEPARATORS[self.separator]} separate its cells")
         if self.decimal != ".":
-            unusual.append("commas stand before its decimals")
-        return f"The CSV file was read as it is written: {', '.join(unusual)}." if unusual else ""
+            unusual.append("it has decimal commas")
+        return f"Detected format of the CSV file: {', '.join(unusual)}." if unusual else ""
 
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
