@@ -146,7 +146,7 @@ def report(horde, asked, explained, truth, predicted, shares):
         for word, k in chosen.items()
     ]
     last = max(shares)
-    rows = [[shown(record[name]) for name in HEAD] for record in horde.summary()]
+    rows = [[shown(record[name]) for name in HEAD] for record in horde.summary().to_dict("records")]
     return PAGE.format(
         about=f"{len(asked)} questions about {BODY}, {horde.n_features:,} features, {horde.updates:,} steps. In the "
         f"last steps up to {last:,}, {shares[last]:.0%} of them explain more than half of the variance.",
@@ -158,7 +158,7 @@ def report(horde, asked, explained, truth, predicted, shares):
 
 def shown(value):
     """Return a cell of the table."""
-    return escape(value) if isinstance(value, str) else "–" if value is None else f"{value:,.4g}"
+    return escape(value) if isinstance(value, str) else "–" if value != value else f"{value:,.4g}"
 
 
 def picture(label, predicted, realised):

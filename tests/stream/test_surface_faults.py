@@ -1,16 +1,19 @@
 """Time limits, signals without a trace, and files that were saved with something else."""
 
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
+import gradient_dd as gdd
 from gradient_dd.engine import reference
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.stream import Learner
 from gradient_dd.stream.auto import AutoLearner
+from gradient_dd.stream.features import Polynomial
 from gradient_dd.stream.question import Question
 from gradient_dd.stream.questions import Questions
 from gradient_dd.tasks import random_walk
@@ -61,7 +64,7 @@ def test_a_time_limit_empties_the_traces_of_questions():
 
     assert (asked(True).w[:, 0] == 0).all()
     assert (asked(False).w[:, 0] > 0).all()
-    assert asked(True).summary()[0]["returns"] == 0
+    assert asked(True).summary()["returns"][0] == 0
 
 
 def test_a_time_limit_empties_the_trace_on_a_network():
@@ -133,3 +136,54 @@ def test_a_network_learner_is_not_loaded_with_another_optimiser(tmp_path):
     networks.NetworkLearner.load(tmp_path / "a.npz", optimiser=optax.adam(1e-3))
     with pytest.raises(BadRequestError, match="was saved with another optimiser"):
         networks.NetworkLearner.load(tmp_path / "a.npz", optimiser=optax.adam(1e-2))
+
+
+def every_learner():
+    """Yield a name, a learner, and one update of it."""
+    yield "Learner", Learner("gradient_dd", 3, alpha=0.1), lambda one: one.update(one_hot(0), 1.0, 0.9, one_hot(1))
+    yield "AutoLearner", AutoLearner(3), lambda one: one.update(one_hot(0), 1.0, 0.9, one_hot(1))
+    horde = Questions([Question("a", 1.0, 0.9)], 3, learner="td", alpha=0.1)
+    yield "Questions", horde, lambda one: one.update(one_hot(0), x_next=one_hot(1))
+    if find_spec("jax"):
+        network = gdd.Network(3, (4,))
+        agent = gdd.NetworkLearner("tdrc", network, alpha=0.1)
+        yield "NetworkLearner", agent, lambda one: one.update(one_hot(0), 1.0, 0.9, one_hot(1))
+        control = gdd.NetworkControl("tdrc", network, 2, alpha=0.1, replay=4, batch=2)
+        yield "NetworkControl", control, lambda one: one.update(one_hot(0), 1, 1.0, 0.9, one_hot(1))
+
+
+@pytest.mark.parametrize(("name", "agent", "update"), [pytest.param(*one, id=one[0]) for one in every_learner()])
+def test_every_learner_can_be_copied_and_forgets_all_that_it_learnt(name, agent, update, tmp_path):
+    first = agent.predict(np.eye(3))
+    for _ in range(3):
+        update(agent)
+    learnt, other = agent.predict(np.eye(3)), agent.copy()
+    assert (learnt != first).any()
+    assert np.array_equal(agent.predict(one_hot(0)), learnt[0])
+    agent.save(tmp_path / "agent.npz")
+    loaded = type(agent).load(tmp_path / "agent.npz")
+    for one in (agent, loaded):
+        one.forget()
+        assert np.array_equal(one.predict(np.eye(3)), first)
+        for _ in range(3):
+            update(one)
+        assert np.array_equal(one.predict(np.eye(3)), learnt)
+    assert np.array_equal(other.predict(np.eye(3)), learnt)
+
+
+def test_predictions_are_asked_for_by_features_or_by_observations(tmp_path):
+    basis = Polynomial(0.0, 1.0, degree=2)
+    asked = [Question("a", 1.0, 0.9)]
+    for agent in (
+        Learner("td", 3, alpha=0.1, initial_w=[1.0, 2.0, 3.0], features=basis),
+        AutoLearner(3, initial_w=[1.0, 2.0, 3.0], features=basis),
+        Questions(asked, features=basis, learner="td", alpha=0.1, initial_w=[1.0, 2.0, 3.0]),
+    ):
+        agent.save(tmp_path / "agent.npz")
+        for one in (agent, type(agent).load(tmp_path / "agent.npz")):
+            expected = one.predict(basis(0.5))
+            assert np.array_equal(one.predict(observation=0.5), expected)
+            assert np.array_equal(one.predict((np.arange(3), basis(0.5))), expected)
+            assert np.array_equal(one.predict(observations=[0.5, 0.5]), one.predict(np.tile(basis(0.5), (2, 1))))
+    with pytest.raises(BadRequestError, match="'x' must be given if there is no feature map"):
+        AutoLearner(3).predict(observation=0.5)

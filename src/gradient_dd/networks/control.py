@@ -86,7 +86,7 @@ class NetworkControl(Saved):
     >>> agent.update([0.5, 0.0], action, reward=-1.0, discount=0.99, next_observation=[0.4, 0.1])
     """
 
-    file = FileKind("network control", "a NetworkControl saved by gradient-dd", 1)
+    file = FileKind("network control", "a NetworkControl saved by gradient-dd", 2)
 
     def __init__(
         self,
@@ -105,17 +105,22 @@ class NetworkControl(Saved):
         self.learner = NetworkLearner(learner, network.with_outputs(whole_number("'actions'", actions, 2)), **others)
         if self.learner.rule.traces:
             raise BadRequestError(
-                f"NetworkControl cannot follow {self.learner.rule.name} with a trace. Leave out 'lam'."
+                f"NetworkControl does not support {self.learner.rule.name} with a trace. Leave out 'lam'."
             )
         self.actions, inputs = actions, network.inputs
         self.epsilon = number("'epsilon'", "be in [0, 1]", epsilon, low=0.0, high=1.0)
         self.capacity = None if replay is None else whole_number("'replay'", replay)
         self.batch = whole_number("'batch'", batch)
         self.target = one_of("'target'", target, TARGETS)
-        self.random = np.random.default_rng([self.learner.seed, 2])
-        n, self.seen = self.capacity or 1, 0
+        n = self.capacity or 1
         check_memory(f"A replay of {n:,} transitions", 8.0 * n * (2 * inputs + 3), "Remember fewer.")
         self.memory = Memory(np.zeros((n, inputs)), np.zeros(n, int), np.zeros(n), np.zeros(n), np.zeros((n, inputs)))
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget everything learnt and remembered."""
+        self.learner.forget()
+        self.seen, self.random = 0, np.random.default_rng([self.learner.seed, 2])
 
     def __repr__(self) -> str:
         return f"<NetworkControl {self.actions} actions, epsilon={self.epsilon:g}, {self.learner!r}>"
@@ -171,7 +176,7 @@ class NetworkControl(Saved):
             places = self.random.integers(len(columns.action), size=self.batch)
             columns = Memory(*(column[places] for column in columns))
         asked = self.epsilon if self.target == "epsilon" else 0.0
-        self.learner.learn(action_update, columns, asked)
+        self.learner._learn(action_update, columns, asked)
 
     def update_many(
         self,
@@ -210,5 +215,5 @@ class NetworkControl(Saved):
             agent = cls(**saved_arguments(path, header, learner, optimiser), **header["agent"])
             agent.seen, agent.random.bit_generator.state = whole_number("'seen'", header["seen"], 0), header["random"]
             put_back(agent.remembered._asdict(), {name: arrays.pop(name) for name in Memory._fields})
-            agent.learner.put_back(path, header, arrays)
+            agent.learner._put_back(path, header, arrays)
             return agent

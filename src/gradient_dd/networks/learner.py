@@ -64,7 +64,7 @@ class NetworkLearner(Saved):
     array([0.5, 0.5])
     """
 
-    file = FileKind("network learner", "a network learner saved by gradient-dd", 2)
+    file = FileKind("network learner", "a network learner saved by gradient-dd", 3)
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class NetworkLearner(Saved):
             "second_alpha": second_step(self.setting, chosen.own, second_alpha, parameters),
         }
         if self.options["period"] > 1 and "kappa" not in self.rule.defaults:
-            raise bad_request(f"'period' for {self.rule.name}", "be 1, for it has no DD term", period)
+            raise bad_request(f"'period' for {self.rule.name}", "be 1, because it has no DD term", period)
         if pull and not target:
             raise bad_request("'target_period'", "be given with 'pull', which pulls to that copy", target_period)
         first_w, first_eta = network.first_w(self.seed), network.first_eta(self.seed)
@@ -112,7 +112,13 @@ class NetworkLearner(Saved):
             numbers = update_numbers(self.setting, chosen.transformation is None, self.options)
             self.values = {name: network.array(value) for name, value in numbers.items()}
             self.values |= {name: jnp.int32(self.options[name]) for name in ("period", "target_period")}
-            self.state: NetworkState = first_state(self.kind, network.array(first_w), network.array(first_eta))
+            self._first = network.array(first_w), network.array(first_eta)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget everything learnt."""
+        with self.network.working():
+            self.state: NetworkState = first_state(self.kind, *self._first)
 
     def __repr__(self) -> str:
         return f"<NetworkLearner {self.setting}, network {self.network.shape}, {self.updates} updates>"
@@ -179,10 +185,10 @@ class NetworkLearner(Saved):
         if len(rows) > FEW:
             size = len(rows) * sum(self.network.widths) * ARRAYS * rows.itemsize
             check_memory(f"An update of {len(rows)} rows", size, "Use smaller batches.")
-        errors = self.learn(one_update, rows)
+        errors = self._learn(one_update, rows)
         return float(errors[0]) if single else errors
 
-    def learn(self, program: Callable[[Kind], Any], *given: Any) -> Array:
+    def _learn(self, program: Callable[[Kind], Any], *given: Any) -> Array:
         """Make one update by a compiled program, from arrays that are known to be in order; return the TD errors."""
         with self.network.working():
             state, read = program(self.kind)(self.values, self.state, *given)
@@ -298,7 +304,8 @@ class NetworkLearner(Saved):
             "options": self.options,
             "seed": self.seed,
         }
-        return header, {f"state_{place}": np.array(part) for place, part in enumerate(jax.tree.leaves(self.state))}
+        parts = jax.tree.leaves((self._first, self.state))
+        return header, {f"state_{place}": np.array(part) for place, part in enumerate(parts)}
 
     def copy(self) -> Self:
         """Return an independent copy, which continues with the same bits."""
@@ -312,10 +319,10 @@ class NetworkLearner(Saved):
         """
         with open_saved(path, cls.file) as (header, arrays):
             agent = cls(**saved_arguments(path, header, learner, optimiser))
-            agent.put_back(path, header, arrays)
+            agent._put_back(path, header, arrays)
             return agent
 
-    def put_back(self, path: Any, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    def _put_back(self, path: Any, header: dict[str, Any], arrays: dict[str, Any]) -> None:
         """Continue from the state in a file; raise unless its optimiser and its arrays are those of this learner."""
         if header["transformation"] != fingerprint(made_of(self.kind.optimiser.transformation)):
             what = f"{str(path)!r} was saved with another optimiser: its steps or its numbers differ"
@@ -324,7 +331,7 @@ class NetworkLearner(Saved):
         put_back(state, arrays)
         with self.network.working():
             leaves = [jnp.asarray(one) for one in state.values()]
-            self.state = jax.tree.unflatten(jax.tree.structure(self.state), leaves)
+            self._first, self.state = jax.tree.unflatten(jax.tree.structure((self._first, self.state)), leaves)
 
 
 def saved_arguments(path: Any, header: dict[str, Any], learner: Rule | None, optimiser: Any) -> dict[str, Any]:
@@ -355,7 +362,7 @@ def network_setting(
     """Return the setting of a rule; with an optimiser of the user's own, which has the step size, alpha is 1."""
     if own:
         if alpha is not None:
-            raise bad_request("'alpha'", "be left out, for your optimiser has the step size", alpha)
+            raise bad_request("'alpha'", "be omitted, because your optimiser has the step size", alpha)
         alpha = 1.0
     if alpha is None:
         raise bad_request("'alpha'", "be given", alpha)
@@ -370,7 +377,7 @@ def second_step(setting: Setting, own: bool, second_alpha: Any, parameters: dict
             raise bad_request("'second_alpha'", "be given: it is the step of the decay of η", None)
         return None
     if "zeta" in parameters or not setting.rule.has_eta:
-        raise bad_request("'second_alpha'", "be left out: 'zeta' is given, or the rule has no η", second_alpha)
+        raise bad_request("'second_alpha'", "be omitted: 'zeta' is given, or the rule has no η", second_alpha)
     return number("'second_alpha'", "be a number that is zero or more", second_alpha, low=0.0)
 
 

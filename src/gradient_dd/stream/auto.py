@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gradient_dd.arrays import Array, check_memory
-from gradient_dd.engine.auto import AT, COLUMNS, FAR, FIRST_GTD2, AutoState
+from gradient_dd.engine.auto import AT, COLUMNS, FAR, FIRST, FIRST_GTD2, AutoState
 from gradient_dd.errors import DivergedError, boolean, number, show, whole_number
 from gradient_dd.files import FileKind, open_saved
-from gradient_dd.stream.learner_file import Saved, put_back, saved_size
+from gradient_dd.stream.features import Features, checked_map, mapped
+from gradient_dd.stream.learner_file import Saved, described_map, put_back, saved_map, saved_size
 from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
 from gradient_dd.stream.transitions import checked_numbers, flat_transitions, predicted, rows_of_step, start_weights
 
@@ -42,16 +43,23 @@ class AutoLearner(Saved):
     quadratic   whether to keep p² numbers and solve for all weights, or to mix rungs; left out, the first up to 250
                 features
     initial_w   (n_features,) or a number; default 0
+    features    the map that makes the feature vectors, to be saved with the learner
 
     >>> agent = AutoLearner(n_features=2)
     >>> agent.update([1, 0], reward=1.0, discount=0.9, x_next=[0, 1])
     1.0
     """
 
-    file = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 2)
+    file = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 3)
 
     def __init__(
-        self, n_features: int, alpha: float | None = None, *, quadratic: bool | None = None, initial_w: Any = 0.0
+        self,
+        n_features: int,
+        alpha: float | None = None,
+        *,
+        quadratic: bool | None = None,
+        initial_w: Any = 0.0,
+        features: Features | None = None,
     ) -> None:
         p = self.n_features = whole_number("'n_features'", n_features)
         rule = "be a positive number"
@@ -59,7 +67,12 @@ class AutoLearner(Saved):
         self.quadratic = p <= FEW_FEATURES if quadratic is None else boolean("'quadratic'", quadratic)
         size = 8.0 * p * (p + 5.0 if self.quadratic else COLUMNS)
         check_memory(f"An AutoLearner of {show(p)} features", size, "Use fewer features.")
+        self.features = checked_map(features, p)
         self._state = AutoState.begin(start_weights(initial_w, p), self.quadratic)
+
+    def forget(self) -> None:
+        """Forget everything learnt."""
+        self._state = AutoState.begin(self._state.memory[:, FIRST], self.quadratic)
 
     def __repr__(self) -> str:
         alpha = "" if self.alpha is None else f"alpha={self.alpha:g}, "
@@ -109,8 +122,9 @@ class AutoLearner(Saved):
         """(p,) the weights that are read out; a copy."""
         return self._state.read_out()
 
-    def predict(self, x: Any) -> Any:
-        """Return x·w: a number for one feature vector, (n,) for n rows, in any form that `update_many` takes."""
+    def predict(self, x: Any = None, *, observation: Any = None, observations: Any = None) -> Any:
+        """Return x·w, as `Learner.predict` does."""
+        x = mapped(self.features, "observations", observations, observation) if x is None else x
         return predicted(x, self.n_features, self._state.read_out)
 
     def update(
@@ -209,12 +223,16 @@ class AutoLearner(Saved):
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
         header = {"n_features": self.n_features, "alpha": self.alpha, "quadratic": self.quadratic}
-        return header, self._state._asdict()
+        return header | {"features": described_map(self.features)}, self._state._asdict()
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Return the learner that a file holds; it learns on as if it had never been saved."""
+    def load(cls, path: str | PathLike[str], *, features: Features | None = None) -> Self:
+        """Return the learner that a file holds; it continues as if it had never been saved.
+
+        A feature function of your own is not in the file: give it again.
+        """
         with open_saved(path, cls.file) as (header, arrays):
-            agent = cls(saved_size(header, arrays["memory"]), header["alpha"], quadratic=header["quadratic"])
+            options = {"quadratic": header["quadratic"], "features": saved_map(path, header["features"], features)}
+            agent = cls(saved_size(header, arrays["memory"]), header["alpha"], **options)
             put_back(agent._state._asdict(), arrays)
             return agent

@@ -145,12 +145,12 @@ class Learner(Saved):
         """(p,) the secondary weights, a copy; zeros for a learner that has none."""
         return self._memory.scale[0] * self._eta
 
-    def predict(self, x: Any = None, *, observations: Any = None) -> Any:
+    def predict(self, x: Any = None, *, observation: Any = None, observations: Any = None) -> Any:
         """Return x·w: a number for one feature vector, (n,) for n rows, in any form that `update_many` takes.
 
-        With a feature map, n observations may be given instead.
+        With a feature map, one observation or n observations may be given instead.
         """
-        x = mapped(self.features, "observations", observations) if x is None else x
+        x = mapped(self.features, "observations", observations, observation) if x is None else x
         return predicted(x, self.n_features, self._w.__getitem__)
 
     def update(

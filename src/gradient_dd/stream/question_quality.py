@@ -78,32 +78,26 @@ def rupee(memory: QuestionMemory, diagonal: Array) -> Array:
     return np.sqrt(np.abs(total))[memory.slot]
 
 
-def records(
+def frame_of(
     names: list[str], evidence: StreamEvidence, memory: QuestionMemory, diverged: dict[str, int], by: str
-) -> list[dict[str, Any]]:
-    """Return one record for each question, sorted."""
+) -> Any:
+    """Return a frame with a row for each question, sorted; those that diverged are last."""
+    import pandas as pd
+
     one_of("'by'", by, SORTED_BY)
-    found, known = rupee(memory, evidence.diagonal), dict(zip(QUALITY, memory.quality[:, memory.slot], strict=True))
-    group = evidence.asked.group
-    table = []
-    for k, name in enumerate(names):
-        count, error, variance = int(known["count"][k]), known["error"][k], known["variance"][k]
-        table.append(
-            {
-                "name": name,
-                "rupee": float(found[k]),
-                "effective_rows": float(evidence.effective_rows[group[k]]),
-                "rows": int(evidence.ratios[0, group[k]]),
-                "returns": count,
-                "return_error": float(np.sqrt(error)) if count else None,
-                "explained": float(1.0 - error / variance) if variance > 0 else None,
-                "diverged": diverged.get(name),
-            }
-        )
-
-    def place(record: dict[str, Any]) -> tuple[bool, bool, float]:
-        value = record[by]
-        sign = -1.0 if by in LARGEST_FIRST else 1.0
-        return record["diverged"] is not None, value is None, 0.0 if value is None else sign * value
-
-    return sorted(table, key=place)
+    known = dict(zip(QUALITY, memory.quality[:, memory.slot], strict=True))
+    group, count, error = evidence.asked.group, known["count"], known["error"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        columns = {
+            "name": names,
+            "rupee": rupee(memory, evidence.diagonal),
+            "effective_rows": evidence.effective_rows[group],
+            "rows": evidence.ratios[0, group].astype(int),
+            "returns": count.astype(int),
+            "return_error": np.where(count > 0, np.sqrt(error), np.nan),
+            "explained": np.where(known["variance"] > 0, 1.0 - error / known["variance"], np.nan),
+            "diverged": [diverged.get(name, 0) for name in names],
+        }
+    frame = pd.DataFrame(columns)
+    frame = frame.sort_values(by, ascending=by not in LARGEST_FIRST, kind="stable")
+    return frame.sort_values("diverged", key=lambda at: at > 0, kind="stable", ignore_index=True)

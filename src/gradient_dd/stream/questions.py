@@ -24,7 +24,7 @@ from gradient_dd.stream.learner_file import (
     saved_size,
 )
 from gradient_dd.stream.question import AskedQuestions, Batch, Question, batch_of, described_question, saved_questions
-from gradient_dd.stream.question_quality import StreamEvidence, records
+from gradient_dd.stream.question_quality import StreamEvidence, frame_of
 from gradient_dd.stream.transitions import (
     GivenRows,
     check_each,
@@ -88,8 +88,12 @@ class Questions(Saved):
         parts = 3 if self.setting.rule.has_eta else 2
         size = np.dtype(precision).itemsize * p * len(self.questions) * parts
         check_memory(f"{len(self.questions)} questions about {p} features", size, "Use fewer questions or features.")
-        self._evidence = StreamEvidence(self.asked, p)
-        settings, dtype = [self.setting] * len(self.questions), np.dtype(precision).type
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget everything learnt."""
+        self._evidence = StreamEvidence(self.asked, self.n_features)
+        settings, dtype = [self.setting] * len(self.questions), np.dtype(self.precision).type
         self._memory = QuestionMemory(settings, self.asked.group, self.asked.view, self._initial_w, dtype)
 
     def __repr__(self) -> str:
@@ -129,14 +133,14 @@ class Questions(Saved):
         at = self._memory.stopped[self._memory.slot]
         return {name: int(step) + 1 for name, step in zip(self.names, at, strict=True) if step >= 0}
 
-    def predict(self, x: Any = None, *, observations: Any = None) -> Array:
+    def predict(self, x: Any = None, *, observation: Any = None, observations: Any = None) -> Array:
         """Return one value for each question, (questions,); for n rows (n, questions).
 
         x is a feature vector, or rows of features in any form that `update_many` takes. With a feature map
-        `observations` (n, …) may be given instead.
+        `observation`, or `observations` (n, …), may be given instead.
         """
-        x = mapped(self.features, "observations", observations) if x is None else x
-        single = not (isinstance(x, tuple) and dimensions(x[-1]) == 2) and dimensions(x) != 2
+        x = mapped(self.features, "observations", observations, observation) if x is None else x
+        single = dimensions(x[-1] if isinstance(x, tuple) else x) != 2
         if single:
             where, values = checked_features("x", x, self.n_features)
             x = values[None] if isinstance(where, slice) else (where[None], values[None])
@@ -255,20 +259,20 @@ class Questions(Saved):
             self._memory.advance(*rows, piece)
             self._evidence.add(rows[0], piece)
 
-    def summary(self, by: str = "rupee") -> list[dict[str, Any]]:
-        """Return how good each answer is, without truth: one record for each question, the best first.
+    def summary(self, by: str = "rupee") -> Any:
+        """Return how good each answer is, without truth: a frame with one row for each question, the best first.
 
         rupee           an estimate of the root of the projected Bellman error, from a running mean of δz
         effective_rows  of how many transitions under the question's own policy the data are worth: (Σρ)² / Σρ²
         rows            how many transitions it has seen
         returns         how many returns could be followed to their end
-        return_error    the root of the mean squared difference of predictions and these returns; None without any
-        explained       the share of the variance of the returns that the predictions explain; None without it
-        diverged        the update at which it stopped, or None
+        return_error    the root of the mean squared difference of predictions and these returns; NaN without any
+        explained       the share of the variance of the returns that the predictions explain; NaN without it
+        diverged        the update at which it stopped, 0 if it did not
 
         `by` is the column to sort by. Questions that stopped come last.
         """
-        return records(self.names, self._evidence, self._memory, self.diverged, by)
+        return frame_of(self.names, self._evidence, self._memory, self.diverged, by)
 
     def _arrays(self) -> dict[str, Array]:
         """Return the arrays of its file."""

@@ -77,11 +77,13 @@ def checked_map(features: Any, p: int) -> Features | None:
     return features
 
 
-def mapped(features: Features | None, name: str, observations: Any) -> Any:
-    """Return n observations as rows of features, or raise; `name` is the argument that has them."""
+def mapped(features: Features | None, name: str, observations: Any, observation: Any = None) -> Any:
+    """Return n observations, or one, as features, or raise; `name` is the argument that has the n observations."""
     if features is None:
-        hint = "Or give features=... at first."
-        raise bad_request("'x'", "be given where there is no feature map", Unquoted("None"), hint)
+        hint = "Or give features=... when you create it."
+        raise bad_request("'x'", "be given if there is no feature map", Unquoted("None"), hint)
+    if observation is not None:
+        return features(observation)
     if observations is None:
         raise bad_request("'x'", f"be given, or {name!r} for the feature map", Unquoted("None"))
     return tuple(features.rows(np.asarray(observations)))
