@@ -46,7 +46,7 @@ TRACE_SIGNALS = {  # inputs of a trace's step; those named `…_before` are 0 wh
     "discount_before": "continuation discount γ into the present state",
     "rho_before": "importance ratio of the previous action",
     "pi_before": "probability of the previous action under the target policy",
-    "mu_before": "its probability under the behaviour policy",
+    "mu_before": "probability of the previous action under the behaviour policy",
     "x_trace": "x·(the trace before this step)",
 }
 
