@@ -48,7 +48,8 @@ def page_of(name: str, cells: list[dict[str, Any]]) -> tuple[str, dict[str, byte
             elif "image/svg+xml" in data:
                 parts.append(f"<div>{data['image/svg+xml']}</div>")
             elif "text/html" in data:
-                parts.append(re.sub(r"\n\s*\n", "\n", "".join(data["text/html"])).strip())
+                table = "".join(data["text/html"]).replace('<table border="1" class="dataframe">', "<table>")
+                parts.append(re.sub(r"\n\s*\n", "\n", table).strip())
             else:
                 text = "".join(output.get("text", data.get("text/plain", "")))
                 parts.append(f"```text\n{text.rstrip()}\n```")

@@ -225,9 +225,10 @@ class Standing:
             )
         if self.own is None:
             return found
-        for problem in self.problems:
-            if edges := self.entries[self.own, problem.name].edges:
-                found.append(f"{problem.title}: the best {', '.join(edges)} is at the edge of the search.")
+        for name in self.rules[self.own].defaults:
+            where = [one.title for one in self.problems if name in self.entries[self.own, one.name].edges]
+            if where:
+                found.append(f"The best {name} is at the edge of the search, so try more values: {'; '.join(where)}.")
         one = self.ranks[self.own]
         if one.high - one.low > len(self.rules) / 2:
             found.append("The interval of the mean rank spans more than half of all places: too wide for a claim.")

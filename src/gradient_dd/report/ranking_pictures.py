@@ -66,7 +66,8 @@ def heat(standing: Standing) -> StandingPicture:
     """Return learners × problems: the ratio of each error to the best one on that problem."""
     names = list(standing.ranks)
     wide, high = LABEL + CELL * len(standing.problems) + 60, HEAD + CELL * len(names) + 10
-    parts = [text(0, 14, "Error over the best", ' class="head"')]
+    bounds = ", ".join(f"{one:g}" for one in BOUNDS)
+    parts = [text(0, 14, f"Error over the best one: darker from {bounds} on", ' class="head"')]
     for column, problem in enumerate(standing.problems):
         x, y = LABEL + CELL * column + 11, HEAD - 6
         parts.append(text(x, y, problem.name, f' transform="rotate(-60 {x} {y})"'))
@@ -79,7 +80,6 @@ def heat(standing: Standing) -> StandingPicture:
             edge = f"stroke:{RED};stroke-width:1.5" if own else f"stroke:{GREY};stroke-width:.3"
             place = f'x="{LABEL + CELL * column}" y="{y}" width="{CELL}" height="{CELL}"'
             parts.append(f'<rect {place} style="fill:{colour};{edge}"><title>{title}</title></rect>')
-    bounds = ", ".join(f"{one:g}" for one in BOUNDS)
     words = f"Heat map of errors over the best one, darker from {bounds} on"
     return StandingPicture(framed("chart", wide, high, words, parts))
 
