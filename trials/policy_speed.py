@@ -127,7 +127,7 @@ def digits() -> Any:
 def taxi() -> Any:
     """Return the value of a policy on 100,000 steps of Taxi, by table."""
     policy = np.full((500, 6), 1 / 6)
-    log = collect("Taxi-v3", policy, 100_000, seed=0)
+    log = collect("Taxi-v4", policy, 100_000, seed=0)
     target = np.tile([0.2, 0.2, 0.2, 0.2, 0.15, 0.05], (500, 1))
     return lambda: evaluate_log(log, target=target, discount=0.95, features="table")
 

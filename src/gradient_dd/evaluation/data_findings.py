@@ -319,7 +319,9 @@ def left_out(data: LogData) -> Found:
         )
 
 
-@finding("data", "unused columns", "with care", "Name the columns of the observation to confirm them, or add the others.")
+@finding(
+    "data", "unused columns", "with care", "Name the columns of the observation to confirm them, or add the others."
+)
 def unused_columns(data: LogData) -> Found:
     """The log has unused columns, and you did not name the columns of the observation. An incomplete state gives a
     confident, wrong value.

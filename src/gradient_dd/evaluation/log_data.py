@@ -25,7 +25,7 @@ from gradient_dd.evaluation.maps import (
     too_wide,
 )
 from gradient_dd.evaluation.pieces import Piece, joined, parts_of
-from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows, RowProgress
+from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows
 from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.actions import Actions
@@ -236,7 +236,7 @@ class LogData:
         if needs is not None and found.behaviour_probability is None:
             what = f"With the policy {needs.name!r}, which gives probabilities of the actions taken alone, a column "
             raise missing(f"{what}of the role 'behaviour_probability'", "behaviour_probability", source.names)
-        self.rows = EvaluationRows(self.reader, seed=seed, workers=workers, progress=RowProgress(told))
+        self.rows = EvaluationRows(self.reader, seed=seed, workers=workers, told=told)
         self._describe(features, seed)
 
     def _describe(self, features: Any, seed: int) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from gradient_dd.arrays import Integers
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.evaluation.pieces import GROUPS, HOLE, Piece, StepNumbers, dealt_groups, joined, parts_of
+from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.rows import LogRows, ReadCounts
 from gradient_dd.studies.intervals import Bounds
@@ -29,11 +30,15 @@ MOST_UNITS = 20_000  # most units; more episodes share units
 SAMPLE_ROWS = 200_000  # rows used to choose features and to check the rows
 
 
-class RowProgress:
-    """Reports how many rows were processed: `report(done, total)`, where the total is 0 as long as it is unknown."""
+def quiet(done: int, total: int) -> None:
+    """Tell nobody."""
 
-    def __init__(self, report: Callable[[int, int], None]) -> None:
-        self.report, self.done, self.total = report, 0, 0
+
+class RowProgress:
+    """Tells how many rows were processed: `told(done, total)`, where the total is 0 as long as it is unknown."""
+
+    def __init__(self, told: Told) -> None:
+        self.told, self.done, self.total = told, 0, 0
 
     def plan(self, rows: int) -> None:
         """Add rows to the total."""
@@ -42,18 +47,13 @@ class RowProgress:
     def add(self, rows: int) -> None:
         """Add processed rows."""
         self.done += rows
-        self.report(self.done, self.total)
+        self.told(self.done, self.total)
 
     def __call__(self, pieces: Iterator["Piece"], times: int) -> Iterator["Piece"]:
         """Yield pieces; each counts so many times when it has been processed."""
         for piece in pieces:
             yield piece
             self.add(len(piece) * times)
-
-
-def silent() -> RowProgress:
-    """Return progress that nobody watches."""
-    return RowProgress(lambda done, total: None)
 
 
 @dataclass
@@ -121,9 +121,9 @@ class EvaluationRows:
         tables: Callable[[int], Iterator[LogRows]] | None = None,
         seed: int = 0,
         workers: Any = None,
-        progress: RowProgress | None = None,
+        told: Told = quiet,
     ) -> None:
-        self.reader, self.seed, self.workers, self.progress = reader, seed, workers, progress or silent()
+        self.reader, self.seed, self.workers, self.progress = reader, seed, workers, RowProgress(told)
         self._tables = tables or reader.tables
         self.parts = 1 if tables else reader.parts
         self._width, self._signals = reader.first_rows().shape[1], 0 if tables else len(reader.signals)
@@ -156,12 +156,7 @@ class EvaluationRows:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a worker needs."""
-        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": silent()}
-
-    @property
-    def any_end(self) -> bool:
-        """Whether an episode terminated."""
-        return self.ended > 0
+        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": RowProgress(quiet)}
 
     @property
     def units(self) -> int:
@@ -176,7 +171,7 @@ class EvaluationRows:
         """Return the smallest and the largest value that the rewards allow."""
         steps = 1 / (1 - self.discount) if self.discount < 1 - 1e-9 else float(self.longest)
         low, high = float(self.lowest[signal]), float(self.highest[signal])
-        if self.any_end:  # an episode may end after one step or continue
+        if self.ended:  # an episode may end after one step or continue
             return Bounds(min(low, low * steps), max(high, high * steps))
         return Bounds(low * steps, high * steps)
 
