@@ -140,7 +140,7 @@ starts = {"initial weights of the paper": {}, "random initial weights": {"start_
 study = gdd.Study(
     "baird",
     tasks=[gdd.task("baird", n_states=20, **start) for start in starts.values()],
-    grids=[gdd.grid("gradient_dd", alpha=np.geomspace(0.0005, 0.0025, 15), kappa=4.0)],
+    grids=[gdd.grid("gradient_dd", alpha=np.geomspace(0.0005, 0.006, 20), kappa=4.0)],
     steps=200_000,
     every=100,
     runs=3,
@@ -153,6 +153,8 @@ for label, task in zip(starts, results.tasks, strict=True):
     alphas = [one.values["alpha"] for one in settings]
     ax.plot(alphas, last.mean(axis=1) / initial, "o-", label=label)
 ax.set(xscale="log", yscale="log", xlabel="step size α", ylabel="final error / initial error")
+ax.set_xticks([0.0005, 0.001, 0.002, 0.005], ["0.0005", "0.001", "0.002", "0.005"])
+ax.minorticks_off()
 ax.legend(frameon=False)
 
 # %% [markdown]
