@@ -130,8 +130,16 @@ def as_array(cells: list[Any]) -> Any | None:
     return found if found.dtype.kind in "biufU" else None
 
 
+def is_text(cell: Any) -> bool:
+    """Return whether a cell is text that is no whole number."""
+    return isinstance(cell, str) and not cell.isdigit()
+
+
 def in_columns(cells: Cells) -> Cells | None:
-    """Return a log whose lists are columns, None if the lists have several lengths."""
+    """Return a log whose lists are columns, None if the lists have several lengths, or text in all rows of a place.
+
+    Text in all rows is a column of categories, and lists are of numbers.
+    """
     flat: Cells = {}
     for name, column in cells.items():
         widths = {len(cell) for cell in column if isinstance(cell, list)}
@@ -143,6 +151,8 @@ def in_columns(cells: Cells) -> Cells | None:
             return None
         else:
             width = widths.pop()
+            if any(all(cell and is_text(cell[i]) for cell in column) for i in range(width)):
+                return None
             flat |= {f"{name}_{i}": [None if cell is None else cell[i] for cell in column] for i in range(width)}
     return flat
 
