@@ -202,7 +202,7 @@ def main(words: list[str] | None = None) -> None:
     for name in chosen.part or GOALS:
         words = [sys.executable, "-m", "trials.policy_speed", "--here", "--part", name, "--rows", str(chosen.rows)]
         done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
-        last = (done.stdout.strip() or done.stderr.strip()).splitlines()[-1]
+        last = (done.stdout.strip("\n") or done.stderr.strip()).splitlines()[-1]
         lines.append(tuple(last.split("\t")) if done.returncode == 0 else (name, last, "", "", "", ""))
         print(*lines[-1], sep="  ", flush=True)
     print_table(("part", "processor s", "clock s", "GB", "value", "goal"), lines)
