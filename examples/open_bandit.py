@@ -42,7 +42,7 @@ def log_of(folder, policy, campaign):
 
 
 def shares_of(log):
-    """Return the policy that made a log: it does not look at the user, so shares of items by position describe it."""
+    """Return the logging policy: it does not look at the user, so shares of items by position describe it."""
     shares = np.zeros((4, log["action"].max() + 1))
     np.add.at(shares, (log["obs"], log["action"]), 1.0)
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)

@@ -152,7 +152,7 @@ class Record:
         return tests | {test for test in self.tests if test.partition("::")[0] in named}
 
     def cost(self, test: str, mutant: Mutant) -> float:
-        """Return the seconds that a test may take: a change of the engine or of a rule compiles kernels anew."""
+        """Return the seconds that a test may take: a change of the engine or of a rule compiles kernels again."""
         facts = self.tests[test]
         compiled = facts["kernels"] if mutant.package in ("engine", "learners") else 0
         seconds = self.slowest[test.partition("::")[0]] if facts["shares"] else facts["seconds"]

@@ -1,4 +1,4 @@
-"""The tasks of the trial in docs/evidence/auto-learner.md: ten small kinds, greedy targets, and three large kinds.
+"""The tasks of the trial in docs/evidence/auto-learner.md: ten small types, greedy targets, and three large types.
 
     python -m trials.learner_tasks          features, first error and whether TD is stable, of one task of each kind
 

@@ -1,4 +1,4 @@
-"""Healthy logs whose truth is known: kinds of logs for the trials of evaluation, comparison and trust.
+"""Valid logs whose truth is known: types of logs for the trials of evaluation, comparison and trust.
 
     python -m trials.logs          rows, episodes and the truth of one log of each kind
 

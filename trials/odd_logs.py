@@ -1,4 +1,4 @@
-"""Healthy logs that look odd: kinds for the trial of trust, beside those of trials.logs.
+"""Valid logs that look odd: more types for the trial of trust.
 
 python -m trials.odd_logs          rows and truth of one log of each kind
 

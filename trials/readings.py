@@ -1,4 +1,4 @@
-"""What two readings of the paper change: how long runs are, and the final 100 steps in place of 100 episodes.
+"""What two choices change: how long runs are, and the final 100 steps in place of 100 episodes.
 
     python -m trials.readings [--part lengths | steps] [results]
 

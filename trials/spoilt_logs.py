@@ -1,4 +1,4 @@
-"""Logs that are spoilt on purpose: kinds for the trial of trust.
+"""Logs that are corrupted on purpose: types for the trial of trust.
 
 python -m trials.spoilt_logs          rows and truth of one log of each kind
 

@@ -1,4 +1,4 @@
-"""Where the mean of each learner comes to rest, and the largest stable step sizes: two tables of the theory page.
+"""What the mean of each learner converges to, and the largest stable step sizes: two tables of the theory page.
 
     python -m trials.theory_tables
 

@@ -105,7 +105,7 @@ COUNTS = {"updates": 1, "episodes": 0, "scale": 1.0}
         ({"learner": ["td"]}, "must be a learner saved by gradient-dd."),
         ({"learner": "none"}, "was saved with a rule of your own, 'none': give it again"),
         ({"features": 3}, "must be a learner saved by gradient-dd."),
-        ({"features": {"kind": "none"}}, "Unknown kind of features 'none'."),
+        ({"features": {"kind": "none"}}, "Unknown type of features 'none'."),
         ({"version": "3"}, "must be of version 4. Got '3'. Another gradient-dd wrote it"),
         ({"version": 5}, "must be of version 4. Got 5. Another gradient-dd wrote it"),
         ({"kind": "evaluation"}, "must be a learner saved by gradient-dd."),

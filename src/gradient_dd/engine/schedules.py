@@ -4,7 +4,7 @@
     tapered(n0)             (n0 + 1) / (n0 + n)          the paper's, with n0 = 1000 (walk) or 2000 (Boyan)
     Schedule(function)      a function of n of your own
 
-The paper does not say whether n counts steps or episodes. Episodes is our reading: with a taper per step
+The paper does not say whether n counts steps or episodes. Episodes is our choice: with a taper per step
 both GTD2 and Gradient-DD stall far from the solution. `per="step"` stays available.
 """
 

@@ -18,7 +18,7 @@ from gradient_dd.experiments.verdicts import (
 from gradient_dd.experiments.wording import sentence
 
 SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
-TESTS = {  # by the kind of a claim's comparisons; all others have the one above
+TESTS = {  # by the type of a claim's comparisons; all others have the one above
     "time": "test_the_cost_is_read_from_the_units_of_the_study",
     "exact": "test_statements_of_theory_are_computed[{claim}]",
 }
@@ -69,7 +69,7 @@ class Claim:
         return self.ask.criterion
 
     def judge(self, questions: list[ClaimQuestion]) -> ClaimVerdict:
-        """Return the verdict, from fresh runs of the settings in the questions."""
+        """Return the verdict, from test runs of the settings in the questions."""
         judgements = judged(questions, self.needed)
         main, every = of_tuning(judgements, decisive(judgements)), compared(judgements)
         return ClaimVerdict(

@@ -1,7 +1,7 @@
 """Tuning: settings are selected on some runs and shown on others, so that no winner is flattered.
 
 `Evidence` holds the errors of one or several cases: of all settings on the runs to tune on, of the selected settings
-on fresh runs. A *case* is what one comparison is about: a task, or several tasks whose errors are averaged.
+on test runs. A *case* is what one comparison is about: a task, or several tasks whose errors are averaged.
 """
 
 from collections.abc import Callable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EARLY = 20  # "early" is the mean over the first twentieth of a run
-TENTH = 0.1  # of the first error; "episodes" is how many a run needs to get below it, infinite if it never does
-FRESH = 2  # fresh runs for each run to select on
+TENTH = 0.1  # of the initial error; "episodes" is how many a run needs to get below it, infinite if it never does
+FRESH = 2  # test runs for each run to select on
 FROM_CURVES = ("early", "episodes")  # measures of a run that are not kept as such
 JUDGED_STARTS = range(11, 31)  # seeds of the initial weights that settings are judged on; they are selected on others
 
@@ -46,7 +46,7 @@ class Evidence:
         self.tables: dict[tuple[bool, str, str], ErrorTable] = {}
 
     def read(self, case: str, measure: str, fresh: bool) -> ErrorTable:
-        """Return the errors of all settings on the runs to tune on, or of the selected ones on fresh runs."""
+        """Return the errors of all settings on the runs to tune on, or of the selected ones on test runs."""
         raise NotImplementedError
 
     def table(self, case: str, measure: str, fresh: bool = False) -> ErrorTable:
@@ -89,7 +89,7 @@ class TunedSetting:
     edge: str
 
     def errors(self, measure: str) -> Array:
-        """Return the errors of the setting on fresh runs, (units,)."""
+        """Return the errors of the setting on test runs, (units,)."""
         return self.evidence.errors(self.case, self.setting, measure)
 
     def selection_mean(self, measure: str) -> float:
@@ -125,13 +125,13 @@ class Used(NamedTuple):
 
 @dataclass(eq=False)
 class StudyEvidence(Evidence):
-    """Results of a study, a case for each of its tasks, and those of the selected settings on fresh runs by case.
+    """Results of a study, a case for each of its tasks, and those of the selected settings on test runs by case.
 
-    There are twice as many fresh runs as runs to select on: 100 at the paper's scale. That number is fixed before any
+    There are twice as many test runs as runs to select on: 100 at the paper's scale. That number is fixed before any
     result is known. Where a study has a task with many random initial weights, all of them are one case; its errors are
-    those of each start, averaged over runs and divided by the first error, and the fresh ones are of other starts.
+    those of each start, averaged over runs and divided by the initial error, and the fresh ones are of other starts.
 
-    A companion that runs as long as its study, `beside`, is judged on the fresh runs of that study.
+    A companion that runs as long as its study, `beside`, is judged on the test runs of that study.
 
     `used` and `times` keep what judgements rest on, for the tables.
     """
@@ -248,7 +248,7 @@ def task_errors(results: Results, task: Task, measure: str) -> ErrorTable:
 def first_below(curves: Array, middles: Array, first: float, bound: float) -> Array:
     """Return when a curve first gets below a bound, infinite if never; curves: (settings, runs, bins).
 
-    It is taken as straight between the middles of its bins, and from the first error at 0 to the first of them.
+    It is taken as straight between the middles of its bins, and from the initial error at 0 to the first of them.
     """
     times = np.concatenate([[0.0], middles])
     errors = np.concatenate([np.full((*curves.shape[:-1], 1), first), curves], axis=-1)

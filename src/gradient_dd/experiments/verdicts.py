@@ -1,8 +1,8 @@
 """Verdicts: what a claim is judged by, from a question to a word. All of it is data, for page, tables and JSON.
 
-    ClaimQuestion  two learners (or one and its first error) on a case, and on which side of a bound their ratio must be
-    Comparison     the answer: the ratio on fresh runs, an interval, and whether the interval lies on that side
-    Judgement      the comparisons of one reading and one way of tuning; their intervals hold together at 95 %
+    ClaimQuestion  two learners (or one and its initial error) on a case, and the claimed side of a bound of their ratio
+    Comparison     the answer: the ratio on test runs, an interval, and whether the interval lies on that side
+    Judgement      the comparisons of one variant and one way of tuning; their intervals hold together at 95 %
     ClaimVerdict   all judgements of a claim, in a word, three counts and a sentence
 
 The counts say how many comparisons held, are open and were refuted. An outcome is "holds" where the whole interval is
@@ -27,10 +27,10 @@ OUTCOMES = ("holds", "open", "fails")  # of a comparison; counted as held, open 
 class Comparison:
     """One ratio, or another number, against a bound.
 
-    kind     "ratio" ours / rival, "growth" of rival / ours from `before` to here, "share" of the first error, or
+    kind     "ratio" ours / rival, "growth" of rival / ours from `before` to here, "share" of the initial error, or
              "count", "time", "exact"
     side     "below" or "above": on which side of `bound` the claim says it is
-    runs     on how many fresh runs (or starts) it rests; 0 where nothing was sampled
+    runs     on how many test runs (or starts) it rests; 0 where nothing was sampled
     level    of the interval from `low` to `high`
     before   for a growth: the same two learners at the smaller size
     variant  of the task, in words: "constant steps", or the interpretation of Baird's counterexample
@@ -103,7 +103,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class ClaimQuestion:
-    """What is asked of the fresh runs, in terms of settings that were selected on others.
+    """What is asked of the test runs, in terms of settings that were selected on others.
 
     `answer` returns the interval at a level; without one the ratio of the pairs is meant. `facts` says what else a
     comparison should carry.
@@ -272,7 +272,7 @@ def over_all(judgements: list[Judgement], needed: int | None = None) -> str:
 
 
 def judged(questions: list[ClaimQuestion], needed: int | None) -> list[Judgement]:
-    """Return a judgement for each reading and way of tuning, in the order of the questions."""
+    """Return a judgement for each variant and way of tuning, in the order of the questions."""
     groups: dict[tuple[str, str, str], list[ClaimQuestion]] = {}
     for question in questions:
         groups.setdefault((question.reading, question.tuning, question.tuned_for), []).append(question)

@@ -20,8 +20,8 @@ from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
 from gradient_dd.stream.transitions import checked_numbers, flat_transitions, predicted, rows_of_step, start_weights
 
 FEW_FEATURES = 250  # up to so many it keeps p² numbers, unless it is asked not to
-GROWTH, APART = 0.05, 2  # a reading comes when the age has grown by this share, and 1/APART steps for each number of v
-FADE = 0.8  # at a reading, of what was measured on transitions after the one before
+GROWTH, APART = 0.05, 2  # sums are read when the age has grown by this share, and 1/APART steps for each number of v
+FADE = 0.8  # when the sums are read, of what was measured on transitions after the one before
 WINDOW, FEW = 500, 8  # steps of a window in which a change may be seen; not in the first few windows
 JUMP, DOUBT = 1.3, 6.0  # Σ (ρδ)² of a window has jumped where it is above JUMP times its mean, and DOUBT deviations
 

@@ -1,6 +1,6 @@
 """The source of one step of the fused kernel: what a rule becomes inside the loop over lanes.
 
-`move_source` writes it from a rule and a kind of outcome, a line for each weight row that is read or written. What the
+`move_source` writes it from a rule and a type of outcome, a line for each weight row that is read or written. What the
 rule does not name is not in it. Print it to see it:
 
     rule, known = LEARNERS["gradient_dd"], Known(rho=1.0, rho_x=1.0, discount=None)

@@ -7,7 +7,7 @@ tuned fully               every learner spends the same budget of a search over 
 
 lower        ratio of mean errors below 1
 as good      below 1.25
-much faster  below 0.8, by the error over all episodes and by the episodes to a tenth of the first error
+much faster  below 0.8, by the mean error and by the episodes to a tenth of the initial error
 insensitive  worst over best value of a parameter below 2; both are found on the runs to select on
 """
 
@@ -30,7 +30,7 @@ from gradient_dd.studies.store import Store
 AS_GOOD, INSENSITIVE = 1.25, 2.0  # bounds of ratios
 WITHIN = 2.0  # times the best error: what counts as a good step size
 MUCH = 1 / AS_GOOD  # below it "much faster": beyond what counts as as good
-CONVERGED = 0.1  # of the first error: below it a run has converged as far as a finite one can show
+CONVERGED = 0.1  # of the initial error: below it a run has converged as far as a finite one can show
 NEGLIGIBLE = 1.1  # times the cost of GTD2
 FOR_SPEED = ("mean_error", "last100")  # tuned for speed, and for the end
 
@@ -50,27 +50,32 @@ class Criterion(NamedTuple):
 
 
 LOWER = Criterion("lower: ratio of errors below 1")
-FASTER = Criterion(
-    "lower error over all episodes, tuned for it and for the end", measure="mean_error", tuned_for=FOR_SPEED
-)
+FASTER = Criterion("lower mean error, tuned for it and for the final error", measure="mean_error", tuned_for=FOR_SPEED)
 MUCH_FASTER = Criterion(
-    "error over all episodes, and episodes to a tenth of the first error, below 0.8 of theirs, tuned for all episodes "
-    "and for the end",
+    "mean error, and episodes to a tenth of the initial error, below 0.8 of theirs, tuned for the mean "
+    "and for the final error",
     bound=MUCH,
     measure="mean_error",
     tuned_for=FOR_SPEED,
 )
 AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
 AS_FAST_AS = Criterion(
-    "as good over all episodes, tuned for it and for the end", bound=AS_GOOD, measure="mean_error", tuned_for=FOR_SPEED
+    "as good in the mean error, tuned for it and for the final error",
+    bound=AS_GOOD,
+    measure="mean_error",
+    tuned_for=FOR_SPEED,
 )
 SLOWER_AT_FIRST = Criterion(
-    "higher error over the first twentieth, tuned for speed and for the end", "above", 1.0, "early", FOR_SPEED
+    "higher error over the first twentieth, tuned for the mean and for the final error",
+    "above",
+    1.0,
+    "early",
+    FOR_SPEED,
 )
 BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD)
 GROWS = Criterion("the ratio grows from each size to the next", "above")
 SPEED_GROWS = Criterion(
-    "the ratio over all episodes grows from each size to the next", "above", 1.0, "mean_error", FOR_SPEED
+    "the ratio of mean errors grows from each size to the next", "above", 1.0, "mean_error", FOR_SPEED
 )
 ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
 
@@ -126,7 +131,7 @@ def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: t
 
 
 def much_faster(study: str, rivals: tuple[str, ...], tunings: tuple[str, ...] = WAYS) -> Ask:
-    """Ask whether Gradient-DD is much faster: by its error over all episodes, and by the episodes it needs."""
+    """Ask whether Gradient-DD is much faster: by its mean error, and by the episodes it needs."""
     return together(
         versus(study, rivals, MUCH_FASTER, tunings),
         versus(study, rivals, MUCH_FASTER._replace(measure="episodes"), tunings),
@@ -134,14 +139,14 @@ def much_faster(study: str, rivals: tuple[str, ...], tunings: tuple[str, ...] = 
 
 
 def converges(*studies: str) -> Ask:
-    """Ask whether Gradient-DD ends below a tenth of the first error, tuned as the paper has it."""
+    """Ask whether Gradient-DD ends below a tenth of the initial error, tuned as the paper has it."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = [(evidence[study], case) for study in studies for case in evidence[study].cases]
         pairs = [Pair(one.choose(case, AS_PRINTED["gradient_dd"]), None, "last100") for one, case in found]
         return [ClaimQuestion("share", (pair,), "below", CONVERGED) for pair in pairs]
 
-    return Ask("ends below a tenth of the first error", studies, questions)
+    return Ask("ends below a tenth of the initial error", studies, questions)
 
 
 def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "last100") -> ClaimQuestion:
@@ -195,7 +200,7 @@ def ordered(found: StudyEvidence, case: str, lines: tuple[Line, ...], tuned_for:
 
 
 def insensitive(study: str, lines: tuple[Line, ...]) -> Ask:
-    """Ask whether the tuned error hardly depends on what the lines differ in, at the end and over all episodes."""
+    """Ask whether the tuned error hardly depends on what the lines differ in, in the final and the mean error."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
@@ -316,7 +321,7 @@ def as_good_as_natural(walk: str, natural: str) -> Ask:
 
 
 def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
-    """Ask whether Gradient-DD is lower than TD, by what is tuned for, and over all episodes if tuned for the end."""
+    """Ask whether Gradient-DD is lower than TD in what is tuned for, and in the mean error if the final error is."""
     tuned_for_it = [
         Criterion(words, measure=measure, tuned_for=(measure,), together="what is measured")
         for measure in ("last100", "mean_error")

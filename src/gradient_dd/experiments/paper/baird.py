@@ -1,6 +1,6 @@
-"""Baird's counterexample: every statement under every reading of it.
+"""Baird's counterexample: every statement under every variant.
 
-A reading is: the ratios as printed or those of the usual policies; where ρ stands (R on the whole sample, T on the
+A variant is: the ratios as printed or those of the usual policies; where ρ stands (R on the whole sample, T on the
 bootstrapped half), for the learners it makes a difference to; and the initial weights, the paper's or random ones.
 """
 
@@ -14,8 +14,8 @@ from gradient_dd.experiments.tuning import StudyEvidence
 from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, Pair
 from gradient_dd.report.figure import Line
 
-ZERO = 1e-3  # of the first error: what counts as reaching zero
-HALF = 0.5  # of the first error: what counts as learning at all
+ZERO = 1e-3  # of the initial error: what counts as reaching zero
+HALF = 0.5  # of the initial error: what counts as learning at all
 
 RATIOS = {"paper": "printed ratios", "standard": "usual ratios"}
 STARTS = {"baird": "the paper's initial weights", "baird-starts": "random initial weights"}
@@ -44,7 +44,7 @@ Asked = Callable[[Reading, str], list[ClaimQuestion]]
 
 
 def reading_name(ratios: str, mode: str, words: str) -> str:
-    """Return the name of a reading; without a mode the place of ρ makes no difference."""
+    """Return the name of a variant; without a mode the place of ρ makes no difference."""
     return ", ".join(filter(None, (RATIOS[ratios], PLACES.get(mode), words)))
 
 
@@ -56,7 +56,7 @@ def long_runs(steps: int | None) -> str:
 def readings(
     evidence: ByStudy, modes: tuple[str, ...], long: bool = False, tunings: tuple[str, ...] = tuple(SUFFIX)
 ) -> Iterator[Reading]:
-    """Yield every reading; with one mode ρ makes no difference. `long` adds the longer runs of the paper's weights."""
+    """Yield every variant; with one mode ρ makes no difference. `long` adds the longer runs of the paper's weights."""
     for start, words in STARTS.items():
         for tuning in tunings:
             if start + SUFFIX[tuning] not in evidence:
@@ -83,7 +83,7 @@ def of_ratios(found: StudyEvidence, ratios: str) -> list[str]:
 def on_baird(
     words: str, asked: Asked, modes: tuple[str, ...] = MODES, largest_only: bool = False, long: bool = False
 ) -> Ask:
-    """Return the questions of a statement under every reading, on every size or on the largest."""
+    """Return the questions of a statement under every variant, on every size or on the largest."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         return [
@@ -97,12 +97,12 @@ def on_baird(
 
 
 def question(reading: Reading, kind: str, pair: Pair, side: str, bound: float) -> ClaimQuestion:
-    """Return a question of a reading."""
+    """Return a question of a variant."""
     return ClaimQuestion(kind, (pair,), side, bound, reading.name, reading.tuning)
 
 
 def shares(side: str, bound: float, *lines: dict[str, Line] | Line) -> Asked:
-    """Return the questions on which side of a share of the first error learners end; a dict has a line for each ρ."""
+    """Return the questions on which side of a share of the initial error learners end; a dict has a line for each ρ."""
 
     def asked(reading: Reading, case: str) -> list[ClaimQuestion]:
         ours = [line if isinstance(line, Line) else line[reading.mode] for line in lines]
@@ -132,11 +132,11 @@ def kappa_one_is_good(reading: Reading, case: str) -> list[ClaimQuestion]:
     return [question(reading, "ratio", pair, "below", AS_GOOD)]
 
 
-TD_DIVERGES = on_baird("no step size ends below the first error", shares("above", 1.0, TD), ("R",))
+TD_DIVERGES = on_baird("no step size ends below the initial error", shares("above", 1.0, TD), ("R",))
 IS_BETTER = on_baird(LOWER.words, is_better)
-TDRC_IS_UNSTABLE = on_baird("no step size halves the first error", shares("above", HALF, TDRC), ("R",), True)
+TDRC_IS_UNSTABLE = on_baird("no step size halves the initial error", shares("above", HALF, TDRC), ("R",), True)
 OTHERS_STAY_ABOVE_ZERO = on_baird(
-    "end above 1/1000 of the first error", shares("above", ZERO, GTD2, TDC, TDRC), long=True
+    "end above 1/1000 of the initial error", shares("above", ZERO, GTD2, TDC, TDRC), long=True
 )
-REACHES_ZERO = on_baird("ends below 1/1000 of the first error", shares("below", ZERO, DD), long=True)
+REACHES_ZERO = on_baird("ends below 1/1000 of the initial error", shares("below", ZERO, DD), long=True)
 KAPPA_ONE_IS_GOOD = on_baird(BEST_KAPPA.words, kappa_one_is_good)

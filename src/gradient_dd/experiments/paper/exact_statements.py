@@ -142,7 +142,7 @@ def mean_flow_is_stable() -> list[ClaimQuestion]:
 
 
 def assumptions_hold_in_the_experiments() -> list[ClaimQuestion]:
-    """How many of (A0) to (A4) fail in each kind of experiment, at a step size in the middle of its grid."""
+    """How many of (A0) to (A4) fail in each type of experiment, at a step size in the middle of its grid."""
     experiments: list[tuple[Task, float, Schedule, str]] = [
         (tasks.random_walk(10), 0.3, tapered(1000), "tapered steps"),
         (tasks.random_walk(10), 0.3, constant, "constant steps"),

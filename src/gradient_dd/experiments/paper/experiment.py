@@ -29,7 +29,7 @@ SECTIONS = (
         "5.3",
         "The off-policy example on which TD diverges: N states, N + 1 weights, constant step sizes. The paper’s "
         "importance ratios belong to no two policies, and it does not say where ρ stands. So each claim is checked "
-        "with the printed and the usual ratios, ρ on the whole sample or on the bootstrap, from two kinds of start.",
+        "with the printed and the usual ratios, ρ on the whole sample or on the bootstrap, from two types of start.",
         short="Baird",
     ),
     Section(

@@ -1,7 +1,7 @@
 """The figures of the paper, as data: which study each reads, and which lines it shows.
 
 Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid`, `boyan-iid` and `walk-various-u` are ours: the text
-speaks of the first, our reading of the paper rests on the others.
+speaks of the first, our interpretation of the paper rests on the others.
 """
 
 from typing import Any

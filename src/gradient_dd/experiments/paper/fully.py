@@ -43,12 +43,12 @@ def rivals(study: str) -> tuple[str, ...]:
 
 
 def as_good_as_all(study: str) -> Ask:
-    """Ask whether Gradient-DD is as good as every rival, at the end and over all episodes."""
+    """Ask whether Gradient-DD is as good as every rival, in the final and the mean error."""
     return together(*(versus(study, rivals(study), goal, (FULLY,)) for goal in GOALS))
 
 
 def as_tuned(*studies: str) -> Ask:
-    """Ask whether κ = ζ = 1 is as good as tuning both, at the end and over all episodes."""
+    """Ask whether κ = ζ = 1 is as good as tuning both, in the final and the mean error."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []

@@ -11,7 +11,7 @@ function jobsOf(plan, brief = false) {
     steps: plan.steps, every: plan.steps / POINTS, scenes: SCENES, brief })));
 }
 
-// Run a plan and draw it: `draw` gets the lines of each kind of sampling.
+// Run a plan and draw it: `draw` gets the lines of each type of sampling.
 function run(channel, plan, draw) {
   ask(channel, jobsOf(plan), found => {
     const count = plan.settings.length;

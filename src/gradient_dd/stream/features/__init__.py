@@ -46,7 +46,7 @@ def from_data(data: dict[str, Any]) -> Features:
     rest = dict(data)
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in FEATURES:
-        raise unknown("kind of features", kind, FEATURES)
+        raise unknown("type of features", kind, FEATURES)
     try:
         return FEATURES[kind](**rest)
     except TypeError:

@@ -23,8 +23,8 @@ NO_NAMES = ("true", "false", "inf", "infinity")  # texts that are a flag or a nu
 EXACT = 2**53  # floats above this leave out whole numbers, so that two episodes may have become one
 FLOAT = re.compile(r"[+-]?\d+(\.\d*(e[+-]?\d+)?|e[+-]\d+)", re.IGNORECASE)  # as programs write a float
 NAME = "be a whole number or the name of an episode"
-PLAIN = "biuf"  # kinds of NumPy arrays that hold real numbers
-CELLS = "OUT"  # kinds of NumPy arrays whose cells are seen one by one: objects and text
+PLAIN = "biuf"  # types of NumPy arrays that hold real numbers
+CELLS = "OUT"  # types of NumPy arrays whose cells are seen one by one: objects and text
 KINDS = {"c": "complex numbers", "M": "dates", "m": "durations", "S": "bytes", "V": "records", "b": "flags"}
 
 
@@ -214,10 +214,10 @@ def spells_whole(cell: Any) -> bool:
 
 
 def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Booleans, str]:
-    """Return the names of episodes as they are, (n,), which of them are missing, and their kind.
+    """Return the names of episodes as they are, (n,), which of them are missing, and their type.
 
-    The kind is "number", "text" or "date", and "" while all names are missing. A column has names of one kind; `known`
-    is the kind of the names before.
+    The type is "number", "text" or "date", and "" while all names are missing. A column has names of one type; `known`
+    is the type of the names before.
     """
     kind = values.dtype.kind
     if values.ndim != 1 or kind not in "iufM" + CELLS:
@@ -242,7 +242,7 @@ def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Boole
 
 
 def kind_of_name(cell: Any) -> str | None:
-    """Return what kind of name of an episode a cell is: "" if it is missing, None if it is no name."""
+    """Return the type of a name of an episode: "" if it is missing, None if it is no name."""
     if isinstance(cell, str):
         word = cell.strip()
         if word in MISSING or word.lower() in ("nan", "null", "none"):

@@ -1,4 +1,4 @@
-"""The paper's first figure, drawn from a real problem: contours of the MSPBE, the trust region, two kinds of step."""
+"""The paper's first figure, drawn from a real problem: contours of the MSPBE, the trust region, two types of step."""
 
 from pathlib import Path
 from typing import Any

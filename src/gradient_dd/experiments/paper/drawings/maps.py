@@ -93,7 +93,7 @@ def map_of(axes: Any, alphas: Array, values: Array, rates: Array, limit: Array, 
 
 
 def up_to_the_edge(rates: Array) -> Any:
-    """Return rates masked where they are negative, but for two cells of a row that its edge may pass through."""
+    """Return rates masked where they are negative, except for two cells of a row that its edge may pass through."""
     filled = rates.copy()
     for row in filled:
         first = int(np.argmax(np.append(row, -1.0) <= 0))
