@@ -1,6 +1,7 @@
 """The documents are true: their blocks are run, their links exist, their names are known, their numbers agree."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -94,6 +95,18 @@ def test_commands_can_be_parsed(page):
             cli.commands[arguments[0]].make_context(arguments[0], arguments[1:])
 
 
+@pages
+def test_commands_within_sentences_are_known(page, monkeypatch):
+    """Those in capitals, such as NAME, stand for what the reader fills in."""
+    monkeypatch.chdir(ROOT)
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for line in re.findall(r"`gradient-dd ([a-z][^`…]*)`", text):
+        name, *arguments = shlex.split(line)
+        if arguments and not any(word.isupper() for word in arguments):
+            cli.commands[name].make_context(name, arguments)
+        assert name in cli.commands, line
+
+
 # Commands of the pages that no test runs as they stand, and why. All others run in `make test-all`.
 NOT_RUN = {
     "gradient-dd reproduce": "the paper's scale takes minutes; tests/experiments runs it on a small scale",
@@ -127,6 +140,14 @@ def test_make_targets_exist(page):
     known = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
     named = re.findall(r"(?:`|^)make ([\w-]+)", page.read_text(), re.M)
     assert [target for target in named if target not in known] == []
+
+
+def test_make_help_names_targets_that_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    named = re.findall(r'^\t@echo "make ([\w-]+)', makefile, re.M)
+    known = {*re.findall(r"^([\w-]+):", makefile, re.M)}
+    assert known - {*named, "help"} == {"lint", "types", "layers", "pytest"}, "parts of make test"
+    assert {*named} <= known
 
 
 def rows(page, pattern):
