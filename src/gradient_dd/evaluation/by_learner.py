@@ -30,27 +30,14 @@ AUTO_GROUPS = 8
 FAR_OFF = 0.1  # relative to the size of the values
 
 
-class LearnerRows:
-    """The rows of a log as input of a learner, with one feature map."""
-
-    def __init__(self, data: LogData, policy: TargetPolicy) -> None:
-        self.run = Run(data, policy, data.maps[0])
-        self.data = data
-
-    def batches(self) -> Iterator[tuple[Piece, Any, Any, Array]]:
-        """Yield pieces with φ and ψ' as sparse rows, and the weight of each row."""
-        run = self.run
-        for piece in self.data.rows.pieces(run.design.rows):
-            choices, rows, U, _, weight, _ = run.prepared(piece)
-            back = np.argsort(rows.order)
-            there = (choices.there * ~piece.ended[:, None])[rows.order]
-            phi, ahead = (sparse.csr_matrix(run.design.matrix(X, u))[back] for X, u in ((rows.X, U), (rows.X2, there)))
-            yield piece, phi, ahead, rows.unsorted(weight)
-
-    def size(self) -> float:
-        """Return the mean of |φ|² of the first piece."""
-        _, phi, _, _ = next(self.batches())
-        return float(phi.multiply(phi).sum() / phi.shape[0])
+def batches(run: Run) -> Iterator[tuple[Piece, Any, Any, Array]]:
+    """Yield pieces of a log with φ and ψ' as sparse rows, and the weight of each row."""
+    for piece in run.data.rows.pieces(run.design.rows):
+        choices, rows, U, _, weight, _ = run.prepared(piece)
+        back = np.argsort(rows.order)
+        there = (choices.there * ~piece.ended[:, None])[rows.order]
+        phi, ahead = (sparse.csr_matrix(run.design.matrix(X, u))[back] for X, u in ((rows.X, U), (rows.X2, there)))
+        yield piece, phi, ahead, rows.unsorted(weight)
 
 
 def learnt_weights(
@@ -60,15 +47,18 @@ def learnt_weights(
     rule = find(learner)
     if rule.natural:
         raise bad_request("'learner'", "be a learner with linear cost per step", rule.name)
-    rows = LearnerRows(data, policy)
-    given = parameters if "alpha" in parameters else {"alpha": STEP / max(rows.size(), 1e-300), **parameters}
+    run = Run(data, policy, data.maps[0])
+    given = parameters
+    if "alpha" not in parameters:
+        _, phi, *_ = next(batches(run))
+        given = {"alpha": STEP / max(float(phi.multiply(phi).sum() / phi.shape[0]), 1e-300), **parameters}
     rule.setting(**given).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
-    agent = Learner(rule, rows.run.design.q, **given)
+    agent = Learner(rule, run.design.q, **given)
     passes = int(np.clip(-(-UPDATES // data.rows.n), 1, MOST_PASSES))
-    total, count = np.zeros(rows.run.design.q), 0
+    total, count = np.zeros(run.design.q), 0
     try:
         for turn in range(passes):
-            for piece, phi, ahead, weight in rows.batches():
+            for piece, phi, ahead, weight in batches(run):
                 for begin in range(0, len(piece), AVERAGED):
                     part = slice(begin, begin + AVERAGED)
                     agent.update_many(
@@ -122,11 +112,10 @@ def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found
 
 def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[PolicyValue]:
     """Return the value of a policy according to `AutoLearner`, for every signal."""
-    rows = LearnerRows(data, policy)
-    run, signals = rows.run, len(data.rows.lowest)
+    run, signals = Run(data, policy, data.maps[0]), len(data.rows.lowest)
     agents = [[AutoLearner(run.design.q) for _ in range(1 + AUTO_GROUPS)] for _ in range(signals)]
     sums: Sums = {}
-    for piece, phi, ahead, weight in rows.batches():
+    for piece, phi, ahead, weight in batches(run):
         run.initial(sums, piece)
         group = piece.group % AUTO_GROUPS
         for g in range(-1, AUTO_GROUPS):
