@@ -208,12 +208,18 @@ def commands_page() -> str:
     return "\n\n".join(parts)
 
 
+def sentences(module: ModuleType) -> str:
+    """Return the first line of a module's docstring, without a last sentence that introduces what follows."""
+    line = (module.__doc__ or "").splitlines()[0]
+    return line if line.endswith(".") else line[: line.rindex(". ") + 1]
+
+
 def python_page() -> str:
     """Return the public names; mkdocstrings fills in the docstrings."""
     head = "# Python\n\nGenerated from the docstrings. `import gradient_dd as gdd` has the names of the first section."
     public = {name: getattr(gradient_dd, name) for name in gradient_dd.__all__}
     registries = {"LEARNERS": "The registered [learners](learners.md).", "TASKS": "The registered [tasks](tasks.md)."}
-    modules = {name: one.__doc__.splitlines()[0] for name, one in public.items() if isinstance(one, ModuleType)}
+    modules = {name: sentences(one) for name, one in public.items() if isinstance(one, ModuleType)}
     others = [(f"`{name}`", what) for name, what in {**registries, **modules}.items()]
     parts = [head, "## The package", table(("module or registry", "what it is"), others)]
     parts += [f"::: {one.__module__}.{one.__qualname__}" for one in public.values() if callable(one)]
