@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
+from gradient_dd.arrays import dimensions
 from gradient_dd.errors import Unquoted, bad_request, number, show, whole_number
 from gradient_dd.evaluation import drift  # noqa: F401  registers its finding
 from gradient_dd.evaluation.comparison import Judged, PolicyComparison, PolicyQuestion
@@ -152,7 +151,7 @@ def several(what: str, given: Any) -> list[Any]:
     """Return one or several values as a list; an empty list for None."""
     if given is None:
         return []
-    found = [given] if isinstance(given, str) or not np.ndim(given) else list(given)
+    found = [given] if isinstance(given, str) or not dimensions(given) else list(given)
     if not found or len({one if isinstance(one, str) else show(one) for one in found}) < len(found):
         raise bad_request(what, "be one value or several distinct ones", given)
     return found

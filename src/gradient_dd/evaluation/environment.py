@@ -25,6 +25,7 @@ from gradient_dd.errors import (
     extra,
     file_path,
     number,
+    one_line,
     whole_number,
 )
 from gradient_dd.evaluation.log import evaluate_log
@@ -374,7 +375,8 @@ def rows_in(file: Path) -> tuple[int, int]:
     try:
         episode = pq.read_table(file, columns=["episode"]).column("episode")
     except Exception as error:  # readers raise many types
-        raise BadRequestError(f"Cannot read {file}: {error}. Remove the file to collect this round again.") from None
+        why = one_line(str(error)).rstrip(".")
+        raise BadRequestError(f"Cannot read {file}: {why}. Remove the file to collect this round again.") from None
     return len(episode), int(episode[-1].as_py()) + 1
 
 

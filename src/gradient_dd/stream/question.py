@@ -94,7 +94,7 @@ def batch_of(
     n: int, observations: Any, actions: Any, next_observations: Any, columns: Mapping[str, Any] | None
 ) -> Batch:
     """Return n transitions as questions read them; raise where something has another number of rows."""
-    if not isinstance(columns, Mapping | None):
+    if not isinstance(columns, Mapping | None) or not all(isinstance(name, str) for name in columns or ()):
         raise bad_request("'columns'", "map names to arrays", columns)
     seen = rows_of("'observations'", observations, n)
     batch = (np.empty((n, 0)) if seen is None else seen).view(Batch)
