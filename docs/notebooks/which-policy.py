@@ -110,7 +110,7 @@ print(corrupted.sentence)
 # %%
 truth = {}
 for name, policy in targets.items():
-    visits = [visit(policy or logging_policy, rng) for _ in range(10_000)]
+    visits = [visit(policy or logging_policy, rng) for _ in range(5_000)]
     truth[name] = np.mean([sum(row[2] * 0.9**step for step, row in enumerate(one)) for one in visits])
 
 shown = found.frame()[["name", "value", "low", "high", "verdict"]]
