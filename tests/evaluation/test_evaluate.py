@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from gradient_dd import BadRequestError, collect, evaluate, evaluate_log, features, tasks
 from gradient_dd.evaluation.environment import one_round, place_of
-from gradient_dd.stream.policies import drawn, policy_of, ratios
+from gradient_dd.stream.policies import drawn, policy_of
 
 UNIFORM = np.full((16, 4), 0.25)
 RIGHT = np.tile([0.1, 0.3, 0.5, 0.1], (16, 1))
@@ -185,7 +185,6 @@ def test_actions_are_drawn_as_often_as_they_should_be():
     drawn_actions = drawn(among, np.random.default_rng(0))
     assert set(drawn_actions) == {1, 3}
     assert (drawn_actions == 1).mean() == pytest.approx(0.2, abs=0.01)
-    assert ratios(among[:, ::-1].copy(), among[:, ::-1].copy(), np.full(20_000, 1)).tolist() == [1.0] * 20_000
 
 
 def test_one_policy_serves_an_environment_and_a_log():

@@ -59,7 +59,6 @@ from gradient_dd.stream.transitions import (
 
 ALL = slice(None)  # every feature
 PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine and gives the same bits
-REMEMBERED = 64  # updates after which a vanishing η is cleared as a whole, not where it was touched
 
 
 class Learner(Saved):
@@ -123,7 +122,6 @@ class Learner(Saved):
         self._memory = SingleMemory(self.setting, self.n_features)
         self._name_parts()
         self._w[:] = self._initial_w
-        self._touched: list[Any] = []  # where η moved since it last was zero; REMEMBERED + 1 entries mean anywhere
         self._metric = Metric(self.n_features, self.setting.values["ridge"]) if self.rule.natural else None
         self.updates = 0
         self.episodes = 0
@@ -194,10 +192,7 @@ class Learner(Saved):
             here, there = checked_features("x", x, p), checked_features("x_next", x_next, p)
             if compiles and rows is None and isinstance(here.where, slice) == isinstance(there.where, slice):
                 delta = self._memory.step(arrays_of(here), arrays_of(there), reward, *now, self._factor())
-        if delta is None:
-            return self._plain_step(here, there if now.discount else NONE, reward, now)
-        self._touched = [ALL]
-        return delta
+        return self._plain_step(here, there if now.discount else NONE, reward, now) if delta is None else delta
 
     def _plain_step(self, here: FeatureVector, there: FeatureVector, reward: float, now: Before) -> float:
         """Make a step with NumPy and return its TD error."""
@@ -297,7 +292,6 @@ class Learner(Saved):
         """Make compiled steps from a row on, and return the row at which they stopped."""
         done = self._memory.advance(data, columns, first)
         if done > first:
-            self._touched = [ALL]
             self.updates += done - first
             self.episodes += int(np.count_nonzero((data.discount[first:done] == 0) | columns[3][first:done]))
         return done
@@ -332,23 +326,12 @@ class Learner(Saved):
     def _move_eta(self, moves: list[tuple[FeatureVector, float]], eta_eta: float) -> None:
         shrink, scale = 1.0 + eta_eta, self._memory.scale
         scale[0] *= shrink
-        if shrink == 0:
-            self._clear_eta()
-        elif not SCALE_RANGE[0] < abs(scale[0]) < SCALE_RANGE[1]:
-            self._eta *= scale[0]
+        if not SCALE_RANGE[0] < abs(scale[0]) < SCALE_RANGE[1]:
+            self._eta[:] = self._eta * scale[0] if shrink else 0.0
             scale[0] = 1.0
         for (where, values), coefficient in moves:
             if coefficient:
                 self._eta[where] += (coefficient / float(scale[0])) * values
-                self._touched.append(where)
-                del self._touched[REMEMBERED + 1 :]
-
-    def _clear_eta(self) -> None:
-        """Set η to zero; where few updates touched it since it last was, those places alone."""
-        for where in self._touched if len(self._touched) <= REMEMBERED else [ALL]:
-            self._eta[where] = 0.0
-        self._touched.clear()
-        self._memory.scale[0] = 1.0
 
     def _arrays(self) -> dict[str, Array]:
         """Return the arrays of its file; those of traces are copies."""
@@ -390,7 +373,7 @@ class Learner(Saved):
             agent.updates = whole_number("'updates'", counts["updates"], at_least=0)
             agent.episodes = whole_number("'episodes'", counts["episodes"], at_least=0)
             memory.scale[0] = number("'scale'", "be a number that is not zero", counts["scale"] or nan)
-        memory.counts[CHANGED], agent._touched = EVERYWHERE, [ALL]
+        memory.counts[CHANGED] = EVERYWHERE
         if agent.rule.traces:
             put_traces(memory, saved_traces(agent.rule, own))
         if agent._metric:

@@ -12,7 +12,6 @@ from gradient_dd.errors import Unquoted, bad_request, foreign
 TOLERANCE = 1e-4  # by which probabilities may miss a sum of 1: networks compute in single precision
 
 Policy = Callable[[Any, int], Array]  # a batch of observations and their number -> probabilities (n, actions)
-LogPolicy = Callable[[Any, Any], Any]  # observations and actions taken -> probabilities (n,) or (n, actions)
 
 
 def policy_of(name: str, given: Any, actions: int, first_state: int = 0) -> Policy:
@@ -43,29 +42,25 @@ def policy_of(name: str, given: Any, actions: int, first_state: int = 0) -> Poli
     return look_up
 
 
-def log_policy(target: Any) -> LogPolicy:
-    """Return the target policy for a log as a function of observations and actions.
+def of_table(table: Any, observations: Any) -> Array:
+    """Return the rows of a table of probabilities (states, actions); each observation is the number of a state."""
+    given = as_floats("'target'", table)
+    if given.ndim != 2:
+        raise bad_request("'target'", "be a function, or a table (states, actions)", table)
+    states = observations[:, 0] if observations.ndim == 2 and observations.shape[1] == 1 else observations
+    if states.dtype.kind not in "fiu":
+        rule = "be whole numbers, one for each state"
+        raise bad_request("Observations for the table 'target'", rule, Unquoted("texts"))
+    whole = states.astype(np.int64)
+    return policy_of("target", given, given.shape[1])(whole if np.array_equal(whole, states) else states, len(states))
 
-    target  a function of observations and actions, or of observations alone, as `evaluate` takes it; or a table
-            (states, actions) where the observation is the number of a state
-    """
-    if callable(target):
-        return target if wants_actions(target) else lambda observations, actions: target(observations)
-    table = as_floats("'target'", target)
-    if table.ndim != 2:
-        raise bad_request("'target'", "be a function, or a table (states, actions)", target)
-    look_up = policy_of("target", table, table.shape[1])
 
-    def of_states(observations: Array, actions: Any) -> Array:
-        states = observations[:, 0] if observations.shape[1] == 1 else observations
-        if states.dtype.kind == "O":
-            raise bad_request(
-                "Observations for the table 'target'", "be whole numbers, one for each state", Unquoted("texts")
-            )
-        whole = states.astype(np.int64)
-        return look_up(whole if (whole == states).all() else states, len(states))
-
-    return of_states
+def of_actions(probabilities: Array, actions: Any) -> Array:
+    """Return the probability of each action taken, (n,), of those of all actions, (n, actions)."""
+    n, count = probabilities.shape
+    if actions.dtype.kind not in "iu" or actions.shape != (n,) or not ((actions >= 0) & (actions < count)).all():
+        raise bad_request("Actions", f"be whole numbers from 0 to {count - 1}, the actions of the target", actions[:3])
+    return np.asarray(probabilities[np.arange(n), actions])
 
 
 def wants_actions(target: Any) -> bool:
@@ -97,7 +92,8 @@ def all_probabilities(name: str, target: Any, observations: Array, names: tuple[
                 raise bad_request(f"The policy {name!r}", rule, Unquoted(f"an array {found.shape}"))
             columns.append(found)
         return checked(name, np.column_stack(columns), n, len(names))
-    return checked(name, called(name, log_policy(target), observations, None), n, len(names))
+    found = called(name, target, observations) if callable(target) else of_table(target, observations)
+    return checked(name, found, n, len(names))
 
 
 def classifier_policy(name: str, model: Any, actions: tuple[Any, ...]) -> Callable[[Any], Any]:
@@ -120,20 +116,13 @@ def classifier_policy(name: str, model: Any, actions: tuple[Any, ...]) -> Callab
     return probabilities
 
 
-def taken_probabilities(target: LogPolicy, observations: Array, actions: Any, rows: Integers) -> Array:
+def taken_probabilities(target: Callable[..., Any], observations: Array, actions: Any, rows: Integers) -> Array:
     """Return the target policy's probabilities of the actions taken, (n,); `rows` are the numbers of the rows."""
     n = len(observations)
     found = as_floats("What the target policy gives", called("target", target, observations, actions))
     if found.ndim == 2 and len(found) == n:
         checked("target", found, n, found.shape[1])
-        if (
-            actions.dtype.kind not in "iu"
-            or actions.shape != (n,)
-            or not 0 <= actions.min() <= actions.max() < found.shape[1]
-        ):
-            rule = f"be whole numbers from 0 to {found.shape[1] - 1}, the actions of the target"
-            raise bad_request("Actions", rule, actions[:3])
-        found = found[np.arange(n), actions]
+        found = of_actions(found, actions)
     if found.shape != (n,):
         rule = "return a probability for each row, (n,), or one for each action, (n, actions)"
         raise bad_request("The target policy", rule, Unquoted(f"an array {found.shape}"))
@@ -163,20 +152,6 @@ def checked(name: str, found: Any, n: int, actions: int) -> Array:
         hint = "Give probabilities, not logits."
         raise bad_request(f"The probabilities that {name!r} gives", "be zero or more and sum to 1", rows[row], hint)
     return rows / sums[:, None]
-
-
-def ratios(target: Array, behaviour: Array, action: Integers) -> Array:
-    """Return π(a|s) / μ(a|s) of the actions taken, (n,); raise where the target takes an action that is never tried."""
-    uncovered = (target > 0) & (behaviour == 0)
-    if uncovered.any():
-        row, missed = np.argwhere(uncovered)[0]
-        raise bad_request(
-            "'behaviour'",
-            "take every action that 'target' takes",
-            Unquoted(f"probability 0 for action {missed}, which the target takes with {target[row, missed]:.6g}"),
-        )
-    each = np.arange(len(action))
-    return target[each, action] / behaviour[each, action]
 
 
 def drawn(behaviour: Array, rng: np.random.Generator) -> Integers:

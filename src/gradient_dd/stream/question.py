@@ -18,7 +18,7 @@ from gradient_dd.arrays import Array, Integers, as_floats
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, foreign, text
 from gradient_dd.fingerprint import fingerprint, made_of
-from gradient_dd.stream.policies import policy_of
+from gradient_dd.stream.policies import of_actions, of_table
 from gradient_dd.tasks import Task
 
 ROLES = ("cumulant", "discount", "target", "interest")
@@ -234,21 +234,14 @@ def within(what: str, values: Array, low: float, high: float, rule: str) -> Arra
 
 def taken(batch: Batch, target: Any, what: str) -> Array:
     """Return a target's probability of each action taken, (n,)."""
-    n = len(batch)
     found = called(target, batch, what) if callable(target) else target
     if not callable(target) and np.ndim(target) == 2:
-        table = as_floats(what, target)
-        states = batch.observations[:, 0] if batch.ndim == 2 and batch.shape[1] == 1 else batch.observations
-        whole = states.astype(np.int64) if states.dtype.kind in "fiu" else states
-        found = policy_of("target", table, table.shape[1])(whole if np.array_equal(whole, states) else states, n)
+        found = of_table(target, batch.observations)
     if np.ndim(found) == 2 and np.shape(found)[1] > 1:
-        actions = batch.actions
-        if actions is None:
+        if batch.actions is None:
             raise BadRequestError(f"{what} gives probabilities of all actions. Give the actions taken, actions=...")
-        each, count = np.asarray(as_floats(what, found)), np.shape(found)[1]
-        if actions.dtype.kind not in "iu" or actions.shape != (n,) or not ((actions >= 0) & (actions < count)).all():
-            raise bad_request("'actions'", f"be whole numbers from 0 to {count - 1}, (n,)", actions[:3])
-        found = each[np.arange(n), actions] if len(each) == n else each
+        each = as_floats(what, found)
+        found = of_actions(each, batch.actions) if len(each) == len(batch) else each
     return within(what, column(batch, found, what), 0.0, 1.0, "be a probability")
 
 
