@@ -65,10 +65,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> None:
-    """Warn, which fails the build, if a page would load something from another site: the pages work offline."""
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Return a page that can be used with keys alone. Warn, which fails the build, if it loads from another site."""
     for address in FROM_ELSEWHERE.findall(output):
         LOG.warning("%s loads %s", page.file.src_uri, address)
+    named = output.replace('data-md-component="search" role="dialog"', 'data-md-component="search" role="search"')
+    return named.replace("<pre><span></span><code>", '<pre><span></span><code tabindex="0">')
 
 
 def page_of_the_root(name: str) -> str:

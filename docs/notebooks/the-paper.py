@@ -99,8 +99,8 @@ results.plot("step_sizes", measure="mean_error")
 results.plot("curves", measure="mean_error")
 
 # %% [markdown]
-# Gradient-DD learns much faster than GTD2, whose gradient it follows, and at first faster than TD. At the end TD is more
-# accurate.
+# Gradient-DD learns much faster than GTD2, whose gradient it follows, and at first faster than TD. At the end TD is
+# more accurate.
 #
 # ## 4. Where the gain comes from: the order of the data
 #

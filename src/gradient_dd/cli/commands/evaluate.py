@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("log")
 @click.option("--discount", type=float, help="Discount γ, unless the log has a column of discounts.")
-@click.option("--target", metavar="FILE.py:NAME", help="The target policy: a function of observations that returns probabilities.")
+@click.option(
+    "--target", metavar="FILE.py:NAME", help="The target policy: a function of observations that returns probabilities."
+)
 @click.option("--questions", metavar="FILE:NAME", help="Answer these questions instead, in one pass.")
 @click.option("--learner", default="auto", show_default=True, help="'auto', or a learner whose weights are used.")
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the learner.")
