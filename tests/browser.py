@@ -10,39 +10,9 @@ import pytest
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 in_a_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine: the page was not opened")
 
-WATCH = """<script>window.seen = []; window.onerror = function (m) { seen.push(m); };
-var said = console.error; console.error = function () { seen.push([].join.call(arguments, " ")); };</script>"""
-TRY = """<script>
-window.addEventListener("load", function () {
-  var twin = document.querySelector("details.twin"), at = function (name) { return twin.querySelector("." + name); };
-  var drawn = [];
-  function look() {
-    var lines = [...twin.querySelectorAll(".plot .line")].map(g => ({
-      name: g.dataset.label, points: [...g.querySelectorAll("circle title")].map(t => t.textContent),
-      gone: [...g.querySelectorAll(".gone title")].map(t => t.textContent),
-      heights: [...g.querySelectorAll("circle")].map(c => Number(c.getAttribute("cy"))) }));
-    var strip = twin.querySelector(".strip + text");
-    drawn.push({ lines: lines, hash: location.hash, strip: strip ? strip.textContent : "" });
-  }
-  function choose(name, value) { at(name).value = value; at(name).dispatchEvent(new Event("change")); look(); }
-  STEPS
-});</script>"""
-DONE = """setTimeout(function () {
-  var node = document.createElement("script"); node.type = "application/json"; node.id = "outcome";
-  node.textContent = JSON.stringify({ seen: seen, drawn: drawn, open: twin.open, hidden: twin.hidden,
-    requests: performance.getEntriesByType("resource").map(function (e) { return e.name; }) });
-  document.body.appendChild(node);
-}, 200);"""
 
-
-def browse(page, place, *flags, steps=None, address=""):
-    """Return the document that Chromium makes of a page, after some steps of a script."""
-    shown = page.read_text(encoding="utf-8")
-    if steps is not None:
-        shown = shown.replace("<head>", "<head>" + WATCH, 1)
-        shown = shown[: shown.rindex("</body>")] + TRY.replace("STEPS", steps + DONE) + "</body></html>"
-    copy = place / "watched.html"
-    copy.write_text(shown, encoding="utf-8")
+def browse(page, place, *flags):
+    """Return the document that Chromium makes of a page."""
     always = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
     call = [
         BROWSER,
@@ -52,7 +22,7 @@ def browse(page, place, *flags, steps=None, address=""):
         "--virtual-time-budget=20000",
         "--dump-dom",
     ]
-    done = subprocess.run([*call, copy.as_uri() + address], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([*call, page.as_uri()], capture_output=True, text=True, timeout=120, check=False)
     return done.stdout
 
 

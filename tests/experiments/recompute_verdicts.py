@@ -142,7 +142,7 @@ def pair(tables, comparison):
     """Return the errors of both learners on the same runs."""
     ours = fresh_errors(tables, comparison, comparison["ours"])
     assert close(ours.mean(), number(comparison["ours"]["mean"]))
-    if comparison["rival"]["label"] == "the first error":
+    if comparison["rival"]["label"] == "the initial error":
         return ours, np.full(len(ours), float(comparison["rival"]["mean"]))
     theirs = fresh_errors(tables, comparison, comparison["rival"])
     runs = min(len(ours), len(theirs))

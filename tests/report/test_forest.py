@@ -4,11 +4,12 @@ import re
 
 import pytest
 
-from gradient_dd.report.svg import BARE, Dot, PlotAxis, forest, ratio_axis, value_axis
+from gradient_dd.report.forest import Forest, ForestRow, Mark, axis_of
+from gradient_dd.report.svg import Dot, PlotAxis, forest, ratio_axis
 
 
-def dot(estimate, low, high, **look):
-    return Dot("m = 10, TD", estimate, low, high, "#123456", **look)
+def dot(estimate, low, high):
+    return Dot("m = 10, TD", estimate, low, high, "#123456")
 
 
 def test_an_axis_of_ratios_follows_the_estimates():
@@ -17,23 +18,24 @@ def test_an_axis_of_ratios_follows_the_estimates():
     wide = ratio_axis([dot(0.5, 1e-9, 1e9), dot(2.0, 0.0, float("inf"))])
     assert wide == pytest.approx((0.05 / 1.2, 20 * 1.2, False)), "a decade beyond the estimates, whatever the interval"
     assert ratio_axis([]) == pytest.approx((0.8 / 1.2, 1.25 * 1.2, False))
-    assert ratio_axis([], bound=9.0).high == pytest.approx(9.0 * 1.2)
 
 
-def test_an_axis_of_values_holds_all_intervals():
-    assert value_axis([dot(5.0, -3.0, 6.0), dot(1.0, 0.0, float("inf"))]) == (-3.0, 6.0, True)
-    assert value_axis([dot(-2.0, -2.0, -2.0)]) == (-4.0, 0.0, True)
-    assert value_axis([]) == (-1.0, 1.0, True)
+def drawn(*dots):
+    return forest(dots, ratio_axis(dots), "<b>", "Ratios")
 
 
 def test_an_interval_beyond_the_axis_has_an_arrow():
-    def arrows(*dots):
-        return forest(dots, ratio_axis(dots)).count("<polyline")
+    assert drawn(dot(0.5, 0.4, 0.6)).count("<polyline") == 0
+    assert drawn(dot(0.5, 1e-9, 0.6)).count("<polyline") == 1
+    assert drawn(dot(0.5, 0.0, float("inf"))).count("<polyline") == 2
+    assert drawn(dot(0.5, float("nan"), 0.6)).count("<polyline") == 1
 
-    assert arrows(dot(0.5, 0.4, 0.6)) == 0
-    assert arrows(dot(0.5, 1e-9, 0.6)) == 1
-    assert arrows(dot(0.5, 0.0, float("inf"))) == 2
-    assert arrows(dot(0.5, float("nan"), 0.6)) == 1
+
+def test_a_plot_has_a_row_for_each_dot_and_says_what_it_shows():
+    plot = drawn(dot(0.5, 0.4, 0.6), dot(2.0, 1.5, 3.0))
+    assert plot.count("m = 10, TD</text>") == plot.count("<circle") == 2
+    assert "&lt;b&gt;" in plot
+    assert 'aria-label="Ratios"' in plot
 
 
 def test_numbers_of_an_axis_are_round_and_do_not_overlap():
@@ -44,26 +46,28 @@ def test_numbers_of_an_axis_are_round_and_do_not_overlap():
     assert PlotAxis(-1e308, 1e308, linear=True).ticks() == []
 
 
-def test_a_dot_beside_another_has_no_row_of_its_own():
-    dots = [dot(0.5, 0.4, 0.6), dot(0.7, 0.6, 0.8, hollow=True, beside=True), dot(2.0, 1.5, 2.5, dashed=True)]
-    plot = forest(dots, ratio_axis(dots), title="<b>", words="Ratios")
-    assert plot.count("m = 10, TD</text>") == 2
-    assert plot.count("<circle") == 3
-    assert plot.count("fill:var(--paper)") == plot.count("stroke-dasharray") == 1
-    assert "&lt;b&gt;" in plot
-    assert 'aria-label="Ratios"' in plot
+def table(rows, **more):
+    return Forest("Errors", ["ratio"], rows, axis_of(rows, 1.0, ratios=True), 1.0, unit="m", **more).html()
 
 
-def test_a_bare_plot_has_marks_alone_and_a_line_only_where_it_is_wanted():
-    dots = [dot(0.5, 0.4, 0.6)]
-    plot = forest(dots, ratio_axis(dots), size=BARE)
-    assert "<text" not in plot
-    assert 'aria-hidden="true"' in plot
-    assert plot.count('class="one"') == 1
-    assert 'class="one"' not in forest(dots, value_axis(dots), None)
+def row(label, low, high, look="y", **more):
+    return ForestRow("", label, [[Mark((low * high) ** 0.5, low, high, look)]], **more)
 
 
-def test_a_value_stands_where_the_axis_has_it():
-    dots = [dot(5.0, 0.0, 10.0)]
-    (x,) = re.findall(r'cx="([0-9.]+)"', forest(dots, value_axis(dots), None))
-    assert float(x) == pytest.approx((150 + 390) / 2)
+def test_a_table_shows_the_limit_the_numbers_and_what_is_off_the_scale():
+    plot = table([row("10", 0.5, 0.8, value="0.63", title="interval 0.5 to 0.8"), row("20", 1e5, 1e7)])
+    assert '<caption class="srt">Errors</caption>' in plot
+    assert 'title="interval 0.5 to 0.8"' in plot
+    assert '<use href="#mr" x="98%"' in plot, "an arrow at the right end"
+    assert 'class="lim">1</s>' in plot
+    at = re.search(r'<use href="#mc" x="([0-9.]+)%"', plot)[1]
+    axis = axis_of([row("10", 0.5, 0.8), row("20", 1e5, 1e7)], 1.0, ratios=True)
+    assert float(at) == pytest.approx(100 * axis.place(0.4**0.5, 0, 1), abs=0.1)
+
+
+def test_a_note_stands_below_its_row_and_cells_have_the_names_of_their_columns():
+    columns = ("ratio", "error")
+    plot = table([row("<td>", 0.5, 0.8, value="0.63", cells=["0.1"], note="At an end.")], columns=columns)
+    assert "&lt;td&gt;" in plot
+    assert '<tr class="note"><td colspan="4">At an end.' in plot
+    assert all(f'data-head="{name}"' in plot for name in columns)

@@ -11,12 +11,12 @@ from gradient_dd.experiments.measuring import ByStudy
 from gradient_dd.experiments.summary import Switched, Way, switched
 from gradient_dd.experiments.tuning import StudyEvidence, case_name
 from gradient_dd.experiments.wording import upper
-from gradient_dd.report.figure import COLOURS, MADE_FROM, NAMES, Figure, Line, LineData, Panel, panels_of
+from gradient_dd.report.figure import Figure, LineData, Panel, panels_of
+from gradient_dd.report.own_study import lines_of
 from gradient_dd.report.panels import Column, LegendEntry, columns_of, legend
 from gradient_dd.studies import intervals
 
 SUFFIX = {"p": "", "a": "-alike", "f": "-fully"}  # of the name of a study, by way of tuning
-PLACED = {"R": "", "T": ", ρ on the bootstrap"}
 OTHER = "The figure keeps the paper’s tuning: it has no other."
 NO_GRID = "A search tries no grid of step sizes, so only learning curves are shown."
 
@@ -86,17 +86,8 @@ def panels_under(figure: Figure, evidence: ByStudy, way: str) -> ShownPanels | N
     one = evidence.get(figure.study + SUFFIX[way])
     if one is None or (way != "p" and not figure.compares_rivals):
         return None
-    own = figure if way == "p" else replace(figure, lines=lines_of(one))
+    own = figure if way == "p" else replace(figure, lines=lines_of(one.study))
     return tested(blank_panels(own, one) if way == "f" else panels_of(own, one.results), one, own)
-
-
-def lines_of(one: StudyEvidence) -> tuple[Line, ...]:
-    """Return a line for each learner of a study, and for each place of ρ."""
-    pairs = dict.fromkeys((setting.rule.name, setting.rho_mode) for setting in one.study.settings())
-    return tuple(
-        Line(NAMES[name] + PLACED[mode], name, (), mode, COLOURS[name], mode == "T" or name in MADE_FROM)
-        for name, mode in pairs
-    )
 
 
 def blank_panels(figure: Figure, one: StudyEvidence) -> list[Panel]:

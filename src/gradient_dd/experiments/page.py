@@ -37,6 +37,7 @@ from gradient_dd.experiments.wording import (
     task_words,
     upper,
 )
+from gradient_dd.report import read
 from gradient_dd.report.figure import COLOURS, NAMES, joined
 from gradient_dd.report.page import fill
 from gradient_dd.report.study_figure import header_file
@@ -149,7 +150,7 @@ def detail(one: Comparison, goals: bool) -> tuple[str, ...]:
 def setting_words(side: Mapping[str, Any] | None) -> str:
     """Return a learner with its setting."""
     if not side or "values" not in side:
-        return str((side or {}).get("label", "")).replace("first error", "initial error")
+        return str((side or {}).get("label", ""))
     varied = ", ".join(f"{SYMBOLS.get(name, name)} {value:.3g}" for name, value in side["values"].items())
     return f"{side['label'].partition(',')[0]} {varied}"
 
@@ -340,8 +341,8 @@ def page_text(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict], stateme
     own = published(judged)
     return fill(
         "experiments/page.html",
-        style_file="experiments/page.css",
-        script_file="experiments/page.js",
+        "experiments/page.css",
+        script=read("experiments/page.js"),
         title=experiment.title,
         first=banner(job),
         ways=WAYS,

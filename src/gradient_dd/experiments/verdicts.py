@@ -94,7 +94,7 @@ class Pair:
             "ours": ours.facts(self.measure),
             "rival": self.rival.facts(self.measure)
             if self.rival
-            else {"label": "the first error", "mean": evidence.first_error(ours.case)},
+            else {"label": "the initial error", "mean": evidence.first_error(ours.case)},
             "edge": "; ".join(f"{one.label}: {one.edge}" for one in learners if "alpha" in one.edge),
             "variant": evidence.variant(ours.case),
             "selection_runs": evidence.study.runs,

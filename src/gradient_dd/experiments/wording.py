@@ -14,10 +14,9 @@ from math import isfinite, log10
 from typing import Any, NamedTuple
 
 from gradient_dd.experiments.verdicts import Comparison
-from gradient_dd.report.figure import SYMBOLS, joined
+from gradient_dd.report.figure import SYMBOLS, TASK_NAMES, joined
 from gradient_dd.report.svg import SUPERSCRIPTS
 
-TASKS = {"random_walk": "random walk", "boyan_chain": "Boyan chain", "baird": "Baird's counterexample"}
 NOUNS = {"last100": "final error", "mean_error": "mean error", "early": "early error", "episodes": "episodes needed"}
 TUNED = {"last100": "tuned for the final error", "mean_error": "tuned for the mean error", "what is measured": ""}
 OUTCOME_WORDS = {"holds": "yes", "fails": "no", "open": "undecided"}
@@ -73,7 +72,7 @@ def pair(one: Comparison) -> str:
     plain, other = (label.removeprefix("Gradient-DD").removeprefix(", ") for label in (ours, rival))
     if is_own(one):
         return f"{plain or 'tuned'} ÷ {other.partition('= ')[2] or other or 'tuned'}"
-    if rival == "the first error":
+    if rival == "the initial error":
         return str(ours)
     return str(rival).partition(",")[0] if not plain else f"{plain} ÷ {rival}"
 
@@ -92,7 +91,7 @@ def frame(one: Comparison) -> str:
 def task_words(one: Comparison) -> str:
     """Return the task of a comparison in words, with its variant."""
     name = one.task.partition("(")[0]
-    words = TASKS.get(name, name)
+    words = TASK_NAMES.get(name, name)
     return f"{words} with {one.variant}" if one.variant and one.reading == "default" else words
 
 

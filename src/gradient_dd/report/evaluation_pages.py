@@ -31,9 +31,7 @@ def evaluation_page(found: Evaluation) -> str:
     """Return one HTML page that opens from disk, offline."""
     word = found.verdict.word
     return render(
-        "report",
         "evaluation.html",
-        {},
         found=found,
         log=Path(found.log).name,
         confidence=f"{100 * found.confidence:g} %",
@@ -98,9 +96,7 @@ def comparison_page(found: PolicyComparison) -> str:
         ((name, stay),) = decisions.items()
         title = f"Stay with {name}" if stay else f"Deploy {name}"
     return render(
-        "report",
         "comparison.html",
-        {},
         found=found,
         title=title,
         log=Path(found.log).name,

@@ -1,49 +1,77 @@
-"""The report of any study: which learner was best where, figures, divergence, tables, provenance."""
+"""The report of any study: which learner was best where, its setting, figures, divergence, tables, provenance."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request
-from gradient_dd.learners import Rule
-from gradient_dd.report.figure import MADE_FROM, NAMES, Figure, Line, colours_of, panels_of, title_of
-from gradient_dd.report.page import Shown, figure_facts, render, setting_text
+from gradient_dd.learners import Rule, Setting
+from gradient_dd.report.figure import MADE_FROM, TASK_NAMES, Figure, Line, colours_of, panels_of, title_of
+from gradient_dd.report.forest import Forest, ForestRow, Mark, axis_of
+from gradient_dd.report.page import render
+from gradient_dd.report.panels import columns_of, legend
 from gradient_dd.report.study_figure import draw, scale
 from gradient_dd.studies import Study, intervals, study_from
-from gradient_dd.studies.results import Results, places, tuned
+from gradient_dd.studies.results import Results, edges, places, tuned, values_beyond
 from gradient_dd.studies.store import Store
+from gradient_dd.tasks import Task
 
 CONDITIONS = ("schedule", "episodes", "steps", "every", "sampling", "seed")
-MEASURES = {"last100": "the last 100 errors", "mean_error": "all errors"}
+MEASURES = {"last100": "Final error", "mean_error": "Mean error"}
+SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
+PLACED = {"R": "", "T": ", ρ on the bootstrap"}  # ρ of a learner, in its label
+COLUMNS = ("ratio [95 % interval]", "error ± standard error", "best setting", "diverged settings")
+
+
+class Winner(NamedTuple):
+    """The best setting of a line on a task: its errors (runs,), and how many settings of the line diverged in a run."""
+
+    label: str
+    setting: Setting
+    errors: Array
+    note: str
+    diverged: str
+
+    @property
+    def mean(self) -> float:
+        """The mean error."""
+        return float(self.errors.mean())
 
 
 def write_report(results: Results, page: Path) -> Path:
     """Write a page, and in its folder the figures and the table of a study; return the path of the page."""
     check_complete(results, "gradient-dd sweep")
     study, folder = results.study, page.parent
-    figures = [Figure(name, f"Mean of {words}", study.name, lines_of(study), name) for name, words in MEASURES.items()]
     for inside in ("figures", "tables"):
         (folder / inside).mkdir(parents=True, exist_ok=True)
     results.frame().to_csv(folder / "tables" / "settings.csv", index=False)
-    shown = [Shown(figure, panels_of(figure, results), study, "settings") for figure in figures]
-    for one in shown:
-        draw(one.figure, one.panels, study, folder / "figures")
-    compared = {
-        words: [compare(results, task, measure) for task in results.tasks] for measure, words in MEASURES.items()
-    }
-    text = render(
-        "report",
-        "own_study.html",
-        {study.name: results},
-        name=study.name,
-        scale=scale(study),
-        headline=[sentence(task, words) for words, tasks in compared.items() for task in tasks],
-        compared=compared,
-        edge_notes={words: results.edge_notes(measure) for measure, words in MEASURES.items()},
-        figures=[figure_facts(one) for one in shown],
-    )
+    unit, facts = ("episodes" if study.episodes else "steps"), []
+    for measure, title in MEASURES.items():
+        last = f"last 100 {'episodes' if study.episodes else 'errors'}"
+        title += f" ({f'mean of the {last}' if measure == 'last100' else f'mean over all {unit}'})"
+        figure = Figure(measure, title, study.name, lines_of(study), measure)
+        panels = panels_of(figure, results)
+        draw(figure, panels, study, folder / "figures")
+        columns = [
+            column._replace(title=long_title(panel.task))
+            for column, panel in zip(columns_of(panels, unit), panels, strict=True)
+        ]
+        found = {long_title(one): winners(results, str(one), measure) for one in results.tasks.values()}
+        facts.append(
+            {
+                "name": measure,
+                "title": title,
+                "sentences": [sentence(task, ordered) for task, ordered in found.items()],
+                "forest": forest(title, found),
+                "columns": columns,
+                "legend": legend(panels[0].lines),
+            }
+        )
+    text = render("own_study.html", [study], name=study.name, scale=scale(study), measures=facts)
     page.write_text(text, encoding="utf-8")
     return page
 
@@ -100,55 +128,74 @@ def check_complete(results: Results, command: str) -> None:
 
 
 def lines_of(study: Study) -> tuple[Line, ...]:
-    """Return a line for each learner and place of ρ, tuned over everything but alpha."""
-    kinds = list(dict.fromkeys((setting.rule.name, setting.rho_mode) for setting in study.settings()))
+    """Return a line for each learner and placement of ρ, tuned over everything but alpha."""
+    kinds = {(setting.rule.name, setting.rho_mode): setting.rule.label for setting in study.settings()}
     colours = colours_of(name for name, _ in kinds)
     return tuple(
-        Line(label(name, mode), name, rho_mode=mode, colour=colours[name], dashed=mode == "T" or name in MADE_FROM)
-        for name, mode in kinds
+        Line(label + PLACED[mode], name, (), mode, colours[name], mode == "T" or name in MADE_FROM)
+        for (name, mode), label in kinds.items()
     )
 
 
-def label(learner: str, mode: str) -> str:
-    """Return the name of a line."""
-    return NAMES.get(learner, learner) + (", ρ placed T" if mode == "T" else "")
+def long_title(task: Task) -> str:
+    """Return the title of a task with its name, e.g. "Random walk, m = 20, on-policy"."""
+    name = TASK_NAMES.get(task.name, "")
+    return f"{name[:1].upper()}{name[1:]}, {title_of(task)}" if name else title_of(task)
 
 
-def compare(results: Results, task: str, measure: str) -> dict[str, Any]:
-    """Return the best setting of each learner on a task, best first, with its ratio to the best."""
+def winners(results: Results, task: str, measure: str) -> list[Winner]:
+    """Return the best setting of each line on a task, the smallest error first."""
     settings, errors = results.errors(task, measure)
-    first = results.tasks[task].rmsve(results.tasks[task].initial_weights)
-    rows = []
+    initial, found = results.tasks[task].rmsve(results.tasks[task].initial_weights), []
     for line in lines_of(results.study):
-        ours = places(settings, line.has)
-        place = tuned(settings, errors, line.has)
-        exploded = intervals.has_exploded(errors[ours], first).any(axis=1)
-        estimate = intervals.estimate(errors[[place]])
-        rows.append(
-            {
-                "line": line.label,
-                "setting": setting_text(settings[place]),
-                "errors": errors[place],
-                "mean": float(estimate.mean[0]),
-                "sem": float(estimate.sem[0]),
-                "settings": len(ours),
-                "exploded": int(exploded.sum()),
-            }
+        ours, best = places(settings, line.has), tuned(settings, errors, line.has)
+        diverged = int(intervals.has_exploded(errors[ours], initial).any(axis=1).sum())
+        note = edge_note(settings[best], [settings[place] for place in ours])
+        found.append(Winner(line.label, settings[best], errors[best], note, f"{diverged} of {len(ours)}"))
+    return sorted(found, key=lambda one: one.mean)
+
+
+def edge_note(best: Setting, among: list[Setting]) -> str:
+    """Return a warning where the best setting lies at an end of its grid, with values to try beyond it."""
+    told = []
+    for end, name, values in edges(best, among):
+        beyond = ", ".join(f"{value:.3g}" for value in values_beyond(end, values))
+        told.append(
+            f"The best {SYMBOLS.get(name, name)} is the {end} of its grid{f': also try {beyond}' * bool(beyond)}."
         )
-    rows.sort(key=lambda row: row["mean"])
-    for row in rows[1:]:
-        row["ratio"] = intervals.ratio_interval((row["errors"], rows[0]["errors"]))
-    return {"task": f"{results.tasks[task].name}, {title_of(results.tasks[task])}", "rows": rows}
+    return " ".join(told)
 
 
-def sentence(compared: dict[str, Any], words: str) -> str:
-    """Return which learner is lowest on a task, and for which of the others the difference is not certain."""
-    best, *others = compared["rows"]
-    lead = f"{compared['task']}, mean of {words}: {best['line']} is lowest, {best['mean']:.3g}"
-    if not others:
-        return f"{lead}."
-    higher = [f"{row['line']} has {row['ratio'].estimate:.3g} × its error" for row in others if row["ratio"].low > 1]
-    uncertain = [row["line"] for row in others if not row["ratio"].low > 1]
-    parts = [", ".join(higher)] if higher else []
-    parts += [f"the difference to {', '.join(uncertain)} is not certain"] if uncertain else []
-    return f"{lead}; {'; '.join(parts)}."
+def setting_text(setting: Setting) -> str:
+    """Return the parameters of a setting, with four digits."""
+    return ", ".join(f"{SYMBOLS.get(name, name)}\xa0=\xa0{value:.4g}" for name, value in setting.values.items())
+
+
+def forest(title: str, found: dict[str, list[Winner]]) -> str:
+    """Return the error of each learner over the lowest one of its task, on the same runs, a group for each task."""
+    rows = []
+    for task, (best, *others) in found.items():
+        for one in (best, *others):
+            ratio = intervals.ratio_interval((one.errors, best.errors)) if one is not best else None
+            value, low, high = ratio or (1.0, 1.0, 1.0)
+            shown = f"{value:.3g} [{low:.3g}, {high:.3g}]".replace("inf", "∞") if ratio else "lowest"
+            look = "y" if ratio is None else "n" if low > 1 else "u"
+            error = intervals.estimate(one.errors[None])
+            cells = f"{error.mean[0]:.3g} ± {error.sem[0]:.2g}", setting_text(one.setting), one.diverged
+            rows.append(
+                ForestRow(task, one.label, [[Mark(value, low, high, look)]], shown, look, cells=cells, note=one.note)
+            )
+    return Forest(
+        title, ["error ÷ lowest"], rows, axis_of(rows, 1.0, ratios=True), 1.0, "", "", True, columns=COLUMNS
+    ).html()
+
+
+def sentence(task: str, ordered: Sequence[Winner]) -> str:
+    """Return which learner is lowest on a task, and for which of the others the difference is not significant."""
+    best, *others = ordered
+    ratios = {one.label: intervals.ratio_interval((one.errors, best.errors)) for one in others}
+    higher = [f"{label} has {ratio.estimate:.3g} times its error" for label, ratio in ratios.items() if ratio.low > 1]
+    unsure = [label for label, ratio in ratios.items() if not ratio.low > 1]
+    parts = [f"{task}: {best.label} is lowest, {best.mean:.3g}", *higher]
+    parts += [f"the difference to {', '.join(unsure)} is not significant"] if unsure else []
+    return f"{'; '.join(parts)}."

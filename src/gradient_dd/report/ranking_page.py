@@ -31,7 +31,7 @@ def write_report(standing: Standing, path: Any) -> Path:
         "latex": standing.to_latex(),
         "title": standing.rules[standing.own].label if standing.own else "All learners",
     }
-    page.write_text(render("report", "ranking.html", {}, **content), encoding="utf-8")
+    page.write_text(render("ranking.html", **content), encoding="utf-8")
     standing.problem_frame().to_csv(page.with_suffix(".csv"), index=False)
     page.with_suffix(".tex").write_text(standing.to_latex() + "\n", encoding="utf-8")
     for name, one in pictures.items():

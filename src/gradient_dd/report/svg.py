@@ -36,23 +36,13 @@ LINKS = {"use": re.compile(r"#[\w.-]+"), "image": re.compile(r"data:image/png;ba
 
 
 class Dot(NamedTuple):
-    """An estimate with its interval, a row of a forest plot.
-
-    hollow, dashed   how the dot and its interval are drawn; `strong` has a bold label
-    beside           in the row of the dot before, without a label
-    note             what its title says besides the numbers
-    """
+    """An estimate with its interval, a row of a forest plot."""
 
     label: str
     estimate: float
     low: float
     high: float
     colour: str = "currentColor"
-    hollow: bool = False
-    note: str = ""
-    beside: bool = False
-    dashed: bool = False
-    strong: bool = False
 
 
 class PlotAxis(NamedTuple):
@@ -89,22 +79,6 @@ class PlotAxis(NamedTuple):
         return [f * 10.0**p for p in powers if p % every == 0 for f in factors if low <= f * 10.0**p <= high]
 
 
-class ForestSize(NamedTuple):
-    """The sizes of a forest plot in pixels: its width, that of the labels, the height of a row, the radius of a dot.
-
-    A `bare` one has neither labels nor numbers, for use in a row of a table.
-    """
-
-    wide: float = 400
-    left: float = 150
-    row: float = 20
-    radius: float = 4
-    bare: bool = False
-
-
-FULL, BARE = ForestSize(), ForestSize(160, 4, 7, 2.5, bare=True)
-
-
 class Series(NamedTuple):
     """A line of a chart: a value for each size."""
 
@@ -115,8 +89,8 @@ class Series(NamedTuple):
     values: Sequence[float]
 
 
-def ratio_axis(dots: Sequence[Dot], bound: float = 1.0) -> PlotAxis:
-    """Return limits about a bound, all estimates and their intervals, at most a decade beyond the estimates.
+def ratio_axis(dots: Sequence[Dot]) -> PlotAxis:
+    """Return limits about 1, all estimates and their intervals, at most a decade beyond the estimates.
 
     So wide intervals of a few runs do not squeeze the estimates together. Limits are at most eight decades apart.
     """
@@ -124,63 +98,35 @@ def ratio_axis(dots: Sequence[Dot], bound: float = 1.0) -> PlotAxis:
     ends = [value for dot in dots for value in (dot.low, dot.high) if isfinite(value) and value > 0]
     low, high = min([*estimates, 0.8]), max([*estimates, 1.25])
     low, high = min([low, *(max(end, low / 10) for end in ends)]), max([high, *(min(end, high * 10) for end in ends)])
-    return PlotAxis(min(max(low / 1.2, 1e-4), bound / 1.2), max(min(high * 1.2, 1e4), bound * 1.2))
+    return PlotAxis(max(low / 1.2, 1e-4), min(high * 1.2, 1e4))
 
 
-def value_axis(dots: Sequence[Dot]) -> PlotAxis:
-    """Return linear limits that hold all intervals."""
-    ends = [value for dot in dots for value in (dot.estimate, dot.low, dot.high) if isfinite(value)] or [0.0]
-    low, high = min(ends), max(ends)
-    beside = 0.0 if high > low else abs(low) or 1.0
-    return PlotAxis(low - beside, high + beside, linear=True)
+def forest(dots: Sequence[Dot], axis: PlotAxis, title: str, words: str) -> str:
+    """Return a forest plot: a row for each dot, and a vertical line at 1; `words` say what it shows to who cannot see.
 
-
-def forest(
-    dots: Sequence[Dot],
-    axis: PlotAxis,
-    line: float | None = 1.0,
-    title: str = "",
-    words: str = "",
-    size: ForestSize = FULL,
-) -> str:
-    """Return a forest plot: a row for each dot, and a vertical line at a value.
-
-    `words` say to those who cannot see it what it shows; without them it is hidden from their readers.
+    It stands alone as a file; a page has an HTML table instead (`report.forest`).
     """
-    rows: list[list[Dot]] = []
-    for dot in dots:
-        if dot.beside and rows:
-            rows[-1].append(dot)
-        else:
-            rows.append([dot])
-    left, right, head = size.left, size.wide - (4 if size.bare else 10), 20 if title else 0
-    first = 6 if size.bare else head + 14
-    high = size.row * len(rows) + (6 if size.bare else head + 30)
-    top, bottom = (0, high) if size.bare else (head + 2, high - 24)
-    parts = [f'<text x="0" y="14" class="head">{escape(title)}</text>'] if title else []
-    parts += [] if size.bare else [tick(one, axis, left, right, top, bottom) for one in axis.ticks()]
-    if line is not None:
-        x = axis.place(line, left, right)
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" class="one"/>')
-    for number, row in enumerate(rows):
-        y = first + size.row * number
-        strong = ' class="head"' if row[0].strong else ""
-        parts += [] if size.bare else [f'<text x="0" y="{y + 4}"{strong}>{escape(row[0].label)}</text>']
-        parts += [mark(dot, y + (4 if dot.beside else 0), axis, left, right, size.radius) for dot in row]
-    return framed("dots" if size.bare else "forest", size.wide, high, words, parts)
+    wide, left, row, head = 400, 150, 20, 20
+    right, top, high = wide - 10, head + 2, row * len(dots) + head + 30
+    bottom, x = high - 24, axis.place(1.0, left, right)
+    parts = [f'<text x="0" y="14" class="head">{escape(title)}</text>']
+    parts += [tick(one, axis, left, right, top, bottom) for one in axis.ticks()]
+    parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" class="one"/>')
+    for place, dot in enumerate(dots):
+        y = head + 14 + row * place
+        parts += [f'<text x="0" y="{y + 4}">{escape(dot.label)}</text>', mark(dot, y, axis, left, right)]
+    return framed("forest", wide, high, words, parts)
 
 
-def mark(dot: Dot, y: float, axis: PlotAxis, left: float, right: float, radius: float) -> str:
+def mark(dot: Dot, y: float, axis: PlotAxis, left: float, right: float) -> str:
     """Return an interval as a line and its estimate as a dot."""
     x, low, high = (axis.place(value, left, right) for value in (dot.estimate, dot.low, dot.high))
-    numbers = f"{dot.estimate:.4g} [{dot.low:.4g}, {dot.high:.4g}]"
-    title = f"<title>{escape(f'{dot.label}: {numbers} {dot.note}'.strip())}</title>"
-    fill, dash = "var(--paper)" if dot.hollow else "currentColor", ' stroke-dasharray="2 3"' * dot.dashed
+    title = escape(f"{dot.label}: {dot.estimate:.4g} [{dot.low:.4g}, {dot.high:.4g}]")
     ends = arrow(left, y, 1) * (not dot.low >= axis.low) + arrow(right, y, -1) * (not dot.high <= axis.high)
     return (
-        f'<g style="color:{dot.colour}">{title}'
-        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" class="bar"{dash}/>'
-        f'{ends}<circle cx="{x:.1f}" cy="{y}" r="{radius}" style="fill:{fill}" class="dot"/></g>'
+        f'<g style="color:{dot.colour}"><title>{title}</title>'
+        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" class="bar"/>'
+        f'{ends}<circle cx="{x:.1f}" cy="{y}" r="4" fill="currentColor" class="dot"/></g>'
     )
 
 
