@@ -1,8 +1,11 @@
 """Logs that are written in an unusual way: nothing merges silently, and the form of a file is found out."""
 
 import json
+import os
+import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gradient_dd as gdd
@@ -115,3 +118,20 @@ def test_a_discount_of_0_asks_for_the_first_reward_of_an_episode_in_both():
     many = gdd.compare(log, {"second": second}, discount=0.0).table[1]
     assert one.start_value == many["value"] == pytest.approx(1.0, abs=0.01)
     assert json.dumps([float(x) for x in one.start_interval]) == json.dumps([many["low"], many["high"]])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_the_name_of_a_log_may_be_any_bytes(tmp_path, ending):
+    log, odd = bandit([0, 1]), tmp_path / os.fsdecode(b"log\xff." + ending.encode())
+    try:
+        odd.touch()
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 alone")
+    usual = write(tmp_path / "log.csv", log)
+    if ending == "parquet":
+        pd.DataFrame(log).to_parquet(usual := tmp_path / "log.parquet")
+    elif ending == "npz":
+        np.savez(usual := tmp_path / "log.npz", **log)
+    found = gdd.compare(shutil.copyfile(usual, odd), {"second": second}, discount=0.0)
+    assert found.table == gdd.compare(usual, {"second": second}, discount=0.0).table
+    assert "log\\udcff" in found.report(tmp_path / "page.html").read_text()

@@ -16,6 +16,7 @@ import gradient_dd as gdd
 from gradient_dd.arrays import MEMORY
 from gradient_dd.errors import BadRequestError, GradientDDError
 from gradient_dd.files import open_saved, replaced, write_file
+from gradient_dd.studies import read_study
 from gradient_dd.studies.sqlite_file import ResultsFile
 from tests.command import call
 
@@ -109,6 +110,18 @@ def test_no_threads_for_numba_is_a_bad_request(tmp_path):
     code = "import gradient_dd as gdd; gdd.AutoLearner(1).update([1], 1.0, 0.0, [1])"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert "BadRequestError: NUMBA_NUM_THREADS must be a whole number, 1 or more. Got '0'." in done.stderr
+
+
+def test_a_study_that_is_a_pipe_is_refused_at_once(pipe):
+    with pytest.raises(BadRequestError, match="must be a regular file"):
+        read_study(pipe)
+
+
+@pytest.mark.parametrize("out", ["/dev/null", "pipe"])
+def test_a_folder_of_results_that_is_no_folder_is_refused(out, pipe):
+    done = call("reproduce", "walk-constant", "--out", out if out == "/dev/null" else pipe)
+    assert done.returncode == 2
+    assert done.stderr.endswith("Error: '--out' must be a folder. Got a file.\n")
 
 
 class Unprintable:

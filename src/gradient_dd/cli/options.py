@@ -42,7 +42,7 @@ def file_at(value: str) -> Path:
 
 def folder_at(value: str) -> Path:
     """Return the folder for a path, existing or not; raise if the folder contains other files."""
-    if not value or os.path.isfile(value):  # noqa: PTH113  (Path.is_file raises for long names)
+    if not value or (os.path.exists(value) and not os.path.isdir(value)):  # noqa: PTH110, PTH112  (Path raises for long names)
         raise bad_request("'--out'", "be a folder", Unquoted("a file") if value else value)
     return checked_folder("'--out'", Path(value))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request
+from gradient_dd.files import check_regular
 from gradient_dd.learners import Rule, Setting
 from gradient_dd.report.figure import MADE_FROM, TASK_NAMES, Figure, Line, colours_of, panels_of, title_of
 from gradient_dd.report.forest import Forest, ForestRow, Mark, axis_of
@@ -45,6 +46,7 @@ class Winner(NamedTuple):
 def write_report(results: Results, page: Path) -> Path:
     """Write a page, and in its folder the figures and the table of a study; return the path of the page."""
     check_complete(results, "gradient-dd sweep")
+    check_regular(page)
     study, folder = results.study, page.parent
     for inside in ("figures", "tables"):
         (folder / inside).mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from gradient_dd.errors import Unquoted, bad_request, file_path, text, unknown
+from gradient_dd.files import check_regular
 from gradient_dd.fingerprint import digest
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies.study import Study, grid, task
@@ -38,6 +39,7 @@ def read_study(path: str | Path, rules: dict[str, Rule] | None = None) -> Study:
 def study_data(path: str | Path) -> dict[str, Any]:
     """Return the contents of a study file as plain data; the default name of a study is the name of the file."""
     path = file_path("A study file", path)
+    check_regular(path)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

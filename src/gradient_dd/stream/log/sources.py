@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.errors import GradientDDError, MissingExtraError, Unquoted, bad_request, file_path, foreign
+from gradient_dd.errors import GradientDDError, MissingExtraError, Unquoted, bad_request, file_path, foreign, one_line
 from gradient_dd.files import array_shapes, read_arrays
 from gradient_dd.stream.log.cells import MISSING, as_column, from_arrow
 from gradient_dd.stream.log.columns import USUAL, listed
@@ -110,12 +110,12 @@ def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
         check_state(file, state)
 
     try:
-        source = reader(file)
+        source = replace(reader(file), name=one_line(file.name), path=file.absolute())
     except (GradientDDError, MemoryError):
         raise
     except Exception as error:
         raise unreadable(file, error, 0) from None
-    return replace(source, path=file.absolute(), chunks=lambda columns, names: guarded(source.chunks(columns, names)))
+    return replace(source, chunks=lambda columns, names: guarded(source.chunks(columns, names)))
 
 
 def state_of(file: Path) -> tuple[int, ...]:
@@ -223,23 +223,30 @@ def npy_source(file: Path) -> Source:
     return Source(file.name, list(kind.names), chunks)
 
 
+def opened_natively(file: Path) -> Any:
+    """Return a file that Arrow reads; given its path, Arrow would refuse a name that is not UTF-8."""
+    import pyarrow as pa
+
+    return pa.OSFile(os.fsencode(file))
+
+
 def parquet_source(file: Path) -> Source:
     """Return the source of a Parquet file."""
     import pyarrow.parquet as pq
 
     def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
-        with pq.ParquetFile(file) as opened:
+        with pq.ParquetFile(opened_natively(file)) as opened:
             for batch in opened.iter_batches(batch_size=CHUNK, columns=columns):
                 yield {name: from_arrow(batch.column(name)) for name in columns}
 
     def edge(columns: list[str], last: bool) -> Chunk:
-        with pq.ParquetFile(file) as opened:
+        with pq.ParquetFile(opened_natively(file)) as opened:
             groups = [k for k in range(opened.num_row_groups) if opened.metadata.row_group(k).num_rows]
             table = opened.read_row_group(groups[-1 if last else 0], columns=columns).combine_chunks()
         row = table.slice(table.num_rows - 1 if last else 0, 1)
         return {name: from_arrow(row.column(name).combine_chunks()) for name in columns}
 
-    with pq.ParquetFile(file) as opened:
+    with pq.ParquetFile(opened_natively(file)) as opened:
         names, rows = list(opened.schema_arrow.names), opened.metadata.num_rows
     return Source(file.name, names, chunks, rows=rows, edge=edge)
 
@@ -269,10 +276,9 @@ def csv_form(file: Path) -> CsvForm:
     """Return how a CSV file is written, by its first two lines."""
     with file.open("rb") as opened:
         begin = opened.read(1 << 16)
-    marked = begin[:2] in (b"\xff\xfe", b"\xfe\xff")
     nulls = begin[1:200:2].count(0), begin[:200:2].count(0)
     unmarked = "utf-16-le" if nulls[0] > 20 else "utf-16-be" if nulls[1] > 20 else "utf-8"
-    encoding = "utf-16" if marked else unmarked
+    encoding = "utf-16" if begin[:2] in (b"\xff\xfe", b"\xfe\xff") else unmarked
     lines = [*begin.decode(encoding, "replace").splitlines(), "", ""]
     names = re.sub(r'"[^"]*"', "", lines[0])
     separator = max(SEPARATORS, key=names.count)
@@ -289,7 +295,7 @@ def opened_csv(file: Path, form: CsvForm, **columns: Any) -> Any:
 
     reading = csv.ReadOptions(block_size=CSV_BYTES, encoding=form.encoding, use_threads=False)
     convert = csv.ConvertOptions(null_values=list(MISSING), decimal_point=form.decimal, **columns)
-    return csv.open_csv(file, reading, csv.ParseOptions(delimiter=form.separator), convert)
+    return csv.open_csv(opened_natively(file), reading, csv.ParseOptions(delimiter=form.separator), convert)
 
 
 def csv_source(file: Path) -> Source:
