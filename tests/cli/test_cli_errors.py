@@ -213,13 +213,14 @@ def test_ctrl_c_while_an_error_is_printed_changes_nothing():
 
 def test_ctrl_c_in_a_sweep_says_what_is_kept(tmp_path):
     hit = AT_IMPORT.format("gradient_dd.engine.lanes", "lambda: threading.Timer(0.0, ctrl_c).start()")
-    during = "from gradient_dd.studies import sweep; sweep.run = lambda *a, **k: ctrl_c()"
-    for when, kept in ((during, True), (hit, False)):
+    during = "from gradient_dd.studies import sweep; sweep.run = lambda study, out, **k: ({}, ctrl_c())"
+    kept = f"Stopped. Committed results are kept in {tmp_path / 'a.db'}; run the same command to resume."
+    moments = {"None": "Stopped. There are no results yet.", "out.touch()": kept}
+    for when, sentence in [*((during.format(act), one) for act, one in moments.items()), (hit, "Stopped.")]:
         result = interrupted(when, "sweep", *WALK, "--out", str(tmp_path / "a.db"))
         assert result.returncode == 1
-        sentence = f"Committed results are kept in {tmp_path / 'a.db'}; run the same command to resume."
         last = result.stderr.splitlines()[-1]
-        assert last == f"Stopped. {sentence}" if kept else last.startswith("Stopped.")
+        assert last.startswith(sentence)
         assert "Traceback" not in result.stderr
 
 

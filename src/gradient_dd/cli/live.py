@@ -32,7 +32,7 @@ def watched(out: str | Path, workers: int | None, dask: str | None) -> Iterator[
             click.echo(line, err=True)
     except KeyboardInterrupt:
         kept = f"Committed results are kept in {out}; run the same command to resume."
-        raise KeyboardInterrupt(f"Stopped. {kept}") from None
+        raise KeyboardInterrupt(f"Stopped. {kept if Path(out).is_file() else 'There are no results yet.'}") from None
 
 
 def print_notice(sentence: str) -> None:
