@@ -46,6 +46,9 @@ class Network:
                 "tangent": η·∇V(s), which theory has (Maei 2009). "network": a network of its own, shaped like V's
     precision   "float32" or "float64"
     outputs     1 for state values; the number of actions for action values
+
+    >>> Network(inputs=4, hidden=(64, 64)).n_weights
+    4545
     """
 
     inputs: int

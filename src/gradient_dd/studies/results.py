@@ -42,7 +42,12 @@ TAKEN = {*SUMMARY_COLUMNS, *RUN_COLUMNS, *OLD_NAMES, "exploded_runs"} - {*COMMON
 
 
 class Results:
-    """The results of a study in a store; settings in the order of the study, one task at a time."""
+    """The results of a study in a store; settings in the order of the study, one task at a time.
+
+    >>> from gradient_dd.studies import grid
+    >>> Results(Study("mine", ["five_state_walk"], [grid("td", alpha=0.1)], episodes=5), "results.db")
+    <Results of <Study 'mine': 1 settings x 1 tasks x 1 runs> in results.db>
+    """
 
     def __init__(self, study: Study, path: str | Path) -> None:
         self.study = study

@@ -45,7 +45,11 @@ class TaskSpec:
 
 
 def task(name: str, **parameters: Any) -> TaskSpec:
-    """Return a named task for a study."""
+    """Return a named task for a study.
+
+    >>> task("random_walk", n_states=5).build()
+    <Task random_walk(n_states=5): 5 states, 5 features>
+    """
     return TaskSpec(text("The name of a task", name), tuple(plain(parameters).items()))
 
 
@@ -70,7 +74,11 @@ class Grid:
 
 
 def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
-    """Return a grid; each value is a number or several: a list, a tuple, a range or an array with one axis."""
+    """Return a grid; each value is a number or several: a list, a tuple, a range or an array with one axis.
+
+    >>> grid("gradient_dd", alpha=[0.1, 0.2], kappa=(0.5, 1, 2)).size
+    6
+    """
     if not isinstance(learner, str | Rule):
         raise bad_request("The learner of a grid", "be a name or a Rule", learner)
     name = learner if isinstance(learner, str) else learner.name
@@ -102,6 +110,9 @@ class Study:
     Tasks may be given by name, and the schedule as text, "tapered(1000)". Give either `episodes`, or `steps` with an
     error recorded every `every` steps. Runs are numbered from `first_run`; the trajectory of a run depends on its
     number, so runs with other numbers are independent.
+
+    >>> Study("mine", ["random_walk", "boyan_chain"], [grid("td", alpha=[0.1, 0.2])], episodes=100, runs=5)
+    <Study 'mine': 2 settings x 2 tasks x 5 runs>
     """
 
     name: str

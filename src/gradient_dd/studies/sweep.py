@@ -110,6 +110,13 @@ def run(
     `executor` is any concurrent.futures Executor (threads of this process by default, `workers` of them); its workers
     compute, this process writes. `progress` shows a bar on stderr, or a line every few seconds, unless `on_progress` is
     given, which is called after every unit; `on_notice` is called with notices for the user.
+
+    >>> from gradient_dd.studies import grid
+    >>> study = Study("mine", ["five_state_walk"], [grid("td", alpha=[0.1, 0.2])], episodes=5, runs=2)
+    >>> run(study, "results.db").frame()[["learner", "alpha", "runs"]]
+      learner  alpha  runs
+    0      td    0.1     2
+    1      td    0.2     2
     """
     with shown(False if on_progress else progress, f"Settings × runs of {study.name}") as told:
         watch = on_progress or (lambda state: told(*state.cells))
