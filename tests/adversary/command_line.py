@@ -1,5 +1,6 @@
 """Attacks on the command line, inside this process: odd words for every command, none of which may run for long."""
 
+import os
 from pathlib import Path
 from random import Random
 
@@ -44,10 +45,23 @@ def places(folder: Path) -> list[str]:
     (folder / "file").write_text("hello")
     (folder / "folder").mkdir(exist_ok=True)
     (folder / "whole.db").write_bytes(whole_store()[0])
+    if not (folder / "pipe").exists():
+        os.mkfifo(folder / "pipe")
     inside = [
         str(folder / name) for name in ("a.db", "whole.db", "file", "folder", "file/x.db", "none/x.db", "x" * 300)
     ]
-    return [*inside, "", "/", ".", "/dev/null/x", "/proc/x.db", f"{folder}/\x1b[31m.db"]
+    return [
+        *inside,
+        "",
+        "/",
+        ".",
+        "/dev/null/x",
+        "/proc/x.db",
+        "/dev/null",
+        f"{folder}/pipe",
+        f"{folder}/\x1b[31m.db",
+        f"{folder}/\udcff.db",
+    ]
 
 
 def task_words(rng: Random) -> str:

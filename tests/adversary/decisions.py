@@ -160,7 +160,7 @@ def attack_play_command(rng: Random, folder: Path) -> Case:
     """`gradient-dd play` with odd words."""
     (folder / "rule.py").write_text(rng.choice(["R = 1", "1/0", POLICIES, ""]), encoding="utf-8")
     rules = [f"{folder}/rule.py:R", f"{folder}/rule.py:half", f"{folder}/none.py:R", ":", *TEXTS]
-    outs = [str(folder / "a.html"), str(folder), f"{folder}/rule.py/a.html", "/dev/null/x", "x" * 300, ""]
+    outs = [str(folder / "a.html"), str(folder), f"{folder}/rule.py/a.html", "/dev/null/x", "/dev/null", "x" * 300, ""]
     call = ["play", "--out", rng.choice(outs)]
     call += rng.choice([[], ["--task", task_words(rng)], ["--rule", rng.choice(rules)]])
     call = [word.replace("\0", "0") for word in call]

@@ -2,6 +2,7 @@
 
 import colorsys
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -129,6 +130,7 @@ def attack_odd_path(rng: Random, folder: Path) -> Case:
     folder_inside = folder / "folder"
     folder_inside.mkdir()
     (folder / "file").write_text("hello")
+    os.mkfifo(folder / "pipe.npz")
     choices = [
         "",
         ".",
@@ -136,6 +138,7 @@ def attack_odd_path(rng: Random, folder: Path) -> Case:
         "..",
         str(folder_inside),
         str(folder / "file" / "x.npz"),
+        str(folder / "pipe.npz"),
         str(folder / ("x" * 300)),
         "a\0b.npz",
     ]

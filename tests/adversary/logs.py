@@ -281,7 +281,7 @@ def odd_file(rng: Random, folder: Path) -> tuple[str, Path]:
     else:
         words, content = damaged(rng, in_form(form, sound_log(rng), folder).read_bytes())
     form = {"parquet": "parquet", "csv": "csv"}.get(kind, form)
-    return f"{form}, {words}", written(folder, f"odd.{form}", content)
+    return f"{form}, {words}", written(folder, f"{rng.choice(['odd', 'odd', 'odd' + chr(0xDCFF)])}.{form}", content)
 
 
 def odd_place(rng: Random, folder: Path) -> tuple[str, Path]:

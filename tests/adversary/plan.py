@@ -34,7 +34,7 @@ WEIGHTS = {  # 2 for those not named
     **dict.fromkeys(("environment_answers", "log_arguments", "minari", "crafted_file", "compare"), 4),
     **dict.fromkeys(("command_line", "toml", "schedule", "questions", "auto_learner_many"), 3),
     **dict.fromkeys(("lanes", "damaged_store", "edited_store", "store_that_is_none", "rule_file"), 1),
-    **dict.fromkeys(("network_update", "report_of_odd_names"), 1),
+    **dict.fromkeys(("network_update", "network_control", "report_of_odd_names"), 1),
     **dict.fromkeys(("advice", "kernel_folder"), 0.3),
 }
 

@@ -176,6 +176,21 @@ def attack_network_update(rng: Random, folder: Path) -> Case:
     return Case(text, call, lambda: (agent.updates, agent.predict(np.ones((1, 2))).tobytes()), not_finite)
 
 
+def attack_network_control(rng: Random, folder: Path) -> Case:
+    """An odd transition for a learner of action values."""
+    agent = gdd.NetworkControl("td", gdd.Network(**NETWORK | {"outputs": 2}), actions=2, alpha=0.1)
+    good = {"observation": np.ones(2), "action": 1, "reward": 1.0, "discount": 0.9, "next_observation": np.zeros(2)}
+    words = changed(rng, good, {"observation": (2,), "next_observation": (2,)})
+
+    def call() -> Any:
+        with suppress(DivergedError):
+            agent.update(**words)
+        return agent.predict(np.ones(2))
+
+    text = f"NetworkControl.update({described(words)})"
+    return Case(text, call, lambda: agent.predict(np.ones(2)).tobytes(), not_finite)
+
+
 FEATURE_WORDS: dict[str, dict[str, Any]] = {
     "tiles": {"low": [0.0, 0.0], "high": [1.0, 2.0], "tiles": 3, "tilings": 2, "wrap": False, "size": None},
     "fourier": {"low": [0.0, 0.0], "high": [1.0, 2.0], "order": 2, "outside": "refuse"},

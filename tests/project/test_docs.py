@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -134,6 +135,18 @@ NOT_RUN = {
     ".venv/bin/": "tools of a developer, in the environment that `make setup` makes",
     "gradient-dd sweep examples/study.toml --dask tcp": "it needs a cluster",
 }
+
+
+def test_a_command_that_no_test_runs_is_on_a_page_and_can_be_called():
+    """Its options and files are known, where that can be said without running it."""
+    lines = [words for page in PAGES for words in commands_of(page)]
+    assert [start for start in NOT_RUN if not any(" ".join(words).startswith(start) for words in lines)] == []
+    for program, *arguments in lines:
+        if program == "dask":
+            command = import_module(f"distributed.cli.dask_{arguments[0]}").main
+            assert {word for word in arguments if word[:2] == "--"} <= {o for one in command.params for o in one.opts}
+        elif program == ".venv/bin/pytest":
+            assert [word for word in arguments if word[:6] == "tests/" and not (ROOT / word).exists()] == []
 
 
 @pytest.mark.slow
