@@ -138,7 +138,8 @@ class NetworkControl(Saved):
         """Return Q of every action, (actions,) for one observation, (n, actions) for several."""
         rows, single = states("observation", observation, self.learner.network.inputs)
         with self.learner.network.working():
-            values = np.asarray(predictions(self.learner.network)(self.learner.state.w, rows)).astype(float)
+            given = self.learner.network.array(rows)
+            values = np.asarray(predictions(self.learner.network)(self.learner.state.w, given)).astype(float)
         return values[0] if single else values
 
     def act(self, observation: Any) -> int:

@@ -151,7 +151,7 @@ class NetworkLearner(Saved):
         """Return V: a number for one observation (d,), (n,) for observations (n, d)."""
         rows, single = states("observation", observation, self.network.inputs)
         with self.network.working():
-            values = np.asarray(predictions(self.network)(self.state.w, rows))[:, 0].astype(float)
+            values = np.asarray(predictions(self.network)(self.state.w, self.network.array(rows)))[:, 0].astype(float)
         return float(values[0]) if single else values
 
     def update(

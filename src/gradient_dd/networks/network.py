@@ -125,7 +125,8 @@ class Network:
 
     def array(self, values: Any) -> Any:
         """Return numbers as an array of its precision; call this inside `working`."""
-        return jnp.asarray(np.asarray(values, self.precision))
+        with np.errstate(over="ignore"):  # what is too large is infinite, and the update is refused
+            return jnp.asarray(np.asarray(values, self.precision))
 
     def layers(self, w: Any) -> list[tuple[Any, Any]]:
         """Return W and b of each layer of the flat weights w."""
@@ -181,7 +182,7 @@ class Network:
 
     def checked_weights(self, name: str, given: Any, n: int) -> Array:
         """Return flat weights (n,) that a user gives, or raise."""
-        weights = numbers(f"{name!r}", given)
+        weights = numbers(f"{name!r}", given, float(np.finfo(self.precision).max))
         if weights.shape != (n,):
             raise bad_request(f"The shape of {name!r}", f"be ({n},)", weights.shape)
         return weights.copy()
