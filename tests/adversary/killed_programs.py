@@ -1,5 +1,6 @@
 """The programs that `torture` kills, and what each has kept: a sweep, an evaluation, a reproduction and a ranking."""
 
+import re
 import socket
 import subprocess
 import sys
@@ -126,7 +127,8 @@ def tables_of(place: Path) -> Held:
     """Return the tables and verdicts beside a page, once the page, which is written last, is there; no times."""
     if not (place / "report.html").is_file():
         return {}
-    files = [file for kind in ("*.csv", "*.json") for file in sorted(place.rglob(kind)) if "cost" not in file.name]
+    timed = re.compile("cost|scale.json")
+    files = [one for kind in ("*.csv", "*.json") for one in sorted(place.rglob(kind)) if not timed.search(one.name)]
     return {str(file.relative_to(place)): file.read_bytes() for file in files}
 
 
