@@ -147,6 +147,12 @@ def test_a_cell_that_cannot_be_shown_is_refused_in_a_sentence():
         gdd.evaluate_log(log_with([Unprintable(), 1, 2]), target=even, discount=0.9)
 
 
+@pytest.mark.parametrize("odd", [[1, 2], {"a": 1}])
+def test_an_action_that_is_a_list_in_a_later_row_is_refused(odd):
+    with pytest.raises(BadRequestError, match=r"An action must be a number or text\. Got"):
+        gdd.evaluate_log(log_with(["a", odd, 2]), target=even, discount=0.9)
+
+
 def test_an_action_id_of_any_length_is_an_action():
     assert gdd.evaluate_log(log_with([10**400, 1, 2]), target=even, discount=0.9).start_value > 0
 

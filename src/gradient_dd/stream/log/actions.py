@@ -87,7 +87,11 @@ def plain(name: Any) -> Any:
 def distinct(cells: Any) -> tuple[list[Any], Any]:
     """Return the different cells of a column of objects, and which of them each cell is."""
     place: dict[Any, int] = {}
-    where = np.array([place.setdefault(plain(cell), len(place)) for cell in cells], np.int64)
+    try:
+        where = np.array([place.setdefault(plain(cell), len(place)) for cell in cells], np.int64)
+    except TypeError:  # a list or a dictionary has no hash
+        odd = next(cell for cell in cells if not isinstance(plain(cell), str | int | float | None))
+        raise bad_request("An action", "be a number or text", odd) from None
     return list(place), where
 
 
