@@ -134,23 +134,15 @@ def test_a_spike_of_lengths_is_a_time_limit_at_any_length(monkeypatch):
 
 def value(**changes):
     """Return the value of a policy, all of it as it should be, but for some changes."""
-    fine = {
-        "value": 10.0,
-        "low": 9.0,
-        "high": 11.0,
+    estimates = {
         "q": PolicyEstimate(10.0, 0.5),
         "d": PolicyEstimate(10.0, 0.5),
+        "blend": 10.0,
         "gap": 0.0,
-    }
-    fine |= {
-        "steps": 9,
-        "rest": 0.1,
-        "effective": 900.0,
         "apart": 0.0,
-        "impossible": False,
-        "outside": False,
-        "share": 0.5,
     }
+    fine = {"value": 10.0, "low": 9.0, "high": 11.0, "steps": 9, "rest": 0.1, "effective": 900.0} | estimates
+    fine |= {"impossible": False, "outside": False}
     return SimpleNamespace(**fine | changes)
 
 

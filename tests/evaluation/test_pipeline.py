@@ -257,7 +257,7 @@ def test_workers_return_the_same_bits(tmp_path, monkeypatch):
 
 
 def test_a_long_log_chooses_its_features_by_a_sample(monkeypatch):
-    from gradient_dd.evaluation import rows
+    from gradient_dd.evaluation import pieces, rows
 
     log, policy, _ = data_of(episodes=300)
     log["obs"] = log["obs"] + 0.01 * np.random.default_rng(1).standard_normal(len(log["obs"]))
@@ -265,7 +265,7 @@ def test_a_long_log_chooses_its_features_by_a_sample(monkeypatch):
     monkeypatch.setattr(rows, "KEPT_NUMBERS", 0)
     again = gdd.evaluate_log(log, target=policy, discount=0.9)
     assert again.start_value == pytest.approx(whole.start_value, rel=1e-9)
-    monkeypatch.setattr(rows, "SAMPLE_ROWS", 900)
+    monkeypatch.setattr(pieces, "SAMPLE_ROWS", 900)
     part = gdd.evaluate_log(log, target=policy, discount=0.9)
     assert part.rows == 1800
     assert part.start_value == pytest.approx(whole.start_value, rel=0.1)
@@ -273,7 +273,7 @@ def test_a_long_log_chooses_its_features_by_a_sample(monkeypatch):
 
 
 def test_one_blas_thread_while_an_evaluation_runs():
-    from gradient_dd.evaluation.workers import libraries, one_thread
+    from gradient_dd.evaluation.rows import libraries, one_thread
 
     before = [get() for get, _ in libraries()]
     with one_thread():

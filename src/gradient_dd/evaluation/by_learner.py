@@ -33,7 +33,7 @@ FAR_OFF = 0.1  # relative to the size of the values
 def batches(run: Run) -> Iterator[tuple[Piece, Any, Any, Array]]:
     """Yield pieces of a log with φ and ψ' as sparse rows, and the weight of each row."""
     for piece in run.data.rows.pieces(run.design.rows):
-        choices, rows, U, _, weight, _ = run.prepared(piece)
+        choices, _, rows, U, _, weight, _ = run.prepared(piece)
         back = np.argsort(rows.order)
         there = (choices.there * ~piece.ended[:, None])[rows.order]
         phi, ahead = (sparse.csr_matrix(run.design.matrix(X, u))[back] for X, u in ((rows.X, U), (rows.X2, there)))
@@ -47,7 +47,7 @@ def learnt_weights(
     rule = find(learner)
     if rule.natural:
         raise bad_request("'learner'", "be a learner with linear cost per step", rule.name)
-    run = Run(data, policy, data.maps[0])
+    run = Run(data, policy, data.maps[0], {})
     given = parameters
     if "alpha" not in parameters:
         _, phi, *_ = next(batches(run))
@@ -91,7 +91,7 @@ def divergence(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
     """The named learner diverged."""
     words, diverged, *_ = seen
     if diverged:
-        yield "not", f"{words} diverged at update {diverged:,}, so its value is arbitrary."
+        yield f"{words} diverged at update {diverged:,}, so its value is arbitrary."
 
 
 @finding("learner", "least squares", "not", "Use another step size, or the default learner.")
@@ -112,7 +112,7 @@ def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found
 
 def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[PolicyValue]:
     """Return the value of a policy according to `AutoLearner`, for every signal."""
-    run, signals = Run(data, policy, data.maps[0]), len(data.rows.lowest)
+    run, signals = Run(data, policy, data.maps[0], {}), len(data.rows.lowest)
     agents = [[AutoLearner(run.design.q) for _ in range(1 + AUTO_GROUPS)] for _ in range(signals)]
     sums: Sums = {}
     for piece, phi, ahead, weight in batches(run):

@@ -171,7 +171,7 @@ def episodes(data: LogData) -> Found:
     if rows.episodes >= FEW_EPISODES or (rows.ended == 0 and rows.n >= LONG_STREAM):
         yield "fine", words
     else:
-        yield "with care", f"{words} So few episodes may not be representative."
+        yield f"{words} So few episodes may not be representative."
 
 
 @finding("data", "time limit", "with care", "Record these rows as truncated, not as terminated, if it is one.")
@@ -183,9 +183,8 @@ def time_limit(data: LogData) -> Found:
     if limit is not None and not knows_time(data):
         length, share = limit
         yield (
-            "with care",
             f"{share:.0%} of the terminated episodes have exactly {length} steps, the longest length. This is probably "
-            "a time limit, and then the values are wrong, because they count nothing after it.",
+            "a time limit, and then the values are wrong, because they count nothing after it."
         )
 
 
@@ -200,9 +199,8 @@ def order_of_columns(data: LogData) -> Found:
         yield "fine", "The next state of a row is the state of the following row."
     elif backward > IN_ORDER:
         yield (
-            "not",
             f"In {backward:.0%} of the rows the state is the next state of the following row. The two columns seem to "
-            "be swapped, so values propagate backwards.",
+            "be swapped, so values propagate backwards."
         )
     else:
         yield (
@@ -219,9 +217,8 @@ def leaked_future(data: LogData) -> Found:
     for column, share in [] if data.maps[0].table else leaks_of(data.first):
         which = repr(names[column]) if column < len(names) else f"number {column}"
         yield (
-            "with care",
             f"Column {which} alone explains {share:.0%} of the return that the other columns leave unexplained. It may "
-            "contain the future, which no policy can observe, and then the values are wrong.",
+            "contain the future, which no policy can observe, and then the values are wrong."
         )
 
 
@@ -248,9 +245,8 @@ def largest_ratio(facts: RatioFacts) -> Found:
     heavy = facts.largest**2 / max(facts.squares, 1e-300)
     if heavy > HEAVY and facts.rows >= MANY_ROWS:
         yield (
-            "with care",
             f"The ratio of row {facts.at:,}, {facts.largest:.3g}, has {heavy:.0%} of the weight of all rows, so this "
-            "row dominates the returns.",
+            "row dominates the returns."
         )
 
 
@@ -285,10 +281,9 @@ def ends_inside(data: LogData) -> Found:
     if last.ends_inside:
         rows = "1 row" if last.ends_inside == 1 else f"{last.ends_inside:,} rows"
         yield (
-            "not",
             f"The episode column, {data.reader.columns.episode!r}, continues the same episode after its end "
             f"in {rows}, first after row {last.first_inside:,}. One of the two columns means something else, so the "
-            "values end at the wrong rows.",
+            "values end at the wrong rows."
         )
 
 
@@ -299,9 +294,8 @@ def no_ends(data: LogData) -> Found:
     known = columns.terminated or columns.truncated or columns.done or columns.discount
     if not known and data.reader.discount > 0:
         yield (
-            "with care",
             "No column marks the ends of episodes, so all rows are treated as continuing. If episodes end, the values "
-            "include rewards that are never paid.",
+            "include rewards that are never paid."
         )
 
 
@@ -328,7 +322,4 @@ def unused_columns(data: LogData) -> Found:
     """
     unused = data.reader.columns.unused
     if unused and not data.named:
-        yield (
-            "with care",
-            f"The columns {listed(unused)} are not used. If the state is incomplete without them, the value is wrong.",
-        )
+        yield f"The columns {listed(unused)} are not used. If the state is incomplete without them, the value is wrong."

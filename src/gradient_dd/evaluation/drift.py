@@ -131,7 +131,6 @@ def drift(rows: RowEvidence) -> Found:
     size = "" if found.what == "state" else f" by {change:+.3g}"
     since = f"episode {rows.piece.episode[found.since]:,}, " if rows.piece.episode[-1] >= FEWEST_BLOCKS else ""
     yield (
-        "with care",
         f"{' '.join([what, *where.split()])} changes{size} after {since}{found.since / len(rows.reward):.0%} of the "
-        f"log (p = {found.chance:.2g}), so the value averages over different periods.",
+        f"log (p = {found.chance:.2g}), so the value averages over different periods."
     )

@@ -79,8 +79,9 @@ def collect(
     with shown(progress, "Transitions") as told:
         while rows < asked:
             file = None if folder is None else folder / f"round-{rounds:06}.parquet"
-            held = None if file is None or not file.exists() else rows_in(file)
-            if held is None:
+            if file is not None and file.exists():
+                episode = episodes_in(file)
+            else:
                 seeds = np.random.SeedSequence([seed, rounds])
                 reset = int(seeds.generate_state(1)[0] % 2**31)
                 part = one_round(place, acting, reset, np.random.default_rng(seeds), min(full, asked - rows), episodes)
@@ -88,8 +89,8 @@ def collect(
                     parts.append(part)
                 else:
                     write_part(file, part)
-                held = len(part["reward"]), int(part["episode"][-1]) + 1
-            rows, episodes, rounds = rows + held[0], held[1], rounds + 1
+                episode = part["episode"]
+            rows, episodes, rounds = rows + len(episode), int(episode[-1]) + 1, rounds + 1
             told(rows, asked)
     return folder if folder is not None else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
@@ -145,14 +146,14 @@ class Observed(Features):
     def __init__(self, inner: Features, space: Any) -> None:
         self.inner, self.space = inner, space
         if inner.n_features == 0:
-            inner.rows(single_ones(space, flat(space, space.sample(), 1)))
+            inner.rows([structured(space, flat(space, space.sample(), 1)[0])])
         self.n_features, self.nonzeros, self.bound = inner.n_features, inner.nonzeros, inner.bound
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations."""
         seen = np.asarray(observations, float)
         each = type(self.space).__name__ in ("Dict", "Tuple") or isinstance(self.inner, Own)
-        return self.inner.rows(single_ones(self.space, seen) if each else structured(self.space, seen))
+        return self.inner.rows([structured(self.space, row) for row in seen] if each else structured(self.space, seen))
 
 
 # Environments -----------------------------------------------------------------------------------------------
@@ -228,10 +229,10 @@ def one_round(
         made = called("take a step", place.env.step, chosen)
         if not (isinstance(made, tuple | list) and len(made) == 5):
             raise bad_request("The result of the environment's step", f"be {STEP}", made)
-        reward = column_of("The reward", "be one finite number", made[1], copies, place.mode)
+        reward = column_of("The reward", made[1], place)
         ended, truncated = (
-            column_of(name, "be true or false", flag, copies, place.mode, flag=True).astype(bool)
-            for name, flag in (("'terminated'", made[2]), ("'truncated'", made[3]))
+            column_of("'terminated'", made[2], place, True),
+            column_of("'truncated'", made[3], place, True),
         )
         over, after = ended | truncated, flat(space, made[0], copies)
         there = after.copy()
@@ -266,18 +267,23 @@ def reset_by(place: EnvironmentBatch, **options: Any) -> Array:
     return flat(place.observations, made[0], place.copies)
 
 
-def column_of(what: str, rule: str, values: Any, copies: int, mode: str, flag: bool = False) -> Array:
-    """Return a checked result of a step for each copy, (copies,): numbers, or 0 and 1."""
-    try:
-        found = np.asarray(values)
-    except ValueError:  # lists of several lengths
-        found = np.empty(0, object)
-    right = found.shape == (copies,) if mode else found.size == 1
+def column_of(what: str, values: Any, place: EnvironmentBatch, flag: bool = False) -> Any:
+    """Return a checked result of a step for each copy, (copies,): numbers, or whether it is true."""
+    found, rule = array_of(values), "be true or false" if flag else "be one finite number"
+    right = found.shape == (place.copies,) if place.mode else found.size == 1
     if not right or found.dtype.kind not in ("biu" if flag else "biuf") or not np.isfinite(found).all():
-        raise bad_request(f"{what} of a step", rule if not mode else f"be {copies} values", values)
+        raise bad_request(f"{what} of a step", rule if not place.mode else f"be {place.copies} values", values)
     if flag and not np.isin(found, (0, 1)).all():
         raise bad_request(f"{what} of a step", rule, values)
-    return found.reshape(copies).astype(float)
+    return found.reshape(place.copies).astype(bool if flag else float)
+
+
+def array_of(values: Any) -> Any:
+    """Return a copy of values as an array; lists of several lengths become an empty one."""
+    try:
+        return np.array(values)
+    except ValueError:
+        return np.empty(0, object)
 
 
 def final_observation(info: Any, i: Any) -> Any:
@@ -313,47 +319,29 @@ def width_of(space: Any) -> int:
 
 def flat(space: Any, seen: Any, n: int) -> Array:
     """Return copies of n observations as (n, numbers): parts of a dictionary or a tuple are concatenated."""
+    what = "Observations of the environment"
     if parts := parts_of_space(space):
         try:
             return np.concatenate([flat(part, seen[key], n) for key, part in parts], axis=1)
         except (IndexError, KeyError, TypeError) as error:
-            raise bad_request(
-                "Observations of the environment", "have the parts of its space", Unquoted(error)
-            ) from None
-    try:
-        found = np.array(seen)
-    except ValueError:  # lists of several lengths
-        found = np.empty(0, object)
+            raise bad_request(what, "have the parts of its space", Unquoted(error)) from None
+    found = array_of(seen)
     if found.dtype.kind not in "biuf" or found.size != n * width_of(space):
-        rule = f"be {n} × {width_of(space)} numbers, as its space says"
-        raise bad_request("Observations of the environment", rule, seen)
+        raise bad_request(what, f"be {n} × {width_of(space)} numbers, as its space says", seen)
     return found.reshape(n, -1).astype(float)
 
 
 def structured(space: Any, seen: Any) -> Any:
-    """Return columns (n, numbers) as a batch of observations of a space."""
+    """Return numbers as an observation of a space, or columns (n, numbers) as a batch of observations."""
     if parts := parts_of_space(space):
         ends = np.cumsum([width_of(part) for _, part in parts])
-        cut = np.split(np.asarray(seen), ends[:-1], axis=1)
-        found = [structured(part, columns) for (_, part), columns in zip(parts, cut, strict=True)]
-        named = dict(zip((key for key, _ in parts), found, strict=True))
-        return named if type(space).__name__ == "Dict" else tuple(found)
+        cut = np.split(np.asarray(seen), ends[:-1], axis=-1)
+        found = {key: structured(part, columns) for (key, part), columns in zip(parts, cut, strict=True)}
+        return found if type(space).__name__ == "Dict" else tuple(found.values())
     values = np.asarray(seen, float)
     if type(space).__name__ == "Discrete":
-        return values[:, 0].astype(np.int64)
-    return values.reshape(len(values), *space.shape).astype(space.dtype)
-
-
-def single_ones(space: Any, seen: Array) -> list[Any]:
-    """Return columns (n, numbers) as single observations of a space."""
-    batch = structured(space, seen)
-
-    def one(part: Any, i: int) -> Any:
-        if isinstance(part, dict):
-            return {key: one(value, i) for key, value in part.items()}
-        return tuple(one(value, i) for value in part) if isinstance(part, tuple) else part[i]
-
-    return [one(batch, i) for i in range(len(seen))]
+        return values[..., 0].astype(np.int64)[()]
+    return values.reshape(*values.shape[:-1], *space.shape).astype(space.dtype)
 
 
 # Files ------------------------------------------------------------------------------------------------------
@@ -368,16 +356,15 @@ def checked_out(out: Any) -> Path:
     return folder
 
 
-def rows_in(file: Path) -> tuple[int, int]:
-    """Return the rows of a round, and the number of episodes up to its end."""
+def episodes_in(file: Path) -> Any:
+    """Return the numbers of the episodes of a round, a row each."""
     import pyarrow.parquet as pq
 
     try:
-        episode = pq.read_table(file, columns=["episode"]).column("episode")
+        return pq.read_table(file, columns=["episode"]).column("episode").to_numpy()
     except Exception as error:  # readers raise many types
         why = one_line(str(error)).rstrip(".")
         raise BadRequestError(f"Cannot read {file}: {why}. Remove the file to collect this round again.") from None
-    return len(episode), int(episode[-1].as_py()) + 1
 
 
 def write_part(file: Path, columns: Log) -> None:

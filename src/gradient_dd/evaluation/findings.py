@@ -1,6 +1,7 @@
 """The registry of findings, and the verdict that summarises them.
 
-A finding is a function of the evidence of its subject. It yields (level, sentence), any number of times:
+A finding is a function of the evidence of its subject. It yields (level, sentence), or a sentence at its gravest level,
+any number of times:
 
     data     `LogData` of log_data.py: columns, rows and episodes of the log
     ratios   `RatioFacts` of data_findings.py: the ratios of a policy on the log
@@ -24,7 +25,7 @@ ADVICE = {
     "not": "Do not trust this value.",
 }
 
-Found = Iterator[tuple[str, str]]
+Found = Iterator[str | tuple[str, str]]
 Finder = Callable[[Any], Found]
 
 
@@ -48,7 +49,7 @@ class Check(NamedTuple):
     gravest: str
     meaning: str
     remedy: str
-    find: Finder
+    find: Callable[[Any], list[tuple[str, str]]]
 
 
 FINDINGS: dict[str, Check] = {}  # by function name
@@ -58,8 +59,11 @@ def finding(subject: str, about: str, gravest: str, remedy: str) -> Callable[[Fi
     """Return a decorator that registers a function as a finding; its docstring is the meaning."""
 
     def register(find: Finder) -> Finder:
+        def said(evidence: Any) -> list[tuple[str, str]]:
+            return [(gravest, one) if isinstance(one, str) else one for one in find(evidence)]
+
         meaning = cleandoc(find.__doc__ or "").replace("\n", " ")
-        FINDINGS[find.__name__] = Check(subject, about, gravest, meaning, remedy, find)
+        FINDINGS[find.__name__] = Check(subject, about, gravest, meaning, remedy, said)
         return find
 
     return register

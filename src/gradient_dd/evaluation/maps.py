@@ -253,7 +253,7 @@ def ordered(
 
 def state_values(one: FeatureMap, piece: Piece) -> Array:
     """Return V(s') of each row for the logging policy, by LSTD with features of states only, (n,)."""
-    X, X2 = one.matrix(piece.seen), one.matrix(np.where(piece.ended[:, None], piece.seen, piece.after))
+    X, X2 = one.matrix(piece.seen), one.matrix(piece.legal_after)
     A = X.T @ (X - piece.discount[:, None] * X2)
     A[np.diag_indices_from(A)] += one.ridge * np.maximum((X**2).sum(axis=0), 1e-300)
     return np.asarray(X2 @ np.linalg.lstsq(A, X.T @ piece.signals[:, 0], rcond=1e-12)[0])

@@ -127,9 +127,8 @@ def interval(seen: PolicyEvidence) -> Found:
     found = seen.found
     if (found.high - found.low) / 2 > WIDE * seen.scale:
         yield (
-            "with care",
             f"The interval, {found.low:.4g} to {found.high:.4g}, is wide relative to the value, so the log does not "
-            "determine the value well.",
+            "determine the value well."
         )
 
 
@@ -156,12 +155,10 @@ def possible_values(seen: PolicyEvidence) -> Found:
     found = seen.found
     if found.impossible or found.outside:
         low, high = seen.bounds
-        blend = found.share * found.q.value + (1 - found.share) * found.d.value
-        words = f"LSTD-Q gives {found.q.value:.4g}" if found.impossible else f"Both estimates give {blend:.4g}"
+        words = f"LSTD-Q gives {found.q.value:.4g}" if found.impossible else f"Both estimates give {found.blend:.4g}"
         yield (
-            "with care",
             f"{words}, but rewards allow only {low:.4g} to {high:.4g}: the features cannot represent the values of "
-            "this policy, and the value is clipped.",
+            "this policy, and the value is clipped."
         )
 
 
@@ -170,9 +167,8 @@ def other_features(seen: PolicyEvidence) -> Found:
     """Other features that predict the returns of the log nearly as well give a different value."""
     if seen.found.apart > FAR_OFF * seen.scale:
         yield (
-            "with care",
             f"Other features that predict the returns of the log about as well change the value by "
-            f"{seen.found.apart:.3g}, so the value depends on a choice that the log cannot decide.",
+            f"{seen.found.apart:.3g}, so the value depends on a choice that the log cannot decide."
         )
 
 
@@ -187,9 +183,8 @@ def horizon(seen: PolicyEvidence) -> Found:
     far = found.effective < FAR_POLICY * n or (seen.data.rows.episodes >= MANY_STARTS and found.steps < FEW_STEPS)
     if found.rest > LITTLE and far:
         yield (
-            "with care",
             f"The returns check only {steps_of(found)}; {found.rest:.0%} of the weight comes later and relies on the "
-            "features alone.",
+            "features alone."
         )
 
 
@@ -212,7 +207,7 @@ def untried_actions(seen: PolicyEvidence) -> Found:
     """The policy takes actions that the log never takes."""
     if seen.untried > UNTRIED:
         share = f"{seen.untried:.0%} of the policy's actions"
-        yield "not", f"{share} never occur in the log, so their values are unknown."
+        yield f"{share} never occur in the log, so their values are unknown."
 
 
 @finding("policy", "visits without data", "not", "Collect data from these states and actions.")
@@ -245,6 +240,6 @@ def propensities(seen: PolicyEvidence) -> Found:
         f"actions differ by {behaviour.gap:.1%} on average and by {behaviour.worst:.1%} at most."
     )
     if behaviour.worst > BADLY:
-        yield "with care", f"{words} Wrong propensities invalidate the check by returns."
+        yield f"{words} Wrong propensities invalidate the check by returns."
     else:
         yield "fine", words

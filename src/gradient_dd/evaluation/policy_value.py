@@ -21,6 +21,10 @@ class PolicyEstimate(NamedTuple):
     value: float
     error: float
 
+    def interval(self, factor: float) -> Bounds:
+        """Return the interval of a half-width of `factor` standard errors."""
+        return Bounds(self.value - factor * self.error, self.value + factor * self.error)
+
 
 class PolicyValue(NamedTuple):
     """The value of a policy for one signal.
@@ -67,13 +71,14 @@ class PolicyValue(NamedTuple):
 
     def interval(self, confidence: float) -> Bounds:
         """Return the union of the intervals of q, d and their blend, before it is widened further."""
-        factor = student_factor(confidence, len(self.psi) - 1)
-        blend = self.share * self.q.value + (1 - self.share) * self.d.value
-        each = [self.q, self.d, PolicyEstimate(blend, error_of(self.psi[:, 2]))]
-        low, high = zip(
-            *((one.value - factor * one.error, one.value + factor * one.error) for one in each), strict=True
-        )
-        return Bounds(min(low), max(high))
+        factor, blend = student_factor(confidence, len(self.psi) - 1), self.blend
+        each = [one.interval(factor) for one in (self.q, self.d, PolicyEstimate(blend, error_of(self.psi[:, 2])))]
+        return Bounds(min(one.low for one in each), max(one.high for one in each))
+
+    @property
+    def blend(self) -> float:
+        """The blend of both estimates, before it is limited to possible values."""
+        return self.share * self.q.value + (1 - self.share) * self.d.value
 
 
 def error_of(psi: Array) -> float:

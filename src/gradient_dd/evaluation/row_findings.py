@@ -70,8 +70,7 @@ class RowEvidence:
 def row_evidence(data: LogData) -> list[RowEvidence]:
     """Return the evidence on the rows of a log for each signal."""
     piece, actions, columns = data.first, data.actions, data.reader.columns.observation
-    after = np.where(piece.ended[:, None], piece.seen, piece.after)
-    here, there = (sketch(data.maps[0].matrix(one)) for one in (piece.seen, after))
+    here, there = (sketch(data.maps[0].matrix(one)) for one in (piece.seen, piece.legal_after))
     there = np.where(piece.ended[:, None], 0.0, there)
     names = actions.names if actions is not None and len(actions.names) <= SKETCH else ()
     words = columns if len(columns) == piece.seen.shape[1] else ()
@@ -190,9 +189,8 @@ def copied_episodes(rows: RowEvidence) -> Found:
     share, beyond = twins_of(rows.piece, rows.reward) or (0.0, 0.0)
     if share > COPIED and beyond > SURE_COPIES:
         yield (
-            "with care",
             f"{share:.0%} of the episodes are identical to another episode, more than chance allows. Copies count "
-            "twice, so the interval is too narrow.",
+            "twice, so the interval is too narrow."
         )
 
 
@@ -271,9 +269,8 @@ def order(rows: RowEvidence) -> Found:
     linked, _ = rows.links
     if linked is not None and linked < LINKED:
         yield (
-            "with care",
             "States do not depend on the previous state. The rows may have been shuffled, and then the values are "
-            "wrong.",
+            "wrong."
         )
 
 
@@ -283,9 +280,8 @@ def missing_rows(rows: RowEvidence) -> Found:
     _, hole = rows.links
     if hole is not None and hole.sure > SURE_HOLE and hole.times > DEEP:
         yield (
-            "with care",
             f"Every {hole.period} rows the state changes more than elsewhere. Rows seem to be missing there, and the "
-            "value lacks their rewards.",
+            "value lacks their rewards."
         )
 
 
@@ -334,7 +330,6 @@ def shifted_rewards(rows: RowEvidence) -> Found:
     found = shift_of(np.column_stack([one[part] for one in known]), rows.reward[part])
     if found is not None and found[1] > GAIN and found[2] > SURE_SHIFT:
         yield (
-            "not",
             f"The row {found[0]} explains {found[1]:.0%} more of the variance of the rewards than their own row. "
-            "Rewards seem to be shifted, and credited to the wrong states and actions.",
+            "Rewards seem to be shifted, and credited to the wrong states and actions."
         )
