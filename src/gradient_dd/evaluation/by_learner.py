@@ -31,13 +31,14 @@ FAR_OFF = 0.1  # relative to the size of the values
 
 
 def batches(run: Run) -> Iterator[tuple[Piece, Any, Any, Array]]:
-    """Yield pieces of a log with φ and ψ' as sparse rows, and the weight of each row."""
+    """Yield pieces of a log with φ and ψ' as sparse rows, and the weight of each row; count them as processed."""
     for piece in run.data.rows.pieces(run.design.rows):
         choices, _, rows, U, _, weight, _ = run.prepared(piece)
         back = np.argsort(rows.order)
         there = (choices.there * ~piece.ended[:, None])[rows.order]
         phi, ahead = (sparse.csr_matrix(run.design.matrix(X, u))[back] for X, u in ((rows.X, U), (rows.X2, there)))
         yield piece, phi, ahead, rows.unsorted(weight)
+        run.data.rows.progress.add(len(piece))
 
 
 def learnt_weights(
@@ -55,6 +56,7 @@ def learnt_weights(
     rule.setting(**given).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
     agent = Learner(rule, run.design.q, **given)
     passes = int(np.clip(-(-UPDATES // data.rows.n), 1, MOST_PASSES))
+    data.rows.progress.plan(passes * data.rows.n)
     total, count = np.zeros(run.design.q), 0
     try:
         for turn in range(passes):

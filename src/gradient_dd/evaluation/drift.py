@@ -70,13 +70,9 @@ def drift_of(rows: RowEvidence) -> Drift | None:
 
 def blocks_of(piece: Piece) -> Integers:
     """Return the block of each row in order of time, (n,): whole episodes, or stretches of long ones."""
-    n = len(piece)
-    most = max(1, n // BLOCKS)
-    begins = np.diff(piece.episode, prepend=-1) != 0
-    place = np.arange(n) // most
-    if begins.sum() >= FEWEST_BLOCKS:
-        first = np.flatnonzero(begins)
-        place = np.repeat(place[first], np.diff([*first, n]))
+    place, (first, rows) = np.arange(len(piece)) // max(1, len(piece) // BLOCKS), piece.spans
+    if len(first) >= FEWEST_BLOCKS:
+        place = np.repeat(place[first], rows)
     return np.unique(place, return_inverse=True)[1]
 
 

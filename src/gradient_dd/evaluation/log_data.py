@@ -96,7 +96,7 @@ class TargetPolicy:
         else:
             here, there = self.at(self.decode(piece.seen)), self.at(self.decode(piece.legal_after))
         assert self.actions is not None
-        taken = here[np.arange(n), piece.action[:, 0].astype(np.int64)] if self.actions.named else None
+        taken = here[np.arange(n), piece.taken] if self.actions.named else None
         return Choices(here, there, None if taken is None else taken / behaviour)
 
     def _ratios(self, piece: Piece, behaviour: Array) -> Array:
@@ -106,7 +106,7 @@ class TargetPolicy:
         if self._column is not None:
             return np.asarray(piece.carried[:, self._column] / behaviour)
         names = np.array(self.actions.names, object) if self.actions is not None else np.empty(0)
-        taken = names[piece.action[:, 0].astype(np.int64)]
+        taken = names[piece.taken]
         if all(isinstance(one, int) for one in names):
             taken = taken.astype(np.int64)
         return taken_probabilities(self.given, self.decode(piece.seen), taken, np.arange(len(piece))) / behaviour

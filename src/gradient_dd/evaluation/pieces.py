@@ -62,6 +62,22 @@ class Piece:
         return np.where(self.ended[:, None], self.seen, self.after)
 
     @property
+    def taken(self) -> Integers:
+        """(n,) the indices of the actions taken, which must have names."""
+        return self.action[:, 0].astype(np.int64)
+
+    @property
+    def follows(self) -> Booleans:
+        """(n,) whether the next row is the next step of the episode."""
+        return np.append((np.diff(self.episode) == 0) & (np.diff(self.step) == 1), False)
+
+    @property
+    def spans(self) -> tuple[Integers, Integers]:
+        """The first row of each episode, and how many rows it has."""
+        first = np.flatnonzero(np.diff(self.episode, prepend=self.episode[:1] - 1))
+        return first, np.diff([*first, len(self)])
+
+    @property
     def key(self) -> tuple[int, ...]:
         """Identifies the piece among all pieces of a log and of its sample."""
         ends = (int(column[at]) for column in (self.episode, self.step) for at in (0, -1))

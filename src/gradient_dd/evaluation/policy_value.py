@@ -102,15 +102,13 @@ class Walk(NamedTuple):
 
 def walk(piece: Piece, ratio: Array, most: int) -> Walk:
     """Return the products of ratios and discounts along the episodes of a piece, for at most `most` steps."""
-    live = piece.step < most
-    first = np.flatnonzero(np.diff(piece.episode, prepend=-1))
+    live, (first, rows) = piece.step < most, piece.spans
     lengths = np.add.reduceat(live.astype(np.int64), first)
     known = lengths > 0
 
     def along(values: Array) -> Array:
         total = np.cumsum(np.log(np.maximum(values, 1e-300)))
-        before = np.concatenate([[0.0], total[first[1:] - 1]])
-        return total - np.repeat(before, np.diff([*first, len(piece)]))
+        return total - np.repeat(np.concatenate([[0.0], total[first[1:] - 1]]), rows)
 
     product = np.exp(np.clip(along(ratio), -700.0, LARGEST_LOG))
     ahead = np.concatenate([[1.0], piece.discount[:-1]])

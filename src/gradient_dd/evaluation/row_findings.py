@@ -82,7 +82,7 @@ def sketch_of_actions(actions: Actions | None, piece: Piece) -> Array:
     """Return the features of actions, or random projections if there are many."""
     if actions is None or actions.n_features <= SKETCH:
         return actions_of(actions, piece)
-    return np.random.default_rng(14).standard_normal((actions.n_features, SKETCH))[piece.action[:, 0].astype(np.int64)]
+    return np.random.default_rng(14).standard_normal((actions.n_features, SKETCH))[piece.taken]
 
 
 def sketch(X: Any, seed: int = 11) -> Array:
@@ -124,8 +124,7 @@ def heavy_tails(rows: RowEvidence) -> Found:
 
 def twins_of(batch: Piece, reward: Array) -> tuple[float, float] | None:
     """Return the share of identical episodes, and their pairs beyond chance; None if chance cannot be estimated."""
-    first = np.flatnonzero(np.diff(batch.episode, prepend=batch.episode[:1] - 1))
-    length = np.diff([*first, len(batch)])
+    first, length = batch.spans
     if len(first) < FEWEST_TWINS:
         return None
     state = bits_of(key_of(batch.seen))

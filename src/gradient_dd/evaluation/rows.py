@@ -253,7 +253,7 @@ class EvaluationRows:
     def on_sample(self) -> "EvaluationRows":
         """Return the sample as a log in memory, with the groups and the possible values of the whole log."""
         found = copy(self)
-        found.kept, found._held = True, self.sample
+        found.kept, found._held, found.progress = True, self.sample, RowProgress(quiet)
         found.n, found.episodes = sum(map(len, self.sample)), sum(len(one.starts) for one in self.sample)
         return found
 

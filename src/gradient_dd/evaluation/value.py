@@ -230,10 +230,8 @@ class Run:
         """Add the derivative by the estimated propensities, through the ratios of each row and later rows."""
         own, after, seen = self.corrections(piece)
         own[seen.last] += after
-        total = np.cumsum(own[::-1], axis=0)[::-1]
-        first = np.flatnonzero(np.diff(piece.episode, prepend=-1))
-        ends = np.append(first[1:], len(piece))
-        beyond = np.concatenate([total, np.zeros((1, self.signals))])[np.repeat(ends, np.diff([*first, len(piece)]))]
+        total, (first, rows) = np.cumsum(own[::-1], axis=0)[::-1], piece.spans
+        beyond = np.concatenate([total, np.zeros((1, self.signals))])[np.repeat(first + rows, rows)]
         assert self.data.behaviour is not None
         add(sums, {"towards": self.data.behaviour.gradient(piece, beyond - total)})
 
