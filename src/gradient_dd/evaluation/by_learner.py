@@ -48,7 +48,7 @@ def learnt_weights(
     rule = find(learner)
     if rule.natural:
         raise bad_request("'learner'", "be a learner with linear cost per step", rule.name)
-    run = Run(data, policy, data.maps[0], {})
+    run = Run(data, policy, data.maps[0])
     given = parameters
     if "alpha" not in parameters:
         _, phi, *_ = next(batches(run))
@@ -114,7 +114,7 @@ def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found
 
 def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[PolicyValue]:
     """Return the value of a policy according to `AutoLearner`, for every signal."""
-    run, signals = Run(data, policy, data.maps[0], {}), len(data.rows.lowest)
+    run, signals = Run(data, policy, data.maps[0]), len(data.rows.lowest)
     agents = [[AutoLearner(run.design.q) for _ in range(1 + AUTO_GROUPS)] for _ in range(signals)]
     sums: Sums = {}
     for piece, phi, ahead, weight in batches(run):
@@ -127,7 +127,7 @@ def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[P
                 agents[k][g + 1].update_many(phi[used], *columns, ahead[used], weight[used])
     w = np.array([[agent.w for agent in several] for several in agents])  # (signals, 1 + groups, q)
     without = w[:, 1 + np.arange(data.rows.groups) % AUTO_GROUPS].transpose(1, 2, 0)
-    run.begin(Solution(w[:, 0].T, without, np.zeros_like), sums)
+    run.begin(sums, Solution(w[:, 0].T, without, np.zeros_like))
     (sums,) = later_passes(data, [run])
     start, counts = run.starts
     deal = np.arange(len(counts))[None] % AUTO_GROUPS == np.arange(AUTO_GROUPS)[:, None]

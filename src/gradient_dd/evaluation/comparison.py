@@ -245,7 +245,7 @@ def answered(data: LogData, confidence: float, names: Sequence[Any]) -> list[Pol
             key = value.map.name, policy.by_ratio, k
             if key not in known:
                 known[key] = Support(data, value, question.bounds)
-            own = policy_findings(data, value, base[k], known[key], sampled, k)
+            own = policy_findings(data, value, base[k], known[key], sampled)
             question.judged.append(Judged(value, verdict_of([*facts, *ratios, *on_rows[k], *own]), known[key]))
     return found
 

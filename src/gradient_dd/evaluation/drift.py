@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from gradient_dd.arrays import Array, Booleans, Integers
+from gradient_dd.evaluation.design import PIECE_NUMBERS
 from gradient_dd.evaluation.findings import Found, finding
 from gradient_dd.evaluation.pieces import Piece
 from gradient_dd.evaluation.row_findings import RowEvidence, held_out_residuals, sketch
@@ -42,9 +43,7 @@ def drift_of(rows: RowEvidence) -> Drift | None:
     blocks = int(block.max()) + 1
     if blocks < FEWEST_BLOCKS:
         return None
-    wide = (actions[:, :, None] * here[:, None, :]).reshape(len(here), -1)
-    if wide.shape[1] > WIDEST:
-        wide = np.column_stack([sketch(wide, 12), here, actions])
+    wide = products_of(actions, here)
     outcomes = np.column_stack([rows.reward, piece.ended, there])
     rest = held_out_residuals(wide, outcomes, block % FOLDS)
     rest[:, rest.std(axis=0) <= 1e-6 * outcomes.std(axis=0)] = 0.0  # only rounding is unexplained
@@ -66,6 +65,16 @@ def drift_of(rows: RowEvidence) -> Drift | None:
     column = max(0, int(np.flatnonzero(kept)[np.argmax(np.abs(path[at]))]) - wide.shape[1])
     what = ("reward", "end", "state")[min(column, 2)]
     return Drift((1 + beyond) / (1 + DRAWS), what, rest[:, column], int(np.searchsorted(block, at + 1)))
+
+
+def products_of(actions: Array, here: Array) -> Array:
+    """Return the products of features of actions and states, (n, k); many are projected, a few rows at a time."""
+    width = actions.shape[1] * here.shape[1]
+    most = len(here) if width <= WIDEST else max(1, PIECE_NUMBERS // width)
+    pairs = ((actions[at : at + most], here[at : at + most]) for at in range(0, len(here), most))
+    parts = [sketch((a[:, :, None] * x[:, None, :]).reshape(len(x), width), 12) for a, x in pairs]
+    found = np.concatenate(parts)
+    return found if width <= WIDEST else np.column_stack([found, here, actions])
 
 
 def blocks_of(piece: Piece) -> Integers:

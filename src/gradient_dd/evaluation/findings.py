@@ -104,9 +104,6 @@ class Verdict(NamedTuple):
         return ADVICE[self.word]
 
 
-NOT_JUDGED = Verdict("not", (Finding("not", "verdict", "The answer has not been judged."),))
-
-
 def verdict_of(findings: list[Finding]) -> Verdict:
     """Return the word of the gravest finding, and all findings, gravest first."""
     ordered = sorted(findings, key=lambda one: -LEVELS.index(one.level))

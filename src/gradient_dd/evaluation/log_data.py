@@ -187,7 +187,7 @@ class LogData:
         signals: Sequence[str] = (),
         skip_bad_rows: bool = False,
         seed: int = 0,
-        told: Told = lambda done, total: None,
+        told: Told | None = None,
         workers: Any = None,
     ) -> None:
         names = open_log(log).names
@@ -223,6 +223,7 @@ class LogData:
     def _describe(self, features: Any, seed: int) -> None:
         """Choose the features of the states, and estimate propensities if the log has none."""
         self._features: dict[Any, SortedFeatures] = {}
+        self._known: tuple[Any, dict[Any, Any]] = None, {}
         columns = self.reader.columns
         plain = features is None and columns.are_features and self.rows.sample[0].seen.shape[1] > 1
         by_action = any(not one.by_ratio for one in self.policies)
@@ -291,6 +292,17 @@ class LogData:
             self._features[key] = found
         return found
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs."""
+        sample = {name: None for name in ("first", "sampled") if name in self.__dict__}
+        return self.__dict__ | sample | {"_known": (None, {})}
+
+    def known(self, policy: TargetPolicy) -> dict[Any, Any]:
+        """Return a cache by piece, which is forgotten as soon as another policy asks for its own."""
+        if self._known[0] is not policy:
+            self._known = policy, {}
+        return self._known[1]
+
     def propensities(self, piece: Piece) -> Array:
         """Return the probability of the action taken in each row, (n,); NaN if it is not needed."""
         return piece.behaviour if self.behaviour is None else self.behaviour(piece)
@@ -319,7 +331,7 @@ class LogData:
     def on_sample(self) -> "LogData":
         """Return the sample as a log in memory."""
         found = copy(self)
-        found.rows, found._features = self.rows.on_sample(), {}
+        found.rows, found._features, found._known = self.rows.on_sample(), {}, (None, {})
         return found
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class Piece:
         """(n, d) the next observations; after an end, where any legal observation is fine, the observation."""
         return np.where(self.ended[:, None], self.seen, self.after)
 
-    @property
+    @cached_property
     def taken(self) -> Integers:
         """(n,) the indices of the actions taken, which must have names."""
         return self.action[:, 0].astype(np.int64)
@@ -71,13 +72,13 @@ class Piece:
         """(n,) whether the next row is the next step of the episode."""
         return np.append((np.diff(self.episode) == 0) & (np.diff(self.step) == 1), False)
 
-    @property
+    @cached_property
     def spans(self) -> tuple[Integers, Integers]:
         """The first row of each episode, and how many rows it has."""
         first = np.flatnonzero(np.diff(self.episode, prepend=self.episode[:1] - 1))
         return first, np.diff([*first, len(self)])
 
-    @property
+    @cached_property
     def key(self) -> tuple[int, ...]:
         """Identifies the piece among all pieces of a log and of its sample."""
         ends = (int(column[at]) for column in (self.episode, self.step) for at in (0, -1))

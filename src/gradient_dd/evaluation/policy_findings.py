@@ -32,7 +32,7 @@ class PolicyEvidence(NamedTuple):
     """The evidence about the value of a policy.
 
     found, logging  its value, and the value of the logging policy;  scale  the larger of the two absolute values
-    data       the log;  single  whether every episode is one row;  bounds  of possible values
+    data       the log;  bounds  of possible values
     untried    share of the policy's actions that never occur in the log
     lonely     share of the policy's visits, states and actions, without similar data
     never      share of its visits to table cells without data, although the log often visits the state
@@ -40,14 +40,12 @@ class PolicyEvidence(NamedTuple):
 
     found: PolicyValue
     logging: PolicyValue
-    policy: TargetPolicy
     data: LogData
+    bounds: Bounds
     scale: float
     untried: float
     lonely: float
     never: float
-    single: bool
-    bounds: Bounds
 
 
 class SampledChoices(NamedTuple):
@@ -74,7 +72,7 @@ def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
     if not policy.by_ratio and data.actions is not None and data.actions.named:
         occurs = np.isin(np.arange(len(occurs)), np.concatenate([piece.action[:, 0] for piece in pieces]))
     for piece in pieces:
-        choices = policy.choices(piece, data.propensities(piece))
+        choices, _ = data.known(policy).get(piece.key) or (policy.choices(piece, data.propensities(piece)), None)
         untried += 0.0 if occurs.all() else float(choices.here[:, ~occurs].sum())
         rows = np.flatnonzero(~piece.ended)
         rows, skipped = rows[max(0, skipped) :], skipped - len(rows)
@@ -87,12 +85,12 @@ def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
 
 
 def policy_findings(
-    data: LogData, found: PolicyValue, logging: PolicyValue, support: Support, sampled: SampledChoices, signal: int
+    data: LogData, found: PolicyValue, logging: PolicyValue, support: Support, sampled: SampledChoices
 ) -> list[Finding]:
     """Return all findings on the value of a policy."""
-    policy, visits, starts = found.policy, sampled.visits, sampled.starts
+    visits, starts, by_ratio = sampled.visits, sampled.starts, found.policy.by_ratio
     lonely = never = 0.0
-    if not policy.by_ratio and len(visits):
+    if not by_ratio and len(visits):
         X = found.map.matrix(visits.after)
         if found.map.table:
             taken, seen = actions_of(data.actions, visits), found.map.matrix(visits.seen)
@@ -100,13 +98,10 @@ def policy_findings(
             never = float((mass * never_tried(support, X, sampled.there)).sum() / max(float(mass.sum()), 1e-300))
         else:
             lonely = float((support.leverage(sampled.there, X, support.cached_leverages(X)) > ALONE).mean())
-    if not policy.by_ratio and found.map.table and len(starts):
+    if not by_ratio and found.map.table and len(starts):
         never += float(never_tried(support, found.map.matrix(starts.seen), sampled.here).mean())
-    scale, single = max(abs(found.value), abs(logging.value)), data.rows.longest == 1
-    shares = sampled.untried, lonely, never
-    return findings_of(
-        "policy", PolicyEvidence(found, logging, policy, data, scale, *shares, single, data.rows.bounds(signal))
-    )
+    scale, shares = max(abs(found.value), abs(logging.value)), (sampled.untried, lonely, never)
+    return findings_of("policy", PolicyEvidence(found, logging, data, support.bounds, scale, *shares))
 
 
 def never_tried(support: Support, X: Any, U: Array) -> Array:
@@ -138,11 +133,12 @@ def doubly_robust(seen: PolicyEvidence) -> Found:
     cannot represent the values, or the propensities are wrong.
     """
     found = seen.found
-    if found.steps == 0 or seen.policy.logging:
+    if found.steps == 0 or seen.found.policy.logging:
         return
     both = f"LSTD-Q gives {found.q.value:.4g}, the returns correct it to {found.d.value:.4g}"
     level = level_of(found.gap, FAR, VERY_FAR)
-    if level == "fine" or seen.single or abs(found.d.value - found.q.value) <= FAR_OFF * seen.scale:
+    single = seen.data.rows.longest == 1  # every episode is one row
+    if level == "fine" or single or abs(found.d.value - found.q.value) <= FAR_OFF * seen.scale:
         yield "fine", f"{both}, over {steps_of(found)} that the ratios cover."
     else:
         why = "The features cannot represent the values, or the propensities are wrong."
@@ -178,7 +174,7 @@ def horizon(seen: PolicyEvidence) -> Found:
     features alone.
     """
     found, n = seen.found, seen.data.rows.n
-    if seen.policy.logging or np.isnan(found.effective):
+    if seen.found.policy.logging or np.isnan(found.effective):
         return
     far = found.effective < FAR_POLICY * n or (seen.data.rows.episodes >= MANY_STARTS and found.steps < FEW_STEPS)
     if found.rest > LITTLE and far:
@@ -192,7 +188,7 @@ def horizon(seen: PolicyEvidence) -> Found:
 def logging_policy(seen: PolicyEvidence) -> Found:
     """The same features give a wrong value of the logging policy, whose returns are known."""
     base = seen.logging
-    if not base.steps or (seen.found is base and not seen.policy.logging):
+    if not base.steps or (seen.found is base and not seen.found.policy.logging):
         return
     words, level = f"The mean return of the logging policy is {base.d.value:.4g}", level_of(base.gap, FAR, VERY_FAR)
     if level == "fine" or abs(base.d.value - base.q.value) <= FAR_OFF * seen.scale:
@@ -233,7 +229,7 @@ def propensities(seen: PolicyEvidence) -> Found:
     the interval includes their uncertainty.
     """
     behaviour = seen.data.behaviour
-    if behaviour is None or seen.policy.by_ratio:
+    if behaviour is None or seen.found.policy.by_ratio:
         return
     words = (
         f"The log has no propensities. They were estimated by {behaviour.words}: predicted and actual shares of "

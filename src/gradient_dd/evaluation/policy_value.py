@@ -1,5 +1,8 @@
 """The value of a policy, its interval, and the products of ratios along episodes used by the estimates."""
 
+from collections.abc import Mapping
+from math import nan
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -29,22 +32,19 @@ class PolicyEstimate(NamedTuple):
 class PolicyValue(NamedTuple):
     """The value of a policy for one signal.
 
-    value, low, high  the blend, limited to possible values, and its interval
+    value         the blend, limited to possible values
     q, d          LSTD-Q and the doubly robust estimate;  share  the weight of q in the value
     gap           how far d is from q, in standard errors of d − q
     steps, rest   number of steps covered by the ratios, and the weight of later steps
     effective     effective sample size, (Σρ)² / Σρ²; nan without ratios
     psi           (units, 3) influences on q, on d and on the value
-    by_map        the value for each map, by name
-    apart         the largest difference to the value with another map
     impossible    whether no map gave a possible LSTD-Q;  outside  whether the value had to be clipped
     map, design, w (q,), without (groups, q), start (q,), dual (q,)   the map, its form and the solution
+    low, high     its interval;  by_map  the value for each map, by name;  apart  the largest difference among them
     """
 
     policy: TargetPolicy
     value: float
-    low: float
-    high: float
     q: PolicyEstimate
     d: PolicyEstimate
     share: float
@@ -53,8 +53,6 @@ class PolicyValue(NamedTuple):
     rest: float
     effective: float
     psi: Array
-    by_map: dict[str, float]
-    apart: float
     impossible: bool
     outside: bool
     map: FeatureMap
@@ -63,6 +61,10 @@ class PolicyValue(NamedTuple):
     without: Array
     start: Array
     dual: Array
+    low: float = nan
+    high: float = nan
+    by_map: Mapping[str, float] = MappingProxyType({})
+    apart: float = 0.0
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ from gradient_dd.cards import card
 from gradient_dd.errors import bad_request
 from gradient_dd.evaluation.behaviour import cells
 from gradient_dd.evaluation.design import BLOCKS, TABLE, squared
-from gradient_dd.evaluation.findings import NOT_JUDGED, Found, Verdict, finding, findings_of, verdict_of
+from gradient_dd.evaluation.findings import Found, Verdict, finding, findings_of, verdict_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import actions_of, named_actions
 from gradient_dd.evaluation.policy_value import PolicyValue
@@ -141,17 +141,17 @@ class Evaluation:
     found: PolicyValue
     support: Support
     points: tuple[Any, Array]
+    verdict: Verdict
     confidence: float
     rows: int
     dimensions: int
-    chosen: str = "LSTD-Q"
-    logging: Interval | None = None
-    difference: Interval | None = None
-    verdict: Verdict = NOT_JUDGED
+    chosen: str
+    logging: Interval | None
+    difference: Interval | None
+    stated: tuple[str, ...]
+    log: str
     at: Any = None
-    stated: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
-    log: str = "the log"
 
     def __repr__(self) -> str:
         low, high = self.start_interval

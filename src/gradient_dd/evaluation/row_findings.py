@@ -21,7 +21,6 @@ from gradient_dd.evaluation.findings import Found, finding, level_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import actions_of
 from gradient_dd.evaluation.pieces import Piece, mix
-from gradient_dd.stream.log.actions import Actions
 
 MOST_ROWS = 50_000  # rows examined
 SKETCH = 64  # numbers that represent a state with more features
@@ -72,17 +71,12 @@ def row_evidence(data: LogData) -> list[RowEvidence]:
     piece, actions, columns = data.first, data.actions, data.reader.columns.observation
     here, there = (sketch(data.maps[0].matrix(one)) for one in (piece.seen, piece.legal_after))
     there = np.where(piece.ended[:, None], 0.0, there)
-    names = actions.names if actions is not None and len(actions.names) <= SKETCH else ()
     words = columns if len(columns) == piece.seen.shape[1] else ()
-    taken = sketch_of_actions(actions, piece)
-    return [RowEvidence(piece, one, here, there, taken, words, data.reader.texts, names) for one in piece.signals.T]
-
-
-def sketch_of_actions(actions: Actions | None, piece: Piece) -> Array:
-    """Return the features of actions, or random projections if there are many."""
     if actions is None or actions.n_features <= SKETCH:
-        return actions_of(actions, piece)
-    return np.random.default_rng(14).standard_normal((actions.n_features, SKETCH))[piece.taken]
+        names, taken = actions.names if actions is not None else (), actions_of(actions, piece)
+    else:  # random projections of them
+        names, taken = (), np.random.default_rng(14).standard_normal((actions.n_features, SKETCH))[piece.taken]
+    return [RowEvidence(piece, one, here, there, taken, words, data.reader.texts, names) for one in piece.signals.T]
 
 
 def sketch(X: Any, seed: int = 11) -> Array:

@@ -122,8 +122,8 @@ def as_number(name: Any) -> int:
 class RowProgress:
     """Tells how many rows were processed: `told(done, total)`, where the total is 0 as long as it is unknown."""
 
-    def __init__(self, told: Told) -> None:
-        self.told, self.done, self.total = told, 0, 0
+    def __init__(self, told: Told | None = None) -> None:
+        self.told, self.done, self.total = told or (lambda done, total: None), 0, 0
 
     def plan(self, rows: int) -> None:
         """Add rows to the total."""
@@ -133,10 +133,6 @@ class RowProgress:
         """Add processed rows."""
         self.done += rows
         self.told(self.done, self.total)
-
-
-def quiet(done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 Work = Callable[["EvaluationRows", Iterator[Piece]], Any]  # a function of the pieces of a part
@@ -163,7 +159,7 @@ class EvaluationRows:
         tables: Callable[[int], Iterator[LogRows]] | None = None,
         seed: int = 0,
         workers: Any = None,
-        told: Told = quiet,
+        told: Told | None = None,
     ) -> None:
         self.reader, self.seed, self.workers, self.progress = reader, seed, workers, RowProgress(told)
         self._tables = tables or reader.tables
@@ -199,7 +195,7 @@ class EvaluationRows:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a worker needs."""
-        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": RowProgress(quiet)}
+        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": None}
 
     @property
     def units(self) -> int:
@@ -253,7 +249,7 @@ class EvaluationRows:
     def on_sample(self) -> "EvaluationRows":
         """Return the sample as a log in memory, with the groups and the possible values of the whole log."""
         found = copy(self)
-        found.kept, found._held, found.progress = True, self.sample, RowProgress(quiet)
+        found.kept, found._held, found.progress = True, self.sample, RowProgress()
         found.n, found.episodes = sum(map(len, self.sample)), sum(len(one.starts) for one in self.sample)
         return found
 

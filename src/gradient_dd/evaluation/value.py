@@ -62,12 +62,12 @@ class Prepared(NamedTuple):
 class Run:
     """The sums of one policy with one map: equations, then slopes, then influences.
 
-    Each step adds the sums of a piece to `Sums`; between the steps, `solve` and `begin` turn sums into what the next
-    step needs. The runs of a policy share its choices.
+    Each step adds the sums of a piece to `Sums`; between the steps, `begin` and `later_passes` turn sums into what the
+    next step needs. The runs of a policy share its choices.
     """
 
-    def __init__(self, data: LogData, policy: TargetPolicy, one: FeatureMap, shared: dict[Any, Any]) -> None:
-        self.data, self.policy, self.map, self._shared = data, policy, one, shared
+    def __init__(self, data: LogData, policy: TargetPolicy, one: FeatureMap) -> None:
+        self.data, self.policy, self.map = data, policy, one
         self.design = one.design(None if policy.by_ratio else data.actions, data.rows.n)
         self.signals = len(data.rows.lowest)
         self.most = self.followed = min(data.rows.longest, MOST_STEPS)
@@ -76,13 +76,13 @@ class Run:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a worker needs."""
-        return self.__dict__ | {"_last": {}, "_shared": {}}
+        return self.__dict__ | {"_last": {}}
 
     def prepared(self, piece: Piece) -> Prepared:
         """Return a piece for the policy; cached for a log in memory, else until the next piece."""
-        if not self.data.rows.kept and piece.key not in self._last:
-            self._last.clear()
         if piece.key not in self._last:
+            if not self.data.rows.kept:
+                self._last.clear()
             rows, (choices, seen) = self.data.features(self.map, piece), self._chosen(piece)
             U = np.ones((len(rows), 1)) if self.policy.by_ratio else rows.U
             V = (piece.discount[:, None] * choices.there)[rows.order]
@@ -94,13 +94,15 @@ class Run:
 
     def _chosen(self, piece: Piece) -> tuple[Choices, Walk | None]:
         """Return the policy's choices in a piece, and the products of their ratios along episodes."""
-        if not self.data.rows.kept and piece.key not in self._shared:
-            self._shared.clear()
-        if piece.key not in self._shared:
+        known = self.data.known(self.policy)
+        if piece.key not in known:
+            if not self.data.rows.kept:
+                known.clear()
             choices = self.policy.choices(piece, self.data.propensities(piece))
             ratio = None if self.data.rows.few or not self.followed else choices.ratio
-            self._shared[piece.key] = choices, None if ratio is None else walk(piece, ratio, self.most)
-        return self._shared[piece.key]
+            known[piece.key] = choices, None if ratio is None else walk(piece, ratio, self.most)
+        found: tuple[Choices, Walk | None] = known[piece.key]
+        return found
 
     def equations(self, sums: Sums, piece: Piece) -> None:
         """Add the sums of the equations and of initial states."""
@@ -135,13 +137,10 @@ class Run:
         steps = np.zeros((2, self.most)) if seen is None else step_sums(piece, seen, self.most)
         add(sums, {"start": start, "starts": starts, "ratio": ratio, "steps": steps})
 
-    def solve(self, sums: Sums) -> None:
-        """Solve the equations."""
-        solution = solved(sums["A"], sums["b"], ridge_of(self.design, sums["squares"], self.map.ridge))
-        self.begin(solution, sums)
-
-    def begin(self, solution: Solution, sums: Sums) -> None:
-        """Take a solution, and determine how many steps are covered."""
+    def begin(self, sums: Sums, solution: Solution | None = None) -> None:
+        """Solve the equations unless the solution is given, and determine how many steps are covered."""
+        if solution is None:
+            solution = solved(sums["A"], sums["b"], ridge_of(self.design, sums["squares"], self.map.ridge))
         rows, self.solution, self.ratio = self.data.rows, solution, sums["ratio"]
         self.starts = sums["start"], sums["starts"]  # by group
         self.start = sums["start"].sum(axis=0) / max(1.0, sums["starts"].sum())
@@ -150,7 +149,7 @@ class Run:
         enough = effective >= max(FEWEST, SHARE * rows.episodes)
         known = self.ratio[0] > 0 and not rows.few
         self.followed = 0 if not known else self.most if enough.all() else int(np.argmin(enough))
-        self.slope = np.column_stack([self.start, self.start])
+        self.slope = self.dual = np.column_stack([self.start, self.start])
         self.mean = np.zeros((self.followed, self.signals))  # c_t
 
     def share(self, piece: Piece) -> tuple[Walk, Integers, Array]:
@@ -177,13 +176,6 @@ class Run:
         paid, sorted_each = each[covered, None] * self.errors(piece)[covered], each[rows.order]
         slope = self.design.total(rows.X2, V, sorted_each) - self.design.total(rows.X, U, sorted_each)
         add(sums, {"slope": slope, "mean": by_place(piece.step[covered], paid, self.followed)})
-
-    def take_slopes(self, sums: Sums, share: float) -> None:
-        """Take the slopes of a sample with this share of the episodes, and find the directions of influence."""
-        if sums:
-            self.slope[:, 1] += sums["slope"] / share
-            self.mean = sums["mean"] / share
-        self.dual = self.solution.dual(self.slope)
 
     def influences(self, sums: Sums, piece: Piece) -> None:
         """Add the influences of a piece on both estimates, initial values, and what the ratios correct."""
@@ -263,8 +255,6 @@ class Run:
         return PolicyValue(
             policy=self.policy,
             value=value,
-            low=value,
-            high=value,
             q=PolicyEstimate(q, float(np.sqrt(variance[0, 0]))),
             d=PolicyEstimate(d, float(np.sqrt(variance[1, 1]))),
             share=share,
@@ -273,8 +263,6 @@ class Run:
             rest=sums["rest"] if self.followed else 1.0,
             effective=float("nan") if measured else float(self.ratio[0] ** 2 / max(1e-300, self.ratio[1])),
             psi=psi,
-            by_map={self.map.name: value},
-            apart=0.0,
             impossible=not low - room <= q <= high + room,
             outside=not low - room <= value <= high + room,
             map=self.map,
@@ -328,12 +316,11 @@ def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float
         first = [[]] * len(some) if on_sample is None else list(values_of(on_sample, some, confidence))
         runs = []
         for policy, values in zip(some, first, strict=True):
-            shared: dict[Any, Any] = {}
             maps = list({id(one.map): one.map for one in values}.values()) or data.maps
-            runs.append([Run(data, policy, one, shared) for one in maps])
+            runs.append([Run(data, policy, one) for one in maps])
         flat = [run for several in runs for run in several]
         for run, equations in zip(flat, over_log(data, flat, "equations"), strict=True):
-            run.solve(equations)
+            run.begin(equations)
         sums = iter(later_passes(data, flat))
         for several, values in zip(runs, first, strict=True):
             own = [(run, next(sums)) for run in several]
@@ -347,9 +334,11 @@ def later_passes(data: LogData, runs: list[Run]) -> list[Sums]:
     """Make the passes for slopes and influences, from given solutions, and return the sums of the last one."""
     following = [run for run in runs if run.followed]
     sample, share = data.sample()
-    found = dict(zip(map(id, following), sums_of(following, "slopes", data.rows, sample), strict=True))
+    for run, sums in zip(following, sums_of(following, "slopes", data.rows, sample), strict=True):
+        run.slope[:, 1] += sums["slope"] / share
+        run.mean = sums["mean"] / share
     for run in runs:
-        run.take_slopes(found.get(id(run), {}), share)
+        run.dual = run.solution.dual(run.slope)
     uncertain = [run for run in following if run.estimated]
     for run, sums in zip(uncertain, sums_of(uncertain, "propensities", data.rows, sample), strict=True):
         assert data.behaviour is not None
