@@ -9,6 +9,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.evaluation.design import squared
 from gradient_dd.evaluation.findings import Found, finding, level_of
 from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.maps import returns_of
 from gradient_dd.evaluation.pieces import HOLE, Piece
 from gradient_dd.stream.log import listed
 from gradient_dd.studies.intervals import error_of_groups
@@ -64,8 +65,7 @@ def ratio_facts(data: LogData, ratio: Array) -> RatioFacts:
             ((own - 1)[rows.order], (group[rows.order], np.arange(len(group)))), (RATIO_GROUPS, len(group))
         )
         z = deal @ rows.X
-        z = z.toarray() if sparse.issparse(z) else z
-        sums = sums + z
+        sums = sums + (z.toarray() if sparse.issparse(z) else z)
         squares = squares + np.asarray(squared(rows.X).sum(axis=0)).ravel()
         total += np.bincount(group, own, minlength=RATIO_GROUPS)
         count += np.bincount(group, minlength=RATIO_GROUPS)
@@ -118,9 +118,9 @@ def time_limit_of(sample: Piece) -> tuple[int, float] | None:
 def knows_time(data: LogData) -> bool:
     """Return whether the features contain the time since the start of the episode: a fixed horizon is then an end."""
     part = data.first.part(slice(LOOKED_AT))
-    X, step = data.maps[0].matrix(part.seen), part.step.astype(float)
+    X = data.maps[0].matrix(part.seen)
     X = X.toarray() if sparse.issparse(X) and X.shape[1] <= MANY_ROWS * 10 else X
-    return not sparse.issparse(X) and unexplained(X - X.mean(axis=0), step) < UNKNOWN
+    return not sparse.issparse(X) and unexplained(X - X.mean(axis=0), part.step.astype(float)) < UNKNOWN
 
 
 def in_order(sample: Piece) -> tuple[int, int, int]:
@@ -133,8 +133,6 @@ def in_order(sample: Piece) -> tuple[int, int, int]:
 
 def leaks_of(sample: Piece) -> list[tuple[int, float]]:
     """Return columns that predict the return of the rest of the episode better than the others can, and how well."""
-    from gradient_dd.evaluation.maps import returns_of
-
     part = sample.part(slice(LOOKED_AT))
     returns, weight = returns_of(part, np.zeros(len(part)))
     known, x = weight == 0, part.seen

@@ -89,7 +89,7 @@ def evaluate_log(
             if value is not None and not (isinstance(value, str) and value == "auto"):
                 raise BadRequestError(f"{name!r} must be omitted with 'questions'. Got {value!r}.")
         with one_thread(), shown(progress, "Questions") as told:
-            return evaluate_questions(log, questions, confidence, told=told, **options)
+            return evaluate_questions(log, questions, confidence, told, **options)
     started = perf_counter()
     named = not (isinstance(learner, str) and learner == "auto")
     if named:

@@ -4,7 +4,7 @@ A question is the case of a single action: its cumulants, discounts and ratios r
 episodes restart after each of its ends and each gap in which it is not asked.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -95,13 +95,14 @@ class QuestionLog(LogData):
 
 def evaluate_questions(
     log: Any,
-    questions: Sequence[Question],
+    questions: Any,
     confidence: float,
+    told: Told,
+    *,
     features: Any,
-    columns: Mapping[str, Any] | None,
+    columns: Any,
     skip_bad_rows: bool,
     seed: int,
-    told: Told,
 ) -> Answers:
     """Return the answers of a log to questions; see `evaluate_log` for the arguments."""
     started = perf_counter()
