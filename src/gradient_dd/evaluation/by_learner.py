@@ -33,7 +33,7 @@ FAR_OFF = 0.1  # relative to the size of the values
 def batches(run: Run) -> Iterator[tuple[Piece, Any, Any, Array]]:
     """Yield pieces of a log with φ and ψ' as sparse rows, and the weight of each row; count them as processed."""
     for piece in run.data.rows.pieces(run.design.rows):
-        choices, _, rows, U, _, weight, _ = run.prepared(piece)
+        rows, U, _, weight, choices, *_ = run.prepared(piece)
         back = np.argsort(rows.order)
         there = (choices.there * ~piece.ended[:, None])[rows.order]
         phi, ahead = (sparse.csr_matrix(run.design.matrix(X, u))[back] for X, u in ((rows.X, U), (rows.X2, there)))

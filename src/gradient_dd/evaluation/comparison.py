@@ -51,7 +51,7 @@ class Judged(NamedTuple):
     @property
     def name(self) -> str:
         """Name of the policy."""
-        return self.found.name
+        return self.found.policy.name
 
     @property
     def usable(self) -> bool:
@@ -219,9 +219,8 @@ class PolicyQuestion:
             return ""
         count = (times - 1) * self.episodes
         unit = 10 ** max(0, int(np.log10(max(1.0, count))) - 1)  # two significant digits
-        return (
-            f" A difference of this size would take about {int(np.ceil(count / unit)) * unit:,} more episodes to show."
-        )
+        rounded = int(np.ceil(count / unit)) * unit
+        return f" A difference of this size would take about {rounded:,} more episodes to show."
 
 
 def answered(data: LogData, confidence: float, names: Sequence[Any]) -> list[PolicyQuestion]:

@@ -11,6 +11,7 @@ a round cut it. All three reset modes of vector environments are supported:
 
 from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,11 +86,7 @@ def collect(
         while rows < asked:
             file = None if folder is None else folder / f"round-{rounds:06}.parquet"
             if file is not None and file.exists():
-                try:
-                    episode = pq.read_table(file, columns=["episode"]).column("episode").to_numpy()
-                except Exception as error:  # readers raise many types
-                    why = f"Cannot read {file}: {one_line(str(error)).rstrip('.')}."
-                    raise BadRequestError(f"{why} Remove the file to collect this round again.") from None
+                episode = episodes_in(file)
             else:
                 seeds = np.random.SeedSequence([seed, rounds])
                 reset = int(seeds.generate_state(1)[0] % 2**31)
@@ -103,6 +100,17 @@ def collect(
             rows, episodes, rounds = rows + len(episode), int(episode[-1]) + 1, rounds + 1
             told(rows, asked)
     return folder if folder is not None else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def episodes_in(file: Path) -> Any:
+    """Return the numbers of the episodes of a round, a row each."""
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(file, columns=["episode"]).column("episode").to_numpy()
+    except Exception as error:  # readers raise many types
+        why = one_line(str(error)).rstrip(".")
+        raise BadRequestError(f"Cannot read {file}: {why}. Remove the file to collect this round again.") from None
 
 
 def evaluate(

@@ -66,11 +66,6 @@ class PolicyValue(NamedTuple):
     by_map: Mapping[str, float] = MappingProxyType({})
     apart: float = 0.0
 
-    @property
-    def name(self) -> str:
-        """Name of the policy."""
-        return self.policy.name
-
     def interval(self, confidence: float) -> Bounds:
         """Return the union of the intervals of q, d and their blend, before it is widened further."""
         factor, blend = student_factor(confidence, len(self.psi) - 1), self.blend

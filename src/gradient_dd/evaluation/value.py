@@ -50,12 +50,12 @@ class Prepared(NamedTuple):
     errors  δ of each row in the order of the piece, once they are known
     """
 
-    choices: Choices
-    walk: Walk | None
     rows: SortedFeatures
     U: Array
     V: Array
     weight: Array
+    choices: Choices
+    walk: Walk | None
     errors: list[Array]
 
 
@@ -89,7 +89,7 @@ class Run:
             weight = np.ones(len(rows))
             if self.policy.by_ratio and choices.ratio is not None:
                 weight = choices.ratio[rows.order]
-            self._last[piece.key] = Prepared(choices, seen, rows, U, V, weight, [])
+            self._last[piece.key] = Prepared(rows, U, V, weight, choices, seen, [])
         return self._last[piece.key]
 
     def _chosen(self, piece: Piece) -> tuple[Choices, Walk | None]:
@@ -107,7 +107,7 @@ class Run:
     def equations(self, sums: Sums, piece: Piece) -> None:
         """Add the sums of the equations and of initial states."""
         design, groups, signals = self.design, self.data.rows.groups, piece.signals
-        _, _, rows, U, V, weight, _ = self.prepared(piece)
+        rows, U, V, weight, *_ = self.prepared(piece)
         right = weight[:, None] * signals[rows.order]
         A = sums["A"] if "A" in sums else no_equations(design, groups)
         unweighted = self.policy.logging or not self.policy.by_ratio
@@ -128,7 +128,7 @@ class Run:
     def initial(self, sums: Sums, piece: Piece) -> None:
         """Add the sums of initial states, and of the products of ratios at each step."""
         design, groups = self.design, self.data.rows.groups
-        choices, seen, rows, *_ = self.prepared(piece)
+        rows, _, _, _, choices, seen, _ = self.prepared(piece)
         start, starts = np.zeros((groups, design.q)), np.zeros(groups)
         for g, some, places in started(rows, piece):
             start[g] = design.total(rows.X[some], choices.here[places], np.ones(len(some)))
@@ -160,7 +160,7 @@ class Run:
 
     def errors(self, piece: Piece) -> Array:
         """Return δ of each row, (n, signals), with the solution without the group of the row."""
-        _, _, rows, U, V, _, known = self.prepared(piece)
+        rows, U, V, _, _, _, known = self.prepared(piece)
         if not known:
             W = self.solution.without
             apart = rows.by_group(self.design, rows.X2, V, W) - rows.by_group(self.design, rows.X, U, W)
@@ -169,7 +169,7 @@ class Run:
 
     def slopes(self, sums: Sums, piece: Piece) -> None:
         """Add the derivative of the doubly robust estimate by the weights, and the mean corrections c_t."""
-        _, _, rows, U, V, _, _ = self.prepared(piece)
+        rows, U, V, *_ = self.prepared(piece)
         seen, covered, share = self.share(piece)
         each = np.zeros(len(piece))
         each[covered] = share * seen.discount[covered]
@@ -179,7 +179,7 @@ class Run:
 
     def influences(self, sums: Sums, piece: Piece) -> None:
         """Add the influences of a piece on both estimates, initial values, and what the ratios correct."""
-        choices, _, rows, U, _, weight, _ = self.prepared(piece)
+        rows, U, _, weight, choices, *_ = self.prepared(piece)
         units, unit, errors = self.data.rows.units, self.data.rows.unit_of(piece), self.errors(piece)
         along = rows.unsorted(self.design.times(rows.X, U, self.dual) * weight[:, None])
         psi = np.stack([by_place(unit, along[:, [j]] * errors, units) for j in range(2)], axis=2)
