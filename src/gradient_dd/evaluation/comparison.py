@@ -145,15 +145,10 @@ class PolicyQuestion:
         return Gap(apart, low, high, Bounds(worst, best), float(reach[2]), hidden)
 
     @property
-    def best(self) -> Judged | None:
-        """The usable policy with the largest value; None if no policy is usable."""
-        return next(iter(self.usable), None)
-
-    @property
     def ties(self) -> list[Judged]:
         """The usable policies not significantly different from the best, largest value first, with the best."""
-        best = self.best
-        return [] if best is None else [one for one in self.usable if one is best or self.is_near(best, one)]
+        usable = self.usable
+        return [one for one in usable if one is usable[0] or self.is_near(usable[0], one)]
 
     def is_near(self, one: Judged, other: Judged) -> bool:
         """Return whether two policies are not significantly different."""
@@ -305,8 +300,7 @@ class PolicyComparison:
     @property
     def best(self) -> str | None:
         """The name of the best policy for the first question; None if no value can be trusted."""
-        best = self.questions[0].best
-        return None if best is None else best.name
+        return next((one.name for one in self.questions[0].usable), None)
 
     @property
     def ties(self) -> list[str]:
