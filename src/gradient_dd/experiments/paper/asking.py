@@ -11,9 +11,9 @@ much faster  below 0.8, by the mean error and by the episodes to a tenth of the 
 insensitive  worst over best value of a parameter below 2; both are found on the runs to select on
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -59,6 +59,7 @@ MUCH_FASTER = Criterion(
     tuned_for=FOR_SPEED,
 )
 AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
+AS_GOOD_OVER_ALL = AS_GOOD_AS._replace(measure="mean_error", tuned_for=("mean_error",))
 AS_FAST_AS = Criterion(
     "as good in the mean error, tuned for it and for the final error",
     bound=AS_GOOD,
@@ -102,40 +103,60 @@ WITH_ONE_ZETA = (MAIN, PLAIN, ALIKE, FULLY)
 ByStudy = dict[str, StudyEvidence]
 
 
-def tuned_ways(evidence: ByStudy, study: str, tunings: tuple[str, ...]) -> Iterator[tuple[str, StudyEvidence, dict]]:
-    """Yield for each way of tuning its name, the evidence of the study it needs, and the line of each learner.
+def tuned_ways(
+    evidence: ByStudy, tunings: Iterable[str], *studies: str
+) -> Iterator[tuple[str, dict[str, Line], list[StudyEvidence]]]:
+    """Yield for each way of tuning its name, the line of each learner, and the evidence of the studies.
 
-    A way whose study was not run, as in a first look, is left out.
+    That is their companions with this tuning; a study that has none stands for itself. A way that none of them has, as
+    in a first look, is left out.
     """
     for tuning in tunings:
         suffix, lines = TUNINGS[tuning]
-        if study + suffix in evidence:
-            yield tuning, evidence[study + suffix], lines
+        if any(study + suffix in evidence for study in studies):
+            yield tuning, lines, [evidence.get(study + suffix) or evidence[study] for study in studies]
+
+
+class Side(NamedTuple):
+    """A learner of a study, by the line that a way of tuning has for it, or by a line of its own."""
+
+    study: str
+    learner: str = "gradient_dd"
+    line: Line | None = None
+    label: str = ""
+
+    def choose(self, one: StudyEvidence, lines: dict[str, Line], case: str, goal: str) -> TunedSetting:
+        """Return what the line selects on a case."""
+        line = self.line or lines[self.learner]
+        return one.choose(case, replace(line, label=self.label or line.label), goal)
+
+
+def against(ours: Side, rivals: Sequence[Side], criterion: Criterion, tunings: tuple[str, ...] = WAYS) -> Ask:
+    """Return the questions whether ours over each rival meets a criterion, on every case of the rivals' study."""
+    studies = tuple(dict.fromkeys((ours.study, rivals[0].study)))
+
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
+        return [
+            ratio(Pair(left, rival.choose(second, lines, case, goal), criterion.measure), criterion, tuning, goal)
+            for tuning, lines, (first, second) in tuned_ways(evidence, tunings, ours.study, rivals[0].study)
+            for goal in criterion.tuned_for
+            for case in second.cases
+            for left in [ours.choose(first, lines, case, goal)]
+            for rival in rivals
+        ]
+
+    return Ask(criterion.words, studies, questions)
 
 
 def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: tuple[str, ...] = WAYS) -> Ask:
     """Return the questions whether Gradient-DD over each rival meets a criterion, on every case of a study."""
-
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = []
-        for tuning, one, lines in tuned_ways(evidence, study, tunings):
-            for goal in criterion.tuned_for:
-                for case in one.cases:
-                    ours = one.choose(case, lines["gradient_dd"], goal)
-                    for rival in rivals:
-                        pair = Pair(ours, one.choose(case, lines[rival], goal), criterion.measure)
-                        found.append(ratio(pair, criterion, tuning, goal))
-        return found
-
-    return Ask(criterion.words, (study,), questions)
+    return against(Side(study), [Side(study, rival) for rival in rivals], criterion, tunings)
 
 
-def much_faster(study: str, rivals: tuple[str, ...], tunings: tuple[str, ...] = WAYS) -> Ask:
+def much_faster(study: str, rivals: tuple[str, ...]) -> Ask:
     """Ask whether Gradient-DD is much faster: by its mean error, and by the episodes it needs."""
-    return together(
-        versus(study, rivals, MUCH_FASTER, tunings),
-        versus(study, rivals, MUCH_FASTER._replace(measure="episodes"), tunings),
-    )
+    by_episodes = MUCH_FASTER._replace(measure="episodes")
+    return together(*(versus(study, rivals, criterion) for criterion in (MUCH_FASTER, by_episodes)))
 
 
 def converges(*studies: str) -> Ask:
@@ -155,24 +176,23 @@ def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "las
     return ClaimQuestion("ratio", (pair,), criterion.side, criterion.bound, tuning=tuning, tuned_for=tuned_for)
 
 
-def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tunings: tuple[str, ...] = WAYS) -> Ask:
+def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS) -> Ask:
     """Return the questions whether rival / Gradient-DD grows from each size to the next, or from first to last."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
-        for tuning, one, lines in tuned_ways(evidence, study, tunings):
+        for tuning, lines, (one,) in tuned_ways(evidence, WAYS, study):
             cases = sorted(one.cases, key=one.size)
             steps = [(cases[0], cases[-1])] if criterion is ENDS_GROW else list(pairwise(cases))
-            for goal in criterion.tuned_for:
-                for rival in rivals:
-                    pairs = {}
-                    for case in cases:
-                        ours, theirs = (one.choose(case, lines[name], goal) for name in ("gradient_dd", rival))
-                        pairs[case] = Pair(ours, theirs, criterion.measure)
-                    found += [
-                        ClaimQuestion("growth", (pairs[a], pairs[b]), "above", 1.0, tuning=tuning, tuned_for=goal)
-                        for a, b in steps
-                    ]
+            for goal, rival in product(criterion.tuned_for, rivals):
+                sides = {
+                    case: [one.choose(case, lines[name], goal) for name in ("gradient_dd", rival)] for case in cases
+                }
+                pairs = {case: Pair(*both, criterion.measure) for case, both in sides.items()}
+                found += [
+                    ClaimQuestion("growth", (pairs[a], pairs[b]), "above", 1.0, tuning=tuning, tuned_for=goal)
+                    for a, b in steps
+                ]
         return found
 
     return Ask(criterion.words, (study,), questions)
@@ -181,7 +201,7 @@ def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tun
 def together(*asks: Ask) -> Ask:
     """Return all the questions of several, with the criterion of the first."""
     studies = tuple(dict.fromkeys(study for ask in asks for study in ask.studies))
-    return Ask(asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask(evidence)])
+    return Ask(asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask.questions(evidence)])
 
 
 def values_of(parameter: str, values: tuple[float, ...], rho_mode: str = "R") -> tuple[Line, ...]:
@@ -290,43 +310,37 @@ def good_step_sizes(errors: Array, weights: Array) -> Array:
 
 def tapered_over_constant(tapered: str, constant: str) -> Ask:
     """Ask whether Gradient-DD with tapered steps is lower than with constant ones, on the tasks that have both."""
-
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = []
-        for tuning, second, lines in tuned_ways(evidence, constant, WAYS):
-            first, line = evidence[tapered + TUNINGS[tuning][0]], lines["gradient_dd"]
-            for case in second.cases:
-                ours = first.choose(case, replace(line, label="Gradient-DD, tapered"))
-                theirs = second.choose(case, replace(line, label="Gradient-DD, constant"))
-                found.append(ratio(Pair(ours, theirs, "last100"), LOWER, tuning))
-        return found
-
-    return Ask(LOWER.words, (tapered, constant), questions)
+    ours, theirs = Side(tapered, label="Gradient-DD, tapered"), Side(constant, label="Gradient-DD, constant")
+    return against(ours, [theirs], LOWER)
 
 
 def as_good_as_natural(walk: str, natural: str) -> Ask:
     """Ask whether Gradient-DD is as good as natural GTD2 and natural TDC on the same walk."""
+    rivals = [Side(natural, learner, WHOLE[learner]) for learner in ("natural_gtd2", "natural_tdc")]
+    return against(Side(walk), rivals, AS_GOOD_AS)
 
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found, other = [], evidence[natural]
-        for tuning, one, lines in tuned_ways(evidence, walk, WAYS):
-            for case in other.cases:
-                ours = one.choose(case, lines["gradient_dd"])
-                for learner in ("natural_gtd2", "natural_tdc"):
-                    pair = Pair(ours, other.choose(case, WHOLE[learner]), "last100")
-                    found.append(ratio(pair, AS_GOOD_AS, tuning))
-        return found
 
-    return Ask(AS_GOOD_AS.words, (walk, natural), questions)
+def as_good_as_all(study: str, rivals: tuple[str, ...]) -> Ask:
+    """Ask whether Gradient-DD tuned by search is as good as every rival, in the final and the mean error."""
+    return together(*(versus(study, rivals, criterion, (FULLY,)) for criterion in (AS_GOOD_AS, AS_GOOD_OVER_ALL)))
+
+
+def as_tuned(*studies: str) -> Ask:
+    """Ask whether κ = ζ = 1 is as good as tuning both by search, in the final and the mean error."""
+    one = Line("Gradient-DD, κ = ζ = 1", "gradient_dd", PLAIN_DD)
+    asks = [
+        against(Side(f"{study}-one", line=one), [Side(study)], criterion, (FULLY,))
+        for criterion in (AS_GOOD_AS, AS_GOOD_OVER_ALL)
+        for study in studies
+    ]
+    return replace(together(*asks), studies=studies)
 
 
 def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
     """Ask whether Gradient-DD is lower than TD in what is tuned for, and in the mean error if the final error is."""
-    tuned_for_it = [
-        Criterion(words, measure=measure, tuned_for=(measure,), together="what is measured")
-        for measure in ("last100", "mean_error")
-    ]
-    asks = [versus(study, ("td",), criterion) for study in studies for criterion in tuned_for_it]
+    same = "what is measured"
+    criteria = [Criterion(words, measure=goal, tuned_for=(goal,), together=same) for goal in ("last100", "mean_error")]
+    asks = [versus(study, ("td",), criterion) for study in studies for criterion in criteria]
     return together(*asks, *(versus(study, ("td",), Criterion(words, measure="mean_error")) for study in studies))
 
 
