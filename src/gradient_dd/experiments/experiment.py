@@ -108,7 +108,7 @@ class Experiment:
     questions: tuple[PaperQuestion, ...] = ()
     exact: Callable[[], list[Any]] = list
     readings: Sequence[tuple[str, str]] = ()
-    errata: Sequence[tuple[str, str]] = ()
+    errata: Sequence[str] = ()
 
     @cached_property
     def studies(self) -> dict[str, Study]:

@@ -101,11 +101,12 @@ class ClaimView:
         """Return the verdict with its counts, and the paper's where that is another."""
         word, first = word_of(self.verdict, way), word_of(self.verdict, WAYS[0])
         look, mark, words = CHIPS[word]
-        held, unsure, lost = tally(comparisons_of(self.verdict, way))
+        held, unsure, lost = counts = tally(comparisons_of(self.verdict, way))
         was = f"paper’s tuning: {CHIPS[first][2]}" if word != first else ""
         bar = [(kind, count) for kind, count in (("y", held), ("u", unsure), ("n", lost)) if count]
         told = f"{held} yes, {unsure} undecided, {lost} no"
-        return {"look": look, "sign": mark, "word": words, "told": told, "bar": bar, "was": was}
+        shares = [100 * one // max(1, sum(counts)) for one in (held, held + unsure)]
+        return {"look": look, "sign": mark, "word": words, "told": told, "bar": bar, "was": was, "shares": shares}
 
     def details(self, way: Way) -> dict[str, Any]:
         """Return all comparisons under a way of tuning, the edges of grids, and the files that have the numbers."""
@@ -153,24 +154,6 @@ def setting_words(side: Mapping[str, Any] | None) -> str:
         return str((side or {}).get("label", ""))
     varied = ", ".join(f"{SYMBOLS.get(name, name)} {value:.3g}" for name, value in side["values"].items())
     return f"{side['label'].partition(',')[0]} {varied}"
-
-
-class Tile(NamedTuple):
-    """A claim in the scorecard: a box that is filled by the shares of its comparisons."""
-
-    claim: str
-    statement: str
-    word: str
-    held: int
-    known: int
-
-
-def tile(verdict: ClaimVerdict, way: Way) -> Tile:
-    """Return the box of a claim."""
-    held, unsure, lost = tally(comparisons_of(verdict, way))
-    whole = max(1, held + unsure + lost)
-    words = f"{word_of(verdict, way)} ({held} yes, {unsure} undecided, {lost} no)"
-    return Tile(verdict.claim, verdict.statement, words, 100 * held // whole, 100 * (held + unsure) // whole)
 
 
 def counted(verdicts: Sequence[ClaimVerdict]) -> Switched:
@@ -352,9 +335,9 @@ def page_text(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict], stateme
         answers=told_answers(job, judged, enabled),
         counts=counted(judged),
         tiles=[
-            (section, switched(lambda way, s=section: [tile(one, way) for one in own if one.section == s.name]))  # type: ignore[misc]
+            (section, switched(lambda way, some=some: [(one.verdict, one.chip(way)) for one in some]))  # type: ignore[misc]
             for section in experiment.sections
-            if any(one.section == section.name for one in own)
+            if (some := [views[one.claim] for one in own if one.section == section.name])
         ],
         explained=switched(lambda way: explained(judged, way)),
         sections=[

@@ -10,7 +10,7 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from math import isfinite, log10
+from math import isfinite
 from typing import Any, NamedTuple
 
 from gradient_dd.experiments.verdicts import Comparison
@@ -364,10 +364,3 @@ def over_the_run(comparisons: Sequence[Comparison]) -> str:
 def upper(text: str) -> str:
     """Return a text with a capital first letter, unless that is a symbol."""
     return text[:1].upper() + text[1:] if text[:1].isascii() else text
-
-
-def axis_number(value: float) -> str:
-    """Return a number as an axis shows it."""
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:g}"
-    return "10" + str(round(log10(value))).translate(SUPERSCRIPTS)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -119,18 +120,18 @@ def save(canvas: Canvas, folder: Path, name: str, dpi: int = 150) -> None:
 
 def save_svg(canvas: Canvas, target: Path) -> None:
     """Save a drawing as an SVG without background, for pages of any colour."""
-    canvas.savefig(target, metadata={"Date": None}, transparent=True)
-    shorten(target)
+    target.write_text(svg_text(canvas), encoding="utf-8")
 
 
-def shorten(drawing: Path) -> None:
-    """Round the coordinates of an SVG to a tenth of a point and drop its indents: half the size, the same picture.
+def svg_text(canvas: Canvas) -> str:
+    """Return a drawing as SVG, its coordinates rounded to a tenth of a point and its lines not indented: half the size.
 
     Numbers inside tags are coordinates; those between tags are labels, and stay.
     """
-    text = drawing.read_text(encoding="utf-8")
-    text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d+\.\d)\d+", r"\1", tag[0]), text)
-    drawing.write_text(re.sub(r"\s*\n\s*", "\n", text), encoding="utf-8")
+    with StringIO() as file:
+        canvas.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
+        text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d+\.\d)\d+", r"\1", tag[0]), file.getvalue())
+    return re.sub(r"\s*\n\s*", "\n", text)
 
 
 def plain_numbers(*axes: Any) -> None:

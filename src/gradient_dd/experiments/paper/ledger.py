@@ -84,7 +84,14 @@ ON_WALK = (
 )
 ON_BOYAN = (
     boyan_end("boyan-better", "5.2 (1)", "Lower tuned error than GTD2 and TDC", lower("boyan")),
+    boyan_speed("boyan-faster", "5.2 (1)", "Much faster than GTD2 and TDC", much_faster("boyan", GRADIENT)),
     boyan_end("boyan-as-td", "5.2 (2)", "Competitive with TDRC and TD", as_good("boyan")),
+    boyan_speed(
+        "boyan-slow-start",
+        "5.2 (2)",
+        "Somewhat slower than TDRC and TD at first",
+        versus("boyan", TD_LIKE, SLOWER_AT_FIRST),
+    ),
     boyan_end("boyan-grows", "5.2 (3)", "The advantage over GTD2 grows with p", grows("boyan", ("gtd2",))),
     boyan_end("boyan-grows-tdc", "5.2 (3)", "The advantage over TDC grows with p", grows("boyan", ("tdc",))),
     boyan_end(
@@ -93,13 +100,6 @@ ON_BOYAN = (
         "Better with tapered than with constant steps",
         tapered_over_constant("boyan", "boyan-constant"),
         figure="boyan-constant",
-    ),
-    boyan_speed("boyan-faster", "5.2 (1)", "Much faster than GTD2 and TDC", much_faster("boyan", GRADIENT)),
-    boyan_speed(
-        "boyan-slow-start",
-        "5.2 (2)",
-        "Somewhat slower than TDRC and TD at first",
-        versus("boyan", TD_LIKE, SLOWER_AT_FIRST),
     ),
     boyan_parameters("boyan-kappa", "A.5, 6", "Insensitive to κ", insensitive("boyan", BY_KAPPA)),
     boyan_parameters("boyan-kappa-one", "6", "κ = 1 is a good choice", one_is_good("boyan", BY_KAPPA)),

@@ -18,47 +18,26 @@ READINGS = (
     ("Baird's ratios", "both as printed, ((N−1)/N, N), and of the usual policies, (0, N)"),
 )
 
-# The title of each erratum in docs/evidence/errata.md, and what is wrong in a sentence.
+# What is wrong in the paper, in the order of docs/evidence/errata.md, which has the corrections.
 ERRATA = (
-    (
-        "The sign in the combined recursion",
-        "The sign before G_n ρ_n in the combined recursion must be a minus; the fixed point solves G ρ = g.",
-    ),
-    (
-        "Whose transition matrix",
-        "P and R must be those of the target policy, and sampled updates must carry the importance ratio.",
-    ),
-    ("The length of the combined vectors", "The combined vectors have 2p components, not 2n."),
-    (
-        "The multiplier of the trust region",
-        "κ is the multiplier, and a fixed κ belongs to another trust region at every step.",
-    ),
-    ("The norm of H_n", "The proof needs ‖x_n‖² ≤ 1/κ, which is an assumption and not free."),
-    ("The bound on the noise", "The bound on the noise lacks a term, and it holds in conditional expectation only."),
-    (
-        "The mean step is not a function of ρ_n",
-        "The mean step depends on the last change as well, so the lemma does not apply as it stands.",
-    ),
-    ("Indices", "Limits are for n → ∞, sums run to ∞, and the products of H run downwards."),
-    ("Complex eigenvalues", "The real parts of the eigenvalues are negative, not the eigenvalues."),
-    ("Step sizes of one and more", "The theorem asks for step sizes below 1; the experiments use larger ones."),
-    ("No discount", "The tasks have no discount, so γ must be allowed to be 1 where episodes end."),
-    ("Baird's importance ratio", "The importance ratios of Baird's counterexample are 0 and N, not (N−1)/N and N."),
-    ("No projection error", "On Baird's counterexample there is no projection error; GTD2 and TDC are slow."),
-    (
-        "Baird is outside the theorem",
-        "On Baird's counterexample A and C are singular, so the theorem does not cover it.",
-    ),
-    (
-        "The terminal feature of the Boyan chain",
-        "The terminal state of the Boyan chain needs a discount of 0, not a feature.",
-    ),
-    ("A factor of two", "The step is −½α∇J, not −α∇J."),
-    ("Anchors of the linear walk", "Anchors on 20 states as printed need six features, not five."),
-    ("Text and captions", "Text and captions disagree on what α is tuned for and on the grids."),
-    ("Policies", "A policy is a distribution over actions, not a map to one."),
-    (
-        "Independent samples",
-        "The theorem assumes independent samples; every experiment runs along trajectories, and the gain is there.",
-    ),
+    "The sign before G_n ρ_n in the combined recursion must be a minus; the fixed point solves G ρ = g.",
+    "P and R must be those of the target policy, and sampled updates must carry the importance ratio.",
+    "The combined vectors have 2p components, not 2n.",
+    "κ is the multiplier, and a fixed κ belongs to another trust region at every step.",
+    "The proof needs ‖x_n‖² ≤ 1/κ, which is an assumption and not free.",
+    "The bound on the noise lacks a term, and it holds in conditional expectation only.",
+    "The mean step depends on the last change as well, so the lemma does not apply as it stands.",
+    "Limits are for n → ∞, sums run to ∞, and the products of H run downwards.",
+    "The real parts of the eigenvalues are negative, not the eigenvalues.",
+    "The theorem asks for step sizes below 1; the experiments use larger ones.",
+    "The tasks have no discount, so γ must be allowed to be 1 where episodes end.",
+    "The importance ratios of Baird's counterexample are 0 and N, not (N−1)/N and N.",
+    "On Baird's counterexample there is no projection error; GTD2 and TDC are slow.",
+    "On Baird's counterexample A and C are singular, so the theorem does not cover it.",
+    "The terminal state of the Boyan chain needs a discount of 0, not a feature.",
+    "The step is −½α∇J, not −α∇J.",
+    "Anchors on 20 states as printed need six features, not five.",
+    "Text and captions disagree on what α is tuned for and on the grids.",
+    "A policy is a distribution over actions, not a map to one.",
+    "The theorem assumes independent samples; every experiment runs along trajectories, and the gain is there.",
 )
