@@ -252,7 +252,7 @@ def test_an_unknown_figure_gets_one_sentence(tmp_path):
 
 def test_reading_runs_nothing_and_refuses_what_is_not_whole(made):
     folder, *_ = made
-    assert read_scale(folder) == SMALL
+    assert read_scale(folder)[0] == SMALL
     assert plot(("walk-constant", "illustration"), folder)[1].stat().st_size > 500
     assert rewrite(("walk-constant",), folder).verdicts
     with pytest.raises(BadRequestError, match=r"must be complete. Got 507 of 507 missing"):

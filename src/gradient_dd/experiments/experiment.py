@@ -221,21 +221,15 @@ def write_scale(folder: Path, scale: Scale, record: Mapping[str, Any] | None = N
     write_text(folder / SCALE, json.dumps({"experiment": "paper", **asdict(scale), "record": record or {}}) + "\n")
 
 
-def read_scale(folder: Path) -> Scale | None:
-    """Return the scale that the results of a folder were made at last; None if it has none of an experiment."""
-    data = read_facts(folder)
-    return None if data is None else Scale(data["runs"], data["episodes"], data.get("is_first_look") is True)
-
-
-def read_facts(folder: Path) -> dict[str, Any] | None:
-    """Return what `write_scale` wrote into a folder, or None."""
+def read_scale(folder: Path) -> tuple[Scale | None, dict[str, Any]]:
+    """Return what `write_scale` wrote into a folder; None and an empty record if it has no results of an experiment."""
     file = folder / SCALE
     if not file.is_file():
-        return None
+        return None, {}
     try:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        Scale(data["runs"], data["episodes"])
-        return data if data["experiment"] == "paper" else None
+        scale = Scale(data["runs"], data["episodes"], data.get("is_first_look") is True)
+        return (scale, data.get("record") or {}) if data["experiment"] == "paper" else (None, {})
     except (ValueError, KeyError, TypeError) as error:
         hint = "Delete it, and `gradient-dd reproduce` writes it again."
         raise bad_request(
@@ -245,4 +239,4 @@ def read_facts(folder: Path) -> dict[str, Any] | None:
 
 def holds(store: Path) -> bool:
     """Return whether a results file is that of an experiment."""
-    return store.name == STORE and read_scale(store.parent) is not None
+    return store.name == STORE and read_scale(store.parent)[0] is not None

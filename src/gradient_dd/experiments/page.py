@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from gradient_dd.experiments.experiment import Job, Section, read_facts
+from gradient_dd.experiments.experiment import Job, Section, read_scale
 from gradient_dd.experiments.figure_tabs import figure_tabs
 from gradient_dd.experiments.forests import LOOKS, ClaimForest, sign, sign_of
 from gradient_dd.experiments.measuring import ByStudy
@@ -352,7 +352,7 @@ def page_text(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict], stateme
         errata=experiment.errata,
         studies=[(name, str(one.study)) for name, one in evidence.items()],
         files=sorted(file.name for file in (job.folder / "tables").glob("*.csv")),
-        record=record_of(job),
+        record=provenance() | read_scale(job.folder)[1],
     )
 
 
@@ -369,9 +369,3 @@ def told_answers(job: Job, verdicts: Sequence[ClaimVerdict], enabled: Sequence[W
         return told
 
     return switched(made)
-
-
-def record_of(job: Job) -> dict[str, Any]:
-    """Return how results were made: start, end, commit, versions and machine."""
-    facts = (read_facts(job.folder) or {}).get("record") or {}
-    return {**provenance(), **facts}

@@ -18,7 +18,6 @@ from gradient_dd.experiments.experiment import (
     OnNotice,
     OnProgress,
     Scale,
-    read_facts,
     read_scale,
     write_scale,
     write_text,
@@ -70,7 +69,7 @@ def reproduce(
     check_names(experiment, names)
     folder.mkdir(parents=True, exist_ok=True)
     job = Job(experiment, names, folder, scale, how, on_stage)
-    record = {"started": ((read_facts(folder) or {}).get("record") or {}).get("started") or now()}
+    record = {"started": read_scale(folder)[1].get("started") or now()}
     if has_first_look(job):
         look_first(job, record)
     else:
@@ -163,7 +162,7 @@ def reading(
 ) -> Job:
     """Return the job that makes figures from what a folder holds."""
     check_names(experiment, names)
-    scale = read_scale(folder)
+    scale, _ = read_scale(folder)
     if scale is None:
         rule, hint = "hold the results of an experiment", "Run gradient-dd reproduce."
         raise bad_request(f"The folder {str(folder)!r}", rule, Unquoted("none"), hint)

@@ -152,9 +152,8 @@ def winners(results: Results, task: str, measure: str) -> list[Winner]:
         diverged = int(intervals.has_exploded(errors[ours], initial).any(axis=1).sum())
         note = edge_note(settings[best], [settings[place] for place in ours])
         found.append(Winner(line.label, settings[best], errors[best], note, f"{diverged} of {len(ours)}"))
-    best, *others = sorted(found, key=lambda one: one.errors.mean())
-    ratios = [intervals.ratio_interval((one.errors, best.errors)) for one in others]
-    return [best, *(one._replace(ratio=ratio) for one, ratio in zip(others, ratios, strict=True))]
+    first, *others = sorted(found, key=lambda one: one.errors.mean())
+    return [first, *(one._replace(ratio=intervals.ratio_interval((one.errors, first.errors))) for one in others)]
 
 
 def edge_note(best: Setting, among: list[Setting]) -> str:

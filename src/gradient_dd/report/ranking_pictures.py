@@ -97,13 +97,13 @@ def draw_ratios(standing: Standing, canvas: Any) -> None:
     """Draw a row for each problem, the first on top."""
     name = standing.own or next(iter(standing.ranks))
     rival = next((one for one in standing.rivals if one != name), standing.rivals[0])
-    records = []
+    records: list[dict[str, Any]] = []
     for problem in reversed(standing.problems):
         value, low, high = standing.ratio(name, rival, problem)
         colour = RED if high < 1 else BLUE if low > 1 else BLACK
         records.append({"name": problem.name, "value": value, "low": low, "high": high, "colour": colour})
     axes = forest(records, 1.0, canvas.subplots())
-    values = [one["value"] for one in records if np.isfinite(one["value"]) and one["value"] > 0]
+    values = [one["value"] for one in records if 0 < one["value"] < np.inf]
     low, high = min([*values, 0.8]), max([*values, 1.25])  # wide intervals do not squeeze the estimates together
     axes.set(xscale="log", xlim=(max(low / 2, 1e-4), min(high * 2, 1e4)), xlabel="ratio of errors")
     axes.set_title(f"{standing.rules[name].label} over {standing.rules[rival].label}")

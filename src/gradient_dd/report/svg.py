@@ -117,9 +117,9 @@ def over_size(symbol: str, series: Sequence[Series]) -> str:
         parts.append(f'<g style="color:{one.colour}"{look}><path d="M{path}"/>{dots}{leader}{name}</g>')
         numbers = ", ".join(f"{symbol} = {s:g} {v:.3g}" for s, v in zip(one.sizes, one.values, strict=True))
         told.append(f"{one.label}: {numbers}")
-    words = escape("; ".join(told), quote=True)
-    size = f'viewBox="0 0 {wide} {high}" width="{wide}"'
-    return f'<svg {size} class="chart" role="img" aria-label="{words}">{"".join(parts)}</svg>'
+    said = escape("; ".join(told), quote=True)
+    shape = f'viewBox="0 0 {wide} {high}" width="{wide}"'
+    return f'<svg {shape} class="chart" role="img" aria-label="{said}">{"".join(parts)}</svg>'
 
 
 def spread_out(heights: Sequence[float], least: float) -> list[float]:

@@ -178,17 +178,20 @@ def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "las
 
 def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS) -> Ask:
     """Return the questions whether rival / Gradient-DD grows from each size to the next, or from first to last."""
+    ours, others = Side(study), [Side(study, rival) for rival in rivals]
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
         for tuning, lines, (one,) in tuned_ways(evidence, WAYS, study):
             cases = sorted(one.cases, key=one.size)
             steps = [(cases[0], cases[-1])] if criterion is ENDS_GROW else list(pairwise(cases))
-            for goal, rival in product(criterion.tuned_for, rivals):
-                sides = {
-                    case: [one.choose(case, lines[name], goal) for name in ("gradient_dd", rival)] for case in cases
+            for goal, other in product(criterion.tuned_for, others):
+                pairs = {
+                    case: Pair(
+                        ours.choose(one, lines, case, goal), other.choose(one, lines, case, goal), criterion.measure
+                    )
+                    for case in cases
                 }
-                pairs = {case: Pair(*both, criterion.measure) for case, both in sides.items()}
                 found += [
                     ClaimQuestion("growth", (pairs[a], pairs[b]), "above", 1.0, tuning=tuning, tuned_for=goal)
                     for a, b in steps

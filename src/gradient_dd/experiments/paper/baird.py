@@ -126,12 +126,11 @@ def is_better(reading: Reading, case: str) -> list[ClaimQuestion]:
 def is_as_good(reading: Reading, case: str) -> list[ClaimQuestion]:
     """Return the questions whether Gradient-DD is as good as every rival, in the final and the mean error."""
     rivals = (GTD2[reading.mode], GTD2_TO_TD[reading.mode], TD, TDRC, TDC, HTD, HTD_DD)
-    return [
-        replace(question(reading, "ratio", Pair(*chosen, goal), "below", AS_GOOD), tuned_for=goal)
-        for goal in ("last100", "mean_error")
-        for rival in rivals
-        for chosen in [[reading.evidence.choose(case, line, goal) for line in (DD[reading.mode], rival)]]
-    ]
+    found = []
+    for goal, rival in product(("last100", "mean_error"), rivals):
+        ours, theirs = (reading.evidence.choose(case, line, goal) for line in (DD[reading.mode], rival))
+        found.append(replace(question(reading, "ratio", Pair(ours, theirs, goal), "below", AS_GOOD), tuned_for=goal))
+    return found
 
 
 def kappa_one_is_good(reading: Reading, case: str) -> list[ClaimQuestion]:
