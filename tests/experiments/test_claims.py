@@ -21,6 +21,7 @@ from gradient_dd.experiments.verdicts import (
     judged,
     outcome_of,
     over_all,
+    tally,
 )
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
@@ -166,7 +167,7 @@ def test_the_intervals_of_a_judgement_hold_together():
         ClaimQuestion("exact", (), "below", 1.0, reading, answer=answer) for reading in ("a", "b", "a", "a", "b")
     ]
     found = judged(questions, None)
-    assert [(one.reading, one.tally) for one in found] == [("a", "0 / 3 / 0"), ("b", "0 / 2 / 0")]
+    assert [(one.reading, str(tally(one.comparisons))) for one in found] == [("a", "0 / 3 / 0"), ("b", "0 / 2 / 0")]
     assert levels == pytest.approx([1 - 0.05 / 3] * 3 + [1 - 0.05 / 2] * 2)
 
 

@@ -143,7 +143,7 @@ def test_an_answer_is_one_word_by_rule(ends, word):
 
 def test_a_claim_says_where_it_is_not_judged(tmp_path):
     found = verdict("walk-better", comparison("td", 10, *LOWER), comparison("td", 10, *HIGHER, tuning=ALIKE))
-    view = ClaimView(found, Job(EXPERIMENT, (), tmp_path, Scale()), {})
+    view = ClaimView(found, Job(EXPERIMENT, (), tmp_path, Scale()), ())
     assert [(chip["word"], chip["was"]) for _, chip in view.chips] == [
         ("holds", ""), ("does not hold", "paper’s tuning: holds"),
     ]  # fmt: skip

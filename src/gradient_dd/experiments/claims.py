@@ -11,6 +11,7 @@ from gradient_dd.experiments.verdicts import (
     ClaimVerdict,
     Comparison,
     Judgement,
+    compared,
     judged,
     over_all,
     tally,
@@ -112,8 +113,3 @@ def under(judgements: list[Judgement], tuning: str = "") -> list[Judgement]:
     """Return the judgements under a way of tuning; where there are none those of the first way, which decides."""
     asked = [one.tuning for one in judgements]
     return [one for one in judgements if one.tuning == (tuning if tuning in asked else asked[0])]
-
-
-def compared(judgements: list[Judgement]) -> list[Comparison]:
-    """Return the comparisons of several judgements."""
-    return [one for judgement in judgements for one in judgement.comparisons]

@@ -11,8 +11,8 @@ from gradient_dd.experiments.measuring import ByStudy
 from gradient_dd.experiments.summary import answers, counts, published
 from gradient_dd.experiments.verdicts import ClaimVerdict
 from gradient_dd.report.canvas import styled
-from gradient_dd.report.figure import panels_of, title_of
-from gradient_dd.report.study_figure import key, over_time, time_range
+from gradient_dd.report.figure import error_range, panels_of, title_of
+from gradient_dd.report.study_figure import key, over_time
 
 INK, SOFT = "#1a1c20", "#5a616c"
 LOOKS = {
@@ -43,7 +43,7 @@ def draw_preview(job: Job, evidence: ByStudy, verdicts: Sequence[ClaimVerdict], 
             panels = panels_of(figure, evidence[figure.study].results)[:3]
             for place, panel in enumerate(panels):
                 axes = canvas.add_axes((0.07 + 0.31 * place, 0.235, 0.26, 0.44))
-                over_time(axes, panel, time_range([panel]), "episodes")
+                over_time(axes, panel, error_range([panel], "curve"), "episodes")
                 axes.set_title(title_of(panel.task))
             entries = [key(*pair) for pair in enumerate(figure.lines)]
             canvas.legend(handles=entries, loc="lower center", bbox_to_anchor=(0.5, 0.095), ncols=7, frameon=False)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradient_dd.experiments.claims import compared, under
+from gradient_dd.experiments.claims import under
 from gradient_dd.experiments.experiment import Experiment, PaperQuestion, Scale
 from gradient_dd.experiments.verdicts import (
     ALIKE,
@@ -13,6 +13,7 @@ from gradient_dd.experiments.verdicts import (
     ClaimVerdict,
     Comparison,
     Tally,
+    compared,
     over_all,
     tally,
 )

@@ -10,7 +10,17 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting
-from gradient_dd.report.figure import MADE_FROM, TASK_NAMES, Figure, Line, colours_of, joined, panels_of, title_of
+from gradient_dd.report.figure import (
+    GREEK,
+    MADE_FROM,
+    TASK_NAMES,
+    Figure,
+    Line,
+    colours_of,
+    joined,
+    panels_of,
+    title_of,
+)
 from gradient_dd.report.forest import Forest, ForestRow, Mark, axis_of
 from gradient_dd.report.page import render
 from gradient_dd.report.panels import columns_of, legend
@@ -23,7 +33,6 @@ from gradient_dd.tasks import Task
 
 CONDITIONS = ("schedule", "episodes", "steps", "every", "sampling", "seed")
 MEASURES = {"last100": "Final error", "mean_error": "Mean error"}
-SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
 PLACED = {"R": "", "T": ", ρ on the bootstrap"}  # ρ of a learner, in its label
 COLUMNS = ("ratio [95 % interval]", "error ± standard error", "best setting", "diverged settings")
 
@@ -162,14 +171,14 @@ def edge_note(best: Setting, among: list[Setting]) -> str:
     for end, name, values in edges(best, among):
         beyond = ", ".join(f"{value:.3g}" for value in values_beyond(end, values))
         told.append(
-            f"The best {SYMBOLS.get(name, name)} is the {end} of its grid{f': also try {beyond}' * bool(beyond)}."
+            f"The best {GREEK.get(name, name)} is the {end} of its grid{f': also try {beyond}' * bool(beyond)}."
         )
     return " ".join(told)
 
 
 def setting_text(setting: Setting) -> str:
     """Return the parameters of a setting, with four digits."""
-    return ", ".join(f"{SYMBOLS.get(name, name)}\xa0=\xa0{value:.4g}" for name, value in setting.values.items())
+    return ", ".join(f"{GREEK.get(name, name)}\xa0=\xa0{value:.4g}" for name, value in setting.values.items())
 
 
 def forest(title: str, found: dict[str, list[Winner]]) -> str:

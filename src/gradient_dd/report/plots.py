@@ -9,9 +9,9 @@ from typing import Any
 from gradient_dd.errors import extra, one_of
 from gradient_dd.evaluation import Evaluation, PolicyComparison
 from gradient_dd.report.canvas import STYLE
-from gradient_dd.report.figure import BLACK, BLUE, RED, panel, title_of
+from gradient_dd.report.figure import BLACK, BLUE, RED, error_range, panel, title_of
 from gradient_dd.report.own_study import check_complete, lines_of
-from gradient_dd.report.study_figure import alpha_range, key, over_alpha, over_time, strip_height, time_range
+from gradient_dd.report.study_figure import key, over_alpha, over_time, strip_height
 from gradient_dd.studies.results import Results
 
 with extra("report"):
@@ -30,10 +30,10 @@ def plot_results(results: Results, kind: str, task: str | None, measure: str, ax
     with mpl.rc_context(STYLE):
         axes = plt.subplots(figsize=(5.2, 3.6))[1] if ax is None else ax
         if kind == "curves":
-            over_time(axes, shown, time_range([shown]), "episodes" if results.study.episodes else "steps")
+            over_time(axes, shown, error_range([shown], "curve"), "episodes" if results.study.episodes else "steps")
             axes.set_title(title_of(shown.task))
         else:
-            over_alpha(axes, shown, alpha_range([shown]), strip_height([shown]))
+            over_alpha(axes, shown, error_range([shown], "mean"), strip_height([shown]))
         axes.set_ylabel("RMS error")
         axes.legend(handles=[key(place, one.line) for place, one in enumerate(shown.lines)], frameon=False)
     return axes

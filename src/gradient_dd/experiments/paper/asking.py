@@ -32,7 +32,7 @@ WITHIN = 2.0  # times the best error: what counts as a good step size
 MUCH = 1 / AS_GOOD  # below it "much faster": beyond what counts as as good
 CONVERGED = 0.1  # of the initial error: below it a run has converged as far as a finite one can show
 NEGLIGIBLE = 1.1  # times the cost of GTD2
-FOR_SPEED = ("mean_error", "last100")  # tuned for speed, and for the end
+SPEED = "mean_error", ("mean_error", "last100")  # the measure of speed; tuned for it, and for the end
 
 
 class Criterion(NamedTuple):
@@ -50,41 +50,28 @@ class Criterion(NamedTuple):
 
 
 LOWER = Criterion("lower: ratio of errors below 1")
-FASTER = Criterion("lower mean error, tuned for it and for the final error", measure="mean_error", tuned_for=FOR_SPEED)
+AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
+AS_GOOD_OVER_ALL = AS_GOOD_AS._replace(measure="mean_error", tuned_for=("mean_error",))
+BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD)
+GROWS = Criterion("the ratio grows from each size to the next", "above")
+ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
+SPEED_GROWS = Criterion("the ratio of mean errors grows from each size to the next", "above", 1.0, *SPEED)
+FASTER = Criterion("lower mean error, tuned for it and for the final error", "below", 1.0, *SPEED)
 MUCH_FASTER = Criterion(
     "mean error, and episodes to a tenth of the initial error, below 0.8 of theirs, tuned for the mean "
     "and for the final error",
-    bound=MUCH,
-    measure="mean_error",
-    tuned_for=FOR_SPEED,
+    "below",
+    MUCH,
+    *SPEED,
 )
-AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
-AS_GOOD_OVER_ALL = AS_GOOD_AS._replace(measure="mean_error", tuned_for=("mean_error",))
-AS_FAST_AS = Criterion(
-    "as good in the mean error, tuned for it and for the final error",
-    bound=AS_GOOD,
-    measure="mean_error",
-    tuned_for=FOR_SPEED,
+AS_FAST_AS = Criterion("as good in the mean error, tuned for it and for the final error", "below", AS_GOOD, *SPEED)
+SLOWER_AT_FIRST = FASTER._replace(
+    words="higher error over the first twentieth, tuned for the mean and for the final error",
+    side="above",
+    measure="early",
 )
-SLOWER_AT_FIRST = Criterion(
-    "higher error over the first twentieth, tuned for the mean and for the final error",
-    "above",
-    1.0,
-    "early",
-    FOR_SPEED,
-)
-BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD)
-GROWS = Criterion("the ratio grows from each size to the next", "above")
-SPEED_GROWS = Criterion(
-    "the ratio of mean errors grows from each size to the next", "above", 1.0, "mean_error", FOR_SPEED
-)
-ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
 
-LEARNERS = (
-    *("td", "tdrc", "gtd2", "tdc", "gradient_dd", "natural_gtd2", "natural_tdc"),
-    *("htd", "htd_dd", "gtd2_to_td"),  # these are tuned fully or not at all
-)
-WHOLE = {learner: Line(NAMES[learner], learner) for learner in LEARNERS}
+WHOLE = {learner: Line(label, learner) for learner, label in NAMES.items()}
 AS_PRINTED = WHOLE | {"gradient_dd": Line("Gradient-DD", "gradient_dd", PLAIN_DD)}
 ONE_ZETA = AS_PRINTED | {
     learner: Line(f"{NAMES[learner]}, ζ = 1", learner, (("zeta", 1.0),)) for learner in ("gtd2", "tdc")

@@ -10,13 +10,12 @@ from gradient_dd import __version__
 from gradient_dd.errors import bad_request
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.report import as_json, read
-from gradient_dd.report.figure import COLOURS, MADE_FROM, STRONG, colours_of
+from gradient_dd.report.figure import COLOURS, GREEK, MADE_FROM, STRONG, colours_of
 from gradient_dd.report.play.tables import rules_script, task_data
 from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.tasks import TASKS, Task, build
 
 SCRIPTS = ("pool", "chart", "sentences", "choices", "stops", "bench", "start")
-SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
 DASHES = ("7 4", "2 3", "9 3 2 3", "1 5", "12 5")  # of learners that share a colour, one after the other
 STEPS = (1000, 2000, 5000, 10_000, 20_000, 50_000)
 NamedTask = tuple[str, dict[str, Any]]
@@ -116,7 +115,7 @@ def rule_facts(rule: Rule, colour: str, dash: str, place: str | None) -> dict[st
         "parameters": [
             {
                 "name": one.name,
-                "symbol": SYMBOLS.get(one.name, one.name),
+                "symbol": GREEK.get(one.name, one.name),
                 "meaning": one.meaning,
                 "default": one.default,
                 "positive": one.positive,
