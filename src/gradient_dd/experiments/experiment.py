@@ -185,23 +185,20 @@ class Job:
         """Return a study at the scale of this call."""
         return self.scale.of(study, self.experiment.full)
 
-    def results(self, studies: Sequence[Study], what: str) -> list[Results]:
-        """Return the results of studies: run what the store lacks, or raise where nothing may run; `what` names them.
+    def results(self, studies: Sequence[Study], what: str = "") -> list[Results]:
+        """Return the results of studies: run what the store lacks, or raise where nothing may run.
 
-        Settings that studies share are counted in each of them.
+        `what` names them for a sentence on what was done. Settings that studies share are counted in each of them.
         """
         begin = perf_counter()
-        found = self.obtain(studies)
-        self.tell(what, studies, begin)
-        return found
-
-    def obtain(self, studies: Sequence[Study]) -> list[Results]:
-        """Return the results of studies as `results` does, without a word."""
         if self.how is not None:
-            return run_all(studies, self.store, **self.how)
-        found = [Results(study, self.store) for study in studies]
-        for one in found:
-            check_complete(one, "gradient-dd reproduce")
+            found = run_all(studies, self.store, **self.how)
+        else:
+            found = [Results(study, self.store) for study in studies]
+            for one in found:
+                check_complete(one, "gradient-dd reproduce")
+        if what:
+            self.tell(what, studies, begin)
         return found
 
     def tell(self, what: str, studies: Iterable[Study], begin: float) -> None:

@@ -91,7 +91,8 @@ def blank_panels(figure: Figure, one: StudyEvidence) -> list[Panel]:
     for task in one.results.tasks.values():
         best = [one.choose(case_name(task), line, figure.measure).setting for line in figure.lines]
         lines = [
-            LineData(line, *[none] * 4, setting, none, none) for line, setting in zip(figure.lines, best, strict=True)
+            LineData(line, none, none, none, none, setting, none, none)
+            for line, setting in zip(figure.lines, best, strict=True)
         ]
         panels.append(Panel(task, lines, none, task.rmsve(task.initial_weights)))
     return panels

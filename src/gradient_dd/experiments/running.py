@@ -70,7 +70,8 @@ def reproduce(
     folder.mkdir(parents=True, exist_ok=True)
     job = Job(experiment, names, folder, scale, how, on_stage)
     record = {"started": read_scale(folder)[1].get("started") or now()}
-    if has_first_look(job):
+    is_whole = not names and scale == Scale() and (experiment.full.runs or 0) > FIRST_RUNS
+    if is_whole and not (folder / PAGE).exists():
         look_first(job, record)
     else:
         write_scale(folder, scale, record)
@@ -80,12 +81,6 @@ def reproduce(
 def now() -> str:
     """Return the time in words."""
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def has_first_look(job: Job) -> bool:
-    """Return whether a first look comes before all runs: the whole at full scale, where there is no page yet."""
-    is_whole = not job.names and job.scale == Scale() and (job.experiment.full.runs or 0) > FIRST_RUNS
-    return is_whole and not (job.folder / PAGE).exists()
 
 
 def look_first(job: Job, record: dict[str, Any]) -> None:

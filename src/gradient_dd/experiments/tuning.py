@@ -127,6 +127,10 @@ class StudyEvidence:
         """Return the number a case is known by: m, p or N."""
         return task_size(self.cases[case][0])
 
+    def place(self, case: str) -> dict[str, Any]:
+        """Return what a comparison tells of where it is made."""
+        return {"study": self.study.name, "task": case, "size": self.size(case)}
+
     def variant(self, case: str) -> str:
         """Return what differs from the plain task, in words; empty where nothing does."""
         study, features = self.study, self.cases[case][0].parameters.get("features", "tabular")

@@ -85,10 +85,8 @@ class Pair:
         ours, evidence = self.ours, self.ours.evidence
         learners = [ours] if self.rival is None else [ours, self.rival]
         left, _ = self.arrays()
-        return {
+        return evidence.place(ours.case) | {
             "study": ", ".join(dict.fromkeys(one.evidence.study.name for one in learners)),
-            "task": ours.case,
-            "size": evidence.size(ours.case),
             "measure": self.measure,
             "runs": len(left),
             "ours": ours.facts(self.measure),

@@ -11,7 +11,7 @@ much faster  below 0.8, by the mean error and by the episodes to a tenth of the 
 insensitive  worst over best value of a parameter below 2; both are found on the runs to select on
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -146,15 +146,24 @@ def much_faster(study: str, rivals: tuple[str, ...]) -> Ask:
     return together(*(versus(study, rivals, criterion) for criterion in (MUCH_FASTER, by_episodes)))
 
 
+def on_cases(words: str, studies: tuple[str, ...], asked: Callable[[StudyEvidence, str], list[ClaimQuestion]]) -> Ask:
+    """Return the questions that are asked of every case of studies."""
+
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
+        found = [evidence[study] for study in studies]
+        return [question for one in found for case in one.cases for question in asked(one, case)]
+
+    return Ask(words, studies, questions)
+
+
 def converges(*studies: str) -> Ask:
     """Ask whether Gradient-DD ends below a tenth of the initial error, tuned as the paper has it."""
 
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = [(evidence[study], case) for study in studies for case in evidence[study].cases]
-        pairs = [Pair(one.choose(case, AS_PRINTED["gradient_dd"]), None, "last100") for one, case in found]
-        return [ClaimQuestion("share", (pair,), "below", CONVERGED) for pair in pairs]
+    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
+        pair = Pair(found.choose(case, AS_PRINTED["gradient_dd"]), None, "last100")
+        return [ClaimQuestion("share", (pair,), "below", CONVERGED)]
 
-    return Ask("ends below a tenth of the initial error", studies, questions)
+    return on_cases("ends below a tenth of the initial error", studies, asked)
 
 
 def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "last100") -> ClaimQuestion:
@@ -212,25 +221,21 @@ def ordered(found: StudyEvidence, case: str, lines: tuple[Line, ...], tuned_for:
 def insensitive(study: str, lines: tuple[Line, ...]) -> Ask:
     """Ask whether the tuned error hardly depends on what the lines differ in, in the final and the mean error."""
 
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = []
-        for goal in ("last100", "mean_error"):
-            for case in evidence[study].cases:
-                best, *_, worst = ordered(evidence[study], case, lines, goal)
-                found.append(ClaimQuestion("ratio", (Pair(worst, best, goal),), "below", INSENSITIVE, tuned_for=goal))
-        return found
+    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
+        sorted_by = {goal: ordered(found, case, lines, goal) for goal in ("last100", "mean_error")}
+        return [
+            ClaimQuestion("ratio", (Pair(some[-1], some[0], goal),), "below", INSENSITIVE, tuned_for=goal)
+            for goal, some in sorted_by.items()
+        ]
 
-    return Ask("worst over best value below 2", (study,), questions)
+    return on_cases("worst over best value below 2", (study,), asked)
 
 
 def one_is_good(study: str, lines: tuple[Line, ...]) -> Ask:
     """Ask whether κ = 1 is as good as the best κ."""
-
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = evidence[study]
-        return [ratio(one_over_best(found, case, lines), BEST_KAPPA) for case in found.cases]
-
-    return Ask(BEST_KAPPA.words, (study,), questions)
+    return on_cases(
+        BEST_KAPPA.words, (study,), lambda found, case: [ratio(one_over_best(found, case, lines), BEST_KAPPA)]
+    )
 
 
 def one_over_best(found: StudyEvidence, case: str, lines: tuple[Line, ...]) -> Pair:
@@ -242,11 +247,10 @@ def one_over_best(found: StudyEvidence, case: str, lines: tuple[Line, ...]) -> P
 def narrower_than(study: str, *rivals: str) -> Ask:
     """Ask whether fewer step sizes are within twice the best error than for rivals, on the selection runs."""
 
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found, ours = evidence[study], AS_PRINTED["gradient_dd"]
-        return [counted(found, case, ours, AS_PRINTED[rival]) for case in found.cases for rival in rivals]
+    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
+        return [counted(found, case, AS_PRINTED["gradient_dd"], AS_PRINTED[rival]) for rival in rivals]
 
-    return Ask("fewer step sizes within twice the best error", (study,), questions)
+    return on_cases("fewer step sizes within twice the best error", (study,), asked)
 
 
 def counted(found: StudyEvidence, case: str, ours: Line, theirs: Line) -> ClaimQuestion:
@@ -269,23 +273,8 @@ def counted(found: StudyEvidence, case: str, ours: Line, theirs: Line) -> ClaimQ
         for line, count in zip((ours, theirs), counts, strict=True)
     ]
     text = f"step sizes within twice the best error, {ours.label} − {theirs.label}:"
-    return ClaimQuestion(
-        "count", (), "below", 0.0, answer=answer, facts=facts_of(found, case, "last100", runs, sides, text)
-    )
-
-
-def facts_of(found: StudyEvidence, case: str, measure: str, runs: int, sides: list[dict], text: str) -> dict:
-    """Return what a comparison tells where it is not of a pair of tuned settings."""
-    return {
-        "study": found.study.name,
-        "task": case,
-        "size": found.size(case),
-        "measure": measure,
-        "runs": runs,
-        "ours": sides[0],
-        "rival": sides[1],
-        "text": text,
-    }
+    facts = {"measure": "last100", "runs": runs, "ours": sides[0], "rival": sides[1], "text": text}
+    return ClaimQuestion("count", (), "below", 0.0, answer=answer, facts=found.place(case) | facts)
 
 
 def good_step_sizes(errors: Array, weights: Array) -> Array:
@@ -361,9 +350,11 @@ def cost(found: StudyEvidence) -> list[ClaimQuestion]:
         sides.append({"label": NAMES[learner], "learner": learner, "mean": mean})
     pair = found.times[case, "gradient_dd"], found.times[case, "gtd2"]
     text = f"time of an update over GTD2's, {found.study.name}"
-    facts = facts_of(found, case, "nanoseconds", len(common), sides, text)
+    facts = {"measure": "nanoseconds", "runs": len(common), "ours": sides[0], "rival": sides[1], "text": text}
 
     def answer(level: float) -> Interval:
         return ratio_interval(pair, level=level)
 
-    return [ClaimQuestion("time", (), "below", NEGLIGIBLE, tuned_for="", answer=answer, facts=facts)]
+    return [
+        ClaimQuestion("time", (), "below", NEGLIGIBLE, tuned_for="", answer=answer, facts=found.place(case) | facts)
+    ]

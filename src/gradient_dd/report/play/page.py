@@ -64,7 +64,7 @@ def live_page(tasks: Sequence[Task] = (), rules: Mapping[str, Rule] | None = Non
     return Template(read("report/play/page.html")).substitute(
         description=DESCRIPTION,
         preview=f'<meta property="og:image" content="{preview}">' if preview else "",
-        style=read("report/style.css") + read("report/play/style.css"),
+        style="".join(read(f"report/{name}.css") for name in ("common", "style", "play/style")),
         steps="".join(f'<option value="{steps}">{steps:,}</option>' for steps in STEPS),
         marks=MARKS,
         version=__version__,
