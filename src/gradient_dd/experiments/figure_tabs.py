@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gradient_dd.experiments.experiment import Job
 from gradient_dd.experiments.measuring import ByStudy
-from gradient_dd.experiments.summary import Switched, Way, switched
+from gradient_dd.experiments.summary import Way, switched
 from gradient_dd.experiments.tuning import StudyEvidence, case_name
 from gradient_dd.experiments.wording import upper
 from gradient_dd.report.figure import Figure, LineData, Panel, panels_of
 from gradient_dd.report.own_study import lines_of
-from gradient_dd.report.panels import Column, LegendEntry, columns_of, legend
+from gradient_dd.report.panels import columns_of, legend
 from gradient_dd.studies import intervals
 
 SUFFIX = {"p": "", "a": "-alike", "f": "-fully"}  # of the name of a study, by way of tuning
@@ -22,43 +22,30 @@ OTHER = "The figure keeps the paper’s tuning: it has no other."
 NO_GRID = "A search tries no grid of step sizes, so only learning curves are shown."
 
 
-class TabView(NamedTuple):
-    """What a tab shows under a way of tuning: pictures, legend, caption, and a note where it is not what was asked."""
-
-    columns: list[Column]
-    legend: list[LegendEntry]
-    caption: str
-    note: str
-
-
-class FigureTab(NamedTuple):
-    """A tab: some panels of a figure by way of tuning, and the path of its files without an ending."""
-
-    name: str
-    tab: str
-    shown: Switched
-    files: str
-
-
 Shown = tuple[list[Panel], bool]  # the panels of a figure, and whether their learning curves are those of test runs
 
 
-def figure_tabs(figure: Figure, job: Job, evidence: ByStudy) -> list[FigureTab]:
-    """Return the tabs of a figure: one, or one for each value of the parameter that it is split by."""
+def figure_tabs(figure: Figure, job: Job, evidence: ByStudy) -> list[dict[str, Any]]:
+    """Return the tabs of a figure: one, or one for each value of the parameter that it is split by.
+
+    A tab shows under each way of tuning pictures, legend, caption, and a note where it is not what was asked.
+    """
     found = {way: panels_under(figure, evidence, way) for way in SUFFIX}
     unit = job.experiment.unit(figure.study)
 
-    def view(way: Way, value: str) -> TabView:
+    def view(way: Way, value: str) -> dict[str, Any]:
         panels, is_tested = found[way.key] or found["p"] or ([], False)
         columns = columns_of([one for one in panels if value_of(figure, one) == value], unit)
         note = OTHER if not found[way.key] else "" if columns[0].above else NO_GRID
-        return TabView(columns, legend(panels[0].lines), caption(figure, is_tested, bool(columns[0].above)), note)
+        words = caption(figure, is_tested, bool(columns[0].above))
+        return {"columns": columns, "legend": legend(panels[0].lines), "caption": words, "note": note}
 
     values, tabs = sorted({value_of(figure, one) for one in (found["p"] or ([],))[0]}), []
     for value in values:
         name = figure.name + (f"-{value or 'plain'}" if len(values) > 1 else "")
         tab = figure.tabs.get(value, figure.tab) or figure.name
-        tabs.append(FigureTab(name, tab, switched(partial(view, value=value)), f"figures/{figure.name}"))
+        shown = switched(partial(view, value=value))
+        tabs.append({"name": name, "tab": tab, "shown": shown, "files": f"figures/{figure.name}"})
     return tabs
 
 

@@ -7,7 +7,7 @@ classes t-p, t-a and t-f; the page's one control shows one of them.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradient_dd.experiments.experiment import Job, Section, read_scale
 from gradient_dd.experiments.figure_tabs import figure_tabs
@@ -214,15 +214,7 @@ def by_size(section: Section, verdicts: Mapping[str, ClaimVerdict], way: Way) ->
     return found
 
 
-class VariantTable(NamedTuple):
-    """Claims as columns, variants as rows; `told` says how many variants make all claims hold."""
-
-    told: str
-    heads: list[tuple[str, str]]
-    rows: list[tuple[str, str, list[tuple[str, str, str]]]]
-
-
-def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> VariantTable | None:
+def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> dict[str, Any] | None:
     """Return which claims hold under which variant; where the place of ρ makes no difference, under both."""
     found: dict[tuple[str, ...], dict[str, list[Comparison]]] = {}
     for verdict in verdicts:
@@ -246,7 +238,7 @@ def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> VariantTable | 
         rows.append((sign(sign_of(key[1:], [])), label, cells))
     told = "No variant makes" if not whole else f"{whole} of {len(full)} variants make"
     heads = [(one.claim, one.short or one.statement) for one in verdicts]
-    return VariantTable(f"{told} all {len(verdicts)} claims hold.", heads, rows) if full else None
+    return {"told": f"{told} all {len(verdicts)} claims hold.", "heads": heads, "rows": rows} if full else None
 
 
 def section_facts(
@@ -279,7 +271,7 @@ def section_facts(
         "setup": section.setup,
         "counts": counted(own),
         "figures": parts,
-        "tabs": [(one.name, one.tab) for one in parts] + [(one.name, one.tab) for one, _ in drawings],
+        "tabs": [(one["name"], one["tab"]) for one in parts] + [(one.name, one.tab) for one, _ in drawings],
         "drawings": drawings,
         "by_size": switched(lambda way: by_size(section, by_name, way)),
         "variants": switched(lambda way: variant_table(several, way)) if several else [],

@@ -32,6 +32,7 @@ STYLE: dict[Any, Any] = {
 }
 LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; title and caption stand in the top one
 LEGEND_ROW = 0.22
+DPI = 150
 BETWEEN = (2, 5)  # marks between two decades; all eight take half the time of a figure
 Keys = Callable[[], Sequence[Any]]  # returns the entries of a legend
 
@@ -104,18 +105,13 @@ def drawn(
         sheet.say(*texts)
         if entries:
             sheet.canvas.legend(handles=entries, loc="lower center", ncols=across, frameon=False, borderaxespad=0.2)
-        save(sheet.canvas, folder, name)
+        save_svg(sheet.canvas, folder / f"{name}.svg")
+        sheet.canvas.savefig(folder / f"{name}.png", dpi=DPI)
 
 
 def key(label: str, colour: str, style: Any = "-", width: float | None = None, **look: Any) -> Line2D:
     """Return a line's entry in a legend."""
     return Line2D([], [], label=label, color=colour, linestyle=style, linewidth=width, **look)
-
-
-def save(canvas: Canvas, folder: Path, name: str, dpi: int = 150) -> None:
-    """Save a drawing as folder/NAME.svg, transparent, and .png."""
-    save_svg(canvas, folder / f"{name}.svg")
-    canvas.savefig(folder / f"{name}.png", dpi=dpi)
 
 
 def save_svg(canvas: Canvas, target: Path) -> None:
