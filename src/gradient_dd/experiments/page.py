@@ -177,20 +177,14 @@ def budget(verdicts: Sequence[ClaimVerdict], way: Way) -> str:
     by_count: dict[int, list[str]] = {}
     for label, count in found.items():
         by_count.setdefault(count, []).append(label)
-    if len(by_count) == 1:
-        return f"{next(iter(by_count))} settings for every learner"
-    return "; ".join(f"{count} settings for {joined(sorted(names))}" for count, names in sorted(by_count.items()))
+    whom = {count: "every learner" if len(by_count) == 1 else joined(sorted(by_count[count])) for count in by_count}
+    return "; ".join(f"{count} settings for {names}" for count, names in sorted(whom.items()))
 
 
 def explained(verdicts: Sequence[ClaimVerdict], way: Way) -> str:
     """Return what a way of tuning is."""
-    start = {
-        "p": "As the paper tunes: Gradient-DD, TD and TDRC choose a step size (on Baird κ too), GTD2 and TDC also ζ.",
-        "a": "The same number of settings for every learner.",
-        "f": "Every learner spends the same budget of a search on all parameters it has, κ and ζ included.",
-    }[way.key]
     told = budget(verdicts, way)
-    return f"{start} Random walk: {told}." if told else start
+    return f"{way.explanation} Random walk: {told}." if told else way.explanation
 
 
 def by_size(section: Section, verdicts: Mapping[str, ClaimVerdict], way: Way) -> list[tuple[str, str]]:
@@ -263,12 +257,8 @@ def section_facts(
         groups.setdefault(one.group, []).append(views[one.claim])
     several = [one for one in own if len({c.reading for c in one.comparisons}) > 1]
     by_name = {one.claim: one for one in verdicts}
-    return {
-        "name": section.name,
-        "title": section.title,
+    return section._asdict() | {
         "short": section.short or section.title,
-        "where": section.where,
-        "setup": section.setup,
         "counts": counted(own),
         "figures": parts,
         "tabs": [(one["name"], one["tab"]) for one in parts] + [(one.name, one.tab) for one, _ in drawings],

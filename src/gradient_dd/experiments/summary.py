@@ -23,20 +23,29 @@ COUNTED = WORDS[:-1]  # those of claims that were judged
 
 
 class Way(NamedTuple):
-    """A way of tuning, as the control of the page names it."""
+    """A way of tuning, as the control of the page names it and the page explains it."""
 
     key: str
     tuning: str
     label: str
+    explanation: str
 
 
 WAYS = (
-    Way("p", MAIN, "as in the paper"),
-    Way("a", ALIKE, "equal budgets"),
-    Way("f", FULLY, "by search"),
+    Way(
+        "p",
+        MAIN,
+        "as in the paper",
+        "As the paper tunes: Gradient-DD, TD and TDRC choose a step size (on Baird κ too), GTD2 and TDC also ζ.",
+    ),
+    Way("a", ALIKE, "equal budgets", "The same number of settings for every learner."),
+    Way(
+        "f",
+        FULLY,
+        "by search",
+        "Every learner spends the same budget of a search on all parameters it has, κ and ζ included.",
+    ),
 )
-
-
 Switched = list[tuple[str, Any]]
 
 
