@@ -126,16 +126,6 @@ class Cost:
         return sum(state.core_seconds for state in self.states.values())
 
 
-def rewrite(
-    names: tuple[str, ...],
-    folder: Path,
-    on_stage: OnNotice = lambda sentence: None,
-    experiment: Experiment = EXPERIMENT,
-) -> Made:
-    """Make the same from the results that a folder holds, at the scale they were made at; runs nothing."""
-    return make(reading(names, folder, on_stage, experiment))
-
-
 def plot(names: tuple[str, ...], folder: Path) -> list[Path]:
     """Draw figures from the results that a folder holds, and return the paths of the SVGs; runs nothing."""
     drawn_alone = EXPERIMENT.drawings
@@ -155,7 +145,7 @@ def reading(
     on_stage: OnNotice = lambda sentence: None,
     experiment: Experiment = EXPERIMENT,
 ) -> Job:
-    """Return the job that makes figures from what a folder holds."""
+    """Return the job that makes all again from the results that a folder holds, at their scale; it runs nothing."""
     check_names(experiment, names)
     scale, _ = read_scale(folder)
     if scale is None:
