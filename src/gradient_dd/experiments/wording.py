@@ -68,13 +68,11 @@ def is_own(one: Comparison) -> bool:
 
 def pair(one: Comparison) -> str:
     """Return what is compared, in as few words as possible."""
-    ours, rival = (one.ours or {}).get("label", ""), (one.rival or {}).get("label", "")
-    plain, other = (label.removeprefix("Gradient-DD").removeprefix(", ") for label in (ours, rival))
-    if is_own(one):
-        return f"{plain or 'tuned'} ÷ {other.partition('= ')[2] or other or 'tuned'}"
+    ours, rival = (str((one.ours or {}).get("label", "")), str((one.rival or {}).get("label", "")))
     if rival == "the initial error":
-        return str(ours)
-    return str(rival).partition(",")[0] if not plain else f"{plain} ÷ {rival}"
+        return ours
+    plain = ours.removeprefix("Gradient-DD").removeprefix(", ")
+    return f"{plain} ÷ {rival}" if plain else rival.partition(",")[0]
 
 
 def frame(one: Comparison) -> str:
