@@ -34,3 +34,22 @@ def test_odd_arguments_are_refused_in_one_sentence(call, sentence):
 
 def test_names_that_other_forms_take_for_numbers_are_no_names():
     assert [kind_of_name(word) for word in ("inf", "-Infinity", "true", "north")] == [None, None, None, "text"]
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda found: found.predict([[1], [2, 3]]), "Observations must be numbers or text, one row each."),
+        (lambda found: found.q([[1], [2, 3]], 0), "Observations must be numbers or text, one row each."),
+        (lambda found: found.q([0.1], [[1], [1, 2]]), "'action' must be one action, or one for each observation."),
+        (lambda found: found.q([0.1], [1, 0, 1]), "'action' must be one action, or one for each observation."),
+    ],
+)
+def test_odd_rows_for_an_evaluation_are_refused_in_one_sentence(call, sentence):
+    log = {"x": np.linspace(0, 1, 40), "action": np.arange(40) % 2, "reward": np.ones(40), "propensity": [0.5] * 40}
+    words = {"target": lambda seen: np.full((len(seen), 2), 0.5), "discount": 0.5}
+    with pytest.raises(BadRequestError) as caught:
+        call(gdd.evaluate_log(log, **words))
+    assert str(caught.value).startswith(sentence), str(caught.value)
+    with pytest.raises(BadRequestError, match="'at' must be observations, one per row"):
+        gdd.evaluate_log(log, **words, at=[[1], [2, 3]])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Booleans, as_floats
+from gradient_dd.arrays import Array, Booleans, as_floats, dimensions
 from gradient_dd.cards import card
 from gradient_dd.errors import bad_request
 from gradient_dd.evaluation.behaviour import cells
@@ -232,9 +232,12 @@ class Evaluation:
         if self.found.policy.by_ratio or known is None:
             rule = "have a target policy with known probabilities of all actions for action values"
             raise bad_request("An evaluation", rule, self.chosen)
-        one = np.ndim(observations) == 1 and len(np.atleast_1d(observations)) == self.dimensions
+        one = dimensions(observations) == 1 and len(np.atleast_1d(observations)) == self.dimensions
         seen = as_observations(np.atleast_2d(observations) if one else observations)
-        numbers = known.numbers("'action'", np.broadcast_to(np.asarray(actions), len(seen)))
+        taken = as_array("'action'", rule := "be one action, or one for each observation", actions)
+        if taken.shape not in ((), (len(seen),)):
+            raise bad_request("'action'", rule, actions)
+        numbers = known.numbers("'action'", np.broadcast_to(taken, len(seen)))
         if np.isnan(numbers).any():
             raise bad_request("'action'", f"be one of {list(known.names)}", actions)
         values = self._values(self._features(seen), known.features(numbers))
@@ -302,9 +305,19 @@ class Evaluation:
         return Bounds(np.where(unsure, least, low), np.where(unsure, most, high))
 
 
+def as_array(what: str, rule: str, value: Any, kind: Any = None) -> Any:
+    """Return a value as an array, or raise: lists may have several lengths, or be nested too deeply."""
+    try:
+        return np.asarray(value, dtype=kind)
+    except ValueError:
+        raise bad_request(what, rule, value) from None
+
+
 def as_observations(observations: Any) -> Any:
     """Return observations as an array (n, d), of numbers unless some are text."""
-    seen = np.asarray(observations)
+    seen = as_array("Observations", rule := "be numbers or text, one row each", observations)
+    if seen.ndim not in (1, 2):
+        raise bad_request("Observations", rule, observations)
     seen = seen if seen.dtype.kind in "OU" else as_floats("Observations", observations)
     return seen[:, None] if seen.ndim == 1 else seen
 
@@ -364,6 +377,6 @@ def asked_for(at: Any, data: LogData) -> Any:
             rule = f"be observations, because the log has more than {MOST_ASKED:,} distinct ones"
             raise bad_request("'at'", rule, at, "Name some: at=[...], or --at.")
         return reader.decoded(states)
-    rows = np.asarray(at, dtype=object if reader.words else None)
+    rows = as_array("'at'", "be observations, one per row", at, object if reader.words else None)
     single = rows.ndim < 2 and len(reader.columns.observation) == 1
     return as_observations(rows.reshape(-1, 1) if single else np.atleast_2d(rows))
