@@ -11,7 +11,7 @@ from gradient_dd.arrays import Array, check_memory, dimensions, numbers
 from gradient_dd.engine.horizon import LONGEST
 from gradient_dd.engine.questions import QuestionData, QuestionMemory, check_rule
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, one_of, whole_number
-from gradient_dd.files import FileKind, open_saved
+from gradient_dd.files import DamagedFileError, FileKind, open_saved
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map, mapped
 from gradient_dd.stream.learner_file import (
@@ -322,6 +322,7 @@ class Questions(Saved):
                 rule = "share discounts, targets and interests as when they were saved"
                 raise bad_request(f"The questions of {str(path)!r}", rule, horde.asked.group.tolist())
             put_back(horde._arrays(), arrays)
+            check_places(memory, horde.n_features)
             memory.steps = evidence.steps = whole_number("'steps'", header["steps"], 0, LONGEST)
             memory.dense, evidence.widest = (
                 bool(header["dense"]),
@@ -342,6 +343,15 @@ def checked_questions(questions: Any) -> tuple[Question, ...]:
     if count > 1:
         raise bad_request("The names of questions", "differ", Unquoted(f"{name!r} twice"))
     return given
+
+
+def check_places(memory: QuestionMemory, p: int) -> None:
+    """Raise unless the lists of places in a file are ordered places of p features: compiled code writes there."""
+    for lists, counts in ((memory.listed, memory.listed_count), (memory.last_places, memory.last_count)):
+        for places, count in zip(lists, counts, strict=True):
+            used = places[:count]
+            if not 0 <= count <= p or not (np.diff(used, prepend=-1, append=p) > 0).all():
+                raise DamagedFileError("places of other features")
 
 
 def piece_of(rows: Any, part: slice) -> Any:
