@@ -10,8 +10,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request, boolean, number
-from gradient_dd.stream.features import Categories, Features
-from gradient_dd.stream.features.named import Named, map_of
+from gradient_dd.stream.features import Categories, Features, map_of
 from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
 from gradient_dd.stream.log.actions import find_actions
 from gradient_dd.stream.log.columns import LogColumns, find_columns, missing
@@ -166,14 +165,12 @@ class LogReader:
     def feature_map(self, features: Any) -> tuple[Features, str]:
         """Return the feature map that the user names, and a sentence about it."""
         first = self.first_rows()
-        if not self.words:
-            return map_of(features, Named(first, self.states))
-        if isinstance(features, Features) or not isinstance(features, str):
-            return map_of(features, Named(self.decoded(first), self.states))
+        if not self.words or not isinstance(features, str):
+            return map_of(features, self.decoded(first), self.states)
         self.states()  # after this all texts are known
         spread = features != "table"
         numbers = spread_out(first, self.texts) if spread else first
-        inner, sentence = map_of(features, Named(numbers, self.states))
+        inner, sentence = map_of(features, numbers, self.states)
         return Categories(self.texts, inner, spread), f"{sentence[:-1]}; columns of text are categories."
 
     def stated_after(self, done: ReadCounts) -> list[str]:
