@@ -125,10 +125,10 @@ def same(value: Any) -> Any:
     return float(array) if array.ndim == 0 else (array.shape, sha256(array.tobytes()).hexdigest())
 
 
-def distinct(keys: Sequence[Any]) -> tuple[list[int], Integers]:
-    """Return the first place of every distinct key, and which of them each key is."""
+def distinct(places: Iterable[int], keys: Sequence[Any]) -> tuple[list[int], Integers]:
+    """Return the first of some places with every distinct key, and which of the keys each place has."""
     first: dict[Any, int] = {}
-    for place, key in enumerate(keys):
+    for place, key in zip(places, keys, strict=True):
         first.setdefault(key, place)
     number = {key: k for k, key in enumerate(first)}
     return list(first.values()), np.array([number[key] for key in keys])
@@ -143,21 +143,19 @@ class AskedQuestions:
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = tuple(questions)
-        self.signals, self.signal = distinct([same(one.cumulant) for one in self.questions])
+        every = range(len(self.questions))
+        self.signals, self.signal = distinct(every, [same(one.cumulant) for one in self.questions])
         keys = [tuple(same(getattr(one, role)) for role in ROLES[1:]) for one in self.questions]
-        self.groups, self.group = distinct(keys)
-        discounts, targets, interests = zip(*(keys[first] for first in self.groups), strict=True)
-        self.horizons, self.horizon = distinct(discounts)
-        self.policies, self.policy = distinct(targets)
-        self.views, self.view = distinct(interests)
+        self.groups, self.group = distinct(every, keys)
+        discounts, targets, interests = zip(*(keys[place] for place in self.groups), strict=True)
+        self.horizons, self.horizon = distinct(self.groups, discounts)
+        self.policies, self.policy = distinct(self.groups, targets)
+        self.views, self.view = distinct(self.groups, interests)
 
     def _parts(self, role: str, places: Iterable[int]) -> Iterator[tuple[Any, str]]:
         """Yield a part of the questions at some places, each with what errors call it."""
         for question in (self.questions[place] for place in places):
             yield getattr(question, role), f"The {role} of question {question.name!r}"
-
-    def _parts_of_groups(self, role: str, places: Iterable[int]) -> Iterator[tuple[Any, str]]:
-        return self._parts(role, (self.groups[place] for place in places))
 
     def cumulants(self, batch: Batch) -> Array:
         """Return the distinct cumulants, (n, signals)."""
@@ -165,13 +163,13 @@ class AskedQuestions:
 
     def discounts(self, batch: Batch) -> Array:
         """Return the discount of each group, (n, groups)."""
-        parts = self._parts_of_groups("discount", self.horizons)
+        parts = self._parts("discount", self.horizons)
         return np.column_stack([share(batch, *part, "be in [0, 1]") for part in parts])[:, self.horizon]
 
     def interests(self, batch: Batch) -> Any:
         """Return in which rows each view is asked, (n, views) booleans."""
         found = []
-        for value, what in self._parts_of_groups("interest", self.views):
+        for value, what in self._parts("interest", self.views):
             interest = column(batch, 1.0 if value is None else value, what)
             wrong = (interest != 0) & (interest != 1)
             if wrong.any():
@@ -186,7 +184,7 @@ class AskedQuestions:
 
     def probabilities(self, batch: Batch, behaviour: Array) -> Array:
         """Return the target's probability of each action taken, (n, groups); `behaviour` (n,) is that of who acts."""
-        parts = self._parts_of_groups("target", self.policies)
+        parts = self._parts("target", self.policies)
         found = [behaviour if value is None else taken(batch, value, what) for value, what in parts]
         return np.column_stack(found)[:, self.policy]
 
