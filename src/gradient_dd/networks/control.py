@@ -15,10 +15,9 @@ from gradient_dd.arrays import Array, check_memory
 from gradient_dd.errors import BadRequestError, bad_request, extra, number, one_of, whole_number
 from gradient_dd.files import FileKind, open_saved
 from gradient_dd.learners import Rule
-from gradient_dd.networks.compiled import as_read, predictions
 from gradient_dd.networks.learner import NetworkLearner, saved_arguments
-from gradient_dd.networks.network import Network, states
-from gradient_dd.networks.step import Kind, NetworkSample, NetworkState, advance
+from gradient_dd.networks.network import Network, predictions, states
+from gradient_dd.networks.step import Kind, NetworkSample, NetworkState, advance, as_read
 from gradient_dd.stream.learner_file import Saved, put_back
 from gradient_dd.stream.transitions import checked_columns, checked_numbers
 

@@ -12,8 +12,7 @@ from gradient_dd.errors import BadRequestError, DivergedError, bad_request, bool
 from gradient_dd.files import FileKind, open_saved
 from gradient_dd.fingerprint import fingerprint, made_of
 from gradient_dd.learners import Rule, Setting, find
-from gradient_dd.networks.compiled import many_updates, one_update, predictions
-from gradient_dd.networks.network import Network, states
+from gradient_dd.networks.network import Network, predictions, states
 from gradient_dd.networks.step import (
     Kind,
     NetworkState,
@@ -21,6 +20,8 @@ from gradient_dd.networks.step import (
     find_optimiser,
     first_state,
     keep_programs,
+    many_updates,
+    one_update,
 )
 from gradient_dd.stream.learner_file import Saved, described_setting, put_back, saved_setting
 from gradient_dd.stream.transitions import check_each, checked_columns, checked_probability_columns

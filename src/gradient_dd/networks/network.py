@@ -194,3 +194,9 @@ def states(name: str, s: Any, inputs: int, used: Any = None) -> tuple[Array, boo
     if rows.ndim not in (1, 2) or rows.shape[-1] != inputs:
         raise bad_request(f"The shape of {name!r}", f"be ({inputs},) or (n, {inputs})", rows.shape)
     return (rows[None], True) if rows.ndim == 1 else (rows, False)
+
+
+@cache
+def predictions(network: Network) -> Any:
+    """Return the compiled values of states (n, inputs)."""
+    return jax.jit(network.values)

@@ -14,7 +14,7 @@ from gradient_dd.stream.features import Categories, Features, map_of
 from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
 from gradient_dd.stream.log.actions import find_actions
 from gradient_dd.stream.log.columns import LogColumns, find_columns, missing
-from gradient_dd.stream.log.rows import LogRows, ReadCounts, RowReader, with_texts
+from gradient_dd.stream.log.rows import LogRows, ReadCounts, RowReader
 from gradient_dd.stream.log.sources import Source, open_log
 
 SMALL = 1_000_000  # rows of a folder up to which its files are one part
@@ -154,8 +154,14 @@ class LogReader:
         return found
 
     def decoded(self, observations: Array) -> Any:
-        """Return observations as in the log, with their texts."""
-        return with_texts(observations, self.columns.observation, self.words)
+        """Return observations as in the log: numbers (n, d), or objects where a column is text."""
+        if not self.words:
+            return observations
+        found = observations.astype(object)
+        for i, texts in enumerate(self.texts):
+            if texts is not None:
+                found[:, i] = [texts[int(place)] if place >= 0 else None for place in observations[:, i]]
+        return found
 
     @property
     def texts(self) -> list[list[str] | None]:
