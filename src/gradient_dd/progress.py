@@ -21,12 +21,13 @@ Told = Callable[[int, int], Any]  # called with the work done and the total, 0 w
 class Bars:
     """Named bars, used in a `with` block; quick work shows nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep: bool = False) -> None:
+        """Keep the bars on the screen at the end, or remove them."""
         self.console = Console(stderr=True)  # without colours if NO_COLOR is set
         self.is_live = self.console.is_terminal or (self.console.is_jupyter and find_spec("ipywidgets") is not None)
         name, note = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[note]}")
         columns = name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), note
-        self.bars = Progress(*columns, console=self.console, disable=not self.is_live, transient=True)
+        self.bars = Progress(*columns, console=self.console, disable=not self.is_live, transient=not keep)
         self.known: dict[Any, TaskID] = {}
         self.closed = threading.Event()
         self.watcher = threading.Thread(target=self._watch, daemon=True)

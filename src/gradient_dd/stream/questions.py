@@ -247,7 +247,7 @@ class Questions(Saved):
         most = max(1, PIECE // len(self.questions))
         for begin in range(0, here.n, most):
             part = slice(begin, min(begin + most, here.n))
-            piece = QuestionData(*(column[part] for column in data))
+            piece = QuestionData._make(column[part] for column in data)
             piece = piece._replace(reward=piece.reward[:, self.asked.signal])
             rows = piece_of(x, part), piece_of(x_next, part)
             self._memory.advance(*rows, piece)
