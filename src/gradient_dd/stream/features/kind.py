@@ -102,6 +102,10 @@ class Wrapped(Features):
         inner = self.features
         self.n_features, self.nonzeros, self.bound = inner.n_features, inner.nonzeros, inner.bound
 
+    def __call__(self, observation: Any) -> Any:
+        """Return the features of one observation, which need not be numbers."""
+        return self.rows([observation]).one(0)
+
 
 class Box(NamedTuple):
     """The bounds of observations, (dimensions,) each, and what to do with one outside of them."""

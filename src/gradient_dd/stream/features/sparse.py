@@ -202,10 +202,6 @@ class Categories(Wrapped):
         """Return the features of observations whose texts are numbers already, as the reader of a log has them."""
         return self.features.rows(spread_out(X, self.words) if self.spread else X)
 
-    def __call__(self, observation: Any) -> Any:
-        """Return the features of one observation."""
-        return self.rows([observation] if len(self.words) > 1 else np.array([[observation]], object)).one(0)
-
 
 def spread_out(X: Array, words: list[list[str] | None]) -> Array:
     """Return columns of places among words as 0s and a 1 each, (n, more columns); columns of numbers as they are."""

@@ -113,10 +113,6 @@ class Structured(Wrapped):
             n = count(observations)
         return self.features.rows(flattened(self.layout, observations, n))
 
-    def __call__(self, observation: Any) -> Any:
-        """Return the features of one observation."""
-        return self.rows([observation]).one(0)
-
 
 def count(observations: Any) -> int:
     """Return how many rows the first array of a batch has."""
