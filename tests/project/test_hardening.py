@@ -267,3 +267,15 @@ def test_a_file_of_questions_does_not_say_where_to_write(learner, tmp_path):
         write_file(file, agent.file, header, saved | {name: np.full_like(saved[name], number)})
         with pytest.raises(GradientDDError, match="must be questions saved by gradient-dd"):
             gdd.Questions.load(file)
+
+
+@pytest.mark.parametrize("count", [-1.0, 0.5, 1e-320])
+def test_a_file_of_an_auto_learner_has_whole_counts(count, tmp_path):
+    agent, file = gdd.AutoLearner(2), tmp_path / "agent.npz"
+    agent.update([1.0, 0.0], 1.0, 0.5, [0.0, 1.0])
+    agent.save(file)
+    with open_saved(file, agent.file) as (header, arrays):
+        saved = dict(arrays)
+    write_file(file, agent.file, header, saved | {"numbers": np.append(count, saved["numbers"][1:])})
+    with pytest.raises(GradientDDError, match="must be an AutoLearner saved by gradient-dd"):
+        gdd.AutoLearner.load(file)
