@@ -175,6 +175,30 @@ def test_an_update_of_a_network_that_does_not_fit_in_memory_is_refused(monkeypat
     assert agent.updates == 0
 
 
+@pytest.mark.parametrize("odd", [{"action": [0, 1]}, {"action": [0, 1, 7]}, {"next_observation": np.ones((2, 2))}])
+def test_rows_of_which_one_is_odd_teach_action_values_nothing(odd):
+    pytest.importorskip("jax")
+    agent = gdd.NetworkControl("td", gdd.Network(2, (3,)), actions=2, alpha=0.1)
+    rows = {"observation": np.ones((3, 2)), "action": [0, 1, 1], "reward": 1.0, "discount": 0.5}
+    rows |= {"next_observation": np.ones((3, 2))}
+    with pytest.raises(BadRequestError, match=r"'action'|'next_observation'"):
+        agent.update_many(**rows | odd)
+    assert agent.seen == 0
+    agent.update_many(**rows)
+    assert agent.seen == 3
+
+
+def test_results_of_an_odd_place_or_task_are_refused(tmp_path):
+    study = gdd.Study("s", ("five_state_walk",), (gdd.grid("td", alpha=[0.1, 0.2]),), episodes=5, runs=2)
+    with pytest.raises(BadRequestError, match="The results file must be the path of a file"):
+        gdd.Results(study, np.ones(2))
+    results = gdd.run(study, tmp_path / "results.db")
+    with pytest.raises(BadRequestError, match="must include"):
+        results.selected(np.ones(2), "td")
+    with pytest.raises(BadRequestError, match="The path of the page must be the path of a file"):
+        results.report(3)
+
+
 def test_a_number_beyond_single_precision_is_refused_and_warns_of_nothing():
     pytest.importorskip("jax")
     net, x = gdd.Network(2, (3,)), [1.0, 2.0]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gradient_dd.arrays import Array, check_memory
+from gradient_dd.arrays import Array, check_memory, dimensions
 from gradient_dd.errors import BadRequestError, bad_request, extra, number, one_of, whole_number
 from gradient_dd.files import FileKind, open_saved
 from gradient_dd.learners import Rule
@@ -194,7 +194,13 @@ class NetworkControl(Saved):
         n = len(rows)
         reward, discount, *_ = checked_columns(reward, discount, 1.0, terminated, truncated, n)
         after, _ = states("next_observation", next_observation, self.learner.network.inputs, used=discount != 0)
-        for row in zip(rows, np.broadcast_to(action, n), reward.tolist(), discount.tolist(), after, strict=True):
+        actions = np.full(n, action).tolist() if dimensions(action) == 0 else list(action)
+        for name, given in (("action", actions), ("next_observation", after)):
+            if len(given) != n:
+                raise bad_request(f"The length of {name!r}", f"be {n}", len(given))
+        for one in actions:
+            whole_number("'action'", one, at_least=0, at_most=self.actions - 1)
+        for row in zip(rows, actions, reward.tolist(), discount.tolist(), after, strict=True):
             self.update(*row)
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:

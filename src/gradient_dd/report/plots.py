@@ -26,7 +26,7 @@ def plot_results(results: Results, kind: str, task: str | None, measure: str, ax
     """Draw the error of each learner against its step size, or the learning curves of the tuned settings."""
     one_of("'kind'", kind, KINDS)
     check_complete(results, "gdd.run")
-    shown = panel(results, task or next(iter(results.tasks)), lines_of(results.study), measure)
+    shown = panel(results, next(iter(results.tasks)) if task is None else task, lines_of(results.study), measure)
     with mpl.rc_context(STYLE):
         axes = plt.subplots(figsize=(5.2, 3.6))[1] if ax is None else ax
         if kind == "curves":

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.cards import card
-from gradient_dd.errors import Unquoted, bad_request, one_of
+from gradient_dd.errors import Unquoted, bad_request, file_path, one_of, show
 from gradient_dd.files import check_regular
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, intervals
@@ -51,7 +51,7 @@ class Results:
 
     def __init__(self, study: Study, path: str | Path) -> None:
         self.study = study
-        self.path = Path(path)
+        self.path = file_path("The results file", path)
         self.tasks = {str(task): task for task in study.built_tasks}
         self._keys: dict[str, tuple[list[str], list[Setting]]] = {}  # by task, filled on demand
         self._complete: dict[str, dict[str, Array]] = {}  # by task and measure: complete results do not change
@@ -66,8 +66,8 @@ class Results:
 
     def _lanes(self, task: str) -> tuple[list[str], list[Setting]]:
         """Return the keys and the settings of a task."""
-        if task not in self.tasks:
-            raise bad_request(f"The tasks of study {self.study.name!r}", f"include {task!r}", list(self.tasks))
+        if not isinstance(task, str) or task not in self.tasks:
+            raise bad_request(f"The tasks of study {self.study.name!r}", f"include {show(task)}", list(self.tasks))
         if task not in self._keys:
             lanes = [(key, setting) for key, setting, _ in self.study.lanes(self.tasks[task])]
             self._keys[task] = [key for key, _ in lanes], [setting for _, setting in lanes]
@@ -115,7 +115,9 @@ class Results:
 
     def report(self, path: str | Path) -> Path:
         """Write a page, and in its folder the figures and tables; return the path of the page."""
-        return Path(import_module("gradient_dd.report.own_study").write_report(self, Path(path)))
+        return Path(
+            import_module("gradient_dd.report.own_study").write_report(self, file_path("The path of the page", path))
+        )
 
     def frame(self) -> "pd.DataFrame":
         """Return one row per task and setting of the study; see `summary_frame`."""
