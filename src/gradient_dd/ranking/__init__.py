@@ -40,7 +40,7 @@ def rank(
 ) -> Standing:
     """Return where a rule stands; without a rule, or with the name of a learner, the standings of all learners.
 
-    grid      values to try of its parameters, by name, in place of those that the parameters declare
+    grid      values to try for its parameters, by name, instead of the declared values
     against   learners that it is compared with problem by problem
     suite     "classic", "random" or "all"
     quick     a first look: a quarter of the problems, a small budget, and only these rivals, computed in the same way
