@@ -62,7 +62,8 @@ class Analysis:
             "initial error": advice.initial_error,
             "advice": None if best is None else best_facts(advice, best),
             "candidates": [
-                facts_of(one) | limits._asdict() for one, limits in zip(advice.candidates, self.limits, strict=True)
+                facts_of(one) | {"refined": one.refined} | limits._asdict()
+                for one, limits in zip(advice.candidates, self.limits, strict=True)
             ],
             "left out": advice.left_out,
             "curve": None if best is None else curve_facts(advice.pilot_horizon, best),
@@ -258,7 +259,7 @@ def curve_lines(curve: Facts) -> list[str]:
 
 def table_row(one: TunedLearner, limits: Limits) -> Row:
     """Return a learner as a row of the table."""
-    errors = map(error_words, (one.mean_error, one.last100))
+    errors = (f"{error_words(error)}{'' if one.refined else ' *'}" for error in (one.mean_error, one.last100))
     return (one.setting.rule.name, parameters(one.setting), *errors, limit(limits.stable), limit(limits.safe))
 
 
@@ -271,6 +272,8 @@ def notes(found: Analysis) -> list[str]:
     """Return the legend of the table, and the reason for each learner that is not in it."""
     limits = [value for one in found.limits for value in (one.stable, one.safe)]
     lines = []
+    if not all(one.refined for one in found.advice.candidates):
+        lines += ["*: far behind at the first look, so its setting was not refined."]
     if any(value is not None for value in limits):
         lines += ["stable, safe: below this alpha the mean, and the mean square, converge with a constant step size."]
     if any(value is None for value in limits):
