@@ -26,9 +26,18 @@ from tests.theory.test_theory_advice import KnownErrors, Priced, bowl, spaces
     ],
 )
 def test_a_stage_makes_as_many_runs_as_its_share_of_the_budget_pays_for(stage, budget, runs):
-    search = AdviceSearch(Priced(None), "mean_error", budget, lambda progress: None)
+    search = AdviceSearch(Priced(None), "mean_error", budget, lambda doing, share: None)
     assert search.affordable_runs(stage, 1, 1) == runs
     assert search.affordable_runs(stage, 2, 2) == runs
+
+
+@pytest.mark.parametrize(("each", "words"), [(0.0015, ""), (0.0016, ", about 0.1 s of a core")])
+def test_a_stage_is_announced_with_its_cost_unless_it_is_short(each, words):
+    pilot, told = KnownErrors(lambda name, values: 1.0, names=("td",)), []
+    pilot.core_seconds = lambda settings, runs=1, share=1.0: each * settings * runs
+    search = AdviceSearch(pilot, "mean_error", 1000.0, lambda *given: told.append(given))
+    search.run("judge", pilot.spaces["td"].coarse()[:1])
+    assert told == [(f"judge: 1 settings, 64 runs{words}", 0.0)]
 
 
 def test_the_cost_of_a_pilot_counts_steps_rows_and_errors():
@@ -46,7 +55,7 @@ def test_the_cost_of_a_pilot_counts_steps_rows_and_errors():
 @pytest.mark.parametrize(("longer", "points"), [(1.499, 1000), (1.51, round(1000 / 1.51)), (10.0, 100)])
 def test_a_horizon_is_cut_where_150_settings_take_more_than_a_fifth_of_the_budget(longer, points):
     pilot = KnownErrors(lambda name, values: bowl(alpha=0.1)(values), names=("td",), seconds=longer / (160 * 1e5))
-    advice = advise_with(pilot, "mean_error", 5.0, lambda progress: None, initial_error=2.0)
+    advice = advise_with(pilot, "mean_error", 5.0, lambda doing, share: None, initial_error=2.0)
     assert advice.pilot_horizon.points == points
     assert advice.horizon.points == 1000
     assert advice.is_cut == (points < 1000)
@@ -56,9 +65,9 @@ def test_a_horizon_is_cut_where_150_settings_take_more_than_a_fifth_of_the_budge
 def test_a_pilot_whose_shortest_run_is_too_long_is_refused():
     pilot = KnownErrors(None, names=("td",), seconds=5.1 / (160 * 100))
     with pytest.raises(BadRequestError, match=r"must take at most 5 s of a core for 150 settings and the shortest run"):
-        advise_with(pilot, "mean_error", 5.0, lambda progress: None, initial_error=2.0)
+        advise_with(pilot, "mean_error", 5.0, lambda doing, share: None, initial_error=2.0)
     with pytest.raises(BadRequestError, match="'measure' must be 'mean_error' or 'last100'"):
-        advise_with(pilot, "mean", 5.0, lambda progress: None, initial_error=2.0)
+        advise_with(pilot, "mean", 5.0, lambda doing, share: None, initial_error=2.0)
 
 
 def test_about_two_thousand_errors_are_taken_in_a_run():
@@ -96,7 +105,7 @@ def test_advice_beats_standing_still_only_where_the_error_asked_for_is_smaller()
     pilot = KnownErrors(lambda name, values: bowl(alpha=0.125)(values), names=("td",))
     for measure, error in (("mean_error", 1.0), ("last100", 2.0)):
         for initial, beats in ((error, False), (error + 1e-9, True)):
-            advice = advise_with(pilot, measure, 5.0, lambda progress: None, initial)
+            advice = advise_with(pilot, measure, 5.0, lambda doing, share: None, initial)
             assert advice.error_of(advice.best).mean == error
             assert advice.beats_standing_still == beats
     assert isinstance(advice, Advice)

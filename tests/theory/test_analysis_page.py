@@ -11,7 +11,7 @@ from gradient_dd import tasks
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.learners import LEARNERS
 from gradient_dd.theory import analysis
-from gradient_dd.theory.advice import NOT_TRIED, Advice, PredictedError, SearchProgress, TunedLearner
+from gradient_dd.theory.advice import NOT_TRIED, Advice, PredictedError, TunedLearner
 from gradient_dd.theory.analysis import (
     HEAD,
     Analysis,
@@ -140,13 +140,12 @@ def test_facts_are_plain_data():
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Return what `advise` is asked for; it reports progress twice and runs nothing."""
+    """Return what `advise` is asked for; it reports progress once and runs nothing."""
     calls = []
 
     def advise(*given, on_progress, **how):
         calls.append((given, how))
-        on_progress(SearchProgress("judge", 0.1, 0.5))
-        on_progress(SearchProgress("judge", 0.09, 0.5))
+        on_progress("judge", 0.5)
         return ADVICE
 
     monkeypatch.setattr(analysis, "advise", advise)
@@ -163,7 +162,6 @@ def test_a_task_is_analysed_with_what_was_asked(asked):
     assert how == {"sampling": "trajectory", "measure": "mean_error", "learners": ["td"]}
     assert told == [
         ("a pilot on random_walk(n_states=3): at most about 7 s", 0.0),
-        ("judge, about 0.1 s of a core", 0.5),
         ("judge", 0.5),
         ("exact limits, if they are quick to compute", 1.0),
     ]

@@ -113,7 +113,7 @@ class KnownErrors:
 
     def search(self, budget=5.0):
         self.progress = []
-        search = AdviceSearch(self, "mean_error", budget, self.progress.append)
+        search = AdviceSearch(self, "mean_error", budget, lambda doing, share: self.progress.append(share))
         return search, search.best()
 
 
@@ -135,7 +135,7 @@ def test_the_search_finds_a_known_optimum(at, seconds):
     assert search.error(best) < 1.06
     assert search.rows["td"].stage == "refine"
     assert search.error(search.rows["td"]) < 1.02 * 1.8
-    assert [progress.share for progress in pilot.progress] == pytest.approx(np.arange(0, 1, 1 / len(pilot.calls)))
+    assert pilot.progress == pytest.approx(np.arange(0, 1, 1 / len(pilot.calls)))
     shares = [share for _, _, share in pilot.calls]
     assert shares[0] == (SHORT if seconds > 1e-8 else 1)
     assert set(shares[1:]) == {1}
@@ -270,7 +270,7 @@ def test_the_search_keeps_to_its_budget_and_to_itself():
 
 def test_advice_names_what_diverged_and_what_was_not_tried_and_gives_standard_errors():
     pilot = KnownErrors(lambda name, values: inf if name == "td" else bowl(alpha=0.1)(values), noise=0.5)
-    advice = advise_with(pilot, "mean_error", 5.0, lambda progress: None, initial_error=2.0)
+    advice = advise_with(pilot, "mean_error", 5.0, lambda doing, share: None, initial_error=2.0)
     assert advice.left_out["td"] == "diverged with every setting that was tried"
     assert advice.left_out["gtd"] == "not among the learners to try"
     assert set(advice.left_out) | {"gradient_dd"} == set(LEARNERS)
@@ -281,7 +281,7 @@ def test_advice_names_what_diverged_and_what_was_not_tried_and_gives_standard_er
     assert row.mean_error.doubt == pytest.approx(runs.std(ddof=1) / len(runs) ** 0.5)
     assert row.mean_error.runs == len(runs) == 64
     none = advise_with(
-        KnownErrors(lambda name, values: inf), "mean_error", 5.0, lambda progress: None, initial_error=2.0
+        KnownErrors(lambda name, values: inf), "mean_error", 5.0, lambda doing, share: None, initial_error=2.0
     )
     assert none.best is None
     assert not none.beats_standing_still

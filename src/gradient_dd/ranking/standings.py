@@ -10,7 +10,6 @@ from functools import lru_cache
 from itertools import product
 from math import isnan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,25 +23,6 @@ FILE = Path(__file__).with_name(f"standings-{VERSION}.npz")
 ARRAYS = ("errors", "curve", "diverged", "coarse")
 
 Entries = Mapping[tuple[str, str], Entry]  # by learner and problem
-
-
-def write_standings(entries: Entries, path: Path = FILE) -> None:
-    """Write the entries of some learners, each on the same problems."""
-    learners, problems = (list(dict.fromkeys(pair[place] for pair in entries)) for place in (0, 1))
-    ordered = [[entries[learner, problem] for problem in problems] for learner in learners]
-    header = {
-        "learners": learners,
-        "problems": problems,
-        "keys": [[one.key for one in row] for row in ordered],
-        "edges": [[list(one.edges) for one in row] for row in ordered],
-    }
-    names = list(dict.fromkeys(name for one in entries.values() for name in one.setting))
-    settings = np.array([[[one.setting.get(name, np.nan) for name in names] for one in row] for row in ordered])
-    arrays: dict[str, Any] = {
-        name: np.array([[getattr(one, name) for one in row] for row in ordered]) for name in ARRAYS
-    }
-    arrays["errors"] = np.moveaxis(arrays["errors"][..., None].view(np.uint8), -1, 0)  # like bytes together: 16 % less
-    np.savez_compressed(path, header=json.dumps(header | {"parameters": names}), settings=settings, **arrays)
 
 
 @lru_cache(maxsize=1)

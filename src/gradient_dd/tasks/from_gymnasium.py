@@ -69,7 +69,7 @@ def from_gymnasium(
     if not (outcomes.next_state == states).any():
         raise bad_request(f"The table of {name}", "contain an outcome that ends the episode (done)", Unquoted("none"))
     visited = reachable(*outcomes[:3], acting, first)[:-1]
-    used = visited[outcomes.state]
+    used, unused = visited[outcomes.state], np.append(~visited, True)
     return Task(
         name=name,
         outcomes=Outcomes._make(column[used] for column in outcomes),
@@ -77,7 +77,7 @@ def from_gymnasium(
         start=first,
         behaviour=acting,
         target=aimed,
-        feature_rows=(x := feature_rows(name, pad_features(features, states), np.append(~visited, True))),
+        feature_rows=(x := feature_rows(name, pad_features(features, states), unused, np.zeros_like(unused))),
         initial_weights=np.zeros(x.shape[1]),
         notes=tuple(notes_on(env, visited, averaged)),
     )
@@ -120,9 +120,10 @@ def merged(rows: list[Row], shape: tuple[int, int, int]) -> tuple[Outcomes, int]
     """Return one outcome per (state, action, next state), in that order, and the number of averaged rewards."""
     *places, probability, reward = map(np.array, zip(*rows, strict=True))
     code, which = np.unique(np.ravel_multi_index(places, shape), return_inverse=True)
-    likely = np.bincount(which, probability)
+    likely = np.bincount(which, probability).astype(float)
     different = np.unique(np.column_stack([which, reward]), axis=0)[:, 0].astype(int)
-    outcomes = Outcomes(*np.unravel_index(code, shape), likely, np.bincount(which, probability * reward) / likely)
+    state, action, next_state = np.unravel_index(code, shape)
+    outcomes = Outcomes(state, action, next_state, likely, np.bincount(which, probability * reward) / likely)
     return outcomes, int((np.bincount(different) > 1).sum())
 
 

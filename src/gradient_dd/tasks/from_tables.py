@@ -73,7 +73,7 @@ def from_tables(
         start=first,
         behaviour=acting,
         target=target,
-        feature_rows=(rows := features_without(name, features, terminal, missing)),
+        feature_rows=(rows := feature_rows(name, features, terminal, missing)),
         initial_weights=broadcast(
             name, "initial_weights", 0 if initial_weights is None else initial_weights, rows.shape[1:]
         ),
@@ -145,21 +145,11 @@ def left_out(why: str, missing: Booleans) -> tuple[str, ...]:
     return (f"{len(states)} of {len(missing)} states {why} and are omitted: {shown}.",)
 
 
-def features_without(task: str, features: Any, terminal: Booleans, missing: Booleans) -> sp.csr_matrix:
+def feature_rows(task: str, features: Any, terminal: Booleans, missing: Booleans) -> sp.csr_matrix:
     """Return one feature row per state, zero for terminals and omitted states."""
-    if features is None:
-        return feature_rows(task, None, terminal | missing)
-    rows = feature_rows(task, features, terminal)
-    return (sp.diags((~missing).astype(float)) @ rows).tocsr() if missing.any() else rows
-
-
-def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matrix:
-    """Return one feature row per state, zero for terminals."""
-    live = np.flatnonzero(~terminal)
-    if features is None:
-        features = sp.identity(len(live), format="csr")
+    live = np.flatnonzero(~(terminal | missing if features is None else terminal))
+    rows = sparse_rows(sp.identity(len(live), format="csr") if features is None else features, task)
     what = f"Task {task!r}: 'features'"
-    rows = sparse_rows(features, task)
     check_memory(what, 40 * rows.shape[1], "Choose fewer features.")
     if rows.shape[0] == len(terminal):
         rows = rows[live]
@@ -167,7 +157,8 @@ def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matri
         counts = f"{len(terminal)} (states) or {len(live)} (non-terminal states)"
         raise bad_request(what, f"have one row for each of {counts}", Unquoted(f"{rows.shape[0]} rows"))
     spread = sp.csr_matrix((np.ones(len(live)), (live, np.arange(len(live)))), shape=(len(terminal), len(live)))
-    return (spread @ rows).tocsr()
+    placed = (spread @ rows).tocsr()
+    return (sp.diags((~missing).astype(float)) @ placed).tocsr() if missing.any() else placed
 
 
 def sparse_rows(features: Any, task: str = "") -> sp.csr_matrix:

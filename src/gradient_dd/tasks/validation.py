@@ -37,18 +37,16 @@ def check_table(task: "Task") -> None:
     check_arrays(task)
     states, features = len(task.start), task.feature_rows.shape[1]
     actions = task.behaviour.shape[1] if task.behaviour.ndim == 2 else 0
-    for name, array, shape in (
-        ("start", task.start, (states,)),
-        ("discount", task.discount, (states,)),
-        ("behaviour", task.behaviour, (states, actions)),
-        ("target", task.target, (states, actions)),
-        ("features", task.feature_rows, (states, features)),
-        ("initial_weights", task.initial_weights, (features,)),
-        ("ratios", task.ratios if task.ratios is not None else task.behaviour, (states, actions)),
-        ("cumulant", task.cumulant if task.cumulant is not None else task.outcomes.state, task.outcomes.state.shape),
-        ("interest", task.interest if task.interest is not None else task.start, (states,)),
-    ):
-        if array.shape != shape:
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("start", "discount", "interest"), (states,)),
+        **dict.fromkeys(("behaviour", "target", "ratios"), (states, actions)),
+        "feature_rows": (states, features),
+        "initial_weights": (features,),
+        "cumulant": task.outcomes.state.shape,
+    }
+    for name, shape in shapes.items():
+        array = getattr(task, name)
+        if array is not None and array.shape != shape:
             raise broken(task, f"the shape of {name!r}", f"be {shape}", array.shape)
     check_outcomes(task)
     if task.goal is not None and task.goal.shape != task.states.shape:

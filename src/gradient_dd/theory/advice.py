@@ -54,15 +54,7 @@ STEEP = 2.0  # the error rises steeply if it rises by this factor at the next la
 LITTLE = 1.15  # and a smaller alpha costs little if it raises the error by at most this factor
 
 
-class SearchProgress(NamedTuple):
-    """The next stage, its estimated core-seconds, and the share of all stages that is done."""
-
-    doing: str
-    core_seconds: float
-    share: float
-
-
-OnProgress = Callable[[SearchProgress], None]
+OnProgress = Callable[[str, float], None]  # the next stage, and the share of all stages that is done
 
 
 class Row(NamedTuple):
@@ -171,7 +163,8 @@ class AdviceSearch:
         runs = self.affordable_runs(name, len(chosen), share)
         seconds = self.pilot.core_seconds(len(chosen), runs, share)
         done, self.stages_done = min(self.stages_done / self.stages, 1.0), self.stages_done + 1
-        self.on_progress(SearchProgress(f"{name}: {len(chosen)} settings, {runs} runs", seconds, done))
+        words = f", about {seconds:.1f} s of a core" if seconds >= 0.1 else ""
+        self.on_progress(f"{name}: {len(chosen)} settings, {runs} runs{words}", done)
         scores = self.pilot.run(chosen, runs, share)
         means = getattr(scores, self.measure).mean(axis=0).tolist()
         stage = Stage(name, dict(zip(chosen, means, strict=True)), scores)
@@ -278,7 +271,7 @@ def advise(
     measure: str = "mean_error",
     learners: Iterable[str | Rule] = TRIED,
     budget: float = BUDGET,
-    on_progress: OnProgress = lambda progress: None,
+    on_progress: OnProgress = lambda doing, share: None,
 ) -> Advice:
     """Return advice for a task from pilot runs.
 
