@@ -11,8 +11,8 @@ from gradient_dd.engine.schedules import constant, tapered
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
-from gradient_dd.theory.advice import Advice, AdviceSearch, Stage, advise, advise_with, coarser, neighbours
-from gradient_dd.theory.pilot import OCTAVE, Point, Scores, TaskPilot, part_of, spaces_of
+from gradient_dd.theory.advice import Advice, AdviceSearch, advise, advise_with, coarser, neighbours
+from gradient_dd.theory.pilot import OCTAVE, Point, TaskPilot, Tried, part_of, spaces_of
 from tests.theory.test_theory_advice import KnownErrors, Priced, bowl, spaces
 
 
@@ -128,22 +128,23 @@ def test_advice_refuses_what_it_cannot_run():
 # What a stage follows, refines and recommends
 
 
-def stage_of(means, name="refine"):
+SEARCH = AdviceSearch(None, "mean_error", 1.0, lambda doing, share: None)
+
+
+def stage_of(means):
     """Return a stage with these mean errors by point, each the same on two runs."""
-    errors = np.broadcast_to(list(means.values()), (2, len(means)))
-    return Stage(name, means, Scores(list(means), errors, errors, errors[:, :, None]))
+    return {point: Tried(point, *[np.full(2, mean)] * 3) for point, mean in means.items()}
 
 
 def test_hopeless_lines_are_left_and_two_lines_of_a_learner_are_kept():
     td, gtd2 = (Point(name, "R", (0,) * size) for name, size in (("td", 1), ("gtd2", 2)))
     lines = [gtd2.moved(1, OCTAVE * k) for k in range(3)]
     stage = stage_of({td: 1.0, lines[0]: 2.9, lines[1]: 3.0, lines[2]: 3.0, lines[0].moved(0, 1): 2.8})
-    assert stage.best_of_lines() == [td, lines[0].moved(0, 1), lines[1]]
-    assert stage.best_of_lines(several=True) == [td, lines[0].moved(0, 1), lines[1], lines[2]]
+    assert SEARCH.best_of_lines(stage) == [td, lines[0].moved(0, 1), lines[1]]
+    assert SEARCH.best_of_lines(stage, several=True) == [td, lines[0].moved(0, 1), lines[1], lines[2]]
     far = stage_of({td: 1.0, lines[0]: 3.1, lines[1]: 3.2, lines[2]: 3.3})
-    assert far.best_of_lines() == [td]
-    assert far.best_of_lines(several=True) == [td, lines[0], lines[1]]
-    assert stage.row(lines[1]).mean_error.tolist() == [3.0, 3.0]
+    assert SEARCH.best_of_lines(far) == [td]
+    assert SEARCH.best_of_lines(far, several=True) == [td, lines[0], lines[1]]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_hopeless_lines_are_left_and_two_lines_of_a_learner_are_kept():
 def test_a_step_back_is_made_from_an_edge_where_it_costs_little(above, below, back):
     point = Point("td", "R", (0,))
     stage = stage_of({point: 3.0, point.moved(0, OCTAVE // 2): 3 * above, point.moved(0, -OCTAVE // 2): 3 * below})
-    assert stage.stepped_back(point) == (point.moved(0, -OCTAVE // 2) if back else point)
+    assert SEARCH.stepped_back(stage, point) == (point.moved(0, -OCTAVE // 2) if back else point)
 
 
 @pytest.mark.parametrize(("edge", "judged"), [(1.49, {"td", "gradient_dd"}), (1.51, {"gradient_dd"})])

@@ -14,7 +14,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.theory.advice import SHORT, AdviceSearch, advise_with, neighbours
-from gradient_dd.theory.pilot import OCTAVE, SEED, SPECIAL_CASES, Point, Scores, TaskPilot, spaces_of
+from gradient_dd.theory.pilot import OCTAVE, SEED, SPECIAL_CASES, Point, TaskPilot, Tried, spaces_of
 
 
 def spaces(*names, steps=1000.0, off_policy=False):
@@ -105,8 +105,11 @@ class KnownErrors:
         self.calls.append((points, runs, share))
         means = np.array([self.error(point.learner, self.spaces[point.learner].values(point)) for point in points])
         factors = np.random.default_rng(len(self.calls)).lognormal(0, self.noise, (runs, 1)) if self.noise else 1.0
-        errors = np.broadcast_to(means, (runs, len(points))) * factors
-        return Scores(points, errors, errors * 2, np.repeat(errors[:, :, None], 5, axis=2))
+        errors = (np.broadcast_to(means, (runs, len(points))) * factors).T
+        return [
+            Tried(point, one, 2 * one, np.repeat(one[:, None], 5, axis=1))
+            for point, one in zip(points, errors, strict=True)
+        ]
 
     def core_seconds(self, settings, runs=1, share=1.0):
         return runs * (10 + settings) * self.horizon.steps / share * self.seconds
@@ -147,7 +150,7 @@ def test_no_two_calls_share_a_run(monkeypatch):
 
     def run_lanes(task, settings, horizon, **how):
         asked.append((settings, horizon, how))
-        return LaneResults(*np.zeros((6, 1, 1)))
+        return LaneResults(*np.zeros((6, 1, 2)))
 
     monkeypatch.setattr("gradient_dd.engine.lanes.run_lanes", run_lanes)
     space = spaces("td")
@@ -202,11 +205,11 @@ def test_where_rare_runs_go_wrong_smaller_step_sizes_are_judged():
             self.most = most
 
         def run(self, points, runs, share=1.0):
-            scores = super().run(points, runs, share)
-            if len(self.calls) > 3:  # after a scout and two refinements
-                large = [self.spaces["td"].values(point)["alpha"] > self.most for point in points]
-                scores.mean_error[-1, large] = inf
-            return scores
+            rows = super().run(points, runs, share)
+            for row in rows if len(self.calls) > 3 else ():  # after a scout and two refinements
+                if self.spaces["td"].values(row.point)["alpha"] > self.most:
+                    row.mean_error[-1] = inf
+            return rows
 
     for most, least in ((0.02, 0.01), (0.09, 0.06)):  # two octaves below the best, and half an octave
         pilot = Rare(lambda name, values: bowl(alpha=0.1)(values), names=("td",), noise=1e-12, most=most)

@@ -31,7 +31,7 @@ from gradient_dd.errors import bad_request, number, one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.arguments import checked
-from gradient_dd.theory.pilot import OCTAVE, Point, Scores, TaskPilot, expected_steps, part_of, spaces_of
+from gradient_dd.theory.pilot import OCTAVE, Point, TaskPilot, Tried, expected_steps, part_of, spaces_of
 
 MEASURES = ("mean_error", "last100")
 TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
@@ -57,55 +57,7 @@ LITTLE = 1.15  # and a smaller alpha costs little if it raises the error by at m
 OnProgress = Callable[[str, float], None]  # the next stage, and the share of all stages that is done
 
 
-class Row(NamedTuple):
-    """A point with its errors in a stage: mean_error and last100 (runs,), curve (runs, bins)."""
-
-    point: Point
-    stage: str
-    mean_error: Array
-    last100: Array
-    curve: Array
-
-
-class Stage(NamedTuple):
-    """The result of a stage: the mean error of each point in the measure of the search, and all errors."""
-
-    name: str
-    means: dict[Point, float]
-    scores: Scores
-
-    def row(self, point: Point) -> Row:
-        """Return a point with its errors."""
-        place = self.scores.points.index(point)
-        return Row(point, self.name, *(array[:, place] for array in self.scores[1:]))
-
-    def by_error(self) -> list[Point]:
-        """Return the points that did not diverge, smallest error first, ties by the smaller alpha."""
-        finite = [point for point in self.means if isfinite(self.means[point])]
-        return sorted(finite, key=lambda point: (self.means[point], point.places[0]))
-
-    def best_of_lines(self, several: bool = False) -> list[Point]:
-        """Return the best point of each line that is near the best and among the best lines of its learner.
-
-        With `several`, one of the two conditions is enough. The best line comes first.
-        """
-        lines: dict[Point, Point] = {}
-        for point in self.by_error():
-            lines.setdefault(point.line, point)
-        chosen, counts = [], Counter[str]()
-        for point in lines.values():
-            is_near = self.means[point] <= HOPELESS * self.means[next(iter(lines.values()))]
-            is_first = counts[point.learner] < LINES
-            counts[point.learner] += 1
-            if (is_near and is_first) or (several and (is_near or is_first)):
-                chosen.append(point)
-        return chosen
-
-    def stepped_back(self, point: Point) -> Point:
-        """Return the point, or its neighbour with a smaller alpha if that is safer."""
-        here, above, below = (self.means[point.moved(0, step)] for step in (0, BESIDE, -BESIDE))
-        prudent = above > STEEP * here and below <= LITTLE * here
-        return point.moved(0, -BESIDE) if prudent or not isfinite(here) else point
+Stage = dict[Point, Tried]
 
 
 class AdviceSearch:
@@ -113,14 +65,14 @@ class AdviceSearch:
 
     def __init__(self, pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress) -> None:
         self.pilot, self.measure, self.budget, self.on_progress = pilot, measure, budget, on_progress
-        self.rows, self.stages, self.stages_done = dict[str, Row](), 4, 0
+        self.rows, self.stages, self.stages_done = dict[str, Tried](), 4, 0
 
-    def best(self) -> Row | None:
+    def best(self) -> Tried | None:
         """Search, and return the row to recommend; None if every point diverged."""
         points = self.scout()
         for distances in DISTANCES:
             near = (near for point in points for near in neighbours(point, *distances))
-            points = self.run("refine", near).best_of_lines()
+            points = self.best_of_lines(self.run("refine", near))
         if not points:
             return None
         refined = [self.rows[learner] for learner in dict.fromkeys(point.learner for point in points)]
@@ -131,45 +83,68 @@ class AdviceSearch:
         """Return the points to refine, after running all coarse points."""
         coarse = [point for space in self.pilot.spaces.values() for point in space.coarse()]
         if self.pilot.core_seconds(len(coarse)) <= SHARES["scout"] * self.budget:
-            return self.run("scout", coarse).best_of_lines()
+            return self.best_of_lines(self.run("scout", coarse))
         self.stages = 5
-        lines = self.run("scout", coarse, SHORT).best_of_lines(several=True)
+        lines = self.best_of_lines(self.run("scout", coarse, SHORT), several=True)
         octaves = range(-int(log2(SHORT)), 2)
-        return self.run("full", (point.moved(0, OCTAVE * k) for point in lines for k in octaves)).best_of_lines()
+        return self.best_of_lines(self.run("full", (point.moved(0, OCTAVE * k) for point in lines for k in octaves)))
 
-    def judge(self, finalists: list[Row]) -> Row:
+    def judge(self, finalists: list[Tried]) -> Tried:
         """Return the best finalist over its previous and separate runs; among equals, the simplest."""
-        beside = (row.point.moved(0, step) for row in finalists for step in (0, BESIDE, -BESIDE))
-        stage = self.run("judge", beside)
+        stage = self.run("judge", (row.point.moved(0, step) for row in finalists for step in (0, BESIDE, -BESIDE)))
         errors = {}
         for old in finalists:
-            new = stage.row(stage.stepped_back(old.point))
+            new = stage[self.stepped_back(stage, old.point)]
             rows = [new, old] if new.point == old.point else [new]
             errors[new.point.learner] = float(np.concatenate([self.errors(row) for row in rows]).mean())
             self.rows[new.point.learner] = new
         least = min(errors.values())
         if not isfinite(least):  # rare runs diverged at all of these step sizes
             none = np.empty(0)
-            smaller = [Row(row.point.moved(0, -OCTAVE), row.stage, none, none, none) for row in finalists]
-            return self.judge(smaller)
+            return self.judge([Tried(row.point.moved(0, -OCTAVE), none, none, none) for row in finalists])
         alike = [self.rows[name] for name in errors if errors[name] <= ALIKE * least]
         return min(alike, key=lambda row: (len(row.point.places), errors[row.point.learner]))
+
+    def stepped_back(self, stage: Stage, point: Point) -> Point:
+        """Return the point, or its neighbour with a smaller alpha if that is safer."""
+        here, above, below = (self.error(stage[point.moved(0, step)]) for step in (0, BESIDE, -BESIDE))
+        prudent = above > STEEP * here and below <= LITTLE * here
+        return point.moved(0, -BESIDE) if prudent or not isfinite(here) else point
+
+    def by_error(self, stage: Stage) -> list[Tried]:
+        """Return the rows of a stage that did not diverge, smallest error first, ties by the smaller alpha."""
+        finite = [row for row in stage.values() if isfinite(self.error(row))]
+        return sorted(finite, key=lambda row: (self.error(row), row.point.places[0]))
+
+    def best_of_lines(self, stage: Stage, several: bool = False) -> list[Point]:
+        """Return the best point of each line that is near the best and among the best lines of its learner.
+
+        With `several`, one of the two conditions is enough. The best line comes first.
+        """
+        lines: dict[Point, Tried] = {}
+        for row in self.by_error(stage):
+            lines.setdefault(row.point.line, row)
+        chosen, counts = [], Counter[str]()
+        for row in lines.values():
+            is_near = self.error(row) <= HOPELESS * self.error(next(iter(lines.values())))
+            is_first = counts[row.point.learner] < LINES
+            counts[row.point.learner] += 1
+            if (is_near and is_first) or (several and (is_near or is_first)):
+                chosen.append(row.point)
+        return chosen
 
     def run(self, name: str, points: Iterable[Point], share: int = 1) -> Stage:
         """Run points on as many runs as the budget of the stage allows, and note the best point of each learner."""
         chosen = [point for point in dict.fromkeys(points) if self.pilot.spaces[point.learner].is_legal(point)]
         if not chosen:
-            return Stage(name, {}, Scores([], *np.zeros((3, 0, 0))))
+            return {}
         runs = self.affordable_runs(name, len(chosen), share)
         seconds = self.pilot.core_seconds(len(chosen), runs, share)
         done, self.stages_done = min(self.stages_done / self.stages, 1.0), self.stages_done + 1
         words = f", about {seconds:.1f} s of a core" if seconds >= 0.1 else ""
         self.on_progress(f"{name}: {len(chosen)} settings, {runs} runs{words}", done)
-        scores = self.pilot.run(chosen, runs, share)
-        means = getattr(scores, self.measure).mean(axis=0).tolist()
-        stage = Stage(name, dict(zip(chosen, means, strict=True)), scores)
-        best = {point.learner: point for point in reversed(stage.by_error())}
-        self.rows |= {learner: stage.row(point) for learner, point in best.items()}
+        stage = {row.point: row._replace(stage=name) for row in self.pilot.run(chosen, runs, share)}
+        self.rows |= {row.point.learner: row for row in reversed(self.by_error(stage))}
         return stage
 
     def affordable_runs(self, stage: str, settings: int, share: int) -> int:
@@ -178,11 +153,11 @@ class AdviceSearch:
         counts = range(most, fewest, -1)
         return next((runs for runs in counts if self.pilot.core_seconds(settings, runs, share) <= budget), fewest)
 
-    def errors(self, row: Row) -> Array:
+    def errors(self, row: Tried) -> Array:
         """Return the errors of a row in the measure of the search, (runs,)."""
         return np.asarray(getattr(row, self.measure))
 
-    def error(self, row: Row) -> float:
+    def error(self, row: Tried) -> float:
         """Return the mean error of a row in the measure of the search."""
         return float(self.errors(row).mean())
 

@@ -130,13 +130,14 @@ def other_axes(rule: Rule) -> Iterator[Axis]:
         yield Axis(parameter.name, parameter.default, KAPPAS if parameter.name == "kappa" else OTHERS)
 
 
-class Scores(NamedTuple):
-    """Errors of points on the same pilot runs: mean_error and last100 (runs, points), curve (runs, points, bins)."""
+class Tried(NamedTuple):
+    """A point with its errors in a stage: mean_error and last100 (runs,), curve (runs, bins)."""
 
-    points: list[Point]
+    point: Point
     mean_error: Array
     last100: Array
     curve: Array
+    stage: str = ""
 
 
 @dataclass
@@ -150,7 +151,7 @@ class TaskPilot:
     spaces: dict[str, Space]
     calls: int = field(default=0, init=False)
 
-    def run(self, points: list[Point], runs: int, share: float = 1.0) -> Scores:
+    def run(self, points: list[Point], runs: int, share: float = 1.0) -> list[Tried]:
         """Run points on the first 1/share of the horizon, on runs that no earlier call used."""
         from gradient_dd.engine.lanes import run_lanes  # here, so that importing this file loads no compiler
 
@@ -164,7 +165,8 @@ class TaskPilot:
             seed=SEED + self.calls,
             runs=runs,
         )
-        return Scores(points, found.mean_error, found.last100, found.curve)
+        errors = found.mean_error.T, found.last100.T, np.moveaxis(found.curve, 1, 0)
+        return [Tried(*one) for one in zip(points, *errors, strict=True)]
 
     def core_seconds(self, settings: int, runs: int = 1, share: float = 1.0) -> float:
         """Return the estimated core-seconds of some settings and runs."""
