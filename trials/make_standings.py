@@ -21,9 +21,7 @@ import numpy as np
 
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Rule
-from gradient_dd.ranking import entry
-from gradient_dd.ranking.entry import Entry, entry_key, make_entry
-from gradient_dd.ranking.standings import ARRAYS, FILE, Entries
+from gradient_dd.ranking.standings import ARRAYS, BUDGETS, FILE, Entries, Entry, entry_key, make_entry
 from gradient_dd.ranking.suites import FAMILIES, SUITES, Family, Problem, RandomTask, random_problems
 from gradient_dd.studies.search import FULL
 from gradient_dd.tasks import Task
@@ -118,7 +116,7 @@ def main(words: list[str] | None = None) -> None:
     if chosen.copy:
         problems = random_problems({name: tuple(draw_seeds(one, COPY)) for name, one in FAMILIES.items()})
     if chosen.double:
-        entry.BUDGETS[False] = DOUBLE
+        BUDGETS[False] = DOUBLE
     problems = tuple(one for one in problems if not chosen.problem or one.name in chosen.problem)
     rules = [LEARNERS[name] for name in chosen.learner or LEARNERS]
     done = read_work(chosen.work)

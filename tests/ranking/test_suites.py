@@ -5,7 +5,7 @@ import pytest
 
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.ranking.entry import BUDGETS, TEST_RUNS
+from gradient_dd.ranking.standings import BUDGETS, TEST_RUNS
 from gradient_dd.ranking.suites import (
     CLASSIC,
     FAMILIES,

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.ranking.entry import OCTAVES
 from gradient_dd.ranking.standing import Standing
+from gradient_dd.ranking.standings import OCTAVES
 from gradient_dd.report.figure import BLACK, BLUE, RED
 from gradient_dd.report.svg import Dot, forest, framed, ratio_axis
 

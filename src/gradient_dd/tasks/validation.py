@@ -57,9 +57,8 @@ def check_table(task: "Task") -> None:
         raise broken(task, "'features'", "have at least one column", 0)
     if 0 < (size := np.abs(task.feature_rows.data).max(initial=0.0)) < 1 / LARGEST:
         raise broken(task, "the largest of 'features'", f"be {1 / LARGEST:g} or more, or 0", size)
-    if outside(task.discount).any():
-        worst = task.discount[outside(task.discount)][0]
-        raise broken(task, "'discount'", "be in [0, 1]", worst)
+    if len(wrong := task.discount[(task.discount < 0) | (task.discount > 1)]):
+        raise broken(task, "'discount'", "be in [0, 1]", wrong[0])
     check_probabilities(task)
     if task.ratios is not None and (task.ratios < 0).any():
         raise broken(task, "'ratios'", "be zero or more", task.ratios.min())
@@ -122,11 +121,6 @@ def check_outcomes(task: "Task") -> None:
     code = (outcome.state * actions + outcome.action) * states + outcome.next_state
     if (np.diff(code) <= 0).any():
         raise broken(task, "outcomes", "be sorted by state, action, next state, without repetition", code)
-
-
-def outside(array: Array) -> NDArray[np.bool_]:
-    """Return where numbers lie outside [0, 1]."""
-    return (array < 0) | (array > 1)
 
 
 def check_probabilities(task: "Task") -> None:
