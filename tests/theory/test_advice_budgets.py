@@ -12,7 +12,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.theory.advice import Advice, AdviceSearch, advise, advise_with, coarser, neighbours
-from gradient_dd.theory.pilot import OCTAVE, Point, TaskPilot, Tried, part_of, spaces_of
+from gradient_dd.theory.pilot import Point, TaskPilot, Tried, part_of, spaces_of
 from tests.theory.test_theory_advice import KnownErrors, Priced, bowl, spaces
 
 
@@ -36,19 +36,19 @@ def test_a_stage_is_announced_with_its_cost_unless_it_is_short(each, words):
     pilot, told = KnownErrors(lambda name, values: 1.0, names=("td",)), []
     pilot.core_seconds = lambda settings, runs=1, share=1.0: each * settings * runs
     search = AdviceSearch(pilot, "mean_error", 1000.0, lambda *given: told.append(given))
-    search.run("judge", pilot.spaces["td"].coarse()[:1])
+    search.run("judge", [Point(pilot.spaces[0], pilot.spaces[0].coarse()[0])])
     assert told == [(f"judge: 1 settings, 64 runs{words}", 0.0)]
 
 
 def test_the_cost_of_a_pilot_counts_steps_rows_and_errors():
     """A step of one setting is 40 ns and 0.35 ns a row, where few rows are touched; an error 1 ns a non-zero."""
-    walk = TaskPilot(tasks.random_walk(3), Horizon(steps=1000), constant, "iid", {})
+    walk = TaskPilot(tasks.random_walk(3), Horizon(steps=1000), constant, "iid", [])
     assert walk.core_seconds(10) == pytest.approx(1e-9 * (1000 * (40 + 0.35 * 2 * 10) + 10 * (3000 - 2000)))
     assert walk.core_seconds(10, runs=6, share=3) == pytest.approx(2 * walk.core_seconds(10))
-    rarely = TaskPilot(tasks.random_walk(3), Horizon(steps=1000, every=100), constant, "iid", {})
+    rarely = TaskPilot(tasks.random_walk(3), Horizon(steps=1000, every=100), constant, "iid", [])
     assert rarely.core_seconds(10) == pytest.approx(1e-9 * 1000 * (40 + 0.35 * 2 * 10))
     for p, once, each in ((8, 40, 0.35), (9, 1000, 0.9)):
-        wide = TaskPilot(tasks.random_mdp(9, 2, p), Horizon(steps=1000, every=1000), constant, "iid", {})
+        wide = TaskPilot(tasks.random_mdp(9, 2, p), Horizon(steps=1000, every=1000), constant, "iid", [])
         assert wide.core_seconds(10) == pytest.approx(1e-9 * 1000 * (once + each * p * 10))
 
 
@@ -88,17 +88,16 @@ def test_advice_for_a_task_searches_the_scale_of_its_features_for_its_length(mon
     assert (pilot.schedule, pilot.sampling) == (tapered(9), "iid")
     assert initial_error == task.rmsve(task.initial_weights)
     mean_square = task.visits @ (task.features**2).sum(axis=1)
-    assert set(pilot.spaces) == {"gtd2"}
-    alpha = pilot.spaces["gtd2"].axes[0]
-    assert alpha.unit == pytest.approx(4 / mean_square)
-    assert len(alpha.coarse) == 16  # octaves of 16 × 4000
-    assert pilot.spaces["gtd2"].rho_modes == ("R", "T")
+    assert [(space.rule.name, space.rho_mode) for space in pilot.spaces] == [("gtd2", "R"), ("gtd2", "T")]
+    alphas = pilot.spaces[0].axes[0].values
+    assert max(alphas) == pytest.approx(4 / mean_square)
+    assert len(alphas) == 16  # octaves of 16 × 4000
     advise(tasks.random_walk(3), Horizon(episodes=50))
-    assert tuple(asked[1][0].spaces) == ("td", "tdc", "tdrc", "gtd2", "gradient_dd")
-    assert asked[1][0].spaces["gtd2"].rho_modes == ("R",)
+    names = ["td", "tdc", "tdrc", "gtd2", "gradient_dd"]
+    assert [(space.rule.name, space.rho_mode) for space in asked[1][0].spaces] == [(name, "R") for name in names]
     nearly = tasks.random_mdp(2, 2, 2, seed=10)  # ratios that differ by half
     advise(nearly, Horizon(steps=50), learners=["gtd2"])
-    assert asked[2][0].spaces["gtd2"].rho_modes == ("R", "T")
+    assert [space.rho_mode for space in asked[2][0].spaces] == ["R", "T"]
 
 
 def test_advice_beats_standing_still_only_where_the_error_asked_for_is_smaller():
@@ -137,11 +136,12 @@ def stage_of(means):
 
 
 def test_hopeless_lines_are_left_and_two_lines_of_a_learner_are_kept():
-    td, gtd2 = (Point(name, "R", (0,) * size) for name, size in (("td", 1), ("gtd2", 2)))
-    lines = [gtd2.moved(1, OCTAVE * k) for k in range(3)]
-    stage = stage_of({td: 1.0, lines[0]: 2.9, lines[1]: 3.0, lines[2]: 3.0, lines[0].moved(0, 1): 2.8})
-    assert SEARCH.best_of_lines(stage) == [td, lines[0].moved(0, 1), lines[1]]
-    assert SEARCH.best_of_lines(stage, several=True) == [td, lines[0].moved(0, 1), lines[1], lines[2]]
+    td, gtd2 = spaces("td", "gtd2")
+    td, lines = Point(td, td.coarse()[0]), [Point(gtd2, places) for places in gtd2.coarse()[:3]]
+    assert len({one.line for one in lines}) == 3
+    stage = stage_of({td: 1.0, lines[0]: 2.9, lines[1]: 3.0, lines[2]: 3.0, lines[0].moved(1): 2.8})
+    assert SEARCH.best_of_lines(stage) == [td, lines[0].moved(1), lines[1]]
+    assert SEARCH.best_of_lines(stage, several=True) == [td, lines[0].moved(1), lines[1], lines[2]]
     far = stage_of({td: 1.0, lines[0]: 3.1, lines[1]: 3.2, lines[2]: 3.3})
     assert SEARCH.best_of_lines(far) == [td]
     assert SEARCH.best_of_lines(far, several=True) == [td, lines[0], lines[1]]
@@ -152,9 +152,10 @@ def test_hopeless_lines_are_left_and_two_lines_of_a_learner_are_kept():
     [(2.1, 1.1, True), (2.1, 1.2, False), (2.0, 1.0, False), (3.9, 1.15, True), (inf, 1.0, True)],
 )
 def test_a_step_back_is_made_from_an_edge_where_it_costs_little(above, below, back):
-    point = Point("td", "R", (0,))
-    stage = stage_of({point: 3.0, point.moved(0, OCTAVE // 2): 3 * above, point.moved(0, -OCTAVE // 2): 3 * below})
-    assert SEARCH.stepped_back(stage, point) == (point.moved(0, -OCTAVE // 2) if back else point)
+    (space,) = spaces("td")
+    point = Point(space, space.coarse()[0])
+    stage = stage_of({point: 3.0, point.moved(0.5): 3 * above, point.moved(-0.5): 3 * below})
+    assert SEARCH.stepped_back(stage, point) == (point.moved(-0.5) if back else point)
 
 
 @pytest.mark.parametrize(("edge", "judged"), [(1.49, {"td", "gradient_dd"}), (1.51, {"gradient_dd"})])
@@ -165,13 +166,13 @@ def test_learners_within_half_of_the_best_error_are_judged(edge, judged):
     assert {point.learner for point in pilot.calls[-1][0]} == judged
 
 
-def test_a_refinement_runs_neighbours_two_places_away_then_one():
+def test_a_refinement_runs_neighbours_at_half_the_distance_then_a_quarter():
     pilot = KnownErrors(lambda name, v: bowl(alpha=0.125, zeta=1.0)(v), names=("gtd2",))
     pilot.search()
-    best = next(point for point in pilot.calls[1][0] if pilot.spaces["gtd2"].values(point)["alpha"] == 0.125)
-    for (points, _, _), (alpha, other) in zip(pilot.calls[1:3], ((2, 4), (1, 2)), strict=True):
-        assert {*neighbours(best, alpha, other)} <= set(points)
-    assert {best, best.moved(0, 2), best.moved(0, -2)} <= set(pilot.calls[3][0])
+    best = next(point for point in pilot.calls[1][0] if point.setting.values["alpha"] == 0.125)
+    for (points, _, _), distance in zip(pilot.calls[1:3], (0.5, 0.25), strict=True):
+        assert {*neighbours(best, distance)} <= set(points)
+    assert {best, best.moved(0.5), best.moved(-0.5)} <= set(pilot.calls[3][0])
 
 
 @pytest.mark.parametrize(("edge", "winner"), [(1.019, "td"), (1.021, "gradient_dd")])
@@ -183,22 +184,26 @@ def test_errors_within_two_per_cent_are_alike(edge, winner):
 def test_the_grids_of_the_scout():
     """Alpha falls by octaves from 4 to where w hardly moves; zeta and kappa go by factors of 4."""
     for steps, octaves in ((1000.0, 14), (1024.0, 14), (1025.0, 15), (1e9, 22)):
-        space = spaces_of([LEARNERS["td"]], 0.5, steps, False)["td"]
-        assert [space.values(point)["alpha"] for point in space.coarse()] == [8 / 2**k for k in range(octaves)]
+        (space,) = spaces_of([LEARNERS["td"]], 0.5, steps, False)
+        assert sorted(point_alphas(space), reverse=True) == [8 / 2**k for k in range(octaves)]
 
-    def tried(learner, name):
-        space = spaces(learner)[learner]
-        return sorted({space.values(point)[name] for point in space.coarse()})
+    def tried(rule, name):
+        (space,) = spaces_of([rule], 1.0, 100.0, False)
+        return sorted({space.setting(places).values[name] for places in space.coarse()})
 
-    assert tried("gtd2", "zeta") == [4.0**k for k in range(-3, 4)]
-    assert tried("gradient_dd", "zeta") == tried("tdrc", "zeta") == [4.0**k for k in range(-2, 2)]
-    assert tried("gradient_dd", "kappa") == [4.0**k for k in range(-1, 3)]
-    assert tried("tdrc", "reg") == [1.0]
+    assert tried(LEARNERS["gtd2"], "zeta") == [4.0**k for k in range(-3, 4)]
+    assert tried(LEARNERS["gradient_dd"], "zeta") == tried(LEARNERS["tdrc"], "zeta") == [4.0**k for k in range(-2, 2)]
+    assert tried(LEARNERS["gradient_dd"], "kappa") == [4.0**k for k in range(-1, 3)]
+    assert tried(LEARNERS["tdrc"], "reg") == [1.0]
     own = Rule(
         "own", "", lambda alpha, c, delta: (alpha * c * delta,), ("w_x",), (ALPHA, Parameter("c", "", 0.5)), "", ""
     )
-    space = spaces_of([own], 1.0, 100.0, False)["own"]
-    assert sorted({space.values(point)["c"] for point in space.coarse()}) == [0.125, 0.5, 2.0]
+    assert tried(own, "c") == [0.125, 0.5, 2.0]
+
+
+def point_alphas(space):
+    """Return the step sizes that a space tries first."""
+    return [space.setting(places).values["alpha"] for places in space.coarse()]
 
 
 def test_a_part_of_a_horizon_is_its_beginning():

@@ -10,11 +10,10 @@ from gradient_dd.engine.horizon import Horizon, LaneResults
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.engine.trajectories import OutcomeSampler
-from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.theory.advice import SHORT, AdviceSearch, advise_with, neighbours
-from gradient_dd.theory.pilot import OCTAVE, SEED, SPECIAL_CASES, Point, TaskPilot, Tried, spaces_of
+from gradient_dd.theory.pilot import SEED, SPECIAL_CASES, Point, TaskPilot, Tried, generalised, spaces_of
 
 
 def spaces(*names, steps=1000.0, off_policy=False):
@@ -27,11 +26,10 @@ def spaces(*names, steps=1000.0, off_policy=False):
 @pytest.mark.parametrize("learner", SPECIAL_CASES)
 def test_a_special_case_makes_the_same_steps_to_the_bit(learner):
     task = tasks.random_mdp(seed=2)
-    space = spaces(learner, off_policy=True)[learner]
     rows, (row, next_row, reward, discount, rho, _) = task.row_features.toarray(), task.transitions
-    for mode in space.rho_modes:
-        point = Point(learner, mode, (-7 * OCTAVE, -2 * OCTAVE)[: len(space.axes)])
-        settings = space.setting(point), space.pilot_setting(point)
+    for space in spaces(learner, off_policy=True):
+        setting = Point(space, space.coarse()[-1]).moved(-7).setting
+        settings = setting, generalised(setting)
         assert settings[0].rule.name == learner
         assert settings[1].rule.name == SPECIAL_CASES[learner][0]
         both = [Weights(setting, task.initial_weights) for setting in settings]
@@ -44,51 +42,43 @@ def test_a_special_case_makes_the_same_steps_to_the_bit(learner):
 
 def test_a_rule_of_the_same_name_is_not_run_as_a_special_case():
     mine = Rule("td", "mine", lambda alpha, delta: (2 * alpha * delta,), ("w_x",), (ALPHA,), "", __name__)
-    space = spaces_of([mine], 1.0, 100.0, False)["td"]
-    assert space.pilot_setting(space.coarse()[0]).rule is mine
+    (space,) = spaces_of([mine], 1.0, 100.0, False)
+    assert generalised(space.setting(space.coarse()[0])).rule is mine
 
 
-def test_a_point_counts_quarters_of_an_octave():
-    space = spaces("gradient_dd")["gradient_dd"]
-    point = Point("gradient_dd", "R", (-2 * OCTAVE, OCTAVE, -1))
-    values = space.values(point)
-    assert values == pytest.approx({"alpha": 1.0, "zeta": 2.0, "kappa": 2.0**-0.25, "lam": 0.0})
-    assert point.moved(1, 3).moved(1, -3) == point
-    assert point.moved(0, 7).line == point.line != point.moved(2, 1).line
-    assert set(neighbours(point, 2, 4)) == {
-        Point("gradient_dd", "R", places)
-        for places in (
-            (-8, 4, -1), (-10, 4, -1), (-6, 4, -1),
-            (-8, 0, -1), (-6, 0, -1), (-8, 8, -1), (-10, 8, -1),
-            (-8, 4, -5), (-6, 4, -5), (-8, 4, 3), (-10, 4, 3),
-        )
-    }  # fmt: skip
+def test_neighbours_are_half_an_octave_of_alpha_and_one_of_the_others_away():
+    (space,) = spaces("gradient_dd")
+    names = [axis.name for axis in space.axes]
+    point = next(Point(space, places) for places in space.coarse() if space.setting(places).values["zeta"] == 1.0)
+    moves = [np.subtract(one.places, point.places) for one in neighbours(point, 0.5)]
+    order = [names.index(name) for name in ("alpha", "zeta", "kappa")]
+    steps = {tuple(np.round(move[order], 6).tolist()) for move in moves}
+    single = {(0.5, 0, 0), (-0.5, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)}
+    double = {(a, *other) for a in (0.5, -0.5) for other in ((1, 0), (-1, 0), (0, 1), (0, -1))}
+    assert steps == single | double | {(0, 0, 0)}
+    assert point.moved(3).moved(-3) == point
+    assert point.moved(7).line == point.line != neighbours(point, 0.5)[3].line
 
 
 def test_spaces_follow_the_scale_of_the_features_the_length_and_the_ratios():
-    small, large = (spaces_of([LEARNERS["gtd2"]], scale, 100.0, False)["gtd2"] for scale in (1.0, 25.0))
-    assert small.axes[0].unit == pytest.approx(25 * large.axes[0].unit)
-    alphas = [small.values(point)["alpha"] for point in small.coarse()]
+    (small,), (large,) = (spaces_of([LEARNERS["gtd2"]], scale, 100.0, False) for scale in (1.0, 25.0))
+    assert small.axes[0].values == pytest.approx([25 * alpha for alpha in large.axes[0].values])
+    alphas = small.axes[0].values
     assert min(alphas) < max(alphas) / 1000  # where w hardly moves in 100 steps
-    assert small.rho_modes == ("R",)
-    assert spaces("gtd2", "td", off_policy=True)["gtd2"].rho_modes == ("R", "T")
-    assert spaces("td", off_policy=True)["td"].rho_modes == ("R",)
+    assert [space.rho_mode for space in spaces("gtd2")] == ["R"]
+    modes = [(space.rule.name, space.rho_mode) for space in spaces("gtd2", "td", off_policy=True)]
+    assert modes == [("gtd2", "R"), ("gtd2", "T"), ("td", "R")]
 
 
 def test_illegal_values_are_not_tried():
-    class Short(Parameter):
-        def check(self, value, owner):
-            if value > 1:
-                raise BadRequestError("too large")
-            return super().check(value, owner)
-
-    shares = Short("share", "at most 1", default=0.5)
+    share = Parameter("share", "at most 1", default=0.5, high=1.0)
     rule = Rule(
-        "shared", "", lambda alpha, share, delta: (alpha * share * delta,), ("w_x",), (ALPHA, shares), "", __name__
+        "shared", "", lambda alpha, share, delta: (alpha * share * delta,), ("w_x",), (ALPHA, share), "", __name__
     )
-    space = spaces_of([rule], 1.0, 100.0, False)["shared"]
-    tried = [space.values(point)["share"] for point in space.coarse() if space.is_legal(point)]
-    assert set(tried) == {0.125, 0.5}
+    (space,) = spaces_of([rule], 1.0, 100.0, False)
+    assert {space.setting(places).values["share"] for places in space.coarse()} == {0.125, 0.5, 1.0}
+    edge = Point(space, space.coarse()[-1])
+    assert all(one.setting.values["share"] <= 1.0 for one in neighbours(edge, 0.5))
 
 
 # The search, on errors that are known
@@ -103,7 +93,7 @@ class KnownErrors:
 
     def run(self, points, runs, share=1.0):
         self.calls.append((points, runs, share))
-        means = np.array([self.error(point.learner, self.spaces[point.learner].values(point)) for point in points])
+        means = np.array([self.error(point.learner, point.setting.values) for point in points])
         factors = np.random.default_rng(len(self.calls)).lognormal(0, self.noise, (runs, 1)) if self.noise else 1.0
         errors = (np.broadcast_to(means, (runs, len(points))) * factors).T
         return [
@@ -153,10 +143,10 @@ def test_no_two_calls_share_a_run(monkeypatch):
         return LaneResults(*np.zeros((6, 1, 2)))
 
     monkeypatch.setattr("gradient_dd.engine.lanes.run_lanes", run_lanes)
-    space = spaces("td")
-    pilot = TaskPilot(tasks.random_walk(3), Horizon(episodes=80), tapered(9), "iid", space)
+    (space,) = spaces("td")
+    pilot = TaskPilot(tasks.random_walk(3), Horizon(episodes=80), tapered(9), "iid", [space])
     for _ in range(3):
-        pilot.run(space["td"].coarse()[:2], 7, share=8)
+        pilot.run([Point(space, places) for places in space.coarse()[:2]], 7, share=8)
     seeds = [how.pop("seed") for _, _, how in asked]
     assert len(set(seeds)) == 3
     assert min(seeds) > SEED
@@ -188,14 +178,14 @@ def test_points_that_diverge_are_avoided_and_the_edge_is_kept_at_a_distance():
 
     pilot = KnownErrors(error, names=("td",))
     _, best = pilot.search()
-    chosen = pilot.spaces["td"].values(best.point)["alpha"]
+    chosen = best.point.setting.values["alpha"]
     assert 0.04 < chosen <= 0.1 / 2**0.5
 
     def steep(name, values):  # here stepping back costs more than it may
         return inf if values["alpha"] > 0.1 else (0.1 / values["alpha"]) ** 2
 
     _, best = KnownErrors(steep, names=("td",)).search()
-    assert pilot.spaces["td"].values(best.point)["alpha"] > 0.08
+    assert best.point.setting.values["alpha"] > 0.08
 
 
 def test_where_rare_runs_go_wrong_smaller_step_sizes_are_judged():
@@ -207,14 +197,14 @@ def test_where_rare_runs_go_wrong_smaller_step_sizes_are_judged():
         def run(self, points, runs, share=1.0):
             rows = super().run(points, runs, share)
             for row in rows if len(self.calls) > 3 else ():  # after a scout and two refinements
-                if self.spaces["td"].values(row.point)["alpha"] > self.most:
+                if row.point.setting.values["alpha"] > self.most:
                     row.mean_error[-1] = inf
             return rows
 
     for most, least in ((0.02, 0.01), (0.09, 0.06)):  # two octaves below the best, and half an octave
         pilot = Rare(lambda name, values: bowl(alpha=0.1)(values), names=("td",), noise=1e-12, most=most)
         search, best = pilot.search()
-        assert least < pilot.spaces["td"].values(best.point)["alpha"] <= most
+        assert least < best.point.setting.values["alpha"] <= most
         assert np.isfinite(search.error(best))
 
 
@@ -255,7 +245,7 @@ def test_the_winner_is_the_best_on_the_runs_of_both_last_stages():
 
 def test_of_equal_errors_the_smallest_alpha_is_taken():
     pilot = KnownErrors(lambda name, values: 0.0, names=("td",))
-    assert pilot.search()[1].point.places[0] < min(pilot.spaces["td"].axes[0].coarse)
+    assert pilot.search()[1].point.setting.values["alpha"] < min(pilot.spaces[0].axes[0].values)
 
 
 def test_the_search_keeps_to_its_budget_and_to_itself():

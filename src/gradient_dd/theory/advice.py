@@ -17,7 +17,7 @@ budget is cut, and the advice is for the shorter run.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import isfinite, log2, nan
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from gradient_dd.errors import bad_request, number, one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.arguments import checked
-from gradient_dd.theory.pilot import OCTAVE, Point, TaskPilot, Tried, expected_steps, part_of, spaces_of
+from gradient_dd.theory.pilot import Point, TaskPilot, Tried, expected_steps, part_of, spaces_of
 
 MEASURES = ("mean_error", "last100")
 TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
@@ -45,11 +45,11 @@ SHORT = 16  # if the whole horizon is too long, a scout runs this fraction of it
 SHARES = {"scout": 0.2, "full": 0.2, "refine": 0.25, "judge": 0.25}  # of the budget, for a stage
 RUNS = {"scout": (1, 4), "full": (1, 4), "refine": (2, 32), "judge": (4, 64)}  # minimum and maximum
 LINES = 2  # per learner that are refined
-DISTANCES = ((2, OCTAVE), (1, OCTAVE // 2))  # places to the neighbours along alpha and along the others, by refinement
+DISTANCES = (0.5, 0.25)  # to the neighbours, by refinement: octaves of alpha, and half as many of the others
 HOPELESS = 3.0  # a line whose best error exceeds the best of all by this factor is dropped
 CLOSE = 1.5  # a learner whose best error is within this factor of the best of all can still win
 ALIKE = 1.02  # among learners whose errors are within this factor, the fewest parameters win
-BESIDE = OCTAVE // 2  # places along alpha from a judged point to its neighbours
+BESIDE = 0.5  # octaves of alpha from a judged point to its neighbours
 STEEP = 2.0  # the error rises steeply if it rises by this factor at the next larger alpha,
 LITTLE = 1.15  # and a smaller alpha costs little if it raises the error by at most this factor
 
@@ -70,8 +70,8 @@ class AdviceSearch:
     def best(self) -> Tried | None:
         """Search, and return the row to recommend; None if every point diverged."""
         points = self.scout()
-        for distances in DISTANCES:
-            near = (near for point in points for near in neighbours(point, *distances))
+        for distance in DISTANCES:
+            near = (near for point in points for near in neighbours(point, distance))
             points = self.best_of_lines(self.run("refine", near))
         if not points:
             return None
@@ -81,17 +81,17 @@ class AdviceSearch:
 
     def scout(self) -> list[Point]:
         """Return the points to refine, after running all coarse points."""
-        coarse = [point for space in self.pilot.spaces.values() for point in space.coarse()]
+        coarse = [Point(space, places) for space in self.pilot.spaces for places in space.coarse()]
         if self.pilot.core_seconds(len(coarse)) <= SHARES["scout"] * self.budget:
             return self.best_of_lines(self.run("scout", coarse))
         self.stages = 5
         lines = self.best_of_lines(self.run("scout", coarse, SHORT), several=True)
         octaves = range(-int(log2(SHORT)), 2)
-        return self.best_of_lines(self.run("full", (point.moved(0, OCTAVE * k) for point in lines for k in octaves)))
+        return self.best_of_lines(self.run("full", (point.moved(k) for point in lines for k in octaves)))
 
     def judge(self, finalists: list[Tried]) -> Tried:
         """Return the best finalist over its previous and separate runs; among equals, the simplest."""
-        stage = self.run("judge", (row.point.moved(0, step) for row in finalists for step in (0, BESIDE, -BESIDE)))
+        stage = self.run("judge", (row.point.moved(step) for row in finalists for step in (0, BESIDE, -BESIDE)))
         errors = {}
         for old in finalists:
             new = stage[self.stepped_back(stage, old.point)]
@@ -101,15 +101,16 @@ class AdviceSearch:
         least = min(errors.values())
         if not isfinite(least):  # rare runs diverged at all of these step sizes
             none = np.empty(0)
-            return self.judge([Tried(row.point.moved(0, -OCTAVE), none, none, none) for row in finalists])
+            return self.judge([Tried(row.point.moved(-1), none, none, none) for row in finalists])
         alike = [self.rows[name] for name in errors if errors[name] <= ALIKE * least]
-        return min(alike, key=lambda row: (len(row.point.places), errors[row.point.learner]))
+        searched = {row.point: sum(not axis.is_fixed for axis in row.point.space.axes) for row in alike}
+        return min(alike, key=lambda row: (searched[row.point], errors[row.point.learner]))
 
     def stepped_back(self, stage: Stage, point: Point) -> Point:
         """Return the point, or its neighbour with a smaller alpha if that is safer."""
-        here, above, below = (self.error(stage[point.moved(0, step)]) for step in (0, BESIDE, -BESIDE))
+        here, above, below = (self.error(stage[point.moved(step)]) for step in (0, BESIDE, -BESIDE))
         prudent = above > STEEP * here and below <= LITTLE * here
-        return point.moved(0, -BESIDE) if prudent or not isfinite(here) else point
+        return point.moved(-BESIDE) if prudent or not isfinite(here) else point
 
     def by_error(self, stage: Stage) -> list[Tried]:
         """Return the rows of a stage that did not diverge, smallest error first, ties by the smaller alpha."""
@@ -135,7 +136,7 @@ class AdviceSearch:
 
     def run(self, name: str, points: Iterable[Point], share: int = 1) -> Stage:
         """Run points on as many runs as the budget of the stage allows, and note the best point of each learner."""
-        chosen = [point for point in dict.fromkeys(points) if self.pilot.spaces[point.learner].is_legal(point)]
+        chosen = list(dict.fromkeys(points))
         if not chosen:
             return {}
         runs = self.affordable_runs(name, len(chosen), share)
@@ -162,16 +163,12 @@ class AdviceSearch:
         return float(self.errors(row).mean())
 
 
-def neighbours(point: Point, along_alpha: int, along_others: int) -> Iterator[Point]:
-    """Yield a point, its neighbours along each axis, and along diagonals of alpha and, in the other direction, an axis.
+def neighbours(point: Point, distance: float) -> list[Point]:
+    """Return a point, its neighbours along each axis, and those along diagonals of alpha and another axis.
 
-    The products ζα and κα matter, so a valley runs along these diagonals.
+    The products ζα and κα matter, so a valley runs along a diagonal.
     """
-    yield from (point.moved(0, step) for step in (-along_alpha, 0, along_alpha))
-    for axis in range(1, len(point.places)):
-        for sign in (-1, 1):
-            beside = point.moved(axis, sign * along_others)
-            yield from (beside, beside.moved(0, -sign * along_alpha))
+    return [point, *(Point(point.space, places) for places in point.space.neighbours([point.places], distance))]
 
 
 # The advice
@@ -281,7 +278,7 @@ def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnPr
     rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))
     candidates = [
         TunedLearner(
-            pilot.spaces[row.point.learner].setting(row.point),
+            row.point.setting,
             estimate(row.mean_error),
             estimate(row.last100),
             row.stage in ("refine", "judge"),
@@ -290,8 +287,9 @@ def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnPr
         for row in rows
     ]
     chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
-    left_out = {name: NOT_TRIED for name in LEARNERS if name not in pilot.spaces}
-    left_out |= {name: DIVERGED for name in pilot.spaces if name not in search.rows}
+    tried = [space.rule.name for space in pilot.spaces]
+    left_out = {name: NOT_TRIED for name in LEARNERS if name not in tried}
+    left_out |= {name: DIVERGED for name in tried if name not in search.rows}
     return Advice(chosen, candidates, left_out, measure, initial_error, horizon, pilot.horizon)
 
 
