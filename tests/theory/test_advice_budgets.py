@@ -12,7 +12,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.theory.advice import Advice, AdviceSearch, advise, advise_with, coarser, neighbours
-from gradient_dd.theory.pilot import Point, TaskPilot, Tried, part_of, spaces_of
+from gradient_dd.theory.pilot import Point, PointErrors, TaskPilot, part_of, spaces_of
 from tests.theory.test_theory_advice import KnownErrors, Priced, bowl, spaces
 
 
@@ -132,7 +132,7 @@ SEARCH = AdviceSearch(None, "mean_error", 1.0, lambda doing, share: None)
 
 def stage_of(means):
     """Return a stage with these mean errors by point, each the same on two runs."""
-    return {point: Tried(point, *[np.full(2, mean)] * 3) for point, mean in means.items()}
+    return {point: PointErrors(point, *[np.full(2, mean)] * 3) for point, mean in means.items()}
 
 
 def test_hopeless_lines_are_left_and_two_lines_of_a_learner_are_kept():

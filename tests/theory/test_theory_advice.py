@@ -13,7 +13,7 @@ from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.learners import LEARNERS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.theory.advice import SHORT, AdviceSearch, advise_with, neighbours
-from gradient_dd.theory.pilot import SEED, SPECIAL_CASES, Point, TaskPilot, Tried, generalised, spaces_of
+from gradient_dd.theory.pilot import SEED, SPECIAL_CASES, Point, PointErrors, TaskPilot, generalised, spaces_of
 
 
 def spaces(*names, steps=1000.0, off_policy=False):
@@ -97,7 +97,7 @@ class KnownErrors:
         factors = np.random.default_rng(len(self.calls)).lognormal(0, self.noise, (runs, 1)) if self.noise else 1.0
         errors = (np.broadcast_to(means, (runs, len(points))) * factors).T
         return [
-            Tried(point, one, 2 * one, np.repeat(one[:, None], 5, axis=1))
+            PointErrors(point, one, 2 * one, np.repeat(one[:, None], 5, axis=1))
             for point, one in zip(points, errors, strict=True)
         ]
 

@@ -31,7 +31,7 @@ from gradient_dd.errors import bad_request, number, one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
 from gradient_dd.theory.arguments import checked
-from gradient_dd.theory.pilot import Point, TaskPilot, Tried, expected_steps, part_of, spaces_of
+from gradient_dd.theory.pilot import Point, PointErrors, TaskPilot, expected_steps, part_of, spaces_of
 
 MEASURES = ("mean_error", "last100")
 TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
@@ -57,7 +57,7 @@ LITTLE = 1.15  # and a smaller alpha costs little if it raises the error by at m
 OnProgress = Callable[[str, float], None]  # the next stage, and the share of all stages that is done
 
 
-Stage = dict[Point, Tried]
+Stage = dict[Point, PointErrors]
 
 
 class AdviceSearch:
@@ -65,9 +65,9 @@ class AdviceSearch:
 
     def __init__(self, pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress) -> None:
         self.pilot, self.measure, self.budget, self.on_progress = pilot, measure, budget, on_progress
-        self.rows, self.stages, self.stages_done = dict[str, Tried](), 4, 0
+        self.rows, self.stages, self.stages_done = dict[str, PointErrors](), 4, 0
 
-    def best(self) -> Tried | None:
+    def best(self) -> PointErrors | None:
         """Search, and return the row to recommend; None if every point diverged."""
         points = self.scout()
         for distance in DISTANCES:
@@ -89,7 +89,7 @@ class AdviceSearch:
         octaves = range(-int(log2(SHORT)), 2)
         return self.best_of_lines(self.run("full", (point.moved(k) for point in lines for k in octaves)))
 
-    def judge(self, finalists: list[Tried]) -> Tried:
+    def judge(self, finalists: list[PointErrors]) -> PointErrors:
         """Return the best finalist over its previous and separate runs; among equals, the simplest."""
         stage = self.run("judge", (row.point.moved(step) for row in finalists for step in (0, BESIDE, -BESIDE)))
         errors = {}
@@ -101,7 +101,7 @@ class AdviceSearch:
         least = min(errors.values())
         if not isfinite(least):  # rare runs diverged at all of these step sizes
             none = np.empty(0)
-            return self.judge([Tried(row.point.moved(-1), none, none, none) for row in finalists])
+            return self.judge([PointErrors(row.point.moved(-1), none, none, none) for row in finalists])
         alike = [self.rows[name] for name in errors if errors[name] <= ALIKE * least]
         searched = {row.point: sum(not axis.is_fixed for axis in row.point.space.axes) for row in alike}
         return min(alike, key=lambda row: (searched[row.point], errors[row.point.learner]))
@@ -112,7 +112,7 @@ class AdviceSearch:
         prudent = above > STEEP * here and below <= LITTLE * here
         return point.moved(-BESIDE) if prudent or not isfinite(here) else point
 
-    def by_error(self, stage: Stage) -> list[Tried]:
+    def by_error(self, stage: Stage) -> list[PointErrors]:
         """Return the rows of a stage that did not diverge, smallest error first, ties by the smaller alpha."""
         finite = [row for row in stage.values() if isfinite(self.error(row))]
         return sorted(finite, key=lambda row: (self.error(row), row.point.places[0]))
@@ -122,7 +122,7 @@ class AdviceSearch:
 
         With `several`, one of the two conditions is enough. The best line comes first.
         """
-        lines: dict[Point, Tried] = {}
+        lines: dict[Point, PointErrors] = {}
         for row in self.by_error(stage):
             lines.setdefault(row.point.line, row)
         chosen, counts = [], Counter[str]()
@@ -154,11 +154,11 @@ class AdviceSearch:
         counts = range(most, fewest, -1)
         return next((runs for runs in counts if self.pilot.core_seconds(settings, runs, share) <= budget), fewest)
 
-    def errors(self, row: Tried) -> Array:
+    def errors(self, row: PointErrors) -> Array:
         """Return the errors of a row in the measure of the search, (runs,)."""
         return np.asarray(getattr(row, self.measure))
 
-    def error(self, row: Tried) -> float:
+    def error(self, row: PointErrors) -> float:
         """Return the mean error of a row in the measure of the search."""
         return float(self.errors(row).mean())
 

@@ -105,7 +105,7 @@ def generalised(setting: Setting) -> Setting:
     return LEARNERS[general].setting(setting.rho_mode, **values)
 
 
-class Tried(NamedTuple):
+class PointErrors(NamedTuple):
     """A point with its errors in a stage: mean_error and last100 (runs,), curve (runs, bins)."""
 
     point: Point
@@ -126,7 +126,7 @@ class TaskPilot:
     spaces: Sequence[SearchSpace]
     calls: int = field(default=0, init=False)
 
-    def run(self, points: list[Point], runs: int, share: float = 1.0) -> list[Tried]:
+    def run(self, points: list[Point], runs: int, share: float = 1.0) -> list[PointErrors]:
         """Run points on the first 1/share of the horizon, on runs that no earlier call used."""
         from gradient_dd.engine.lanes import run_lanes  # here, so that importing this file loads no compiler
 
@@ -141,7 +141,7 @@ class TaskPilot:
             runs=runs,
         )
         errors = found.mean_error.T, found.last100.T, np.moveaxis(found.curve, 1, 0)
-        return [Tried(*one) for one in zip(points, *errors, strict=True)]
+        return [PointErrors(*one) for one in zip(points, *errors, strict=True)]
 
     def core_seconds(self, settings: int, runs: int = 1, share: float = 1.0) -> float:
         """Return the estimated core-seconds of some settings and runs."""
