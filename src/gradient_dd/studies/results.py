@@ -296,7 +296,7 @@ def fold_runs(rows: Integers, numbers: Any, first: dict[int, float]) -> "pd.Data
 
     settings, begin, count = np.unique(rows, return_index=True, return_counts=True)
     columns: dict[str, Any] = {"runs": count, "diverged_runs": np.zeros(len(count), int)}
-    bound = np.array([first[row] for row in rows.tolist()])
+    bound = np.repeat([first[setting] for setting in settings.tolist()], count)
     measured = {measure: np.ascontiguousarray(numbers[measure]) for measure in MEASURES}
     exploded = np.logical_or(*(intervals.has_exploded(errors, bound) for errors in measured.values()))
     columns["exploded_runs"] = np.add.reduceat(exploded, begin, dtype=int)
