@@ -160,11 +160,12 @@ def test_the_page_says_what_was_found_and_what_its_signs_mean():
     assert "stable, safe: below this alpha" in page
     assert "The pilot ran" not in page
     assert "This alpha is above" not in page
+    tried = [replace(advice.candidates[0], refined=False), *advice.candidates[1:]]
     limits = [Limits(1.0, None, 0.1), Limits(inf, 0.0, 0.1), *found.limits[2:]]
-    cut = replace(advice, horizon=Horizon(episodes=6000))
+    cut = replace(advice, candidates=tried, horizon=Horizon(episodes=6000))
     page = text_of(page_lines(replace(found, advice=cut, limits=limits)))
     said = "The pilot ran 60 episodes instead of 6,000 episodes, and all errors are for that length."
-    for words in ("?: not computed", "never", "any", said):
+    for words in ("?: not computed", "*: far behind", "never", "any", said):
         assert words in page
     risky = [one._replace(safe=best.setting.values["alpha"] / 2) for one in found.limits]
     assert "This alpha is above" in text_of(page_lines(replace(found, limits=risky)))

@@ -14,9 +14,8 @@ from os import cpu_count
 from gradient_dd.errors import bad_request, boolean, whole_number
 from gradient_dd.learners import LEARNERS, Rule, find
 from gradient_dd.progress import Bars
-from gradient_dd.ranking.entry import BUDGETS, Entry, Grid, make_entry
 from gradient_dd.ranking.standing import Standing
-from gradient_dd.ranking.standings import shipped, shipped_learners
+from gradient_dd.ranking.standings import BUDGETS, Entry, Grid, make_entry, shipped, shipped_learners
 from gradient_dd.ranking.suites import Problem, problems_of
 from gradient_dd.studies.search import space_of
 
