@@ -65,7 +65,7 @@ def test_advice_is_as_good_as_a_grid_on_runs_it_has_not_seen(measure, schedule):
     errors = getattr(results, measure).mean(axis=0)
     assert errors[-1] <= 1.15 * errors[:-1].min()
     predicted = getattr(advice.best, measure)
-    assert predicted.mean == pytest.approx(errors[-1], abs=4 * predicted.doubt + 0.02 * errors[-1])
+    assert predicted.mean == pytest.approx(errors[-1], abs=4 * predicted.standard_error + 0.02 * errors[-1])
     assert advice.beats_standing_still
     assert advice.initial_error == WALK.rmsve(WALK.initial_weights)
 
@@ -134,7 +134,7 @@ def test_the_command_prints_advice_as_json_and_reports_progress():
     rule = LEARNERS[advice["learner"]]
     rule.setting(**{parameter.name: advice[parameter.name] for parameter in rule.plain.parameters})
     assert advice["predicted error"] == advice["mean_error"]["mean"] < facts["initial error"]
-    assert advice["doubt"] > 0
+    assert advice["standard_error"] > 0
     assert facts["measure"] == "mean_error"
     assert (facts["horizon"], facts["schedule"]) == ("60 episodes", "tapered(10) per episode")
     curve = facts["curve"]

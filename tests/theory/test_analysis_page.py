@@ -116,9 +116,9 @@ def test_curves_have_forty_columns_and_four_numbers():
 def test_facts_are_plain_data():
     facts = FOUND.facts()
     assert facts["advice"] == {
-        "learner": "td", "alpha": 0.1, "predicted error": 0.5, "doubt": 0.01, "runs": 2,
-        "mean_error": {"mean": 0.5, "doubt": 0.01, "runs": 2},
-        "last100": {"mean": 0.25, "doubt": pytest.approx(nan, nan_ok=True), "runs": 2},
+        "learner": "td", "alpha": 0.1, "predicted error": 0.5, "standard_error": 0.01, "runs": 2,
+        "mean_error": {"mean": 0.5, "standard_error": 0.01, "runs": 2},
+        "last100": {"mean": 0.25, "standard_error": pytest.approx(nan, nan_ok=True), "runs": 2},
         "beats standing still": True, "pilot horizon": None,
     }  # fmt: skip
     assert facts["curve"] == {

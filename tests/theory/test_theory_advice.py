@@ -269,9 +269,11 @@ def test_advice_names_what_diverged_and_what_was_not_tried_and_gives_standard_er
     assert set(advice.left_out) | {"gradient_dd"} == set(LEARNERS)
     (row,) = advice.candidates
     assert row == advice.best
-    assert row.last100 == pytest.approx((2 * row.mean_error.mean, 2 * row.mean_error.doubt, row.mean_error.runs))
+    assert row.last100 == pytest.approx(
+        (2 * row.mean_error.mean, 2 * row.mean_error.standard_error, row.mean_error.runs)
+    )
     runs = row.curve[:, 0]
-    assert row.mean_error.doubt == pytest.approx(runs.std(ddof=1) / len(runs) ** 0.5)
+    assert row.mean_error.standard_error == pytest.approx(runs.std(ddof=1) / len(runs) ** 0.5)
     assert row.mean_error.runs == len(runs) == 64
     none = advise_with(
         KnownErrors(lambda name, values: inf), "mean_error", 5.0, lambda doing, share: None, initial_error=2.0

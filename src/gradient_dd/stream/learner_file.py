@@ -62,7 +62,7 @@ def saved_size(header: Mapping[str, Any], weights: Array) -> int:
 
 
 def described_setting(setting: Setting) -> dict[str, Any]:
-    """Return the description of a setting for a header: the name of its rule, a fingerprint of each part, the values."""
+    """Return the description of a setting for a header: the name and parts of its rule, and the values."""
     parts = {part: fingerprint(value) for part, value in setting.rule.definition.items()}
     values = dict(setting.values)
     return {"learner": setting.rule.name, "definition": parts, "values": values, "rho_mode": setting.rho_mode}

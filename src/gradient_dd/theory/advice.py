@@ -178,7 +178,7 @@ class PredictedError(NamedTuple):
     """An error predicted from pilot runs: their mean, its standard error, and the number of runs."""
 
     mean: float
-    doubt: float
+    standard_error: float
     runs: int
 
 

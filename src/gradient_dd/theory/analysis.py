@@ -158,7 +158,8 @@ def facts_of(one: TunedLearner, **more: Any) -> Facts:
 def best_facts(advice: Advice, best: TunedLearner) -> Facts:
     """Return the recommended learner, its parameters, and its predicted error."""
     error = advice.error_of(best)
-    return facts_of(best, **{"predicted error": error.mean, "doubt": error.doubt, "runs": error.runs}) | {
+    predicted = {"predicted error": error.mean, "standard_error": error.standard_error, "runs": error.runs}
+    return facts_of(best, **predicted) | {
         "beats standing still": advice.beats_standing_still,
         "pilot horizon": length(advice.pilot_horizon) if advice.is_cut else None,
     }
@@ -238,7 +239,7 @@ def parameters(setting: Setting) -> str:
 
 def error_words(error: PredictedError) -> str:
     """Return a predicted error with its uncertainty."""
-    return f"{error.mean:.4g}" + (f" ± {error.doubt:.1g}" if isfinite(error.doubt) else "")
+    return f"{error.mean:.4g}" + (f" ± {error.standard_error:.1g}" if isfinite(error.standard_error) else "")
 
 
 def curve_lines(curve: Facts) -> list[str]:
