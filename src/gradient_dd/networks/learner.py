@@ -373,7 +373,7 @@ def second_step(setting: Setting, own: bool, second_alpha: Any, parameters: dict
 def update_numbers(setting: Setting, plain: bool, second_alpha: float | None, pull: float) -> dict[str, float]:
     """Return the numbers that a compiled update reads.
 
-    The rule has the step sizes where the optimiser is `plain`; otherwise it gets alpha = beta = 1.
+    With a `plain` optimiser the rule applies the step sizes; with any other it gets alpha = beta = 1.
     """
     step = setting.values["alpha"]
     second = setting.values.get("zeta", 0.0) * step if second_alpha is None else second_alpha

@@ -243,7 +243,7 @@ def taken(batch: Batch, target: Any, what: str) -> Array:
 
 
 def described_question(question: Question) -> dict[str, Any]:
-    """Return what a header says of a question; of functions and arrays, a fingerprint."""
+    """Return the description of a question for a header, with a fingerprint of each function and array."""
     parts: dict[str, Any] = {"name": question.name}
     for role in ROLES:
         value = getattr(question, role)

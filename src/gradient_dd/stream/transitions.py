@@ -283,7 +283,7 @@ def checked_columns(
 
 
 def check_each(name: str, wrong: Booleans, values: Array, rule: str) -> None:
-    """Raise with the first value that is wrong, and its row; (n,) or (n, lanes) values."""
+    """Raise an error that names the first invalid value and its row; (n,) or (n, lanes) values."""
     if wrong.any():
         raise bad_request(f"{name!r} in row {int(np.argwhere(wrong)[0, 0])}", rule, float(values[wrong][0]))
 
