@@ -128,7 +128,6 @@ def test_commands_within_sentences_are_known(page, monkeypatch):
 NOT_RUN = {
     "gradient-dd reproduce": "the paper's scale takes minutes; tests/experiments runs it on a small scale",
     "gradient-dd rank": "45 problems take minutes; tests/ranking runs the problems in part",
-    "gradient-dd cache --clear": "it would remove the compiled kernels of the tests",
     "make": "it calls the tests, or takes minutes; test_make_targets_exist",
     "pip": "tools/package.py installs the package with each extra",
     "dask": "it starts a cluster; tests/studies/test_cluster.py starts one here",
