@@ -342,3 +342,10 @@ def test_a_file_of_an_auto_learner_has_whole_counts(count, tmp_path):
     write_file(file, agent.file, header, saved | {"numbers": np.append(count, saved["numbers"][1:])})
     with pytest.raises(GradientDDError, match="must be an AutoLearner saved by gradient-dd"):
         gdd.AutoLearner.load(file)
+
+
+@pytest.mark.parametrize("make", [gdd.tasks.collision, gdd.tasks.random_mdp, gdd.tasks.dann_mdp])
+def test_a_seed_of_a_task_that_no_file_can_hold_is_refused(make):
+    assert f"seed={2**63 - 1}" in repr(make(seed=2**63 - 1))
+    with pytest.raises(BadRequestError, match="'seed' must be a whole number from 0 to"):
+        make(seed=10**5000)

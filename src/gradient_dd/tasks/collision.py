@@ -25,7 +25,7 @@ FORWARD, RETREAT = 0, 1
 
 def collision(seed: int = 0) -> Task:
     """Make the Collision task with the features that `seed` draws."""
-    seed = whole_number("'seed'", seed, at_least=0)
+    seed = whole_number("'seed'", seed, at_least=0, at_most=2**63 - 1)
     state, action = np.repeat(np.arange(STATES), 2), np.tile([FORWARD, RETREAT], STATES)
     end = STATES
     retreats = (action == RETREAT) & (state >= FIRST_RETREAT)  # in earlier states both actions go forward
