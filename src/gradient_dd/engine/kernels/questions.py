@@ -294,13 +294,8 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
         """Make a step of every lane for every row; `engine.questions.QuestionMemory` says what the arrays are."""
         use_widest_vectors()
         memory, scale, stopped, blame, quality = lanes
-        traces = LaneTraces(traces[0], traces[1], traces[2], traces[3], traces[4])
-        last = LastStep(last[0], last[1], last[2], last[3])
-        constants = LaneConstants(constants[0], constants[1], constants[2], constants[3])
-        ranges = LaneRanges(ranges[0], ranges[1])
-        x = FeatureRows(x[0], x[1], x[2], x[3], x[4])
-        x_next = FeatureRows(x_next[0], x_next[1], x_next[2], x_next[3], x_next[4])
-        data = QuestionData(data[0], data[1], data[2], data[3], data[4], data[5], data[6], data[7])
+        traces, last, constants = LaneTraces(*traces), LastStep(*last), LaneConstants(*constants)
+        ranges, x, x_next, data = LaneRanges(*ranges), FeatureRows(*x), FeatureRows(*x_next), QuestionData(*data)
         before, dense_traces, dense = done
         p, slots, columns = memory.shape[0], memory.shape[2], data.discount.shape[1]
         places, here, there = np.zeros(p, np.int64), np.zeros(p), np.zeros(p)
