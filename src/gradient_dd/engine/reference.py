@@ -48,11 +48,6 @@ class Before(NamedTuple):
 START = Before(0.0, 0.0, 0.0, 0.0)
 
 
-def memory_at_first(rule: Rule) -> dict[str, Memory]:
-    """Return the numbers that each trace of a rule remembers, all 0."""
-    return {trace.name: (0.0,) * len(trace.memory) for trace in rule.traces}
-
-
 def trace_numbers(
     trace: Trace, signals: Mapping[str, float], before: Before, memory: Memory, x_trace: float
 ) -> tuple[float, float, Memory]:
@@ -156,7 +151,7 @@ class Weights:
         self.eta = np.zeros_like(self.w)
         self.metric = Metric(len(initial), setting.values["ridge"], product) if setting.rule.natural else None
         self.traces = {trace.name: np.zeros_like(self.w) for trace in setting.rule.traces}
-        self.memory = memory_at_first(setting.rule)
+        self.memory = {trace.name: (0.0,) * len(trace.memory) for trace in setting.rule.traces}
         self.before = START
 
     @property

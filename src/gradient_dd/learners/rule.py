@@ -301,6 +301,11 @@ class Rule:
         """Each parameter's default, by name."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
+    @cached_property
+    def own_parameters(self) -> tuple[str, ...]:
+        """The names of the parameters that lanes may differ in, beside the step sizes."""
+        return tuple(one.name for one in self.parameters if one.name not in ("alpha", "zeta") and not one.shared)
+
     @property
     def has_eta(self) -> bool:
         """Whether it keeps secondary weights η."""

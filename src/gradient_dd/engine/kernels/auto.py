@@ -166,8 +166,8 @@ def learn(A, b, c, v, window, numbers, z, ahead, where, count, first, rho):
                 A[i, j] += pull * ahead[j]
         else:
             for m in range(count):
-                j = np.uintp(where[m])
-                A[i, j] += pull * ahead[j]
+                place = np.uintp(where[m])
+                A[i, place] += pull * ahead[place]
     return first - numbers[AT.share] * u
 
 

@@ -20,7 +20,6 @@ from gradient_dd.engine.kernels.question_lanes import (
     add_returns,
     decay_and_grow,
     join_rows,
-    largest_of,
     make_trace_passes,
     move_row,
     settle,
@@ -28,6 +27,7 @@ from gradient_dd.engine.kernels.question_lanes import (
     sum_row,
 )
 from gradient_dd.engine.kernels.rules import IN_LANES, PLAIN, STEP_SIZES, describe_kernel, make_coefficients
+from gradient_dd.engine.kernels.stream_traces import largest_of
 from gradient_dd.engine.kernels.vectors import make_numbers
 from gradient_dd.engine.questions import (
     BOUNDS,
@@ -309,7 +309,7 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
                 uses_next |= data.discount[t, column] != 0.0
             step = join_rows(x, x_next, t, uses_next, dense, places, here, there)
             read(memory, traces, last, constants, ranges, data, t, step, dense_traces, room, sums, largest)
-            reach = largest_of(here, step.length), largest_of(there, step.length), largest[0]
+            reach = largest_of(here, 0, step.length), largest_of(there, 0, step.length), largest[0]
             decide(memory, scale, stopped, constants, ranges, data, t, before + t, sums, deltas, moves, reach)
             for k in range(SHRINK):
                 by[k] = moves[k]

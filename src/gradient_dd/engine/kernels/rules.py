@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -44,8 +44,7 @@ Group = tuple[list[int], list[Setting]]  # places among all settings, and what r
 
 def lane_parameters(rule: Rule) -> list[str]:
     """Return the names of the parameters that a lane holds: alpha, beta, then the rule's own."""
-    own = [p.name for p in rule.plain.parameters if p.name not in ("alpha", "zeta") and not p.shared]
-    return [*STEP_SIZES, *own]
+    return [*STEP_SIZES, *rule.plain.own_parameters]
 
 
 def lane_fields(rule: Rule) -> list[str]:
@@ -55,41 +54,22 @@ def lane_fields(rule: Rule) -> list[str]:
     return [*held, "memory_x_change", *steady, "memory_scale"]
 
 
-class Place(NamedTuple):
-    """Where a kernel reads the parameters of a rule.
-
-    given  the arguments of `coefficients` before the signals: what the parameters are read from
-    place  where the i-th of a rule's own parameters is, as source
-    """
-
-    given: str
-    place: str
+IN_A_ROW, IN_LANES = "own[{}]", "own[{}, lane]"  # where the i-th of a rule's own parameters is, as source
 
 
-IN_FIELDS = Place("fields, stride, lane", "fields[stride * np.uintp({}) + lane]")  # step sizes stand there too
-IN_A_ROW = Place("own", "own[{}]")
-IN_LANES = Place("own, lane", "own[{}, lane]")
-
-
-def coefficients_source(rule: Rule, held_in: Place, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> str:
-    """Return the source of `coefficients`, a function of these signals: all of these moves, in that order."""
-    held = lane_parameters(rule) if held_in is IN_FIELDS else lane_parameters(rule)[len(STEP_SIZES) :]
-    arguments = [held_in.place.format(held.index(name)) if name in held else name for name in rule.arguments]
+@cache
+def make_coefficients(rule: Rule, place: str, signals: Names, moves: Names) -> Any:
+    """Compile `coefficients`, a function of these signals that returns all of these moves, in that order."""
+    own = rule.own_parameters
+    arguments = [place.format(own.index(name)) if name in own else name for name in rule.arguments]
     lines = [
-        f"def coefficients({held_in.given}, signals):",
+        "def coefficients(own, lane, signals):",
         f"    {', '.join(signals)} = signals",
         f"    {' = '.join(moves)} = 0.0",
         f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
         f"    return {', '.join(moves)}",
     ]
-    return "\n".join(lines)
-
-
-@cache
-def make_coefficients(rule: Rule, held_in: Place, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> Any:
-    """Compile `coefficients_source`."""
-    names = {"step": numba.njit(rule.step, **INLINE), "np": np}
-    return numba.njit(compile_source(coefficients_source(rule, held_in, signals, moves), names), **INLINE)
+    return numba.njit(compile_source("\n".join(lines), {"step": numba.njit(rule.step, **INLINE)}), **INLINE)
 
 
 @dataclass(frozen=True, eq=False)

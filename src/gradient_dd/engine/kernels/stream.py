@@ -252,7 +252,7 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
                 next_next = dot(row_of(x_next, t), row_of(x_next, t)) if goes_on else 0.0
             given = alpha, zeta * alpha, rho[t], rho_x, discount[t], delta, x_eta, x_change
             traced = z_eta, b_eta, x_x, x_to_next, next_next, x_z, z_z
-            w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z, eta_eta = coefficients(own, given + traced)
+            w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z, eta_eta = coefficients(own, NULL, given + traced)
             if not stays_within(x, t, w_x, eta_x) or (goes_on and not stays_within(x_next, t, w_next, eta_next)):
                 break
             if has_traces:

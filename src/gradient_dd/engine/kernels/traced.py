@@ -27,7 +27,7 @@ from gradient_dd.engine.kernels.compiler import (
 from gradient_dd.engine.kernels.errors import lanes_of, take_any_errors
 from gradient_dd.engine.kernels.rows import Step
 from gradient_dd.engine.kernels.rules import describe_kernel
-from gradient_dd.engine.kernels.step_source import ETA_SUMS, call_step, read_memory, shrink_eta
+from gradient_dd.engine.kernels.state import ETA_SUMS, call_step, read_memory, shrink_eta
 from gradient_dd.engine.kernels.vectors import B_TRACE, Z, make_advance_traces, product, products_ahead, set_directions
 from gradient_dd.engine.reference import PRODUCTS
 from gradient_dd.learners import MOVES, Rule

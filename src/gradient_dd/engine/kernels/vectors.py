@@ -13,7 +13,6 @@ import numba
 import numpy as np
 
 from gradient_dd.engine.kernels.compiler import INLINE, INNER, compile_source, use_widest_vectors
-from gradient_dd.engine.kernels.rules import lane_parameters
 from gradient_dd.engine.reference import Before
 from gradient_dd.learners import Rule
 from gradient_dd.learners.trace import Trace
@@ -85,20 +84,18 @@ def add_features(lanes, which, gain, table, step):
             lanes.sizes[which] = max(lanes.sizes[which], abs(lanes.vectors[base + row]))
 
 
-def trace_source(rule: Rule, trace: Trace, first: int) -> str:
-    """Return the source of `numbers`: decay and gain of a trace; its new memory is written, from place `first` on."""
-    memory = {name: f"memory[{first + i}]" for i, name in enumerate(trace.memory)}
-    names = {name: f"shared[{i}]" for i, name in enumerate(lane_parameters(rule)[2:])} | memory
-    names |= {f"{name}_before": f"before[{i}]" for i, name in enumerate(Before._fields)}
-    arguments = ", ".join(names.get(name, name) for name in trace.arguments)
-    head = "def numbers(shared, before, memory, alpha, rho, x_trace):"
-    return f"{head}\n    {', '.join(['decay', 'gain', *memory.values()])} = step({arguments})\n    return decay, gain"
-
-
 def make_numbers(rule: Rule, trace: Trace, first: int = 0) -> Any:
-    """Compile the step of a trace."""
-    names = {"step": numba.njit(trace.step, **INLINE)}
-    return numba.njit(compile_source(trace_source(rule, trace, first), names), **INLINE)
+    """Compile `numbers`: decay and gain of a trace; its new memory is written, from place `first` on."""
+    memory = {name: f"memory[{first + i}]" for i, name in enumerate(trace.memory)}
+    names = {name: f"shared[{i}]" for i, name in enumerate(rule.own_parameters)} | memory
+    names |= {f"{name}_before": f"before[{i}]" for i, name in enumerate(Before._fields)}
+    lines = [
+        "def numbers(shared, before, memory, alpha, rho, x_trace):",
+        f"    {', '.join(['decay', 'gain', *memory.values()])} = "
+        f"step({', '.join(names.get(name, name) for name in trace.arguments)})",
+        "    return decay, gain",
+    ]
+    return numba.njit(compile_source("\n".join(lines), {"step": numba.njit(trace.step, **INLINE)}), **INLINE)
 
 
 def make_advance_traces(rule: Rule) -> Any:
@@ -111,22 +108,23 @@ def make_advance_traces(rule: Rule) -> Any:
     feeds_back = "x_trace" in rule.trace_arguments
 
     @numba.njit(**INLINE)
-    def advance_traces(lanes, table, step):
+    def advance(numbers_of, lanes, which, vector, table, step):
+        x_trace = product(table, step.first, step.width, vector) if feeds_back else 0.0
         alpha, rho = lanes.fields[0], table.rho[step.outcome]
+        decay, gain = numbers_of(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
+        decay_trace(lanes, which, decay)
+        add_features(lanes, which, gain, table, step)
+
+    @numba.njit(**INLINE)
+    def advance_traces(lanes, table, step):
         if has_z:
-            x_trace = product(table, step.first, step.width, lanes.vectors) if feeds_back else 0.0
-            decay, gain = of_z(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
-            decay_trace(lanes, Z, decay)
-            add_features(lanes, Z, gain, table, step)
+            advance(of_z, lanes, Z, lanes.vectors, table, step)
         if has_b:
-            b = lanes.vectors[lanes.marks.size >> 1 :]
-            x_trace = product(table, step.first, step.width, b) if feeds_back else 0.0
-            decay, gain = of_b(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
-            decay_trace(lanes, B_TRACE, decay)
-            add_features(lanes, B_TRACE, gain, table, step)
+            b = lanes.vectors[lanes.marks.size >> 1 :] if feeds_back else lanes.vectors  # a view costs in every step
+            advance(of_b, lanes, B_TRACE, b, table, step)
         goes_on = 1.0 if table.discount[step.outcome] != 0.0 else 0.0  # all that is before is 0 where an episode starts
         lanes.before[0] = table.discount[step.outcome]
-        lanes.before[1] = goes_on * rho
+        lanes.before[1] = goes_on * table.rho[step.outcome]
         lanes.before[2] = goes_on * lanes.pi[step.outcome]
         lanes.before[3] = goes_on * lanes.mu[step.outcome]
 
