@@ -277,10 +277,10 @@ def make_set_shrink(rule: Rule) -> Any:
 
     It sets the shrink of every lane and its inverse, and returns after how many steps scales are to be checked.
     """
-    loop = [*call_step(rule), "shrink = bounded(1.0 + eta_eta)"]
-    loop += [store_field("shrink", "shrink"), store_field("inverse_shrink", "1.0 / shrink")]
+    loop = [*call_step(rule), "factor = bounded(1.0 + eta_eta)"]
+    loop += [store_field("shrink", "factor"), store_field("inverse_shrink", "1.0 / factor")]
     head = ["def set_shrink(fields, B):", "    use_widest_vectors()", f"    every = {SELDOM}"]
     head += [f"    {name} = 1.0" for name in rule.arguments if name not in lane_parameters(rule)]
     lines = [*head, "    for lane in range(B):", *(f"        {line}" for line in loop)]
-    source = "\n".join([*lines, "        every = min(every, check_period(shrink))", "    return every"])
+    source = "\n".join([*lines, "        every = min(every, check_period(factor))", "    return every"])
     return compile_lane_loop(source, rule, ["fields"], {"check_period": check_period})
