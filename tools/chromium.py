@@ -35,18 +35,13 @@ class Chromium:
         self.profile = tempfile.mkdtemp()
         from_us, self.to = os.pipe()
         self.back, to_us = os.pipe()
-
-        def take_pipes() -> None:  # Chromium reads from descriptor 3 and writes to 4
-            spare = fcntl(from_us, F_DUPFD, 5), fcntl(to_us, F_DUPFD, 5)  # not 3 or 4 themselves
-            os.dup2(spare[0], 3)
-            os.dup2(spare[1], 4)
-
-        call = [str(BROWSER), *FLAGS, f"--user-data-dir={self.profile}", "about:blank"]
-        self.process = subprocess.Popen(
-            call, preexec_fn=take_pipes, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        os.close(from_us)
-        os.close(to_us)
+        taken = [fcntl(one, F_DUPFD, 10) for one in (from_us, to_us)]  # Chromium reads from 3 and writes to 4
+        pipes = ["bash", "-c", f'exec "$0" "$@" 3<&{taken[0]} 4>&{taken[1]}']
+        call = [*pipes, str(BROWSER), *FLAGS, f"--user-data-dir={self.profile}", "about:blank"]
+        quiet = subprocess.DEVNULL
+        self.process = subprocess.Popen(call, pass_fds=taken, stdout=quiet, stderr=quiet)
+        for one in (from_us, to_us, *taken):
+            os.close(one)
         self.session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]

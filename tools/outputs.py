@@ -14,6 +14,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import chdir
+from itertools import zip_longest
+from math import isclose
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -26,6 +28,8 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 HERE = os.environ | {"PYTHONPATH": str(ROOT / "src")}  # this source, also where another one is installed
 MARK = "\x1e"
+NUMBER = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+")  # whole numbers are compared as text
+CLOSE = 0.002  # relative; another BLAS or processor rounds the sums of an evaluation differently
 MEASURED = re.compile(r"\d[\d.,e+-]* ?(?:s|ms|µs|min|kB|MB|GB|seconds|minutes|core-seconds)\b|\d{4}-\d\d-\d\dT[\d:+]+")
 
 
@@ -95,12 +99,33 @@ def blurred(text: str) -> str:
     return MEASURED.sub("#", text)
 
 
+def differences(shown: str, now: str) -> list[str]:
+    """Return the lines that differ, as a reader sees them: not in a measured time, nor in a number's last digit."""
+    lines = [blurred(text).splitlines() for text in (shown, now)]
+    pairs = zip_longest(*lines, fillvalue="")
+    return [f"{one}\nnow: {other}" for one, other in pairs if not alike(one, other)]
+
+
+def alike(one: str, other: str) -> bool:
+    """Return whether two lines differ at most in decimals, and there by one unit of the last place or a little more."""
+    if NUMBER.split(one) != NUMBER.split(other):
+        return False
+    pairs = zip(NUMBER.findall(one), NUMBER.findall(other), strict=True)
+    return all(isclose(float(a), float(b), rel_tol=CLOSE, abs_tol=1.01 * unit(a)) for a, b in pairs)
+
+
+def unit(number: str) -> float:
+    """Return one unit of the last place of a printed number."""
+    digits, _, power = number.partition("e")
+    return 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
+
+
 def main(*names: str) -> None:
     """Write the outputs of all pages, or of those named, again."""
     for page in [Path(name) for name in names] or PAGES:
         text = page.read_text(encoding="utf-8")
         again = with_python_output(with_console_output(text))
-        if blurred(again) != blurred(text):
+        if differences(text, again):
             page.write_text(again, encoding="utf-8")
             print(f"{page} has new outputs")
 

@@ -34,7 +34,8 @@ def answer(known: KnownLog, seed: int) -> Answer:
     """Return what is said of one log."""
     found = evaluate_log(known.log, target=known.target, discount=known.discount, features=known.features, seed=seed)
     headline = Interval(found.start_value, *found.start_interval)
-    return Answer([headline, found.exact, found.robust or found.exact], found.verdict.word, found.seconds["all"])
+    exact = found.parts["LSTD-Q"]
+    return Answer([headline, exact, found.parts.get("doubly robust", exact)], found.verdict.word, found.seconds["all"])
 
 
 def main(words: list[str] | None = None) -> None:

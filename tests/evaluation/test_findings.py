@@ -134,34 +134,25 @@ def test_a_spike_of_lengths_is_a_time_limit_at_any_length(monkeypatch):
 
 def value(**changes):
     """Return the value of a policy, all of it as it should be, but for some changes."""
-    fine = {
-        "value": 10.0,
-        "low": 9.0,
-        "high": 11.0,
+    estimates = {
         "q": PolicyEstimate(10.0, 0.5),
         "d": PolicyEstimate(10.0, 0.5),
+        "blend": 10.0,
         "gap": 0.0,
-    }
-    fine |= {
-        "steps": 9,
-        "rest": 0.1,
-        "effective": 900.0,
         "apart": 0.0,
-        "impossible": False,
-        "outside": False,
-        "share": 0.5,
     }
+    fine = {"value": 10.0, "low": 9.0, "high": 11.0, "steps": 9, "rest": 0.1, "effective": 900.0} | estimates
+    fine |= {"impossible": False, "outside": False, "policy": SimpleNamespace(logging=False, by_ratio=False)}
     return SimpleNamespace(**fine | changes)
 
 
-def evidence(found=None, logging=None, **changes):
+def evidence(found=None, logging=None, longest=9, **changes):
     """Return evidence on the value of a policy."""
-    rows = SimpleNamespace(n=1000, episodes=100)
+    rows = SimpleNamespace(n=1000, episodes=100, longest=longest)
     data = SimpleNamespace(rows=rows, behaviour=changes.pop("behaviour", None))
-    policy = SimpleNamespace(logging=False, by_ratio=False)
-    rest = {"untried": 0.0, "lonely": 0.0, "never": 0.0, "single": False, "bounds": Bounds(0, 100), "scale": 10.0}
+    rest = {"untried": 0.0, "lonely": 0.0, "never": 0.0, "bounds": Bounds(0, 100), "scale": 10.0}
     both = {"found": found or value(), "logging": logging or value()}
-    return SimpleNamespace(**both, policy=policy, data=data, **rest | changes)
+    return SimpleNamespace(**both, data=data, **rest | changes)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +165,7 @@ def evidence(found=None, logging=None, **changes):
         ("doubly_robust", evidence(value(gap=2.1, d=PolicyEstimate(11.1, 0.5))), ["with care"]),
         ("doubly_robust", evidence(value(gap=3.1, d=PolicyEstimate(11.1, 0.5))), ["not"]),
         ("doubly_robust", evidence(value(gap=3.1, d=PolicyEstimate(10.9, 0.5))), ["fine"]),
-        ("doubly_robust", evidence(value(gap=3.1, d=PolicyEstimate(11.1, 0.5)), single=True), ["fine"]),
+        ("doubly_robust", evidence(value(gap=3.1, d=PolicyEstimate(11.1, 0.5)), longest=1), ["fine"]),
         ("possible_values", evidence(value(impossible=True)), ["with care"]),
         ("possible_values", evidence(value(outside=True)), ["with care"]),
         ("possible_values", evidence(), []),

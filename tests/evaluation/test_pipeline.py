@@ -188,8 +188,10 @@ def test_too_many_features_are_learnt_by_auto_learner():
     rng = np.random.default_rng(0)
     n = 2000
     log = {"x": rng.random((n, 4)), "reward": np.ones(n), "terminated": np.arange(n) % 4 == 3}
-    found = gdd.evaluate_log(log, discount=0.5, features="tiles")
+    told = []
+    found = gdd.evaluate_log(log, discount=0.5, features="tiles", progress=lambda *done: told.append(done))
     assert found.chosen == "AutoLearner"
+    assert told[-1][0] == told[-1][1] == 3 * n  # rows read, learnt from, and summed
     assert found.start_value == pytest.approx(1.875, abs=0.3)
     assert found.found.psi.shape == (8, 3)
 
@@ -257,7 +259,7 @@ def test_workers_return_the_same_bits(tmp_path, monkeypatch):
 
 
 def test_a_long_log_chooses_its_features_by_a_sample(monkeypatch):
-    from gradient_dd.evaluation import rows
+    from gradient_dd.evaluation import pieces, rows
 
     log, policy, _ = data_of(episodes=300)
     log["obs"] = log["obs"] + 0.01 * np.random.default_rng(1).standard_normal(len(log["obs"]))
@@ -265,15 +267,17 @@ def test_a_long_log_chooses_its_features_by_a_sample(monkeypatch):
     monkeypatch.setattr(rows, "KEPT_NUMBERS", 0)
     again = gdd.evaluate_log(log, target=policy, discount=0.9)
     assert again.start_value == pytest.approx(whole.start_value, rel=1e-9)
-    monkeypatch.setattr(rows, "SAMPLE_ROWS", 900)
-    part = gdd.evaluate_log(log, target=policy, discount=0.9)
+    monkeypatch.setattr(pieces, "SAMPLE_ROWS", 900)
+    told = []
+    part = gdd.evaluate_log(log, target=policy, discount=0.9, progress=lambda *done: told.append(done))
+    assert told[-1][0] == told[-1][1]
     assert part.rows == 1800
     assert part.start_value == pytest.approx(whole.start_value, rel=0.1)
     assert set(part.found.by_map) >= {part.found.map.name}
 
 
 def test_one_blas_thread_while_an_evaluation_runs():
-    from gradient_dd.evaluation.workers import libraries, one_thread
+    from gradient_dd.evaluation.rows import libraries, one_thread
 
     before = [get() for get, _ in libraries()]
     with one_thread():

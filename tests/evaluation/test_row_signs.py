@@ -1,5 +1,6 @@
 """Findings on the rows: what each statistic computes on rows made for it, and the level at both sides of its bounds."""
 
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -149,3 +150,15 @@ def test_short_logs_give_no_signs_and_many_features_a_sketch():
     assert list(FINDINGS["shifted_rewards"].find(short)) == []
     assert sketch(np.ones((3, 65))).shape == (3, 64)
     assert np.array_equal(sketch(np.eye(3)), np.eye(3))
+
+
+def test_many_actions_and_features_do_not_need_all_their_products_at_once():
+    rng = np.random.default_rng(0)
+    actions, here = np.eye(60)[rng.integers(0, 60, 5000)], rng.standard_normal((5000, 60))
+    tracemalloc.start()
+    found = drift.products_of(actions, here)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5000 * 60 * 60 * 8  # bytes of all products
+    whole = (actions[:, :, None] * here[:, None, :]).reshape(5000, -1)
+    assert np.allclose(found, np.column_stack([sketch(whole, 12), here, actions]))

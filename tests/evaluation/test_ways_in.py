@@ -107,3 +107,16 @@ def test_an_environment_takes_the_words_of_a_log(word, count):
 def test_a_table_of_an_environment_of_numbered_states():
     found = gdd.evaluate("FrozenLake-v1", target=np.full((16, 4), 0.25), features="table", steps=500)
     assert found.features.n_features == len(found.features.states) <= 16
+
+
+@pytest.mark.parametrize("more", [(), ("next_pi_taken",)])
+def test_probabilities_of_the_actions_taken_need_no_column_of_the_next_step(more):
+    rng = np.random.default_rng(0)
+    log = {"obs": rng.integers(0, 3, 600), "next_obs": rng.integers(0, 3, 600), "action": rng.integers(0, 2, 600)}
+    log |= {"reward": log["action"] + 0.1 * rng.standard_normal(600), "terminated": np.arange(600) % 3 == 2}
+    log |= {"propensity": np.full(600, 0.5), "pi_taken": np.where(log["action"] == 1, 0.8, 0.2)}
+    log |= dict.fromkeys(more, log["pi_taken"])
+    found = gdd.compare(log, {"mostly 1": "pi_taken"}, discount=0.5)
+    alone = gdd.evaluate_log(log, target="pi_taken", discount=0.5)
+    assert found.table[1]["value"] == alone.start_value == pytest.approx(0.8 * 1.75, abs=0.1)
+    assert not [one for one in alone.verdict.findings if one.about == "unused columns"]

@@ -7,7 +7,7 @@ import pytest
 
 from gradient_dd.experiments.claims import Ask, Claim
 from gradient_dd.experiments.experiment import Experiment, Job, Scale, Section
-from gradient_dd.experiments.running import reproduce, rewrite
+from gradient_dd.experiments.running import make, reading, reproduce
 from gradient_dd.experiments.verdicts import ClaimQuestion, Pair
 from gradient_dd.report.figure import BLACK, RED, Figure, Line
 from gradient_dd.studies import Study, grid, task
@@ -55,7 +55,7 @@ def test_an_experiment_is_data(tmp_path):
     assert 'id="fig-short-walk"' in page
     for name in ("figures/short-walk.svg", "tables/short-walk.csv", "tables/fresh-short-walk.csv", "results.db"):
         assert (tmp_path / name).is_file()
-    again = rewrite((), tmp_path, experiment=EXPERIMENT)
+    again = make(reading((), tmp_path, experiment=EXPERIMENT))
     assert again.verdicts == made.verdicts
     assert again.page.read_text(encoding="utf-8") == page
 
@@ -75,7 +75,7 @@ def test_a_stopped_run_leaves_the_first_look(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         reproduce(EXPERIMENT, (), tmp_path, Scale(), stop, on_progress=count)
     assert "3 of 4 runs" in page.read_text("utf-8")
-    assert rewrite((), tmp_path, experiment=EXPERIMENT).page == page
+    assert make(reading((), tmp_path, experiment=EXPERIMENT)).page == page
     assert "3 of 4 runs" in page.read_text("utf-8")
     stages = []
     reproduce(EXPERIMENT, (), tmp_path, Scale(), stages.append, on_progress=count)

@@ -143,7 +143,7 @@ def test_an_answer_is_one_word_by_rule(ends, word):
 
 def test_a_claim_says_where_it_is_not_judged(tmp_path):
     found = verdict("walk-better", comparison("td", 10, *LOWER), comparison("td", 10, *HIGHER, tuning=ALIKE))
-    view = ClaimView(found, Job(EXPERIMENT, (), tmp_path, Scale()), {})
+    view = ClaimView(found, Job(EXPERIMENT, (), tmp_path, Scale()), ())
     assert [(chip["word"], chip["was"]) for _, chip in view.chips] == [
         ("holds", ""), ("does not hold", "paper’s tuning: holds"),
     ]  # fmt: skip
@@ -157,11 +157,11 @@ def test_variants_are_rows_and_claims_are_columns():
     placed = verdict("a", comparison("gtd2", 7, *LOWER, task="baird"), readings=(usual["R"], usual["T"], printed))
     unplaced = verdict("b", comparison("gtd2", 7, *HIGHER, task="baird"), readings=(usual[""],))
     table = variant_table([placed, unplaced], WAYS[0])
-    assert table.told == "No variant makes all 2 claims hold."
-    assert [label for _, label, _ in table.rows] == [
+    assert table["told"] == "No variant makes all 2 claims hold."
+    assert [label for _, label, _ in table["rows"]] == [
         "usual, whole, random", "usual, bootstrap, random", "printed, whole, random",
     ]  # fmt: skip
-    words = [[word for _, _, word in cells] for _, _, cells in table.rows]
+    words = [[word for _, _, word in cells] for _, _, cells in table["rows"]]
     assert words == [["holds", "does not hold"]] * 2 + [["holds", "not judged"]], "ρ makes no difference to b"
     assert variant_table([verdict("c", comparison("td", 7, *LOWER))], WAYS[0]) is None, "one variant needs no table"
 

@@ -20,7 +20,7 @@ from gradient_dd.experiments.paper.experiment import EXPERIMENT, QUESTIONS
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import PAPER_STUDIES, STUDIES
-from gradient_dd.experiments.running import plot, reproduce, rewrite
+from gradient_dd.experiments.running import make, plot, reading, reproduce
 from gradient_dd.experiments.summary import COUNTED
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.store import Store
@@ -252,9 +252,9 @@ def test_an_unknown_figure_gets_one_sentence(tmp_path):
 
 def test_reading_runs_nothing_and_refuses_what_is_not_whole(made):
     folder, *_ = made
-    assert read_scale(folder) == SMALL
+    assert read_scale(folder)[0] == SMALL
     assert plot(("walk-constant", "illustration"), folder)[1].stat().st_size > 500
-    assert rewrite(("walk-constant",), folder).verdicts
+    assert make(reading(("walk-constant",), folder)).verdicts
     with pytest.raises(BadRequestError, match=r"must be complete. Got 507 of 507 missing"):
         plot(("walk-iid",), folder)
 
@@ -293,4 +293,4 @@ def test_only_a_smaller_scale_is_a_first_look(scale, note):
 def test_a_damaged_scale_gets_one_sentence(tmp_path, text):
     (tmp_path / "scale.json").write_text(text)
     with pytest.raises(BadRequestError, match=r"must be"):
-        rewrite((), tmp_path)
+        reading((), tmp_path)

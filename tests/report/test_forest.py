@@ -1,41 +1,11 @@
-"""Forest plots: axes with round numbers that show the estimates, arrows where an interval goes on beyond them."""
+"""Forest plots: axes with round numbers, tables that show estimates, limits and warnings."""
 
 import re
 
 import pytest
 
 from gradient_dd.report.forest import Forest, ForestRow, Mark, axis_of
-from gradient_dd.report.svg import Dot, PlotAxis, forest, ratio_axis
-
-
-def dot(estimate, low, high):
-    return Dot("m = 10, TD", estimate, low, high, "#123456")
-
-
-def test_an_axis_of_ratios_follows_the_estimates():
-    narrow = ratio_axis([dot(0.5, 0.4, 0.6), dot(2.0, 1.5, 2.5)])
-    assert narrow == pytest.approx((0.4 / 1.2, 2.5 * 1.2, False))
-    wide = ratio_axis([dot(0.5, 1e-9, 1e9), dot(2.0, 0.0, float("inf"))])
-    assert wide == pytest.approx((0.05 / 1.2, 20 * 1.2, False)), "a decade beyond the estimates, whatever the interval"
-    assert ratio_axis([]) == pytest.approx((0.8 / 1.2, 1.25 * 1.2, False))
-
-
-def drawn(*dots):
-    return forest(dots, ratio_axis(dots), "<b>", "Ratios")
-
-
-def test_an_interval_beyond_the_axis_has_an_arrow():
-    assert drawn(dot(0.5, 0.4, 0.6)).count("<polyline") == 0
-    assert drawn(dot(0.5, 1e-9, 0.6)).count("<polyline") == 1
-    assert drawn(dot(0.5, 0.0, float("inf"))).count("<polyline") == 2
-    assert drawn(dot(0.5, float("nan"), 0.6)).count("<polyline") == 1
-
-
-def test_a_plot_has_a_row_for_each_dot_and_says_what_it_shows():
-    plot = drawn(dot(0.5, 0.4, 0.6), dot(2.0, 1.5, 3.0))
-    assert plot.count("m = 10, TD</text>") == plot.count("<circle") == 2
-    assert "&lt;b&gt;" in plot
-    assert 'aria-label="Ratios"' in plot
+from gradient_dd.report.svg import PlotAxis
 
 
 def test_numbers_of_an_axis_are_round_and_do_not_overlap():

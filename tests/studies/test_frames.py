@@ -142,3 +142,13 @@ def test_what_is_complete_is_read_once_and_what_is_not_is_read_again(tmp_path):
     errors[:] = 0  # what a caller does to its own table is its own affair
     file.unlink()
     assert (results.errors(NAME)[1] == kept).all()
+
+
+def test_curves_are_read_beside_those_of_longer_runs_in_the_same_file(tmp_path):
+    """Both studies have the same task and runs, and another number of bins of a curve."""
+    short = replace(STUDY, grids=STUDY.grids[-1:], episodes=None, steps=60, every=10)
+    long = replace(short, name="long", grids=STUDY.grids[1:2], steps=300, every=100)
+    alone, beside = (run(short, tmp_path / name) for name in ("alone.db", "both.db"))
+    run(long, tmp_path / "both.db")
+    for found, expected in zip(*(one.curves(NAME, list(short.settings())) for one in (beside, alone)), strict=True):
+        assert np.array_equal(found, expected)

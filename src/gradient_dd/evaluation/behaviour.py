@@ -31,7 +31,8 @@ class Behaviour:
 
     def __init__(self, one: FeatureMap, pieces: Sequence[Piece], actions: int) -> None:
         self.map, self.actions = one, actions
-        X, action = one.matrix(np.concatenate([piece.seen for piece in pieces])), taken(pieces)
+        X = one.matrix(np.concatenate([piece.seen for piece in pieces]))
+        action = np.concatenate([piece.taken for piece in pieces])
         self.n = len(action)
         if one.table:
             self.words = "the counts of each state"
@@ -48,7 +49,7 @@ class Behaviour:
     def __call__(self, piece: Piece) -> Array:
         """Return the estimated probability of the action taken in each row, (n,), at least SMALLEST."""
         chances = self._chances(self.map.matrix(piece.seen))
-        return np.maximum(chances[np.arange(len(piece)), taken([piece])], SMALLEST)
+        return np.maximum(chances[np.arange(len(piece)), piece.taken], SMALLEST)
 
     def _chances(self, X: Any) -> Array:
         if self.map.table:
@@ -62,10 +63,9 @@ class Behaviour:
         def loss(flat: Array) -> tuple[float, Array]:
             theta = flat.reshape(X.shape[1], self.actions)
             chances = softmax(X @ theta)
-            size = float(
-                -np.log(np.maximum(chances[np.arange(n), action], 1e-300)).mean() + RIDGE * (theta**2).sum() / 2
-            )
-            return size, (X.T @ (chances - hot) / n + RIDGE * theta).ravel()
+            surprise = -np.log(np.maximum(chances[np.arange(n), action], 1e-300)).mean()
+            slope = X.T @ (chances - hot) / n + RIDGE * theta
+            return float(surprise + RIDGE * (theta**2).sum() / 2), slope.ravel()
 
         begin = np.zeros(X.shape[1] * self.actions)
         found = minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": SWEEPS})
@@ -84,13 +84,13 @@ class Behaviour:
     def _scores(self, piece: Piece) -> tuple[Array, Array]:
         """Return scaled features (n, p), and the slope of log μ(a|s) by the scores of all actions, (n, actions)."""
         X = self.map.matrix(piece.seen) / self.scale
-        return X, np.eye(self.actions)[taken([piece])] - softmax(X @ self.theta)
+        return X, np.eye(self.actions)[piece.taken] - softmax(X @ self.theta)
 
     def gradient(self, piece: Piece, slope: Array) -> Array:
         """Return Σ slope ∂ log μ(a|s) / ∂θ over the rows of a piece, for slopes (n, signals)."""
         if self.map.table:
             found = np.zeros((*self.counts.shape, slope.shape[1]))
-            np.add.at(found, (cells(self.map.matrix(piece.seen)), taken([piece])), slope)
+            np.add.at(found, (cells(self.map.matrix(piece.seen)), piece.taken), slope)
             return found
         X, scores = self._scores(piece)
         return np.stack([(scores * one[:, None]).T @ X for one in slope.T], axis=-1)
@@ -107,14 +107,9 @@ class Behaviour:
     def pulls(self, piece: Piece, direction: Array) -> Array:
         """Return how much each row of a piece changes the estimate through the propensities, (n, signals)."""
         if self.map.table:
-            return np.asarray(direction[cells(self.map.matrix(piece.seen)), taken([piece])])
+            return np.asarray(direction[cells(self.map.matrix(piece.seen)), piece.taken])
         X, scores = self._scores(piece)
         return np.stack([(scores * (X @ one.T)).sum(axis=1) for one in np.moveaxis(direction, -1, 0)], axis=1)
-
-
-def taken(pieces: Sequence[Piece]) -> Integers:
-    """Return the indices of the actions taken."""
-    return np.concatenate([piece.action[:, 0].astype(np.int64) for piece in pieces])
 
 
 def cells(X: Any) -> Integers:

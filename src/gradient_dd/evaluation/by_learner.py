@@ -31,13 +31,14 @@ FAR_OFF = 0.1  # relative to the size of the values
 
 
 def batches(run: Run) -> Iterator[tuple[Piece, Any, Any, Array]]:
-    """Yield pieces of a log with φ and ψ' as sparse rows, and the weight of each row."""
+    """Yield pieces of a log with φ and ψ' as sparse rows, and the weight of each row; count them as processed."""
     for piece in run.data.rows.pieces(run.design.rows):
-        choices, rows, U, _, weight, _ = run.prepared(piece)
+        rows, U, _, weight, choices, *_ = run.prepared(piece)
         back = np.argsort(rows.order)
         there = (choices.there * ~piece.ended[:, None])[rows.order]
         phi, ahead = (sparse.csr_matrix(run.design.matrix(X, u))[back] for X, u in ((rows.X, U), (rows.X2, there)))
         yield piece, phi, ahead, rows.unsorted(weight)
+        run.data.rows.progress.add(len(piece))
 
 
 def learnt_weights(
@@ -55,6 +56,7 @@ def learnt_weights(
     rule.setting(**given).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
     agent = Learner(rule, run.design.q, **given)
     passes = int(np.clip(-(-UPDATES // data.rows.n), 1, MOST_PASSES))
+    data.rows.progress.plan(passes * data.rows.n)
     total, count = np.zeros(run.design.q), 0
     try:
         for turn in range(passes):
@@ -91,7 +93,7 @@ def divergence(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
     """The named learner diverged."""
     words, diverged, *_ = seen
     if diverged:
-        yield "not", f"{words} diverged at update {diverged:,}, so its value is arbitrary."
+        yield f"{words} diverged at update {diverged:,}, so its value is arbitrary."
 
 
 @finding("learner", "least squares", "not", "Use another step size, or the default learner.")
@@ -125,7 +127,7 @@ def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[P
                 agents[k][g + 1].update_many(phi[used], *columns, ahead[used], weight[used])
     w = np.array([[agent.w for agent in several] for several in agents])  # (signals, 1 + groups, q)
     without = w[:, 1 + np.arange(data.rows.groups) % AUTO_GROUPS].transpose(1, 2, 0)
-    run.begin(Solution(w[:, 0].T, without, np.zeros_like), sums)
+    run.begin(sums, Solution(w[:, 0].T, without, np.zeros_like))
     (sums,) = later_passes(data, [run])
     start, counts = run.starts
     deal = np.arange(len(counts))[None] % AUTO_GROUPS == np.arange(AUTO_GROUPS)[:, None]

@@ -1,4 +1,4 @@
-"""The result of a comparison of policies: a table, the best policy, ties, and a recommendation.
+"""`gdd.compare`: which of several policies to deploy, from one log of another policy.
 
 The influences of two policies are paired by episode, so the interval of a difference follows from them:
 
@@ -22,15 +22,22 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.cards import card
-from gradient_dd.evaluation.findings import Verdict
+from gradient_dd.evaluation import drift  # noqa: F401  registers its finding
+from gradient_dd.evaluation.data_findings import ratio_facts
+from gradient_dd.evaluation.findings import Finding, Verdict, findings_of, verdict_of
+from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.policy_findings import policy_findings, sampled_choices
 from gradient_dd.evaluation.policy_value import PolicyValue, blend, error_of
 from gradient_dd.evaluation.result import Support
+from gradient_dd.evaluation.row_findings import row_evidence
+from gradient_dd.evaluation.value import values_of
 from gradient_dd.studies.intervals import Bounds, student_factor
 
 NUMBERS = ("value", "low", "high", "difference", "difference_low", "difference_high")
 NAMED = 5  # most names in a sentence
 DRAWS, MOST_UNITS = 2000, 400  # of the multiplier bootstrap; units over which it sums influences
 CLOSE = 0.01  # relative to the range of the values of all policies: smaller differences are not ranked
+PASSES = 2  # over the log for each policy
 MOST_TIMES = 20.0  # largest number of additional episodes to recommend, relative to the log
 
 
@@ -44,7 +51,7 @@ class Judged(NamedTuple):
     @property
     def name(self) -> str:
         """Name of the policy."""
-        return self.found.name
+        return self.found.policy.name
 
     @property
     def usable(self) -> bool:
@@ -138,15 +145,10 @@ class PolicyQuestion:
         return Gap(apart, low, high, Bounds(worst, best), float(reach[2]), hidden)
 
     @property
-    def best(self) -> Judged | None:
-        """The usable policy with the largest value; None if no policy is usable."""
-        return next(iter(self.usable), None)
-
-    @property
     def ties(self) -> list[Judged]:
         """The usable policies not significantly different from the best, largest value first, with the best."""
-        best = self.best
-        return [] if best is None else [one for one in self.usable if one is best or self.is_near(best, one)]
+        usable = self.usable
+        return [one for one in usable if one is usable[0] or self.is_near(usable[0], one)]
 
     def is_near(self, one: Judged, other: Judged) -> bool:
         """Return whether two policies are not significantly different."""
@@ -212,9 +214,34 @@ class PolicyQuestion:
             return ""
         count = (times - 1) * self.episodes
         unit = 10 ** max(0, int(np.log10(max(1.0, count))) - 1)  # two significant digits
-        return (
-            f" A difference of this size would take about {int(np.ceil(count / unit)) * unit:,} more episodes to show."
-        )
+        rounded = int(np.ceil(count / unit)) * unit
+        return f" A difference of this size would take about {rounded:,} more episodes to show."
+
+
+def answered(data: LogData, confidence: float, names: Sequence[Any]) -> list[PolicyQuestion]:
+    """Return the values and verdicts of all policies of a log, the logging policy first, for every signal."""
+    rows, reader = data.rows, data.reader
+    gamma = None if reader.columns.discount is not None else reader.discount
+    facts = findings_of("data", data)
+    on_rows = [findings_of("rows", one) for one in row_evidence(data)]
+    size = rows.episodes, confidence
+    found = [PolicyQuestion(str(name), gamma, [], rows.bounds(k), *size) for k, name in enumerate(names)]
+    known: dict[Any, Support] = {}
+    rows.progress.plan(PASSES * rows.n * len(data.policies))
+    base: list[PolicyValue] = []
+    for policy, values in zip(data.policies, values_of(data, data.policies, confidence), strict=True):
+        base = base or values
+        sampled = sampled_choices(data, policy)
+        ratios: list[Finding] = []
+        if not (policy.logging or sampled.ratio is None or data.behaviour is not None):
+            ratios = findings_of("ratios", ratio_facts(data, sampled.ratio))
+        for k, (question, value) in enumerate(zip(found, values, strict=True)):
+            key = value.map.name, policy.by_ratio, k
+            if key not in known:
+                known[key] = Support(data, value, question.bounds)
+            own = policy_findings(data, value, base[k], known[key], sampled)
+            question.judged.append(Judged(value, verdict_of([*facts, *ratios, *on_rows[k], *own]), known[key]))
+    return found
 
 
 def signed(apart: float) -> str:
@@ -273,8 +300,7 @@ class PolicyComparison:
     @property
     def best(self) -> str | None:
         """The name of the best policy for the first question; None if no value can be trusted."""
-        best = self.questions[0].best
-        return None if best is None else best.name
+        return next((one.name for one in self.questions[0].usable), None)
 
     @property
     def ties(self) -> list[str]:

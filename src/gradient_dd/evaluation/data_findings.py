@@ -9,6 +9,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.evaluation.design import squared
 from gradient_dd.evaluation.findings import Found, finding, level_of
 from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.maps import returns_of
 from gradient_dd.evaluation.pieces import HOLE, Piece
 from gradient_dd.stream.log import listed
 from gradient_dd.studies.intervals import error_of_groups
@@ -64,8 +65,7 @@ def ratio_facts(data: LogData, ratio: Array) -> RatioFacts:
             ((own - 1)[rows.order], (group[rows.order], np.arange(len(group)))), (RATIO_GROUPS, len(group))
         )
         z = deal @ rows.X
-        z = z.toarray() if sparse.issparse(z) else z
-        sums = sums + z
+        sums = sums + (z.toarray() if sparse.issparse(z) else z)
         squares = squares + np.asarray(squared(rows.X).sum(axis=0)).ravel()
         total += np.bincount(group, own, minlength=RATIO_GROUPS)
         count += np.bincount(group, minlength=RATIO_GROUPS)
@@ -118,9 +118,9 @@ def time_limit_of(sample: Piece) -> tuple[int, float] | None:
 def knows_time(data: LogData) -> bool:
     """Return whether the features contain the time since the start of the episode: a fixed horizon is then an end."""
     part = data.first.part(slice(LOOKED_AT))
-    X, step = data.maps[0].matrix(part.seen), part.step.astype(float)
+    X = data.maps[0].matrix(part.seen)
     X = X.toarray() if sparse.issparse(X) and X.shape[1] <= MANY_ROWS * 10 else X
-    return not sparse.issparse(X) and unexplained(X - X.mean(axis=0), step) < UNKNOWN
+    return not sparse.issparse(X) and unexplained(X - X.mean(axis=0), part.step.astype(float)) < UNKNOWN
 
 
 def in_order(sample: Piece) -> tuple[int, int, int]:
@@ -133,8 +133,6 @@ def in_order(sample: Piece) -> tuple[int, int, int]:
 
 def leaks_of(sample: Piece) -> list[tuple[int, float]]:
     """Return columns that predict the return of the rest of the episode better than the others can, and how well."""
-    from gradient_dd.evaluation.maps import returns_of
-
     part = sample.part(slice(LOOKED_AT))
     returns, weight = returns_of(part, np.zeros(len(part)))
     known, x = weight == 0, part.seen
@@ -171,7 +169,7 @@ def episodes(data: LogData) -> Found:
     if rows.episodes >= FEW_EPISODES or (rows.ended == 0 and rows.n >= LONG_STREAM):
         yield "fine", words
     else:
-        yield "with care", f"{words} So few episodes may not be representative."
+        yield f"{words} So few episodes may not be representative."
 
 
 @finding("data", "time limit", "with care", "Record these rows as truncated, not as terminated, if it is one.")
@@ -183,9 +181,8 @@ def time_limit(data: LogData) -> Found:
     if limit is not None and not knows_time(data):
         length, share = limit
         yield (
-            "with care",
             f"{share:.0%} of the terminated episodes have exactly {length} steps, the longest length. This is probably "
-            "a time limit, and then the values are wrong, because they count nothing after it.",
+            "a time limit, and then the values are wrong, because they count nothing after it."
         )
 
 
@@ -200,9 +197,8 @@ def order_of_columns(data: LogData) -> Found:
         yield "fine", "The next state of a row is the state of the following row."
     elif backward > IN_ORDER:
         yield (
-            "not",
             f"In {backward:.0%} of the rows the state is the next state of the following row. The two columns seem to "
-            "be swapped, so values propagate backwards.",
+            "be swapped, so values propagate backwards."
         )
     else:
         yield (
@@ -219,9 +215,8 @@ def leaked_future(data: LogData) -> Found:
     for column, share in [] if data.maps[0].table else leaks_of(data.first):
         which = repr(names[column]) if column < len(names) else f"number {column}"
         yield (
-            "with care",
             f"Column {which} alone explains {share:.0%} of the return that the other columns leave unexplained. It may "
-            "contain the future, which no policy can observe, and then the values are wrong.",
+            "contain the future, which no policy can observe, and then the values are wrong."
         )
 
 
@@ -248,9 +243,8 @@ def largest_ratio(facts: RatioFacts) -> Found:
     heavy = facts.largest**2 / max(facts.squares, 1e-300)
     if heavy > HEAVY and facts.rows >= MANY_ROWS:
         yield (
-            "with care",
             f"The ratio of row {facts.at:,}, {facts.largest:.3g}, has {heavy:.0%} of the weight of all rows, so this "
-            "row dominates the returns.",
+            "row dominates the returns."
         )
 
 
@@ -285,10 +279,9 @@ def ends_inside(data: LogData) -> Found:
     if last.ends_inside:
         rows = "1 row" if last.ends_inside == 1 else f"{last.ends_inside:,} rows"
         yield (
-            "not",
             f"The episode column, {data.reader.columns.episode!r}, continues the same episode after its end "
             f"in {rows}, first after row {last.first_inside:,}. One of the two columns means something else, so the "
-            "values end at the wrong rows.",
+            "values end at the wrong rows."
         )
 
 
@@ -299,9 +292,8 @@ def no_ends(data: LogData) -> Found:
     known = columns.terminated or columns.truncated or columns.done or columns.discount
     if not known and data.reader.discount > 0:
         yield (
-            "with care",
             "No column marks the ends of episodes, so all rows are treated as continuing. If episodes end, the values "
-            "include rewards that are never paid.",
+            "include rewards that are never paid."
         )
 
 
@@ -328,7 +320,4 @@ def unused_columns(data: LogData) -> Found:
     """
     unused = data.reader.columns.unused
     if unused and not data.named:
-        yield (
-            "with care",
-            f"The columns {listed(unused)} are not used. If the state is incomplete without them, the value is wrong.",
-        )
+        yield f"The columns {listed(unused)} are not used. If the state is incomplete without them, the value is wrong."

@@ -116,17 +116,14 @@ class SortedFeatures:
     """
 
     def __init__(self, X: Any, X2: Any, group: Integers, U: Array, action: Integers | None = None) -> None:
-        key: Any = group if action is None else group * (1 << 32) + action
+        key: Any = group * (1 << 32) + (0 if action is None else action)
         self.order = np.argsort(key, kind="stable")
         self.X, self.X2, self.U, key = X[self.order], X2[self.order], U[self.order], key[self.order]
         self.by_action = action is not None
         self.fixed: dict[Design, Any] = {}
         edges = np.flatnonzero(np.diff(key, prepend=-1, append=-1)).tolist() if len(key) else []
-        cells = [(int(key[begin]), begin, end) for begin, end in itertools.pairwise(edges)]
-        self.cells = [
-            (one >> 32, one & 0xFFFFFFFF, begin, end) if self.by_action else (one, 0, begin, end)
-            for one, begin, end in cells
-        ]
+        cells = [(divmod(int(key[begin]), 1 << 32), begin, end) for begin, end in itertools.pairwise(edges)]
+        self.cells = [(*cell, begin, end) for cell, begin, end in cells]
         by_group = itertools.groupby(self.cells, key=lambda one: one[0])
         self.groups = [(g, some[0][2], some[-1][3]) for g, some in ((g, list(each)) for g, each in by_group)]
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from gradient_dd.arrays import Array, Booleans, Integers
+from gradient_dd.evaluation.design import PIECE_NUMBERS
 from gradient_dd.evaluation.findings import Found, finding
 from gradient_dd.evaluation.pieces import Piece
 from gradient_dd.evaluation.row_findings import RowEvidence, held_out_residuals, sketch
@@ -42,9 +43,7 @@ def drift_of(rows: RowEvidence) -> Drift | None:
     blocks = int(block.max()) + 1
     if blocks < FEWEST_BLOCKS:
         return None
-    wide = (actions[:, :, None] * here[:, None, :]).reshape(len(here), -1)
-    if wide.shape[1] > WIDEST:
-        wide = np.column_stack([sketch(wide, 12), here, actions])
+    wide = products_of(actions, here)
     outcomes = np.column_stack([rows.reward, piece.ended, there])
     rest = held_out_residuals(wide, outcomes, block % FOLDS)
     rest[:, rest.std(axis=0) <= 1e-6 * outcomes.std(axis=0)] = 0.0  # only rounding is unexplained
@@ -68,15 +67,21 @@ def drift_of(rows: RowEvidence) -> Drift | None:
     return Drift((1 + beyond) / (1 + DRAWS), what, rest[:, column], int(np.searchsorted(block, at + 1)))
 
 
+def products_of(actions: Array, here: Array) -> Array:
+    """Return the products of features of actions and states, (n, k); many are projected, a few rows at a time."""
+    width = actions.shape[1] * here.shape[1]
+    most = len(here) if width <= WIDEST else max(1, PIECE_NUMBERS // width)
+    pairs = ((actions[at : at + most], here[at : at + most]) for at in range(0, len(here), most))
+    parts = [sketch((a[:, :, None] * x[:, None, :]).reshape(len(x), width), 12) for a, x in pairs]
+    found = np.concatenate(parts)
+    return found if width <= WIDEST else np.column_stack([found, here, actions])
+
+
 def blocks_of(piece: Piece) -> Integers:
     """Return the block of each row in order of time, (n,): whole episodes, or stretches of long ones."""
-    n = len(piece)
-    most = max(1, n // BLOCKS)
-    begins = np.diff(piece.episode, prepend=-1) != 0
-    place = np.arange(n) // most
-    if begins.sum() >= FEWEST_BLOCKS:
-        first = np.flatnonzero(begins)
-        place = np.repeat(place[first], np.diff([*first, n]))
+    place, (first, rows) = np.arange(len(piece)) // max(1, len(piece) // BLOCKS), piece.spans
+    if len(first) >= FEWEST_BLOCKS:
+        place = np.repeat(place[first], rows)
     return np.unique(place, return_inverse=True)[1]
 
 
@@ -131,7 +136,6 @@ def drift(rows: RowEvidence) -> Found:
     size = "" if found.what == "state" else f" by {change:+.3g}"
     since = f"episode {rows.piece.episode[found.since]:,}, " if rows.piece.episode[-1] >= FEWEST_BLOCKS else ""
     yield (
-        "with care",
         f"{' '.join([what, *where.split()])} changes{size} after {since}{found.since / len(rows.reward):.0%} of the "
-        f"log (p = {found.chance:.2g}), so the value averages over different periods.",
+        f"log (p = {found.chance:.2g}), so the value averages over different periods."
     )

@@ -9,7 +9,7 @@ a round cut it. All three reset modes of vector environments are supported:
     disabled    environments whose episodes ended are reset by a mask
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,11 +19,11 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import (
     BadRequestError,
-    GradientDDError,
     Unquoted,
     bad_request,
     extra,
     file_path,
+    foreign,
     number,
     one_line,
     whole_number,
@@ -31,7 +31,6 @@ from gradient_dd.errors import (
 from gradient_dd.evaluation.log import evaluate_log
 from gradient_dd.evaluation.result import Evaluation
 from gradient_dd.files import replaced
-from gradient_dd.learners import Rule
 from gradient_dd.progress import Told, shown
 from gradient_dd.stream.features import Features, Own, Rows
 from gradient_dd.stream.policies import Policy, drawn, policy_of
@@ -70,28 +69,48 @@ def collect(
     >>> sorted(log)
     ['action', 'episode', 'next_obs', 'obs', 'propensity', 'reward', 'terminated', 'truncated']
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     place, asked = place_of(env), whole_number("'steps'", steps)
     acting = policy_in(place, "behaviour", behaviour)
     seed, full = whole_number("'seed'", seed, at_least=0), whole_number("'round_steps'", round_steps)
-    folder = None if out is None else checked_out(out)
+    folder = None if out is None else file_path("'out'", out)
+    if folder is not None:
+        if (folder.exists() and not folder.is_dir()) or not folder.absolute().parent.is_dir():
+            raise bad_request("'out'", "be a folder, or a new folder in an existing folder", str(out))
+        folder.mkdir(exist_ok=True)
     parts: list[Log] = []
     rows = rounds = episodes = 0
     with shown(progress, "Transitions") as told:
         while rows < asked:
             file = None if folder is None else folder / f"round-{rounds:06}.parquet"
-            held = None if file is None or not file.exists() else rows_in(file)
-            if held is None:
+            if file is not None and file.exists():
+                episode = episodes_in(file)
+            else:
                 seeds = np.random.SeedSequence([seed, rounds])
                 reset = int(seeds.generate_state(1)[0] % 2**31)
                 part = one_round(place, acting, reset, np.random.default_rng(seeds), min(full, asked - rows), episodes)
                 if file is None:
                     parts.append(part)
                 else:
-                    write_part(file, part)
-                held = len(part["reward"]), int(part["episode"][-1]) + 1
-            rows, episodes, rounds = rows + held[0], held[1], rounds + 1
+                    with replaced(file) as unfinished:
+                        pq.write_table(pa.table(part), unfinished)
+                episode = part["episode"]
+            rows, episodes, rounds = rows + len(episode), int(episode[-1]) + 1, rounds + 1
             told(rows, asked)
     return folder if folder is not None else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def episodes_in(file: Path) -> Any:
+    """Return the numbers of the episodes of a round, a row each."""
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(file, columns=["episode"]).column("episode").to_numpy()
+    except Exception as error:  # readers raise many types
+        why = one_line(str(error)).rstrip(".")
+        raise BadRequestError(f"Cannot read {file}: {why}. Remove the file to collect this round again.") from None
 
 
 def evaluate(
@@ -100,7 +119,6 @@ def evaluate(
     target: Any,
     behaviour: Any = None,
     features: Any = None,
-    learner: str | Rule = "auto",
     steps: int = 100_000,
     discount: float = 0.99,
     seed: int = 0,
@@ -115,7 +133,7 @@ def evaluate(
     behaviour    the behaviour policy; default: `target`
     features     as for `evaluate_log`; a function gets one observation of the environment
     out          a folder that keeps the log, so that an interrupted collection can continue
-    options      of `evaluate_log`: alpha and other parameters of the learner, confidence, at
+    options      of `evaluate_log`: learner and its parameters, confidence, at
 
     See `collect` for the other arguments.
 
@@ -132,9 +150,11 @@ def evaluate(
         features = Observed(features if isinstance(features, Features) else Own(features), place.observations)
     acting = target if behaviour is None else behaviour
     log = collect(env, acting, steps, out=out, seed=seed, round_steps=round_steps, progress=progress)
-    asked = {"features": features, "learner": learner, "seed": seed, "progress": progress, **options}
-    policy = lambda seen: wanted(structured(place.observations, seen), len(seen))  # noqa: E731
-    return evaluate_log(log, target=policy, discount=gamma, **asked)
+
+    def policy(seen: Array) -> Array:
+        return wanted(structured(place.observations, seen), len(seen))
+
+    return evaluate_log(log, target=policy, discount=gamma, features=features, seed=seed, progress=progress, **options)
 
 
 class Observed(Features):
@@ -145,14 +165,16 @@ class Observed(Features):
     def __init__(self, inner: Features, space: Any) -> None:
         self.inner, self.space = inner, space
         if inner.n_features == 0:
-            inner.rows(single_ones(space, flat(space, space.sample(), 1)))
+            inner.rows([structured(space, flat(space, space.sample(), 1)[0])])
         self.n_features, self.nonzeros, self.bound = inner.n_features, inner.nonzeros, inner.bound
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations."""
         seen = np.asarray(observations, float)
-        each = type(self.space).__name__ in ("Dict", "Tuple") or isinstance(self.inner, Own)
-        return self.inner.rows(single_ones(self.space, seen) if each else structured(self.space, seen))
+        single = isinstance(self.inner, Own)
+        return self.inner.rows(
+            [structured(self.space, row) for row in seen] if single else structured(self.space, seen)
+        )
 
 
 # Environments -----------------------------------------------------------------------------------------------
@@ -180,9 +202,9 @@ def place_of(env: Any) -> EnvironmentBatch:
             raise bad_request("'env'", "be the name of an environment that can be created", Unquoted(error)) from None
     if isinstance(env, gymnasium.vector.VectorEnv):
         mode = env.metadata.get("autoreset_mode", NEXT_STEP)
-        mode = getattr(mode, "value", mode)
-        found = EnvironmentBatch(env, env.num_envs, mode, env.single_observation_space, env.single_action_space)
-    elif hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space"):
+        spaces = env.single_observation_space, env.single_action_space
+        found = EnvironmentBatch(env, env.num_envs, getattr(mode, "value", mode), *spaces)
+    elif all(hasattr(env, name) for name in ("reset", "step", "action_space")):
         found = EnvironmentBatch(env, 1, "", env.observation_space, env.action_space)
     else:
         raise bad_request("'env'", "be a Gymnasium environment, or its name", env)
@@ -196,16 +218,6 @@ def policy_in(place: EnvironmentBatch, name: str, given: Any) -> Policy:
     """Return a policy for the actions and observations of an environment."""
     first = int(getattr(place.observations, "start", 0)) if hasattr(place.observations, "n") else 0
     return policy_of(name, given, int(place.actions.n), first)
-
-
-def called(what: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Return the result of a function of the environment; its errors become one sentence."""
-    try:
-        return call(*arguments, **options)
-    except GradientDDError:
-        raise
-    except Exception as error:  # foreign code may raise anything
-        raise bad_request("The environment", what, Unquoted(f"{type(error).__name__}: {error}")) from error
 
 
 def one_round(
@@ -225,14 +237,13 @@ def one_round(
         action = drawn(among, rng)
         chosen: Any = action + int(place.actions.start)
         chosen = chosen.astype(place.env.action_space.dtype) if place.mode else int(chosen[0])
-        made = called("take a step", place.env.step, chosen)
+        with foreign("The environment", "take a step"):
+            made = place.env.step(chosen)
         if not (isinstance(made, tuple | list) and len(made) == 5):
             raise bad_request("The result of the environment's step", f"be {STEP}", made)
-        reward = column_of("The reward", "be one finite number", made[1], copies, place.mode)
-        ended, truncated = (
-            column_of(name, "be true or false", flag, copies, place.mode, flag=True).astype(bool)
-            for name, flag in (("'terminated'", made[2]), ("'truncated'", made[3]))
-        )
+        reward = column_of("The reward", made[1], place)
+        flags = zip(("'terminated'", "'truncated'"), made[2:4], strict=True)
+        ended, truncated = (column_of(name, flag, place, True) for name, flag in flags)
         over, after = ended | truncated, flat(space, made[0], copies)
         there = after.copy()
         for i in np.flatnonzero(over) if place.mode == SAME_STEP else ():
@@ -260,24 +271,30 @@ def one_round(
 
 def reset_by(place: EnvironmentBatch, **options: Any) -> Array:
     """Reset the environment, and return the observations of its copies."""
-    made = called("reset", place.env.reset, **options)
+    with foreign("The environment", "reset"):
+        made = place.env.reset(**options)
     if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], Mapping)):
         raise bad_request("The result of the environment's reset", "be (observation, info)", made)
     return flat(place.observations, made[0], place.copies)
 
 
-def column_of(what: str, rule: str, values: Any, copies: int, mode: str, flag: bool = False) -> Array:
-    """Return a checked result of a step for each copy, (copies,): numbers, or 0 and 1."""
-    try:
-        found = np.asarray(values)
-    except ValueError:  # lists of several lengths
-        found = np.empty(0, object)
-    right = found.shape == (copies,) if mode else found.size == 1
+def column_of(what: str, values: Any, place: EnvironmentBatch, flag: bool = False) -> Any:
+    """Return a checked result of a step for each copy, (copies,): numbers, or whether it is true."""
+    found, rule = array_of(values), "be true or false" if flag else "be one finite number"
+    right = found.shape == (place.copies,) if place.mode else found.size == 1
     if not right or found.dtype.kind not in ("biu" if flag else "biuf") or not np.isfinite(found).all():
-        raise bad_request(f"{what} of a step", rule if not mode else f"be {copies} values", values)
+        raise bad_request(f"{what} of a step", rule if not place.mode else f"be {place.copies} values", values)
     if flag and not np.isin(found, (0, 1)).all():
         raise bad_request(f"{what} of a step", rule, values)
-    return found.reshape(copies).astype(float)
+    return found.reshape(place.copies).astype(bool if flag else float)
+
+
+def array_of(values: Any) -> Any:
+    """Return a copy of values as an array; lists of several lengths become an empty one."""
+    try:
+        return np.array(values)
+    except ValueError:
+        return np.empty(0, object)
 
 
 def final_observation(info: Any, i: Any) -> Any:
@@ -313,77 +330,26 @@ def width_of(space: Any) -> int:
 
 def flat(space: Any, seen: Any, n: int) -> Array:
     """Return copies of n observations as (n, numbers): parts of a dictionary or a tuple are concatenated."""
+    what = "Observations of the environment"
     if parts := parts_of_space(space):
         try:
             return np.concatenate([flat(part, seen[key], n) for key, part in parts], axis=1)
         except (IndexError, KeyError, TypeError) as error:
-            raise bad_request(
-                "Observations of the environment", "have the parts of its space", Unquoted(error)
-            ) from None
-    try:
-        found = np.array(seen)
-    except ValueError:  # lists of several lengths
-        found = np.empty(0, object)
+            raise bad_request(what, "have the parts of its space", Unquoted(error)) from None
+    found = array_of(seen)
     if found.dtype.kind not in "biuf" or found.size != n * width_of(space):
-        rule = f"be {n} × {width_of(space)} numbers, as its space says"
-        raise bad_request("Observations of the environment", rule, seen)
+        raise bad_request(what, f"be {n} × {width_of(space)} numbers, as its space says", seen)
     return found.reshape(n, -1).astype(float)
 
 
 def structured(space: Any, seen: Any) -> Any:
-    """Return columns (n, numbers) as a batch of observations of a space."""
+    """Return numbers as an observation of a space, or columns (n, numbers) as a batch of observations."""
     if parts := parts_of_space(space):
         ends = np.cumsum([width_of(part) for _, part in parts])
-        cut = np.split(np.asarray(seen), ends[:-1], axis=1)
-        found = [structured(part, columns) for (_, part), columns in zip(parts, cut, strict=True)]
-        named = dict(zip((key for key, _ in parts), found, strict=True))
-        return named if type(space).__name__ == "Dict" else tuple(found)
+        cut = np.split(np.asarray(seen), ends[:-1], axis=-1)
+        found = {key: structured(part, columns) for (key, part), columns in zip(parts, cut, strict=True)}
+        return found if type(space).__name__ == "Dict" else tuple(found.values())
     values = np.asarray(seen, float)
     if type(space).__name__ == "Discrete":
-        return values[:, 0].astype(np.int64)
-    return values.reshape(len(values), *space.shape).astype(space.dtype)
-
-
-def single_ones(space: Any, seen: Array) -> list[Any]:
-    """Return columns (n, numbers) as single observations of a space."""
-    batch = structured(space, seen)
-
-    def one(part: Any, i: int) -> Any:
-        if isinstance(part, dict):
-            return {key: one(value, i) for key, value in part.items()}
-        return tuple(one(value, i) for value in part) if isinstance(part, tuple) else part[i]
-
-    return [one(batch, i) for i in range(len(seen))]
-
-
-# Files ------------------------------------------------------------------------------------------------------
-
-
-def checked_out(out: Any) -> Path:
-    """Return the folder of a log; create it if it does not exist."""
-    folder = file_path("'out'", out)
-    if (folder.exists() and not folder.is_dir()) or not folder.absolute().parent.is_dir():
-        raise bad_request("'out'", "be a folder, or a new folder in an existing folder", str(out))
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
-def rows_in(file: Path) -> tuple[int, int]:
-    """Return the rows of a round, and the number of episodes up to its end."""
-    import pyarrow.parquet as pq
-
-    try:
-        episode = pq.read_table(file, columns=["episode"]).column("episode")
-    except Exception as error:  # readers raise many types
-        why = one_line(str(error)).rstrip(".")
-        raise BadRequestError(f"Cannot read {file}: {why}. Remove the file to collect this round again.") from None
-    return len(episode), int(episode[-1].as_py()) + 1
-
-
-def write_part(file: Path, columns: Log) -> None:
-    """Write the rows of a round; the file is complete or absent."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with replaced(file) as part:
-        pq.write_table(pa.table(columns), part)
+        return values[..., 0].astype(np.int64)[()]
+    return values.reshape(*values.shape[:-1], *space.shape).astype(space.dtype)

@@ -1,12 +1,13 @@
 """The registry of findings, and the verdict that summarises them.
 
-A finding is a function of the evidence of its subject. It yields (level, sentence), any number of times:
+A finding is a function of the evidence of its subject. It yields (level, sentence), or a sentence at its gravest level,
+any number of times:
 
     data     `LogData` of log_data.py: columns, rows and episodes of the log
     ratios   `RatioFacts` of data_findings.py: the ratios of a policy on the log
     rows     `RowEvidence` of row_findings.py, also used by drift.py: the order and the type of the rows
     policy   `PolicyEvidence` of policy_findings.py: the value of a policy
-    states, learner   of log.py and by_learner.py: the requested states, and a learner that the user names
+    states, learner   of result.py and by_learner.py: the requested states, and a learner that the user names
 
 The sentence says what was found and why it matters. The remedy of the finding follows it, unless the level is "fine".
 The tables of docs/explanation/when-to-trust.md are generated from docstrings and remedies, and
@@ -24,7 +25,7 @@ ADVICE = {
     "not": "Do not trust this value.",
 }
 
-Found = Iterator[tuple[str, str]]
+Found = Iterator[str | tuple[str, str]]
 Finder = Callable[[Any], Found]
 
 
@@ -48,7 +49,7 @@ class Check(NamedTuple):
     gravest: str
     meaning: str
     remedy: str
-    find: Finder
+    find: Callable[[Any], list[tuple[str, str]]]
 
 
 FINDINGS: dict[str, Check] = {}  # by function name
@@ -58,8 +59,11 @@ def finding(subject: str, about: str, gravest: str, remedy: str) -> Callable[[Fi
     """Return a decorator that registers a function as a finding; its docstring is the meaning."""
 
     def register(find: Finder) -> Finder:
+        def said(evidence: Any) -> list[tuple[str, str]]:
+            return [(gravest, one) if isinstance(one, str) else one for one in find(evidence)]
+
         meaning = cleandoc(find.__doc__ or "").replace("\n", " ")
-        FINDINGS[find.__name__] = Check(subject, about, gravest, meaning, remedy, find)
+        FINDINGS[find.__name__] = Check(subject, about, gravest, meaning, remedy, said)
         return find
 
     return register
@@ -98,9 +102,6 @@ class Verdict(NamedTuple):
     def advice(self) -> str:
         """What the word means for the reader."""
         return ADVICE[self.word]
-
-
-NOT_JUDGED = Verdict("not", (Finding("not", "verdict", "The answer has not been judged."),))
 
 
 def verdict_of(findings: list[Finding]) -> Verdict:

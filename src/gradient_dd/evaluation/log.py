@@ -1,71 +1,26 @@
-"""`gdd.evaluate_log`: the value of a policy from a log, with an interval and a verdict, and state and action values.
+"""`gdd.evaluate_log` and `gdd.compare`: the value of a policy from a log, and which of several policies to deploy."""
 
-It also answers many questions. A question is the case of a single action: its cumulants, discounts and ratios replace
-those of the log, and its episodes restart after each of its ends and each gap in which it is not asked.
-"""
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, overload
 
-import numpy as np
-
-from gradient_dd.arrays import Array, Integers
-from gradient_dd.errors import BadRequestError, bad_request, whole_number
+from gradient_dd.arrays import dimensions
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, number, show, whole_number
 from gradient_dd.evaluation.by_learner import by_learner
-from gradient_dd.evaluation.compare import answered, checked_confidence
-from gradient_dd.evaluation.comparison import PolicyQuestion
-from gradient_dd.evaluation.findings import Found, finding, findings_of, verdict_of
-from gradient_dd.evaluation.log_data import OWN, LogData, TargetPolicy
+from gradient_dd.evaluation.comparison import PolicyComparison, PolicyQuestion, answered
+from gradient_dd.evaluation.findings import verdict_of
+from gradient_dd.evaluation.log_data import OWN, LogData
 from gradient_dd.evaluation.maps import too_wide
-from gradient_dd.evaluation.result import ALONE, Evaluation, as_observations
-from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows
-from gradient_dd.evaluation.workers import one_thread, workers_at
+from gradient_dd.evaluation.questions import Answers, evaluate_questions
+from gradient_dd.evaluation.result import Evaluation, evaluation_of
+from gradient_dd.evaluation.rows import one_thread, workers_at
 from gradient_dd.learners import Rule, find
 from gradient_dd.progress import Told, shown
-from gradient_dd.stream.log import LogReader
-from gradient_dd.stream.log.columns import find_columns, missing
-from gradient_dd.stream.log.rows import LogRows
-from gradient_dd.stream.log.sources import open_log
-from gradient_dd.stream.question import ROLES, AskedQuestions, Batch, Question, batch_of
-from gradient_dd.stream.questions import checked_questions
-from gradient_dd.studies.intervals import Interval
+from gradient_dd.stream.question import Question
 
-MOST_ASKED = 10_000  # most distinct states whose values are returned
-POINTS = 100  # initial states whose values are reported
+TODAY = "today"  # default name of the logging policy
 TARGET, LOGGING = "target", "logging policy"
-Tables = Callable[[], Iterator[LogRows]]
-
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """The answers of a log to questions: an `Evaluation` per name."""
-
-    answers: Mapping[str, Evaluation]
-    stated: tuple[str, ...]
-    seconds: Mapping[str, float]
-
-    def __getitem__(self, name: str) -> Evaluation:
-        return self.answers[name]
-
-    def __len__(self) -> int:
-        return len(self.answers)
-
-    @property
-    def table(self) -> list[dict[str, Any]]:
-        """One record per question: name, initial value, interval, verdict, and rows."""
-        records = []
-        for name, one in self.answers.items():
-            value = {"name": name, "value": one.start_value, "low": one.found.low, "high": one.found.high}
-            records.append(value | {"verdict": one.verdict.word, "rows": one.rows})
-        return records
-
-    def facts(self) -> dict[str, Any]:
-        """Return everything except the weights as plain data."""
-        each = {name: found.facts() for name, found in self.answers.items()}
-        return {"questions": self.table, "answers": each, "stated": list(self.stated), "seconds": dict(self.seconds)}
 
 
 @overload
@@ -134,17 +89,14 @@ def evaluate_log(
             if value is not None and not (isinstance(value, str) and value == "auto"):
                 raise BadRequestError(f"{name!r} must be omitted with 'questions'. Got {value!r}.")
         with one_thread(), shown(progress, "Questions") as told:
-            return evaluate_questions(log, questions, confidence, told=told, **options)
+            return evaluate_questions(log, questions, confidence, told, **options)
     started = perf_counter()
     named = not (isinstance(learner, str) and learner == "auto")
     if named:
         find(learner).setting(**parameters)  # raises if a value is wrong
     elif parameters:
         raise bad_request("'learner'", f"be a learner if {sorted(parameters)[0]!r} is given", learner)
-    own = find_columns(open_log(log).names, columns)
-    ratios = own.rho or (own.target_probability and own.behaviour_probability)
-    asked = target if target is not None else OWN if ratios else None
-    targets = {LOGGING: None} if asked is None else {LOGGING: None, TARGET: asked}
+    targets = {LOGGING: None, TARGET: OWN if target is None else target}
     with one_thread(), shown(progress, "Rows") as told, workers_at(dask, log, [target, features]) as workers:
         data = LogData(log, targets, discount=discount, told=told, workers=workers, **options)
         (question,) = answered(data, confidence, [data.reader.columns.reward])
@@ -157,171 +109,84 @@ def evaluate_log(
     return replace(found, seconds={"reading": data.reader.seconds, "all": perf_counter() - started})
 
 
-def evaluation_of(question: PolicyQuestion, data: LogData, words: str, at: Any = None) -> Evaluation:
-    """Return the evaluation of the last policy of a question, with the requested states."""
-    one, base = question.judged[-1], question.baseline.found
-    policy, logging, difference = one.found.policy, None, None
-    if len(question.judged) > 1:
-        gap = question.gap(one, question.baseline)
-        logging, difference = Interval(base.value, base.low, base.high), Interval(gap.apart, gap.low, gap.high)
-    first = next(piece.part(piece.starts) for piece in data.rows.sample if len(piece.starts))
-    first = first.part(np.sort(np.unique(first.seen, axis=0, return_index=True)[1])[:POINTS])
-    here = np.ones((len(first), 1)) if policy.by_ratio else policy.choices(first, data.propensities(first)).here
-    found = Evaluation(
-        found=one.found,
-        support=one.support,
-        points=(one.found.map.matrix(first.seen), here),
-        confidence=question.confidence,
-        rows=data.rows.n,
-        dimensions=first.seen.shape[1],
-        chosen=words,
-        logging=logging,
-        difference=difference,
-        verdict=one.verdict,
-        stated=(*data.stated, *data.reader.stated_after(data.rows.read)),
-        log=data.reader.source.name,
-    )
-    if at is None:
-        return found
-    asked = asked_for(at, data)
-    X, U = found.point(asked)
-    alone = int((one.support.leverage(U, X) > ALONE).sum())
-    verdict = verdict_of([*one.verdict.findings, *findings_of("states", (len(asked), alone))])
-    return replace(found, at=asked, points=(X, U), verdict=verdict)
-
-
-@finding("states", "states asked for", "with care", "Collect data from there.")
-def unseen_states(counts: tuple[int, int]) -> Found:
-    """A requested state has no similar data. If the data have nothing in common with it, there is no value."""
-    asked, unseen = counts
-    if unseen:
-        yield (
-            "with care",
-            f"{unseen:,} of the {asked:,} requested states have no similar data, so their intervals are as wide as the "
-            "rewards allow.",
-        )
-
-
-def asked_for(at: Any, data: LogData) -> Any:
-    """Return the observations whose values are requested, one per row."""
-    reader = data.reader
-    if isinstance(at, str):
-        if at != "all":
-            raise bad_request("'at'", "be observations, one per row, or 'all'", at)
-        states = reader.states()
-        if len(states) > MOST_ASKED:
-            rule = f"be observations, because the log has more than {MOST_ASKED:,} distinct ones"
-            raise bad_request("'at'", rule, at, "Name some: at=[...], or --at.")
-        return reader.decoded(states)
-    rows = np.asarray(at, dtype=object if reader.words else None)
-    single = rows.ndim < 2 and len(reader.columns.observation) == 1
-    return as_observations(rows.reshape(-1, 1) if single else np.atleast_2d(rows))
-
-
-# Many questions ---------------------------------------------------------------------------------------------
-
-
-class QuestionLog(LogData):
-    """A log as seen by one question."""
-
-    def __init__(self, reader: LogReader, tables: Tables, question: Question, features: Any, seed: int) -> None:
-        self.reader, self.asked, self.actions, self.behaviour = reader, AskedQuestions([question]), None, None
-        self.rows = EvaluationRows(reader, tables=partial(self._tables, tables), seed=seed)
-        self.named, own = True, question.target is not None
-        self.policies = [TargetPolicy(question.name, None, None, (), reader.decoded, own=own)]
-        self._describe(features, seed)
-
-    def _tables(self, tables: Tables, part: int) -> Iterator[LogRows]:
-        """Yield the rows in which the question is asked, with its cumulants, discounts and ratios."""
-        asked = self.asked
-        episode, last = -1, (-1, -1, True)  # row, episode of the log, and whether the question ended there
-        for rows in tables():
-            batch = as_batch(self.reader, rows)
-            mu = np.where(np.isnan(rows.behaviour), 1.0, rows.behaviour)
-            discount = np.where(rows.discount == 0, 0.0, asked.discounts(batch)[:, 0])
-            rho = asked.probabilities(batch, mu)[:, 0] / mu
-            made = replace(rows, reward=asked.cumulants(batch)[:, 0], discount=discount, rho=rho)
-            made = made.part(asked.interests(batch)[:, 0])
-            if not len(made):
-                continue
-            ended = made.discount == 0
-            row, before, after_end = (
-                np.concatenate([[first], column[:-1]])
-                for first, column in zip(last, (made.row, made.episode, ended), strict=True)
-            )
-            begins = after_end.astype(bool) | (made.row != row + 1) | (made.episode != before)
-            last = int(made.row[-1]), int(made.episode[-1]), bool(ended[-1])
-            made.cut = (made.cut | np.append(begins[1:], False)) & ~ended
-            made.episode = episode + np.cumsum(begins)
-            episode = int(made.episode[-1])
-            yield made
-
-
-def evaluate_questions(
+def compare(
     log: Any,
-    questions: Sequence[Question],
-    confidence: float,
-    features: Any,
-    columns: Mapping[str, Any] | None,
-    skip_bad_rows: bool,
-    seed: int,
-    told: Told,
-) -> Answers:
-    """Return the answers of a log to questions; see `evaluate_log` for the arguments."""
+    targets: Mapping[str, Any],
+    *,
+    discount: float | Sequence[float] | None = None,
+    reward: str | Sequence[str] | None = None,
+    features: Any = None,
+    columns: Mapping[str, Any] | None = None,
+    skip_bad_rows: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+    dask: str | None = None,
+    progress: bool | Told = True,
+) -> PolicyComparison:
+    """Return the value of several policies, their differences to the logging policy, and a recommendation.
+
+    log        as `evaluate_log` takes it
+    targets    policies by name. A policy is a function of observations that returns probabilities (n, actions); a table
+               (states, actions); a classifier with `predict_proba` whose classes are the actions; the name of a column
+               with the probabilities of the actions taken; or the common prefix of columns with the probabilities of
+               all actions: "pi_greedy_" for pi_greedy_left and pi_greedy_right, and next_pi_greedy_left, … if the log
+               has next observations. None is the logging policy, the baseline; its default name is "today". If actions
+               are continuous, a policy is a function that returns actions (n, columns)
+    discount   one γ or several, unless the log has a column of discounts
+    reward     one reward column or several: one question for each
+    features   as in `evaluate_log`
+
+    See `evaluate_log` for the other arguments.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> action = rng.integers(2, size=500)
+    >>> log = {"obs": rng.integers(3, size=500), "action": action, "reward": action, "propensity": np.full(500, 0.5)}
+    >>> compare(log, {"always 1": lambda seen: np.tile([0.0, 1.0], (len(seen), 1))}, discount=0.0).deploy
+    'always 1'
+    """
     started = perf_counter()
-    asked = checked_questions(questions)
-    reader = reader_for(log, AskedQuestions(asked), columns, skip_bad_rows)
-    tables = held_tables(reader)
-    found: dict[str, Evaluation] = {}
-    stated: tuple[str, ...] = ()
-    for k, question in enumerate(asked):
-        data = QuestionLog(reader, tables, question, features, seed)
-        stated = stated or (*data.stated, *reader.stated_after(data.rows.read))
-        (own,) = answered(data, confidence, [question.name])
-        found[question.name] = evaluation_of(own, data, "LSTD")
-        told(k + 1, len(asked))
-    return Answers(found, stated, {"reading": reader.seconds, "all": perf_counter() - started})
+    confidence, seed = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
+    policies = checked_targets(targets)
+    discounts, signals = several("'discount'", discount), several("'reward'", reward)
+    options = {"features": features, "columns": columns, "skip_bad_rows": skip_bad_rows, "seed": seed}
+    questions: list[PolicyQuestion] = []
+    seconds, functions = 0.0, [*policies.values(), features]
+    with one_thread(), shown(progress, "Rows") as told, workers_at(dask, log, functions) as workers:
+        for gamma in discounts or [None]:
+            data = LogData(log, policies, discount=gamma, signals=signals, told=told, workers=workers, **options)
+            if gamma is not None and data.reader.columns.discount is not None:
+                raise bad_request("'discount'", "be omitted if the log has a column of discounts", discount)
+            questions += answered(data, confidence, signals or [data.reader.columns.reward])
+            seconds += data.reader.seconds
+    taken = {"reading": seconds, "all": perf_counter() - started}
+    return PolicyComparison(tuple(questions), confidence, data.rows.n, data.stated, taken, data.reader.source.name)
 
 
-def held_tables(reader: LogReader) -> Tables:
-    """Return a function that yields the transitions of a log: from memory if they fit."""
-    held, numbers = [], 0
-    for table in reader.tables():
-        numbers += 2 * table.observation.size + 8 * len(table)
-        if numbers > KEPT_NUMBERS:
-            return reader.tables
-        held.append(table)
-    return lambda: iter(held)
+def checked_confidence(confidence: float) -> float:
+    """Return the confidence level of the intervals."""
+    return number("'confidence'", "be above 0 and below 1", confidence, low=1e-6, high=1 - 1e-6)
 
 
-def reader_for(log: Any, asked: AskedQuestions, columns: Any, skip_bad_rows: bool) -> LogReader:
-    """Return a reader of all columns that the questions name, with actions if a question has a target."""
-    names = open_log(log).names
-    found = find_columns(names, columns)
-    values = [getattr(one, role) for one in asked.questions for role in ROLES]
-    named = tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
-    for name in named:
-        if name not in names:
-            raise missing(f"The column {name!r} of a question", name, names)
-    wants = asked.needs_behaviour
-    if wants is not None and found.behaviour_probability is None:
-        what = f"With the target of question {wants.name!r}, a column of the role 'behaviour_probability'"
-        raise missing(what, "behaviour_probability", names)
-    actions = wants is not None and found.action is not None
-    return LogReader(log, columns, 1.0, skip_bad_rows, actions=actions, signals=named)
+def checked_targets(targets: Any) -> dict[str, Any]:
+    """Return policies by name, the logging policy first."""
+    if not isinstance(targets, Mapping) or not all(isinstance(name, str) for name in targets):
+        raise bad_request("'targets'", "be a dictionary of policies by name", targets)
+    logging = [name for name, given in targets.items() if given is None]
+    if len(logging) > 1:
+        raise bad_request(
+            "'targets'", "have at most one policy that is None, the logging policy", Unquoted(", ".join(logging))
+        )
+    if not logging and TODAY in targets:
+        raise bad_request(f"{TODAY!r} in 'targets'", "be None, the logging policy", targets[TODAY])
+    return {logging[0] if logging else TODAY: None} | {name: one for name, one in targets.items() if one is not None}
 
 
-def as_batch(reader: LogReader, rows: LogRows) -> Batch:
-    """Return rows of a log as input of questions; a single observation column is (n,), integer if all values are."""
-    width = rows.observation.shape[1] - len(reader.carried)
-    columns = dict(zip(reader.carried, rows.observation[:, width:].T, strict=True))
-    actions: Integers | Array | None = None
-    if rows.action.shape[1]:
-        actions = rows.action[:, 0].astype(np.int64) if reader.actions and reader.actions.named else rows.action
-
-    def plain(seen: Array) -> Array:
-        if width > 1:
-            return seen[:, :width]
-        return seen[:, 0].astype(np.int64) if np.array_equal(seen[:, 0], np.round(seen[:, 0])) else seen[:, 0]
-
-    return batch_of(len(rows), plain(rows.observation), actions, plain(rows.following), columns)
+def several(what: str, given: Any) -> list[Any]:
+    """Return one or several values as a list; an empty list for None."""
+    if given is None:
+        return []
+    found = [given] if isinstance(given, str) or not dimensions(given) else list(given)
+    if not found or len({one if isinstance(one, str) else show(one) for one in found}) < len(found):
+        raise bad_request(what, "be one value or several distinct ones", given)
+    return found

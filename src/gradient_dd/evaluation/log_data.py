@@ -4,7 +4,7 @@ A policy with known probabilities of all actions has action values. A policy wit
 has state values: this is the case of a single action, whose rows are weighted by the ratios.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from gradient_dd.evaluation.pieces import Piece, joined, parts_of
 from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows
 from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
-from gradient_dd.stream.log.actions import Actions
+from gradient_dd.stream.log.actions import Actions, plain
 from gradient_dd.stream.log.columns import find_columns, missing
 from gradient_dd.stream.log.sources import open_log
 from gradient_dd.stream.policies import (
@@ -44,104 +44,72 @@ class Choices(NamedTuple):
     """The choices of a policy in both states of each row.
 
     here, there  (n, actions) probabilities, or features of the action if actions are continuous
-    weight       (n,) the weight of each row in the equations: its ratio with a single action; None for 1
-    ratio        (n,) target over behaviour of the action taken; None if actions are continuous
+    ratio        (n,) target over behaviour of the action taken, which weights the rows of a single action; None if
+                 actions are continuous
     """
 
     here: Array
     there: Array
-    weight: Array | None
     ratio: Array | None
 
 
 class TargetPolicy:
     """A policy as given by the user.
 
-    given    None, the logging policy; a function of observations that returns probabilities (n, actions), or actions
-             if they are continuous; a function of observations and actions; a table (states, actions); a classifier
-             with `predict_proba`; a column of the log with the probability of the action taken, or the common prefix
-             of columns with the probabilities of all actions
-    actions  of the log; None if it has no action column
-    columns  carried by the rows;  decode  returns observations as in the log, with their texts
+    given    None, the logging policy; OWN, the log's own ratios; a function of observations that returns probabilities
+             (n, actions), or actions if they are continuous; a function of observations and actions; a table (states,
+             actions); a column of the log with the probability of the action taken, or the common prefix of columns
+             with the probabilities of all actions
+    decode   returns observations as in the log, with their texts
+    actions  of the log; None if it has no action column;  columns  carried by the rows
     by_ratio  whether only ratios are known, which is the case of a single action
-    own      whether the ratios are columns of the log
     """
 
     def __init__(
         self,
         name: str,
         given: Any,
-        actions: Actions | None,
-        columns: tuple[str, ...],
         decode: Callable[[Array], Any],
-        own: bool = False,
+        actions: Actions | None = None,
+        columns: tuple[str, ...] = (),
         by_ratio: bool = False,
     ) -> None:
-        self.name, self.given, self.actions, self.decode, self.own = name, given, actions, decode, own
+        self.name, self.decode, self.actions = name, decode, actions
+        self.own, self.logging = isinstance(given, OwnRatios), given is None
+        self.given = None if self.own else given
         self._column = columns.index(given) if isinstance(given, str) and given in columns else None
         self._places: list[int | None] = []
         if isinstance(given, str) and self._column is None and actions is not None:
             ending = {column[len(given) :]: k for k, column in enumerate(columns) if column.startswith(given)}
             self._places = [ending.get(str(one)) for one in actions.names]
-        self.by_ratio = by_ratio or given is None or self._column is not None
-        self._kept: dict[Any, Any] | None = None
-
-    @property
-    def logging(self) -> bool:
-        """Whether this is the logging policy."""
-        return self.given is None and not self.own
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a worker needs."""
-        return self.__dict__ | {"_kept": None}
-
-    def keep(self, kept: bool) -> None:
-        """Start or stop caching."""
-        self._kept = {} if kept else None
-
-    def cached(self, what: str, piece: Piece, make: Callable[[], Any]) -> Any:
-        """Return what `make` returns for a piece; cached between `keep(True)` and `keep(False)`."""
-        if self._kept is None:
-            return make()
-        key = what, piece.key
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+        self.by_ratio = by_ratio or self.given is None or self._column is not None
 
     def choices(self, piece: Piece, behaviour: Array) -> Choices:
         """Return the policy's choices in the rows of a piece; `behaviour` (n,) has the propensities."""
-        make = self._ratios if self.by_ratio else self._probabilities
-        return self.cached("choices", piece, lambda: make(piece, behaviour))
-
-    def _ratios(self, piece: Piece, behaviour: Array) -> Choices:
-        n = len(piece)
-        one = np.ones((n, 1))
-        if self.logging:
-            return Choices(one, one, None, np.ones(n))
-        if self.given is None:
-            return Choices(one, one, piece.rho, piece.rho)
-        if self._column is not None:
-            above = piece.carried[:, self._column]
-        else:
-            rows = np.arange(n)
-            names = np.array(self.actions.names, object) if self.actions is not None else np.empty(0)
-            taken = names[piece.action[:, 0].astype(np.int64)]
-            if all(isinstance(one, int) for one in names):
-                taken = taken.astype(np.int64)
-            above = taken_probabilities(self.given, self.decode(piece.seen), taken, rows)
-        return Choices(one, one, above / behaviour, above / behaviour)
-
-    def _probabilities(self, piece: Piece, behaviour: Array) -> Choices:
         n, ended = len(piece), piece.ended
-        assert self.actions is not None
+        if self.by_ratio:
+            one = np.ones((n, 1))
+            return Choices(one, one, self._ratios(piece, behaviour))
         if self._places:
             here = self._from_columns(piece.carried, np.zeros(n, bool))
             there = self._from_columns(piece.carried_after, ended)
         else:
-            following = np.where(ended[:, None], piece.seen, piece.after)  # states after an end are not needed
-            here, there = self.at(self.decode(piece.seen)), self.at(self.decode(following))
-        taken = here[np.arange(n), piece.action[:, 0].astype(np.int64)] if self.actions.named else None
-        return Choices(here, there, None, None if taken is None else taken / behaviour)
+            here, there = self.at(self.decode(piece.seen)), self.at(self.decode(piece.legal_after))
+        assert self.actions is not None
+        taken = here[np.arange(n), piece.taken] if self.actions.named else None
+        return Choices(here, there, None if taken is None else taken / behaviour)
+
+    def _ratios(self, piece: Piece, behaviour: Array) -> Array:
+        """Return the ratio of each row, (n,)."""
+        if self.given is None:
+            return np.ones(len(piece)) if self.logging else piece.rho
+        if self._column is not None:
+            return np.asarray(piece.carried[:, self._column] / behaviour)
+        names = np.array(self.actions.names, object) if self.actions is not None else np.empty(0)
+        taken = names[piece.taken]
+        if all(isinstance(one, int) for one in names):
+            taken = taken.astype(np.int64)
+        return taken_probabilities(self.given, self.decode(piece.seen), taken, np.arange(len(piece))) / behaviour
 
     def at(self, observations: Any) -> Array:
         """Return probabilities of all actions at observations, (n, actions), or features of continuous actions."""
@@ -153,10 +121,9 @@ class TargetPolicy:
         assert self.actions is not None
         if self.actions.named:
             return all_probabilities(self.name, self.given, observations, self.actions.names)
-        if not callable(self.given) or wants_actions(self.given):
-            raise bad_request(
-                f"The policy {self.name!r}", "be a function of observations that returns actions", self.given
-            )
+        if not callable(self.given) or is_of_actions(self.given):
+            rule = "be a function of observations that returns actions"
+            raise bad_request(f"The policy {self.name!r}", rule, self.given)
         chosen = np.asarray(called(self.name, self.given, observations), float)
         chosen = chosen[:, None] if chosen.ndim == 1 else chosen
         if chosen.shape != (len(observations), self.actions.width):
@@ -175,10 +142,13 @@ class TargetPolicy:
         return np.asarray(np.where(ended[:, None], 0.0, found / np.where(ended, 1.0, total)[:, None]))
 
 
+def is_of_actions(given: Any) -> bool:
+    """Return whether a policy is a function of observations and actions."""
+    return callable(given) and wants_actions(given)
+
+
 def knows_all_actions(name: str, given: Any, observations: Any, actions: Actions) -> bool:
     """Return whether a function of observations and actions returns the probabilities of all actions of a log."""
-    if not callable(given) or not wants_actions(given):
-        return True
     if not actions.named:
         return False
     try:
@@ -188,13 +158,22 @@ def knows_all_actions(name: str, given: Any, observations: Any, actions: Actions
     return True
 
 
+class OwnRatios:
+    """The ratios in the log's own columns, if it has any."""
+
+    def __repr__(self) -> str:
+        return "the ratios of the log"
+
+
+OWN = OwnRatios()
+
+
 class LogData:
     """A log with everything that an evaluation needs.
 
     rows      its rows in pieces;  actions  its actions, or None
     policies  the requested policies, the logging policy first
     maps      feature maps, the preferred map first;  behaviour  estimated propensities, or None
-    stated    the columns used
     """
 
     def __init__(
@@ -208,40 +187,43 @@ class LogData:
         signals: Sequence[str] = (),
         skip_bad_rows: bool = False,
         seed: int = 0,
-        told: Told = lambda done, total: None,
+        told: Told | None = None,
         workers: Any = None,
     ) -> None:
-        source = open_log(log)
-        held = carried_columns(source.names, targets)
+        names = open_log(log).names
         for name in signals:
             if not isinstance(name, str):
                 raise bad_request("'reward'", "be the name of a column, or a list of names", name)
-            if name not in source.names:
-                raise missing(f"The column {name!r} for 'reward'", name, source.names)
+            if name not in names:
+                raise missing(f"The column {name!r} for 'reward'", name, names)
         if not isinstance(columns, Mapping | None):
             raise bad_request("'columns'", "be a dictionary of columns by their role", columns)
         named = {**(columns or {}), **({"reward": signals[0]} if signals else {})}
-        found = find_columns(source.names, named)
-        asked = [given for given in targets.values() if given is not None]
+        found = find_columns(names, named)
+        has_ratios = bool(found.rho or (found.target_probability and found.behaviour_probability))
+        targets = {name: given for name, given in targets.items() if given is not OWN or has_ratios}
         own = any(given is OWN for given in targets.values())
-        with_actions = bool(asked) and not own
-        self.reader = LogReader(log, named, discount, skip_bad_rows, with_actions, held, tuple(signals[1:]), ratios=own)
+        with_actions = not own and any(given is not None for given in targets.values())
+        held, carried = policy_columns(names, targets)
+        further = *signals[1:], *held
+        self.reader = LogReader(log, named, discount, skip_bad_rows, with_actions, carried, further, ratios=own)
         self.behaviour: Behaviour | None = None
         self.named = "observation" in (columns or {})
         first = self.reader.decoded(self.reader.first_rows()[:2])
-        self.actions = self._all_actions(targets, held, first)
+        self.actions = self._all_actions(targets, (*held, *carried), first)
         self.reader.actions = self.actions
-        self.policies = [self._policy(name, given, held, first) for name, given in targets.items()]
+        self.policies = [self._policy(name, given, (*held, *carried), first) for name, given in targets.items()]
         needs = next((one for one in self.policies if one.by_ratio and not one.logging and not one.own), None)
         if needs is not None and found.behaviour_probability is None:
             what = f"With the policy {needs.name!r}, which gives probabilities of the actions taken alone, a column "
-            raise missing(f"{what}of the role 'behaviour_probability'", "behaviour_probability", source.names)
-        self.rows = EvaluationRows(self.reader, seed=seed, workers=workers, told=told)
+            raise missing(f"{what}of the role 'behaviour_probability'", "behaviour_probability", names)
+        self.rows = EvaluationRows(self.reader, signals=max(1, len(signals)), seed=seed, workers=workers, told=told)
         self._describe(features, seed)
 
     def _describe(self, features: Any, seed: int) -> None:
         """Choose the features of the states, and estimate propensities if the log has none."""
         self._features: dict[Any, SortedFeatures] = {}
+        self._known: tuple[Any, dict[Any, Any]] = None, {}
         columns = self.reader.columns
         plain = features is None and columns.are_features and self.rows.sample[0].seen.shape[1] > 1
         by_action = any(not one.by_ratio for one in self.policies)
@@ -253,21 +235,22 @@ class LogData:
             self.maps = [given]
             if not (given.table or columns.are_features or too_wide(given.design(actions, self.rows.n))):
                 self.maps += default_maps(self.reader, self.rows, actions)[:RUNNERS_UP]  # to detect poor given ones
-        self.stated = [*columns.stated(), self.maps[0].words, *self._stated_ratios()]
         self.behaviour = None
         if by_action and self.actions is not None and self.actions.named and columns.behaviour_probability is None:
             self.behaviour = Behaviour(self.maps[0], self.rows.sample, len(self.actions.names))
 
-    def _stated_ratios(self) -> list[str]:
-        """Return the source of the ratios of the policies, as sentences."""
-        others = [one for one in self.policies if not one.logging]
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """The columns used, the features, the source of the ratios, and what is unusual about the log, as sentences."""
+        columns, others = self.reader.columns, [one for one in self.policies if not one.logging]
+        ratios = []
         if not others:
-            return ["There are no ratios: the value is the value of the logging policy."]
-        if any(one.own for one in others):
-            return [] if self.reader.columns.rho is not None else ["Ratios: target over behaviour."]
-        if self.reader.columns.behaviour_probability is None:
-            return []
-        return ["Ratios: the target policy over the propensities."]
+            ratios = ["There are no ratios: the value is the value of the logging policy."]
+        elif any(one.own for one in others):
+            ratios = [] if columns.rho is not None else ["Ratios: target over behaviour."]
+        elif columns.behaviour_probability is not None:
+            ratios = ["Ratios: the target policy over the propensities."]
+        return *columns.stated(), self.maps[0].words, *ratios, *self.reader.stated_after(self.rows.read)
 
     def _all_actions(self, targets: Mapping[str, Any], held: tuple[str, ...], first: Any) -> Actions | None:
         """Return the actions of the log and the additional actions of policies."""
@@ -276,43 +259,49 @@ class LogData:
             return actions
         text = any(isinstance(name, str) for name in actions.names)
         for name, given in targets.items():
+            more: Iterable[Any] = ()
             if isinstance(given, str) and given not in held:
                 endings = [column[len(given) :] for column in held if column.startswith(given)]
-                known = [int(one) if one.isdecimal() and not text else one for one in endings]
-                actions = actions.with_more(one for one in known if str(one) not in map(str, actions.names))
+                more = [int(one) if one.isdecimal() and not text else one for one in endings]
             elif hasattr(given, "predict_proba"):
-                known = [one.item() if isinstance(one, np.generic) else one for one in np.asarray(given.classes_)]
-                actions = actions.with_more(one for one in known if str(one) not in map(str, actions.names))
-            elif given is not None and given is not OWN and actions.counted and not isinstance(given, str):
-                if callable(given) and wants_actions(given):
-                    continue
+                more = map(plain, np.asarray(given.classes_))
+            elif not isinstance(given, str | OwnRatios | None) and actions.counted and not is_of_actions(given):
                 found = called(name, given, first) if callable(given) else np.asarray(given)
-                if found.ndim == 2 and found.shape[1] > len(actions.names):
-                    actions = actions.with_more(range(found.shape[1]))
+                more = range(found.shape[1]) if found.ndim == 2 else ()
+            known = set(map(str, actions.names))
+            actions = actions.with_more(one for one in more if str(one) not in known)
         return actions
 
     def _policy(self, name: str, given: Any, held: tuple[str, ...], first: Any) -> TargetPolicy:
-        if given is OWN:
-            return TargetPolicy(name, None, None, held, self.reader.decoded, own=True)
         if hasattr(given, "predict_proba"):
             assert self.actions is not None
             given = classifier_policy(name, given, self.actions.names)
-        by_ratio = callable(given) and not knows_all_actions(name, given, first, self.actions)  # type: ignore[arg-type]
-        return TargetPolicy(name, given, self.actions, held, self.reader.decoded, by_ratio=by_ratio)
+        by_ratio = is_of_actions(given) and not knows_all_actions(name, given, first, self.actions)  # type: ignore[arg-type]
+        return TargetPolicy(name, given, self.reader.decoded, self.actions, held, by_ratio)
 
     def features(self, one: FeatureMap, piece: Piece) -> SortedFeatures:
         """Return the features of both states of a piece; cached if the log is in memory and they fit."""
         key = id(one), piece.key
         if key in self._features:
             return self._features[key]
-        after = np.where(piece.ended[:, None], piece.seen, piece.after)  # after an end, any legal observation is fine
         actions = self.actions
-        X, X2, U = one.matrix(piece.seen), one.matrix(after), actions_of(actions, piece)
+        X, X2, U = one.matrix(piece.seen), one.matrix(piece.legal_after), actions_of(actions, piece)
         found = SortedFeatures(X, X2, piece.group, U, named_actions(actions, piece))
         widths = sum(min(one.p, 1000) if not one.table else 2 for one in self.maps)
         if self.rows.kept and self.rows.n * widths <= KEPT_NUMBERS // 2:
             self._features[key] = found
         return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs."""
+        sample = {name: None for name in ("first", "sampled") if name in self.__dict__}
+        return self.__dict__ | sample | {"_known": (None, {})}
+
+    def known(self, policy: TargetPolicy) -> dict[Any, Any]:
+        """Return a cache by piece, which is forgotten as soon as another policy asks for its own."""
+        if self._known[0] is not policy:
+            self._known = policy, {}
+        return self._known[1]
 
     def propensities(self, piece: Piece) -> Array:
         """Return the probability of the action taken in each row, (n,); NaN if it is not needed."""
@@ -342,28 +331,19 @@ class LogData:
     def on_sample(self) -> "LogData":
         """Return the sample as a log in memory."""
         found = copy(self)
-        found.rows, found._features = self.rows.on_sample(), {}
+        found.rows, found._features, found._known = self.rows.on_sample(), {}, (None, {})
         return found
 
 
-class OwnRatios:
-    """The ratios in the log's own columns."""
+def policy_columns(names: list[str], targets: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns of the log that define policies: those needed in a row alone, and those after a step too.
 
-    def __repr__(self) -> str:
-        return "the ratios of the log"
-
-
-OWN = OwnRatios()
-
-
-def carried_columns(names: list[str], targets: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the columns of the log that define policies: a column, or all columns with a prefix."""
-    held: list[str] = []
-    for given in targets.values():
-        if not isinstance(given, str):
-            continue
-        own = [given] if given in names else [name for name in names if name.startswith(given)]
-        if not own:
+    The probability of the action taken is a column of a row; probabilities of all actions are columns with a prefix.
+    """
+    texts = [given for given in targets.values() if isinstance(given, str)]
+    carried = {name: None for given in texts if given not in names for name in names if name.startswith(given)}
+    for given in texts:
+        if given not in names and not any(name.startswith(given) for name in carried):
             raise missing(f"Columns whose names start with {given!r}", given, names)
-        held += own
-    return tuple(dict.fromkeys(held))
+    carried |= {given: None for given in texts if f"next_{given}" in names}
+    return tuple(dict.fromkeys(given for given in texts if given in names and given not in carried)), tuple(carried)

@@ -152,49 +152,41 @@ def table_map(reader: LogReader, rows: EvaluationRows, sample: Array) -> Feature
         states = np.unique(np.concatenate([states, found]), axis=0)
         if len(states) > MOST_STATES:
             return None
-    inner: Features = Table(states)
-    if reader.words:
-        inner = Categories(reader.texts, inner, False)
-    words = f"Features: a table of {len(states):,} distinct states, because observations are "
-    why = "text." if len(reader.words) == sample.shape[1] else "whole numbers." if whole else "few."
-    return FeatureMap("table", inner, True, TABLE_RIDGE, words + why)
+    inner: Features = Categories(reader.texts, Table(states), False) if reader.words else Table(states)
+    why = "text" if len(reader.words) == sample.shape[1] else "whole numbers" if whole else "few"
+    words = f"Features: a table of {len(states):,} distinct states, because observations are {why}."
+    return FeatureMap("table", inner, True, TABLE_RIDGE, words)
 
 
 def distinct_states(rows: EvaluationRows, pieces: Iterator[Piece]) -> Array:
     """Return the distinct states in some pieces, at most one more than a table may have."""
-    found: Array | None = None
+    found: list[Array] = []
     for piece in pieces:
-        parts = [piece.seen, piece.after[~piece.ended], *([] if found is None else [found])]
-        found = np.unique(np.concatenate(parts), axis=0)
-        if len(found) > MOST_STATES:
+        found = [np.unique(np.concatenate([piece.seen, piece.after[~piece.ended], *found]), axis=0)]
+        if len(found[0]) > MOST_STATES:
             break
-    assert found is not None
-    return found
+    return found[0]
 
 
 def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:
     """Return the default maps of a log, the preferred map first."""
-    pieces = rows.sample
-    sample = np.concatenate([piece.seen for piece in pieces])
+    sample = np.concatenate([piece.seen for piece in rows.sample])
     table = table_map(reader, rows, sample)
     if table is not None:
         return [table]
-    texts = reader.texts
-    spread = spread_out(sample, texts) if reader.words else sample
-    mask = np.concatenate([[False] if one is None else np.ones(len(one), bool) for one in texts])
-    mask = mask if reader.words else np.zeros(spread.shape[1], bool)
-    n_actions = 1 if actions is None else actions.n_features
-    found = []
+    texts, spread, mask = reader.texts, sample, np.zeros(sample.shape[1], bool)
+    if reader.words:
+        spread = spread_out(sample, texts)
+        mask = np.concatenate([[False] if one is None else np.ones(len(one), bool) for one in texts])
+    n_actions, found = 1 if actions is None else actions.n_features, []
     for name, (degree, count) in CANDIDATES.items():
         mapping = fitted_map(spread, mask, degree, count)
-        if name != "linear" and mapping.n_features * n_actions > min(rows.n / 2, MOST_FEATURES):
-            continue
-        features: Features = Categories(texts, mapping, True) if reader.words else mapping
-        words = f"Features: {name}, scaled by the first {len(sample):,} rows"
-        found.append(
-            FeatureMap(name, features, False, MAP_RIDGE, words + ("; text is one-hot." if reader.words else "."))
-        )
-    return found if len(found) == 1 else ordered(found, pieces, rows, actions)
+        if name == "linear" or mapping.n_features * n_actions <= min(rows.n / 2, MOST_FEATURES):
+            features: Features = Categories(texts, mapping, True) if reader.words else mapping
+            words = f"Features: {name}, scaled by the first {len(sample):,} rows"
+            words += "; text is one-hot." if reader.words else "."
+            found.append(FeatureMap(name, features, False, MAP_RIDGE, words))
+    return found if len(found) == 1 else ordered(found, rows, actions)
 
 
 def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMap:
@@ -222,38 +214,31 @@ def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMa
 # The choice -------------------------------------------------------------------------------------------------
 
 
-def ordered(
-    found: list[FeatureMap], pieces: list[Piece], rows: EvaluationRows, actions: Actions | None
-) -> list[FeatureMap]:
+def ordered(found: list[FeatureMap], rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:
     """Return maps in order of preference: the choice, then the next best predictors of returns."""
-    piece = joined(pieces).part(slice(CHOICE_ROWS))
-    bounds = rows.bounds(0)
+    piece = joined(rows.sample).part(slice(CHOICE_ROWS))
     returns, weight = returns_of(piece, state_values(found[-1 if len(found) > 3 else 0], piece))
     known = weight <= KNOWN
     if known.mean() < FEW_KNOWN:
         known = np.ones(len(piece), bool)
-    scored = []
-    for one in found:
-        errors = held_out_errors(one, piece, rows, actions, returns, bounds)
-        by_episode = np.bincount(piece.episode[known] - piece.episode[0], errors[known]).astype(float)
-        scored.append((float(errors[known].mean()), one, by_episode))
-    scored.sort(key=lambda each: each[0])
-    best = scored[0]
-    n_actions = 1 if actions is None else actions.n_features
+    errors = {one.name: held_out_errors(one, piece, rows, actions, returns)[known] for one in found}
+    episode = piece.episode[known] - piece.episode[0]
+    scored = sorted(found, key=lambda one: float(errors[one.name].mean()))
+    best, n_actions = scored[0], 1 if actions is None else actions.n_features
 
-    def near(each: tuple[float, FeatureMap, Array]) -> bool:
-        excess = each[2] - best[2]
-        enough = each[1].p * n_actions * ROWS_A_WEIGHT <= rows.n
-        return each is best or (enough and bool(excess.sum() <= NEAR * excess.std() * np.sqrt(len(excess))))
+    def near(one: FeatureMap) -> bool:
+        mine, least = (np.bincount(episode, errors[each.name]).astype(float) for each in (one, best))
+        excess, enough = mine - least, one.p * n_actions * ROWS_A_WEIGHT <= rows.n
+        return one is best or (enough and bool(excess.sum() <= NEAR * excess.std() * np.sqrt(len(excess))))
 
-    first = max(filter(near, scored), key=lambda each: each[1].p)[1]
-    rest = [one for _, one, _ in scored if one is not first and one.name != "linear"]
+    first = max(filter(near, scored), key=lambda one: one.p)
+    rest = [one for one in scored if one is not first and one.name != "linear"]
     return [first, *rest[:RUNNERS_UP]]
 
 
 def state_values(one: FeatureMap, piece: Piece) -> Array:
     """Return V(s') of each row for the logging policy, by LSTD with features of states only, (n,)."""
-    X, X2 = one.matrix(piece.seen), one.matrix(np.where(piece.ended[:, None], piece.seen, piece.after))
+    X, X2 = one.matrix(piece.seen), one.matrix(piece.legal_after)
     A = X.T @ (X - piece.discount[:, None] * X2)
     A[np.diag_indices_from(A)] += one.ridge * np.maximum((X**2).sum(axis=0), 1e-300)
     return np.asarray(X2 @ np.linalg.lstsq(A, X.T @ piece.signals[:, 0], rcond=1e-12)[0])
@@ -261,11 +246,10 @@ def state_values(one: FeatureMap, piece: Piece) -> Array:
 
 def returns_of(piece: Piece, beyond: Array) -> tuple[Array, Array]:
     """Return the discounted return from each row, with `beyond` (n,) where an episode is cut, and its weight."""
-    follows = np.append((np.diff(piece.episode) == 0) & (np.diff(piece.step) == 1), False)
     found, weight = np.empty(len(piece)), np.empty(len(piece))
     ahead = share = 0.0
-    columns = zip(piece.signals[:, 0].tolist(), piece.discount.tolist(), follows.tolist(), beyond.tolist(), strict=True)
-    for i, (reward, discount, goes_on, value) in reversed(list(enumerate(columns))):
+    columns = [one.tolist() for one in (piece.signals[:, 0], piece.discount, piece.follows, beyond)]
+    for i, (reward, discount, goes_on, value) in reversed(list(enumerate(zip(*columns, strict=True)))):
         if not goes_on:
             ahead, share = (0.0, 0.0) if discount == 0 else (value, 1.0)
         ahead, share = reward + discount * ahead, discount * share
@@ -274,22 +258,21 @@ def returns_of(piece: Piece, beyond: Array) -> tuple[Array, Array]:
 
 
 def held_out_errors(
-    one: FeatureMap, piece: Piece, rows: EvaluationRows, actions: Actions | None, returns: Array, bounds: Any
+    one: FeatureMap, piece: Piece, rows: EvaluationRows, actions: Actions | None, returns: Array
 ) -> Array:
     """Return squared errors of the values of the logging policy, without the group of each row, (n,)."""
     design, U = one.design(actions, rows.n), actions_of(actions, piece)
-    follows = np.append((np.diff(piece.episode) == 0) & (np.diff(piece.step) == 1), False)
     X, after = one.matrix(piece.seen), np.minimum(np.arange(len(piece)) + 1, len(piece) - 1)
     found = SortedFeatures(X, X[after], piece.group, U, named_actions(actions, piece))
-    ahead = (np.where(follows, piece.discount, 0.0)[:, None] * U[after])[found.order]
-    used = (follows | piece.ended).astype(float)[found.order]
+    ahead = (np.where(piece.follows, piece.discount, 0.0)[:, None] * U[after])[found.order]
+    used = (piece.follows | piece.ended).astype(float)[found.order]
     A = found.outer(no_equations(design, rows.groups), design, found.U, None, used)
     A = found.outer(A, design, found.U, ahead, used)
     right = used[:, None] * piece.signals[found.order, :1]
     squares = design.total(found.X**2, found.U**2, np.ones(len(piece)))
     solution = solved(A, found.totals(design, found.U, right, rows.groups), ridge_of(design, squares, one.ridge))
     values = found.unsorted(found.by_group(design, found.X, found.U, solution.without))[:, 0]
-    return np.asarray((returns - np.clip(values, *bounds)) ** 2)
+    return np.asarray((returns - np.clip(values, *rows.bounds(0))) ** 2)
 
 
 def actions_of(actions: Actions | None, piece: Piece) -> Array:
@@ -299,7 +282,7 @@ def actions_of(actions: Actions | None, piece: Piece) -> Array:
 
 def named_actions(actions: Actions | None, piece: Piece) -> Integers | None:
     """Return the indices of the actions taken, (n,), None unless actions have names."""
-    return piece.action[:, 0].astype(np.int64) if actions is not None and actions.named else None
+    return piece.taken if actions is not None and actions.named else None
 
 
 def network_map(reader: LogReader, seed: int) -> tuple[Layers, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from gradient_dd.arrays import Array, Booleans, Integers
 
 GROUPS = 20
 HOLE = np.int64(1) << 40  # added to the steps after a missing row
+SAMPLE_ROWS = 200_000  # rows used to choose features and to check the rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,27 @@ class Piece:
         return np.flatnonzero(self.step == 0)
 
     @property
+    def legal_after(self) -> Array:
+        """(n, d) the next observations; after an end, where any legal observation is fine, the observation."""
+        return np.where(self.ended[:, None], self.seen, self.after)
+
+    @cached_property
+    def taken(self) -> Integers:
+        """(n,) the indices of the actions taken, which must have names."""
+        return self.action[:, 0].astype(np.int64)
+
+    @property
+    def follows(self) -> Booleans:
+        """(n,) whether the next row is the next step of the episode."""
+        return np.append((np.diff(self.episode) == 0) & (np.diff(self.step) == 1), False)
+
+    @cached_property
+    def spans(self) -> tuple[Integers, Integers]:
+        """The first row of each episode, and how many rows it has."""
+        first = np.flatnonzero(np.diff(self.episode, prepend=self.episode[:1] - 1))
+        return first, np.diff([*first, len(self)])
+
+    @cached_property
     def key(self) -> tuple[int, ...]:
         """Identifies the piece among all pieces of a log and of its sample."""
         ends = (int(column[at]) for column in (self.episode, self.step) for at in (0, -1))
@@ -78,16 +101,9 @@ class StepNumbers:
         begins = np.diff(names, prepend=self.name) != 0
         hole = ~begins & (np.diff(row, prepend=self.row) != 1)
         episode = self.episode + np.cumsum(begins)
-        one = np.where(hole, HOLE + 1, 1)
-        first = np.flatnonzero(begins)
-        run = np.cumsum(np.where(begins, 0, one))
-        lead = int(first[0]) if len(first) else len(row)
-        base = np.zeros(len(row), np.int64)
-        if len(first):
-            base[first] = np.diff(run[first], prepend=0)
-            base = np.cumsum(base)
-        step = run - base
-        step[:lead] += self.step
+        total = self.step + np.cumsum(np.where(hole, HOLE + 1, 1))  # as if all rows were one episode
+        first = np.maximum.accumulate(np.where(begins, np.arange(len(row)), -1))
+        step = total - np.where(first < 0, 0, total[first])
         self.name, self.episode, self.row, self.step = int(names[-1]), int(episode[-1]), int(row[-1]), step[-1]
         return replace(piece, episode=episode, step=step)
 
@@ -126,3 +142,50 @@ def mix(values: Any) -> Any:
         values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return values ^ (values >> np.uint64(31))
+
+
+class EpisodeSample:
+    """Whole episodes spread over the log: every second one is dropped whenever there are too many rows."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self.stride, self.episodes, self.closed = 1, 0, False
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(map(len, self.pieces))
+
+    def add(self, piece: Piece) -> None:
+        """Add the episodes of a piece that belong to the sample."""
+        if self.closed:
+            return
+        self.pieces += self._thinned([piece])
+        self.episodes = int(piece.episode[-1]) + 1
+        while self.rows > SAMPLE_ROWS and not self.closed:
+            self.thin(self.stride * 2)
+
+    def thin(self, stride: int) -> None:
+        """Keep every episode whose number is divisible; if a single one is too long, keep its first rows."""
+        self.stride, self.closed = stride, stride >= max(2, self.episodes)
+        self.pieces = self._thinned(self.pieces)
+        if self.closed:
+            self.pieces = [joined(self.pieces).part(slice(SAMPLE_ROWS))]
+
+    def _thinned(self, pieces: list[Piece]) -> list[Piece]:
+        parts = [one if self.stride == 1 else one.part(one.episode % self.stride == 0) for one in pieces]
+        return [one for one in parts if len(one)]
+
+
+def merged(samples: list[EpisodeSample]) -> list[tuple[int, Piece]]:
+    """Return the samples of all parts as one sample: its pieces, with the number of their part."""
+    used = [(part, one) for part, one in enumerate(samples) if one.pieces]
+    stride = max((one.stride for _, one in used), default=1)
+    while True:
+        for _, one in used:
+            one.thin(stride)
+        if sum(one.rows for _, one in used) <= SAMPLE_ROWS:
+            return [(part, piece) for part, one in used for piece in one.pieces]
+        if all(one.closed for _, one in used):
+            used = used[::2]
+        stride *= 2

@@ -32,7 +32,7 @@ class PolicyEvidence(NamedTuple):
     """The evidence about the value of a policy.
 
     found, logging  its value, and the value of the logging policy;  scale  the larger of the two absolute values
-    data       the log;  single  whether every episode is one row;  bounds  of possible values
+    data       the log;  bounds  of possible values
     untried    share of the policy's actions that never occur in the log
     lonely     share of the policy's visits, states and actions, without similar data
     never      share of its visits to table cells without data, although the log often visits the state
@@ -40,14 +40,12 @@ class PolicyEvidence(NamedTuple):
 
     found: PolicyValue
     logging: PolicyValue
-    policy: TargetPolicy
     data: LogData
+    bounds: Bounds
     scale: float
     untried: float
     lonely: float
     never: float
-    single: bool
-    bounds: Bounds
 
 
 class SampledChoices(NamedTuple):
@@ -74,7 +72,7 @@ def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
     if not policy.by_ratio and data.actions is not None and data.actions.named:
         occurs = np.isin(np.arange(len(occurs)), np.concatenate([piece.action[:, 0] for piece in pieces]))
     for piece in pieces:
-        choices = policy.choices(piece, data.propensities(piece))
+        choices, _ = data.known(policy).get(piece.key) or (policy.choices(piece, data.propensities(piece)), None)
         untried += 0.0 if occurs.all() else float(choices.here[:, ~occurs].sum())
         rows = np.flatnonzero(~piece.ended)
         rows, skipped = rows[max(0, skipped) :], skipped - len(rows)
@@ -87,12 +85,12 @@ def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
 
 
 def policy_findings(
-    data: LogData, found: PolicyValue, logging: PolicyValue, support: Support, sampled: SampledChoices, signal: int
+    data: LogData, found: PolicyValue, logging: PolicyValue, support: Support, sampled: SampledChoices
 ) -> list[Finding]:
     """Return all findings on the value of a policy."""
-    policy, visits, starts = found.policy, sampled.visits, sampled.starts
+    visits, starts, by_ratio = sampled.visits, sampled.starts, found.policy.by_ratio
     lonely = never = 0.0
-    if not policy.by_ratio and len(visits):
+    if not by_ratio and len(visits):
         X = found.map.matrix(visits.after)
         if found.map.table:
             taken, seen = actions_of(data.actions, visits), found.map.matrix(visits.seen)
@@ -100,13 +98,10 @@ def policy_findings(
             never = float((mass * never_tried(support, X, sampled.there)).sum() / max(float(mass.sum()), 1e-300))
         else:
             lonely = float((support.leverage(sampled.there, X, support.cached_leverages(X)) > ALONE).mean())
-    if not policy.by_ratio and found.map.table and len(starts):
+    if not by_ratio and found.map.table and len(starts):
         never += float(never_tried(support, found.map.matrix(starts.seen), sampled.here).mean())
-    scale, single = max(abs(found.value), abs(logging.value)), data.rows.longest == 1
-    shares = sampled.untried, lonely, never
-    return findings_of(
-        "policy", PolicyEvidence(found, logging, policy, data, scale, *shares, single, data.rows.bounds(signal))
-    )
+    scale, shares = max(abs(found.value), abs(logging.value)), (sampled.untried, lonely, never)
+    return findings_of("policy", PolicyEvidence(found, logging, data, support.bounds, scale, *shares))
 
 
 def never_tried(support: Support, X: Any, U: Array) -> Array:
@@ -127,9 +122,8 @@ def interval(seen: PolicyEvidence) -> Found:
     found = seen.found
     if (found.high - found.low) / 2 > WIDE * seen.scale:
         yield (
-            "with care",
             f"The interval, {found.low:.4g} to {found.high:.4g}, is wide relative to the value, so the log does not "
-            "determine the value well.",
+            "determine the value well."
         )
 
 
@@ -139,11 +133,12 @@ def doubly_robust(seen: PolicyEvidence) -> Found:
     cannot represent the values, or the propensities are wrong.
     """
     found = seen.found
-    if found.steps == 0 or seen.policy.logging:
+    if found.steps == 0 or seen.found.policy.logging:
         return
     both = f"LSTD-Q gives {found.q.value:.4g}, the returns correct it to {found.d.value:.4g}"
     level = level_of(found.gap, FAR, VERY_FAR)
-    if level == "fine" or seen.single or abs(found.d.value - found.q.value) <= FAR_OFF * seen.scale:
+    single = seen.data.rows.longest == 1  # every episode is one row
+    if level == "fine" or single or abs(found.d.value - found.q.value) <= FAR_OFF * seen.scale:
         yield "fine", f"{both}, over {steps_of(found)} that the ratios cover."
     else:
         why = "The features cannot represent the values, or the propensities are wrong."
@@ -156,12 +151,10 @@ def possible_values(seen: PolicyEvidence) -> Found:
     found = seen.found
     if found.impossible or found.outside:
         low, high = seen.bounds
-        blend = found.share * found.q.value + (1 - found.share) * found.d.value
-        words = f"LSTD-Q gives {found.q.value:.4g}" if found.impossible else f"Both estimates give {blend:.4g}"
+        words = f"LSTD-Q gives {found.q.value:.4g}" if found.impossible else f"Both estimates give {found.blend:.4g}"
         yield (
-            "with care",
             f"{words}, but rewards allow only {low:.4g} to {high:.4g}: the features cannot represent the values of "
-            "this policy, and the value is clipped.",
+            "this policy, and the value is clipped."
         )
 
 
@@ -170,9 +163,8 @@ def other_features(seen: PolicyEvidence) -> Found:
     """Other features that predict the returns of the log nearly as well give a different value."""
     if seen.found.apart > FAR_OFF * seen.scale:
         yield (
-            "with care",
             f"Other features that predict the returns of the log about as well change the value by "
-            f"{seen.found.apart:.3g}, so the value depends on a choice that the log cannot decide.",
+            f"{seen.found.apart:.3g}, so the value depends on a choice that the log cannot decide."
         )
 
 
@@ -182,14 +174,13 @@ def horizon(seen: PolicyEvidence) -> Found:
     features alone.
     """
     found, n = seen.found, seen.data.rows.n
-    if seen.policy.logging or np.isnan(found.effective):
+    if seen.found.policy.logging or np.isnan(found.effective):
         return
     far = found.effective < FAR_POLICY * n or (seen.data.rows.episodes >= MANY_STARTS and found.steps < FEW_STEPS)
     if found.rest > LITTLE and far:
         yield (
-            "with care",
             f"The returns check only {steps_of(found)}; {found.rest:.0%} of the weight comes later and relies on the "
-            "features alone.",
+            "features alone."
         )
 
 
@@ -197,7 +188,7 @@ def horizon(seen: PolicyEvidence) -> Found:
 def logging_policy(seen: PolicyEvidence) -> Found:
     """The same features give a wrong value of the logging policy, whose returns are known."""
     base = seen.logging
-    if not base.steps or (seen.found is base and not seen.policy.logging):
+    if not base.steps or (seen.found is base and not seen.found.policy.logging):
         return
     words, level = f"The mean return of the logging policy is {base.d.value:.4g}", level_of(base.gap, FAR, VERY_FAR)
     if level == "fine" or abs(base.d.value - base.q.value) <= FAR_OFF * seen.scale:
@@ -212,7 +203,7 @@ def untried_actions(seen: PolicyEvidence) -> Found:
     """The policy takes actions that the log never takes."""
     if seen.untried > UNTRIED:
         share = f"{seen.untried:.0%} of the policy's actions"
-        yield "not", f"{share} never occur in the log, so their values are unknown."
+        yield f"{share} never occur in the log, so their values are unknown."
 
 
 @finding("policy", "visits without data", "not", "Collect data from these states and actions.")
@@ -238,13 +229,13 @@ def propensities(seen: PolicyEvidence) -> Found:
     the interval includes their uncertainty.
     """
     behaviour = seen.data.behaviour
-    if behaviour is None or seen.policy.by_ratio:
+    if behaviour is None or seen.found.policy.by_ratio:
         return
     words = (
         f"The log has no propensities. They were estimated by {behaviour.words}: predicted and actual shares of "
         f"actions differ by {behaviour.gap:.1%} on average and by {behaviour.worst:.1%} at most."
     )
     if behaviour.worst > BADLY:
-        yield "with care", f"{words} Wrong propensities invalidate the check by returns."
+        yield f"{words} Wrong propensities invalidate the check by returns."
     else:
         yield "fine", words

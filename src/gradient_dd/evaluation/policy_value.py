@@ -1,5 +1,8 @@
 """The value of a policy, its interval, and the products of ratios along episodes used by the estimates."""
 
+from collections.abc import Mapping
+from math import nan
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -21,26 +24,27 @@ class PolicyEstimate(NamedTuple):
     value: float
     error: float
 
+    def interval(self, factor: float) -> Bounds:
+        """Return the interval of a half-width of `factor` standard errors."""
+        return Bounds(self.value - factor * self.error, self.value + factor * self.error)
+
 
 class PolicyValue(NamedTuple):
     """The value of a policy for one signal.
 
-    value, low, high  the blend, limited to possible values, and its interval
+    value         the blend, limited to possible values
     q, d          LSTD-Q and the doubly robust estimate;  share  the weight of q in the value
     gap           how far d is from q, in standard errors of d − q
     steps, rest   number of steps covered by the ratios, and the weight of later steps
     effective     effective sample size, (Σρ)² / Σρ²; nan without ratios
     psi           (units, 3) influences on q, on d and on the value
-    by_map        the value for each map, by name
-    apart         the largest difference to the value with another map
     impossible    whether no map gave a possible LSTD-Q;  outside  whether the value had to be clipped
     map, design, w (q,), without (groups, q), start (q,), dual (q,)   the map, its form and the solution
+    low, high     its interval;  by_map  the value for each map, by name;  apart  the largest difference among them
     """
 
     policy: TargetPolicy
     value: float
-    low: float
-    high: float
     q: PolicyEstimate
     d: PolicyEstimate
     share: float
@@ -49,8 +53,6 @@ class PolicyValue(NamedTuple):
     rest: float
     effective: float
     psi: Array
-    by_map: dict[str, float]
-    apart: float
     impossible: bool
     outside: bool
     map: FeatureMap
@@ -59,21 +61,21 @@ class PolicyValue(NamedTuple):
     without: Array
     start: Array
     dual: Array
-
-    @property
-    def name(self) -> str:
-        """Name of the policy."""
-        return self.policy.name
+    low: float = nan
+    high: float = nan
+    by_map: Mapping[str, float] = MappingProxyType({})
+    apart: float = 0.0
 
     def interval(self, confidence: float) -> Bounds:
         """Return the union of the intervals of q, d and their blend, before it is widened further."""
-        factor = student_factor(confidence, len(self.psi) - 1)
-        blend = self.share * self.q.value + (1 - self.share) * self.d.value
-        each = [self.q, self.d, PolicyEstimate(blend, error_of(self.psi[:, 2]))]
-        low, high = zip(
-            *((one.value - factor * one.error, one.value + factor * one.error) for one in each), strict=True
-        )
-        return Bounds(min(low), max(high))
+        factor, blend = student_factor(confidence, len(self.psi) - 1), self.blend
+        each = [one.interval(factor) for one in (self.q, self.d, PolicyEstimate(blend, error_of(self.psi[:, 2])))]
+        return Bounds(min(one.low for one in each), max(one.high for one in each))
+
+    @property
+    def blend(self) -> float:
+        """The blend of both estimates, before it is limited to possible values."""
+        return self.share * self.q.value + (1 - self.share) * self.d.value
 
 
 def error_of(psi: Array) -> float:
@@ -97,15 +99,13 @@ class Walk(NamedTuple):
 
 def walk(piece: Piece, ratio: Array, most: int) -> Walk:
     """Return the products of ratios and discounts along the episodes of a piece, for at most `most` steps."""
-    live = piece.step < most
-    first = np.flatnonzero(np.diff(piece.episode, prepend=-1))
+    live, (first, rows) = piece.step < most, piece.spans
     lengths = np.add.reduceat(live.astype(np.int64), first)
     known = lengths > 0
 
     def along(values: Array) -> Array:
         total = np.cumsum(np.log(np.maximum(values, 1e-300)))
-        before = np.concatenate([[0.0], total[first[1:] - 1]])
-        return total - np.repeat(before, np.diff([*first, len(piece)]))
+        return total - np.repeat(np.concatenate([[0.0], total[first[1:] - 1]]), rows)
 
     product = np.exp(np.clip(along(ratio), -700.0, LARGEST_LOG))
     ahead = np.concatenate([[1.0], piece.discount[:-1]])

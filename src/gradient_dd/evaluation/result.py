@@ -6,12 +6,12 @@ A state with a component in a direction without data has no value. If the levera
 1/2, fewer than two rows are similar: the interval is as wide as the rewards allow.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,15 +19,22 @@ from gradient_dd.arrays import Array, Booleans, as_floats
 from gradient_dd.cards import card
 from gradient_dd.errors import bad_request
 from gradient_dd.evaluation.behaviour import cells
-from gradient_dd.evaluation.design import BLOCKS, TABLE, Design, squared
-from gradient_dd.evaluation.findings import NOT_JUDGED, Verdict
-from gradient_dd.evaluation.policy_value import PolicyEstimate, PolicyValue
+from gradient_dd.evaluation.design import BLOCKS, TABLE, squared
+from gradient_dd.evaluation.findings import Found, Verdict, finding, findings_of, verdict_of
+from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.maps import actions_of, named_actions
+from gradient_dd.evaluation.policy_value import PolicyValue
 from gradient_dd.stream.features import Features
 from gradient_dd.studies.intervals import Bounds, Interval, student_factor
+
+if TYPE_CHECKING:
+    from gradient_dd.evaluation.comparison import PolicyQuestion
 
 UNUSED = 1e-9  # relative to the largest eigenvalue: directions below it have no data
 OUTSIDE = 1e-6  # tolerated share of |x|² in such directions
 ALONE = 0.5  # leverage above which a point has no similar data
+MOST_ASKED = 10_000  # most distinct states whose values are returned
+POINTS = 100  # initial states whose values are reported
 MOST = 1000  # state-action features, above which only features of states are examined
 
 
@@ -48,21 +55,22 @@ class Seen:
 
 
 class Support:
-    """The states and actions in the data, and the range of possible values.
+    """The states and actions in the sample of a log, and the range of possible values.
 
-    taken    features of states and of actions taken, and indices of named actions, of some pieces
     counts   (p, actions) rows per cell of a table;  bounds  the smallest and the largest possible value
     """
 
-    def __init__(self, design: Design, taken: Iterable[tuple[Any, Array, Any]], bounds: Bounds) -> None:
-        self.design, self.bounds = design, bounds
+    def __init__(self, data: LogData, value: PolicyValue, bounds: Bounds) -> None:
+        self.design, self.bounds = value.design, bounds
+        design, actions = value.design, None if value.policy.by_ratio else data.actions
         self.table, self.wide = design.form == TABLE, design.p > MOST
         self.counts, self.used = np.zeros((design.p, design.actions)), np.zeros(design.p, bool)
         sums: dict[int, Any] = {}  # Σ x xᵀ: of all rows, and of each action, or Σ φφᵀ
         self.by_action = False  # whether each action has its own directions with data
-        for X, U, action in taken:
+        for piece in data.sampled:
+            X, U, action = value.map.matrix(piece.seen), actions_of(actions, piece), named_actions(actions, piece)
             if self.table:
-                place = cells(X), action if design.actions > 1 else np.zeros(len(U), np.int64)
+                place: Any = cells(X), action if design.actions > 1 else np.zeros(len(U), np.int64)
                 np.add.at(self.counts, place, 1.0)
             elif self.wide:  # each feature is treated separately
                 self.used |= np.asarray(squared(X).sum(axis=0)).ravel() > 0
@@ -133,17 +141,17 @@ class Evaluation:
     found: PolicyValue
     support: Support
     points: tuple[Any, Array]
+    verdict: Verdict
     confidence: float
     rows: int
     dimensions: int
-    chosen: str = "LSTD-Q"
-    logging: Interval | None = None
-    difference: Interval | None = None
-    verdict: Verdict = NOT_JUDGED
+    chosen: str
+    logging: Interval | None
+    difference: Interval | None
+    stated: tuple[str, ...]
+    log: str
     at: Any = None
-    stated: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
-    log: str = "the log"
 
     def __repr__(self) -> str:
         low, high = self.start_interval
@@ -151,14 +159,10 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         low, high = self.start_interval
-        value = {"value": f"{self.start_value:.4g}", f"{self.confidence:.0%} interval": f"{low:.4g} to {high:.4g}"}
-        facts = {
-            "verdict": self.verdict.word,
-            "why": "\n".join(self.verdict.reasons) or None,
-            "method": self.chosen,
-            "rows": f"{self.rows:,}",
-        }
-        return card("Value of the policy", value | facts)
+        facts = {"value": f"{self.start_value:.4g}", f"{self.confidence:.0%} interval": f"{low:.4g} to {high:.4g}"}
+        facts |= {"verdict": self.verdict.word, "why": "\n".join(self.verdict.reasons)}
+        facts |= {"method": self.chosen, "rows": f"{self.rows:,}"}
+        return card("Value of the policy", {name: fact for name, fact in facts.items() if fact})
 
     @property
     def w(self) -> Array:
@@ -181,24 +185,12 @@ class Evaluation:
         return Bounds(self.found.low, self.found.high)
 
     @property
-    def exact(self) -> Interval:
-        """LSTD-Q with its interval."""
-        return self._estimate(self.found.q)
-
-    @property
-    def robust(self) -> Interval | None:
-        """The doubly robust estimate with its interval; None if the ratios cover no step."""
-        return self._estimate(self.found.d) if self.found.steps else None
-
-    def _estimate(self, one: PolicyEstimate) -> Interval:
-        half = student_factor(self.confidence, len(self.found.psi) - 1) * one.error
-        return Interval(one.value, one.value - half, one.value + half)
-
-    @property
     def parts(self) -> dict[str, Interval]:
-        """The known intervals, by name: both estimates, and the value of the logging policy."""
-        parts = {"LSTD-Q": self.exact, "doubly robust": self.robust, "logging policy": self.logging}
-        return {name: one for name, one in parts.items() if one is not None}
+        """The known intervals, by name: "LSTD-Q", "doubly robust" if the ratios cover a step, "logging policy"."""
+        factor = student_factor(self.confidence, len(self.found.psi) - 1)
+        estimates = {"LSTD-Q": self.found.q} | ({"doubly robust": self.found.d} if self.found.steps else {})
+        parts = {name: Interval(one.value, *one.interval(factor)) for name, one in estimates.items()}
+        return parts if self.logging is None else parts | {"logging policy": self.logging}
 
     @property
     def gain(self) -> str:
@@ -206,8 +198,8 @@ class Evaluation:
         if self.difference is None:
             return ""
         gain, low, high = self.difference
-        word = "better than" if low > 0 else "worse than" if high < 0 else "different from"
-        word = f"significantly {word}" if low > 0 or high < 0 else f"not significantly {word}"
+        word = "better than" if low > 0 else "worse than" if high < 0 else "not significantly different from"
+        word = word if low <= 0 <= high else f"significantly {word}"
         return f"The target policy is {word} the logging policy: {gain:+.4g} (interval: {low:.4g} to {high:.4g})."
 
     @property
@@ -261,16 +253,15 @@ class Evaluation:
 
     def facts(self) -> dict[str, Any]:
         """Return everything except the weights as plain data."""
+        known = self.parts | ({} if self.difference is None else {"difference": self.difference})
+        estimates = {name: dict(zip(("value", "low", "high"), one, strict=True)) for name, one in known.items()}
         return {
             "verdict": self.verdict.word,
             "why": [one._asdict() for one in self.verdict.findings],
             "value": self.start_value,
             "interval": list(self.start_interval),
             "confidence": self.confidence,
-            "LSTD-Q": as_data(self.exact),
-            "doubly robust": as_data(self.robust),
-            "logging policy": as_data(self.logging),
-            "difference": as_data(self.difference),
+            **{name: estimates.get(name) for name in ("LSTD-Q", "doubly robust", "logging policy", "difference")},
             "values": self.asked(),
             "chosen": self.chosen,
             "features": self.found.map.words,
@@ -318,6 +309,61 @@ def as_observations(observations: Any) -> Any:
     return seen[:, None] if seen.ndim == 1 else seen
 
 
-def as_data(found: Interval | None) -> dict[str, float] | None:
-    """Return an estimate as plain data."""
-    return None if found is None else {"value": found.estimate, "low": found.low, "high": found.high}
+def evaluation_of(question: "PolicyQuestion", data: LogData, words: str, at: Any = None) -> Evaluation:
+    """Return the evaluation of the last policy of a question, with the requested states."""
+    one, base = question.judged[-1], question.baseline.found
+    policy, logging, difference = one.found.policy, None, None
+    if len(question.judged) > 1:
+        gap = question.gap(one, question.baseline)
+        logging, difference = Interval(base.value, base.low, base.high), Interval(gap.apart, gap.low, gap.high)
+    first = next(piece.part(piece.starts) for piece in data.rows.sample if len(piece.starts))
+    first = first.part(np.sort(np.unique(first.seen, axis=0, return_index=True)[1])[:POINTS])
+    here = np.ones((len(first), 1)) if policy.by_ratio else policy.choices(first, data.propensities(first)).here
+    found = Evaluation(
+        found=one.found,
+        support=one.support,
+        points=(one.found.map.matrix(first.seen), here),
+        confidence=question.confidence,
+        rows=data.rows.n,
+        dimensions=first.seen.shape[1],
+        chosen=words,
+        logging=logging,
+        difference=difference,
+        verdict=one.verdict,
+        stated=data.stated,
+        log=data.reader.source.name,
+    )
+    if at is None:
+        return found
+    asked = asked_for(at, data)
+    X, U = found.point(asked)
+    alone = int((one.support.leverage(U, X) > ALONE).sum())
+    verdict = verdict_of([*one.verdict.findings, *findings_of("states", (len(asked), alone))])
+    return replace(found, at=asked, points=(X, U), verdict=verdict)
+
+
+@finding("states", "states asked for", "with care", "Collect data from there.")
+def unseen_states(counts: tuple[int, int]) -> Found:
+    """A requested state has no similar data. If the data have nothing in common with it, there is no value."""
+    asked, unseen = counts
+    if unseen:
+        yield (
+            f"{unseen:,} of the {asked:,} requested states have no similar data, so their intervals are as wide as the "
+            "rewards allow."
+        )
+
+
+def asked_for(at: Any, data: LogData) -> Any:
+    """Return the observations whose values are requested, one per row."""
+    reader = data.reader
+    if isinstance(at, str):
+        if at != "all":
+            raise bad_request("'at'", "be observations, one per row, or 'all'", at)
+        states = reader.states()
+        if len(states) > MOST_ASKED:
+            rule = f"be observations, because the log has more than {MOST_ASKED:,} distinct ones"
+            raise bad_request("'at'", rule, at, "Name some: at=[...], or --at.")
+        return reader.decoded(states)
+    rows = np.asarray(at, dtype=object if reader.words else None)
+    single = rows.ndim < 2 and len(reader.columns.observation) == 1
+    return as_observations(rows.reshape(-1, 1) if single else np.atleast_2d(rows))

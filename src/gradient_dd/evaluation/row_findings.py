@@ -21,7 +21,6 @@ from gradient_dd.evaluation.findings import Found, finding, level_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import actions_of
 from gradient_dd.evaluation.pieces import Piece, mix
-from gradient_dd.stream.log.actions import Actions
 
 MOST_ROWS = 50_000  # rows examined
 SKETCH = 64  # numbers that represent a state with more features
@@ -70,20 +69,14 @@ class RowEvidence:
 def row_evidence(data: LogData) -> list[RowEvidence]:
     """Return the evidence on the rows of a log for each signal."""
     piece, actions, columns = data.first, data.actions, data.reader.columns.observation
-    after = np.where(piece.ended[:, None], piece.seen, piece.after)
-    here, there = (sketch(data.maps[0].matrix(one)) for one in (piece.seen, after))
+    here, there = (sketch(data.maps[0].matrix(one)) for one in (piece.seen, piece.legal_after))
     there = np.where(piece.ended[:, None], 0.0, there)
-    names = actions.names if actions is not None and len(actions.names) <= SKETCH else ()
     words = columns if len(columns) == piece.seen.shape[1] else ()
-    taken = sketch_of_actions(actions, piece)
-    return [RowEvidence(piece, one, here, there, taken, words, data.reader.texts, names) for one in piece.signals.T]
-
-
-def sketch_of_actions(actions: Actions | None, piece: Piece) -> Array:
-    """Return the features of actions, or random projections if there are many."""
     if actions is None or actions.n_features <= SKETCH:
-        return actions_of(actions, piece)
-    return np.random.default_rng(14).standard_normal((actions.n_features, SKETCH))[piece.action[:, 0].astype(np.int64)]
+        names, taken = actions.names if actions is not None else (), actions_of(actions, piece)
+    else:  # random projections of them
+        names, taken = (), np.random.default_rng(14).standard_normal((actions.n_features, SKETCH))[piece.taken]
+    return [RowEvidence(piece, one, here, there, taken, words, data.reader.texts, names) for one in piece.signals.T]
 
 
 def sketch(X: Any, seed: int = 11) -> Array:
@@ -125,8 +118,7 @@ def heavy_tails(rows: RowEvidence) -> Found:
 
 def twins_of(batch: Piece, reward: Array) -> tuple[float, float] | None:
     """Return the share of identical episodes, and their pairs beyond chance; None if chance cannot be estimated."""
-    first = np.flatnonzero(np.diff(batch.episode, prepend=batch.episode[:1] - 1))
-    length = np.diff([*first, len(batch)])
+    first, length = batch.spans
     if len(first) < FEWEST_TWINS:
         return None
     state = bits_of(key_of(batch.seen))
@@ -190,9 +182,8 @@ def copied_episodes(rows: RowEvidence) -> Found:
     share, beyond = twins_of(rows.piece, rows.reward) or (0.0, 0.0)
     if share > COPIED and beyond > SURE_COPIES:
         yield (
-            "with care",
             f"{share:.0%} of the episodes are identical to another episode, more than chance allows. Copies count "
-            "twice, so the interval is too narrow.",
+            "twice, so the interval is too narrow."
         )
 
 
@@ -271,9 +262,8 @@ def order(rows: RowEvidence) -> Found:
     linked, _ = rows.links
     if linked is not None and linked < LINKED:
         yield (
-            "with care",
             "States do not depend on the previous state. The rows may have been shuffled, and then the values are "
-            "wrong.",
+            "wrong."
         )
 
 
@@ -283,9 +273,8 @@ def missing_rows(rows: RowEvidence) -> Found:
     _, hole = rows.links
     if hole is not None and hole.sure > SURE_HOLE and hole.times > DEEP:
         yield (
-            "with care",
             f"Every {hole.period} rows the state changes more than elsewhere. Rows seem to be missing there, and the "
-            "value lacks their rewards.",
+            "value lacks their rewards."
         )
 
 
@@ -334,7 +323,6 @@ def shifted_rewards(rows: RowEvidence) -> Found:
     found = shift_of(np.column_stack([one[part] for one in known]), rows.reward[part])
     if found is not None and found[1] > GAIN and found[2] > SURE_SHIFT:
         yield (
-            "not",
             f"The row {found[0]} explains {found[1]:.0%} more of the variance of the rewards than their own row. "
-            "Rewards seem to be shifted, and credited to the wrong states and actions.",
+            "Rewards seem to be shifted, and credited to the wrong states and actions."
         )

@@ -3,23 +3,54 @@
 An evaluation computes only sums over pieces, in order, so a long log needs no more memory than a short one. Episodes
 are randomly assigned to 20 groups; solutions without a group check the rows of that group.
 With fewer than 20 episodes, the log is cut into about 200 stretches, which are assigned instead.
+
+Sums are computed in this process with one BLAS thread, or by workers of a Dask cluster. A log on a cluster is a folder
+of Parquet files that workers can read too. A worker reads the files of a part, and returns sums. The process that asked
+adds them in the order of the parts, so the bits of a result do not depend on the workers.
+
+Matrices of an evaluation are small. Threads of OpenBLAS wait for each other by spinning, so on a busy machine two of
+them took six times the processor time of one (`python -m trials.policy_speed`). The number of threads also
+changes the bits of products.
 """
 
+import ctypes
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cache
 from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 
 from gradient_dd.arrays import Integers
 from gradient_dd.errors import Unquoted, bad_request
-from gradient_dd.evaluation.pieces import GROUPS, HOLE, Piece, StepNumbers, dealt_groups, joined, parts_of
+from gradient_dd.evaluation.pieces import (
+    GROUPS,
+    HOLE,
+    EpisodeSample,
+    Piece,
+    StepNumbers,
+    dealt_groups,
+    joined,
+    merged,
+    parts_of,
+)
 from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.rows import LogRows, ReadCounts
+from gradient_dd.stream.log.sources import Source
+from gradient_dd.studies.cluster import dask_executor, send_by_value
 from gradient_dd.studies.intervals import Bounds
+
+BLAS = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_")
+MOST_WAITING = 64  # parts that are computed by workers or wait for their turn: their sums are in memory
 
 FEW_EPISODES = 20  # fewer initial states are not a sample
 STRETCHES = 200  # of a log with few episodes
@@ -27,33 +58,6 @@ SMALLEST_PIECE = 2048  # rows: an episode is cut only after more steps than rati
 KEPT_NUMBERS = 32_000_000  # entries of all columns, up to which a log is kept in memory
 LARGEST_PIECE = 65_536  # rows
 MOST_UNITS = 20_000  # most units; more episodes share units
-SAMPLE_ROWS = 200_000  # rows used to choose features and to check the rows
-
-
-def quiet(done: int, total: int) -> None:
-    """Tell nobody."""
-
-
-class RowProgress:
-    """Tells how many rows were processed: `told(done, total)`, where the total is 0 as long as it is unknown."""
-
-    def __init__(self, told: Told) -> None:
-        self.told, self.done, self.total = told, 0, 0
-
-    def plan(self, rows: int) -> None:
-        """Add rows to the total."""
-        self.total = (self.total or self.done) + rows
-
-    def add(self, rows: int) -> None:
-        """Add processed rows."""
-        self.done += rows
-        self.told(self.done, self.total)
-
-    def __call__(self, pieces: Iterator["Piece"], times: int) -> Iterator["Piece"]:
-        """Yield pieces; each counts so many times when it has been processed."""
-        for piece in pieces:
-            yield piece
-            self.add(len(piece) * times)
 
 
 @dataclass
@@ -78,7 +82,7 @@ class Survey:
     discount: float = 0.0
     numbers: int = 0
     held: list[Piece] = field(default_factory=list)
-    sample: "EpisodeSample" = field(default_factory=lambda: EpisodeSample())
+    sample: EpisodeSample = field(default_factory=EpisodeSample)
     read: ReadCounts = field(default_factory=ReadCounts)
     words: dict[str, dict[str, int]] = field(default_factory=dict)
     names: Any = ()
@@ -93,10 +97,42 @@ class Survey:
         self.highest = np.maximum(self.highest, piece.signals.max(axis=0))
         self.numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
         self.sample.add(piece)
-        if self.numbers <= KEPT_NUMBERS:
-            self.held.append(piece)
-        else:
-            self.held.clear()
+        self.held = [*self.held, piece] if self.numbers <= KEPT_NUMBERS else []
+
+
+def survey(rows: "EvaluationRows", pieces: Iterator[Piece]) -> Survey:
+    """Return what the pieces of a part contain."""
+    found, several = Survey(), rows.parts > 1
+    for piece in pieces:
+        found.add(piece)
+        if several:
+            found.held.clear()
+    read = rows.reader.last
+    names = np.array(list(map(as_number, read.names)), np.uint64) if several else ()
+    return replace(found, read=replace(read, names=set()), words=rows.reader.words, names=names)
+
+
+def as_number(name: Any) -> int:
+    """Return the name of an episode as a number below 2⁶⁴ that is the same in all processes."""
+    if isinstance(name, int):
+        return name % 2**64
+    return int.from_bytes(blake2b(repr(name).encode(errors="surrogatepass"), digest_size=8).digest())
+
+
+class RowProgress:
+    """Tells how many rows were processed: `told(done, total)`, where the total is 0 as long as it is unknown."""
+
+    def __init__(self, told: Told | None = None) -> None:
+        self.told, self.done, self.total = told or (lambda done, total: None), 0, 0
+
+    def plan(self, rows: int) -> None:
+        """Add rows to the total."""
+        self.total = (self.total or self.done) + rows
+
+    def add(self, rows: int) -> None:
+        """Add processed rows."""
+        self.done += rows
+        self.told(self.done, self.total)
 
 
 Work = Callable[["EvaluationRows", Iterator[Piece]], Any]  # a function of the pieces of a part
@@ -108,6 +144,7 @@ class EvaluationRows:
     A log in several files has parts, and no episode spans two of them. Sums over the pieces of a part are added in the
     order of the parts, whether this process or a worker made them, so both give the same bits.
 
+    tables  yields the rows of a part instead of the reader;  signals  number of rewards
     n, episodes, ended, cut, longest, discount, lowest, highest   as in `Survey`
     few    whether the episodes are too few for a sample;  kept  whether the pieces are in memory
     sample whole episodes, at most SAMPLE_ROWS rows
@@ -118,29 +155,31 @@ class EvaluationRows:
         self,
         reader: LogReader,
         *,
+        signals: int = 1,
         tables: Callable[[int], Iterator[LogRows]] | None = None,
         seed: int = 0,
         workers: Any = None,
-        told: Told = quiet,
+        told: Told | None = None,
     ) -> None:
         self.reader, self.seed, self.workers, self.progress = reader, seed, workers, RowProgress(told)
         self._tables = tables or reader.tables
         self.parts = 1 if tables else reader.parts
-        self._width, self._signals = reader.first_rows().shape[1], 0 if tables else len(reader.signals)
-        self.n, self.sizes = 0, reader.sizes
+        self._width, self._signals = reader.first_rows().shape[1], signals
+        self.n, self.sizes, self._offsets = 0, reader.sizes, [0] * self.parts
         self.kept = self.few = False
-        self._offsets = [0] * self.parts
         surveys = list(self.each(survey))
         self.read = sum((one.read for one in surveys), ReadCounts())
-        check_names([one.names for one in surveys])
         self.sizes = [one.n for one in surveys]
-        self.n, self.episodes = sum(self.sizes), sum(one.episodes for one in surveys)
-        self.ended, self.cut = sum(one.ended for one in surveys), sum(one.cut for one in surveys)
-        self.longest = max((one.longest for one in surveys), default=0)
-        self.discount = max((one.discount for one in surveys), default=0.0)
+        counts = ("n", "episodes", "ended", "cut")
+        self.n, self.episodes, self.ended, self.cut = (sum(getattr(one, name) for one in surveys) for name in counts)
         if not self.n:
             got = Unquoted(f"none in {self.read.rows} rows")
             raise bad_request(reader.source.name, "have at least one transition", got)
+        names = [one.names for one in surveys]
+        if self.parts > 1 and len(np.unique(np.concatenate(names))) < sum(map(len, names)):
+            what, got = "The files of a log", Unquoted("an episode that returns in a later file")
+            raise bad_request(what, "have the rows of an episode together", got, "Sort the rows by episode.")
+        self.longest, self.discount = max(one.longest for one in surveys), max(one.discount for one in surveys)
         self.lowest = np.min([one.lowest for one in surveys if one.n], axis=0)
         self.highest = np.max([one.highest for one in surveys if one.n], axis=0)
         self._offsets = np.cumsum([0, *(one.episodes for one in surveys)])[:-1].tolist()
@@ -156,7 +195,7 @@ class EvaluationRows:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a worker needs."""
-        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": RowProgress(quiet)}
+        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": None}
 
     @property
     def units(self) -> int:
@@ -180,15 +219,25 @@ class EvaluationRows:
 
         A row counts `times` in the progress.
         """
-        if self.kept or self.few:
-            yield work(self, self.progress(self.pieces(most), times))
-        elif self.workers is None:
+        in_memory = self.kept or self.few
+        if self.workers is not None and not in_memory:
+            waiting = deque[Future[Any]]()
             for part in range(self.parts):
-                yield work(self, self.progress(self.pieces(most, part), times))
-        else:
-            for part, found in enumerate(self.workers.each(self, work, most)):
-                self.progress.add(times * self.sizes[part])
-                yield found
+                arguments = self, self.reader.files(part), work, most, part
+                waiting.append(self.workers.submit_pickled(sums_of_part, *arguments))
+                while len(waiting) > MOST_WAITING or (waiting and part == self.parts - 1):
+                    found = waiting.popleft().result()
+                    self.progress.add(times * self.sizes[part - len(waiting)])
+                    yield found
+            return
+
+        def counted(part: int | None) -> Iterator[Piece]:
+            for piece in self.pieces(most, part):
+                yield piece
+                self.progress.add(times * len(piece))
+
+        parts: Iterable[int | None] = [None] if in_memory else range(self.parts)
+        yield from (work(self, counted(part)) for part in parts)
 
     def pieces(self, most: int = LARGEST_PIECE, part: int | None = None) -> Iterator[Piece]:
         """Yield the pieces of the log or of a part in order, with at most `most` rows unless an episode is longer."""
@@ -200,7 +249,7 @@ class EvaluationRows:
     def on_sample(self) -> "EvaluationRows":
         """Return the sample as a log in memory, with the groups and the possible values of the whole log."""
         found = copy(self)
-        found.kept, found._held = True, self.sample
+        found.kept, found._held, found.progress = True, self.sample, RowProgress()
         found.n, found.episodes = sum(map(len, self.sample)), sum(len(one.starts) for one in self.sample)
         return found
 
@@ -247,94 +296,68 @@ class EvaluationRows:
         yield from held
 
     def _as_piece(self, table: LogRows) -> Piece:
-        d, m = self._width, self._signals
+        d = self._width
+        m = d + self._signals - 1
         return Piece(
             seen=table.observation[:, :d],
             after=table.following[:, :d],
-            carried=table.observation[:, d + m :],
-            carried_after=table.following[:, d + m :],
-            action=table.action,
-            signals=np.column_stack([table.reward, table.observation[:, d : d + m]]),
-            discount=table.discount,
-            rho=table.rho,
-            behaviour=table.behaviour,
-            episode=table.episode,
+            carried=table.observation[:, m:],
+            carried_after=table.following[:, m:],
+            signals=np.column_stack([table.reward, table.observation[:, d:m]]),
             step=table.row,
-            cut=table.cut,
             group=np.zeros(len(table), np.int64),
+            **{name: getattr(table, name) for name in ("action", "discount", "rho", "behaviour", "episode", "cut")},
         )
 
 
-def survey(rows: EvaluationRows, pieces: Iterator[Piece]) -> Survey:
-    """Return what the pieces of a part contain."""
-    found = Survey()
-    for piece in pieces:
-        found.add(piece)
-        if rows.parts > 1:
-            found.held.clear()
-    read = rows.reader.last
-    names = np.array(list(map(as_number, read.names)), np.uint64) if rows.parts > 1 else ()
-    return replace(found, read=replace(read, names=set()), words=rows.reader.words, names=names)
+# Workers and threads ----------------------------------------------------------------------------------------
 
 
-def as_number(name: Any) -> int:
-    """Return the name of an episode as a number below 2⁶⁴ that is the same in all processes."""
-    if isinstance(name, int):
-        return name % 2**64
-    return int.from_bytes(blake2b(repr(name).encode(errors="surrogatepass"), digest_size=8).digest())
+def sums_of_part(rows: EvaluationRows, files: list[Source], work: Work, most: int, part: int) -> Any:
+    """Return what `work` returns for the pieces of a part, on a worker."""
+    rows.reader.take(part, files)
+    with one_thread():
+        return work(rows, rows.pieces(most, part))
 
 
-def check_names(names: list[Any]) -> None:
-    """Raise if an episode returns in another part of a log."""
-    if len(names) > 1 and len(np.unique(np.concatenate(names))) < sum(map(len, names)):
-        got = Unquoted("an episode that returns in a later file")
-        raise bad_request(
-            "The files of a log", "have the rows of an episode together", got, "Sort the rows by episode."
-        )
+@contextmanager
+def workers_at(address: str | None, log: Any, functions: Iterable[Any]) -> Iterator[Any]:
+    """Yield the executor at an address, None without one; the modules of the user's functions are sent to them."""
+    if address is None:
+        yield None
+        return
+    if not isinstance(log, str | PathLike) or not Path(log).is_dir():
+        rule = "be omitted unless the log is a folder of Parquet files, which workers can read"
+        raise bad_request("'dask'", rule, address)
+    with dask_executor(address) as executor:
+        for one in functions:
+            send_by_value(one)
+        yield executor
 
 
-class EpisodeSample:
-    """Whole episodes spread over the log: every second one is dropped whenever there are too many rows."""
-
-    def __init__(self) -> None:
-        self.pieces: list[Piece] = []
-        self.stride, self.episodes, self.closed = 1, 0, False
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return sum(map(len, self.pieces))
-
-    def add(self, piece: Piece) -> None:
-        """Add the episodes of a piece that belong to the sample."""
-        if self.closed:
-            return
-        self.pieces += self._thinned([piece])
-        self.episodes = int(piece.episode[-1]) + 1
-        while self.rows > SAMPLE_ROWS and not self.closed:
-            self.thin(self.stride * 2)
-
-    def thin(self, stride: int) -> None:
-        """Keep every episode whose number is divisible; if a single one is too long, keep its first rows."""
-        self.stride, self.closed = stride, stride >= max(2, self.episodes)
-        self.pieces = self._thinned(self.pieces)
-        if self.closed:
-            self.pieces = [joined(self.pieces).part(slice(SAMPLE_ROWS))]
-
-    def _thinned(self, pieces: list[Piece]) -> list[Piece]:
-        parts = [one if self.stride == 1 else one.part(one.episode % self.stride == 0) for one in pieces]
-        return [one for one in parts if len(one)]
+@cache
+def libraries() -> list[tuple[Callable[[], int], Callable[[int], Any]]]:
+    """Return functions that get and set the number of threads of each OpenBLAS of NumPy and SciPy; [] without one."""
+    found = []
+    for package in (np, scipy):
+        root = Path(str(package.__file__)).parent
+        for file in [*root.parent.glob(f"{root.name}.libs/*openblas*"), *root.glob(".dylibs/*openblas*")]:
+            library = ctypes.CDLL(str(file))
+            for name in BLAS:
+                if hasattr(library, name.format("set")):
+                    found.append((getattr(library, name.format("get")), getattr(library, name.format("set"))))
+                    break
+    return found
 
 
-def merged(samples: list[EpisodeSample]) -> list[tuple[int, Piece]]:
-    """Return the samples of all parts as one sample: its pieces, with the number of their part."""
-    used = [(part, one) for part, one in enumerate(samples) if one.pieces]
-    stride = max((one.stride for _, one in used), default=1)
-    while True:
-        for _, one in used:
-            one.thin(stride)
-        if sum(one.rows for _, one in used) <= SAMPLE_ROWS:
-            return [(part, piece) for part, one in used for piece in one.pieces]
-        if all(one.closed for _, one in used):
-            used = used[::2]
-        stride *= 2
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit BLAS to one thread; without a known BLAS this does nothing."""
+    before = [(get(), put) for get, put in libraries()]
+    for _, put in before:
+        put(1)
+    try:
+        yield
+    finally:
+        for count, put in before:
+            put(count)

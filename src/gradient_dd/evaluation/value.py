@@ -46,29 +46,31 @@ Sums = dict[str, Any]  # arrays by name, added up over pieces and parts
 class Prepared(NamedTuple):
     """A piece for one policy, in the order of `rows`: its choices, φ = U ⊗ X, γψ' = V ⊗ X2, and weights.
 
+    walk    the products of ratios along its episodes, None if they are not used
     errors  δ of each row in the order of the piece, once they are known
     """
 
-    choices: Choices
     rows: SortedFeatures
     U: Array
     V: Array
     weight: Array
+    choices: Choices
+    walk: Walk | None
     errors: list[Array]
 
 
 class Run:
     """The sums of one policy with one map: equations, then slopes, then influences.
 
-    Each step adds the sums of a piece to `Sums`; between the steps, `solve` and `begin` turn sums into what the next
-    step needs.
+    Each step adds the sums of a piece to `Sums`; between the steps, `begin` and `later_passes` turn sums into what the
+    next step needs. The runs of a policy share its choices.
     """
 
     def __init__(self, data: LogData, policy: TargetPolicy, one: FeatureMap) -> None:
         self.data, self.policy, self.map = data, policy, one
         self.design = one.design(None if policy.by_ratio else data.actions, data.rows.n)
         self.signals = len(data.rows.lowest)
-        self.most = min(data.rows.longest, MOST_STEPS)
+        self.most = self.followed = min(data.rows.longest, MOST_STEPS)
         self.towards: Any = 0.0
         self._last: dict[Any, Prepared] = {}
 
@@ -79,23 +81,37 @@ class Run:
     def prepared(self, piece: Piece) -> Prepared:
         """Return a piece for the policy; cached for a log in memory, else until the next piece."""
         if piece.key not in self._last:
-            rows = self.data.features(self.map, piece)
-            choices = self.policy.choices(piece, self.data.propensities(piece))
-            U = np.ones((len(rows), 1)) if self.policy.by_ratio else rows.U
-            V = (piece.discount[:, None] * choices.there)[rows.order]
-            weight = np.ones(len(rows)) if choices.weight is None else choices.weight[rows.order]
             if not self.data.rows.kept:
                 self._last.clear()
-            self._last[piece.key] = Prepared(choices, rows, U, V, weight, [])
+            rows, (choices, seen) = self.data.features(self.map, piece), self._chosen(piece)
+            U = np.ones((len(rows), 1)) if self.policy.by_ratio else rows.U
+            V = (piece.discount[:, None] * choices.there)[rows.order]
+            weight = np.ones(len(rows))
+            if self.policy.by_ratio and choices.ratio is not None:
+                weight = choices.ratio[rows.order]
+            self._last[piece.key] = Prepared(rows, U, V, weight, choices, seen, [])
         return self._last[piece.key]
+
+    def _chosen(self, piece: Piece) -> tuple[Choices, Walk | None]:
+        """Return the policy's choices in a piece, and the products of their ratios along episodes."""
+        known = self.data.known(self.policy)
+        if piece.key not in known:
+            if not self.data.rows.kept:
+                known.clear()
+            choices = self.policy.choices(piece, self.data.propensities(piece))
+            ratio = None if self.data.rows.few or not self.followed else choices.ratio
+            known[piece.key] = choices, None if ratio is None else walk(piece, ratio, self.most)
+        found: tuple[Choices, Walk | None] = known[piece.key]
+        return found
 
     def equations(self, sums: Sums, piece: Piece) -> None:
         """Add the sums of the equations and of initial states."""
         design, groups, signals = self.design, self.data.rows.groups, piece.signals
-        choices, rows, U, V, weight, _ = self.prepared(piece)
+        rows, U, V, weight, *_ = self.prepared(piece)
         right = weight[:, None] * signals[rows.order]
         A = sums["A"] if "A" in sums else no_equations(design, groups)
-        if choices.weight is None and self.data.rows.kept and groups * design.q**2 <= FIXED_NUMBERS:
+        unweighted = self.policy.logging or not self.policy.by_ratio
+        if unweighted and self.data.rows.kept and groups * design.q**2 <= FIXED_NUMBERS:
             if design not in rows.fixed:
                 empty = no_equations(design, groups)
                 sides = rows.totals(design, U, right, groups), design.total(squared(rows.X), U**2, weight)
@@ -112,30 +128,19 @@ class Run:
     def initial(self, sums: Sums, piece: Piece) -> None:
         """Add the sums of initial states, and of the products of ratios at each step."""
         design, groups = self.design, self.data.rows.groups
-        choices, rows, *_ = self.prepared(piece)
+        rows, _, _, _, choices, seen, _ = self.prepared(piece)
         start, starts = np.zeros((groups, design.q)), np.zeros(groups)
         for g, some, places in started(rows, piece):
             start[g] = design.total(rows.X[some], choices.here[places], np.ones(len(some)))
             starts[g] = len(some)
-        ratio, steps = np.zeros(2), np.zeros((2, self.most))
-        if choices.ratio is not None:
-            ratio = np.array([choices.ratio.sum(), (choices.ratio**2).sum()])
-            steps += 0.0 if self.data.rows.few else step_sums(piece, self.walk(piece, choices), self.most)
+        ratio = np.zeros(2) if choices.ratio is None else np.array([choices.ratio.sum(), (choices.ratio**2).sum()])
+        steps = np.zeros((2, self.most)) if seen is None else step_sums(piece, seen, self.most)
         add(sums, {"start": start, "starts": starts, "ratio": ratio, "steps": steps})
 
-    def walk(self, piece: Piece, choices: Choices) -> Walk:
-        """Return the products of ratios and discounts along the episodes of a piece."""
-        ratio = choices.ratio
-        assert ratio is not None
-        return self.policy.cached("walk", piece, lambda: walk(piece, ratio, self.most))
-
-    def solve(self, sums: Sums) -> None:
-        """Solve the equations."""
-        solution = solved(sums["A"], sums["b"], ridge_of(self.design, sums["squares"], self.map.ridge))
-        self.begin(solution, sums)
-
-    def begin(self, solution: Solution, sums: Sums) -> None:
-        """Take a solution, and determine how many steps are covered."""
+    def begin(self, sums: Sums, solution: Solution | None = None) -> None:
+        """Solve the equations unless the solution is given, and determine how many steps are covered."""
+        if solution is None:
+            solution = solved(sums["A"], sums["b"], ridge_of(self.design, sums["squares"], self.map.ridge))
         rows, self.solution, self.ratio = self.data.rows, solution, sums["ratio"]
         self.starts = sums["start"], sums["starts"]  # by group
         self.start = sums["start"].sum(axis=0) / max(1.0, sums["starts"].sum())
@@ -144,18 +149,18 @@ class Run:
         enough = effective >= max(FEWEST, SHARE * rows.episodes)
         known = self.ratio[0] > 0 and not rows.few
         self.followed = 0 if not known else self.most if enough.all() else int(np.argmin(enough))
-        self.slope = np.column_stack([self.start, self.start])
+        self.slope = self.dual = np.column_stack([self.start, self.start])
         self.mean = np.zeros((self.followed, self.signals))  # c_t
 
-    def share(self, piece: Piece, choices: Choices) -> tuple[Walk, Integers, Array]:
+    def share(self, piece: Piece) -> tuple[Walk, Integers, Array]:
         """Return the walk along a piece, the rows that are covered, and R_t / S_t of these."""
-        seen = self.walk(piece, choices)
-        rows = np.flatnonzero(piece.step < self.followed)
+        seen, rows = self.prepared(piece).walk, np.flatnonzero(piece.step < self.followed)
+        assert seen is not None
         return seen, rows, seen.product[rows] / self.total[piece.step[rows]]
 
     def errors(self, piece: Piece) -> Array:
         """Return δ of each row, (n, signals), with the solution without the group of the row."""
-        _, rows, U, V, _, known = self.prepared(piece)
+        rows, U, V, _, _, _, known = self.prepared(piece)
         if not known:
             W = self.solution.without
             apart = rows.by_group(self.design, rows.X2, V, W) - rows.by_group(self.design, rows.X, U, W)
@@ -164,24 +169,17 @@ class Run:
 
     def slopes(self, sums: Sums, piece: Piece) -> None:
         """Add the derivative of the doubly robust estimate by the weights, and the mean corrections c_t."""
-        choices, rows, U, V, _, _ = self.prepared(piece)
-        seen, covered, share = self.share(piece, choices)
+        rows, U, V, *_ = self.prepared(piece)
+        seen, covered, share = self.share(piece)
         each = np.zeros(len(piece))
         each[covered] = share * seen.discount[covered]
         paid, sorted_each = each[covered, None] * self.errors(piece)[covered], each[rows.order]
         slope = self.design.total(rows.X2, V, sorted_each) - self.design.total(rows.X, U, sorted_each)
         add(sums, {"slope": slope, "mean": by_place(piece.step[covered], paid, self.followed)})
 
-    def take_slopes(self, sums: Sums, share: float) -> None:
-        """Take the slopes of a sample with this share of the episodes, and find the directions of influence."""
-        if sums:
-            self.slope[:, 1] += sums["slope"] / share
-            self.mean = sums["mean"] / share
-        self.dual = self.solution.dual(self.slope)
-
     def influences(self, sums: Sums, piece: Piece) -> None:
         """Add the influences of a piece on both estimates, initial values, and what the ratios correct."""
-        choices, rows, U, _, weight, _ = self.prepared(piece)
+        rows, U, _, weight, choices, *_ = self.prepared(piece)
         units, unit, errors = self.data.rows.units, self.data.rows.unit_of(piece), self.errors(piece)
         along = rows.unsorted(self.design.times(rows.X, U, self.dual) * weight[:, None])
         psi = np.stack([by_place(unit, along[:, [j]] * errors, units) for j in range(2)], axis=2)
@@ -192,9 +190,9 @@ class Run:
             begun += np.bincount(unit[places], minlength=units)
         corrected, rest = np.zeros(self.signals), 0.0
         if self.followed:
-            own, after, seen = self.corrections(piece, choices)
+            own, after, seen = self.corrections(piece)
             psi[:, :, 1] += by_place(unit, own, units) + by_place(unit[seen.last], after, units)
-            _, covered, share = self.share(piece, choices)
+            _, covered, share = self.share(piece)
             corrected = ((share * seen.discount[covered])[:, None] * errors[covered]).sum(axis=0)
             at_end = (piece.step == self.followed - 1) & ~piece.ended
             left = seen.product[at_end] * seen.discount[at_end] * piece.discount[at_end]
@@ -209,9 +207,9 @@ class Run:
         """Whether the doubly robust estimate uses estimated propensities."""
         return self.followed > 0 and self.data.behaviour is not None and not self.policy.by_ratio
 
-    def corrections(self, piece: Piece, choices: Choices) -> tuple[Array, Array, Walk]:
+    def corrections(self, piece: Piece) -> tuple[Array, Array, Walk]:
         """Return R_t (D_t δ_t − c_t) / S_t of each row, (n, signals), and −Σ R c_t / S_t after each episode."""
-        seen, rows, share = self.share(piece, choices)
+        seen, rows, share = self.share(piece)
         own = np.zeros((len(piece), self.signals))
         paid = seen.discount[rows, None] * self.errors(piece)[rows]
         own[rows] = share[:, None] * (paid - self.mean[piece.step[rows]])
@@ -222,12 +220,10 @@ class Run:
 
     def propensities(self, sums: Sums, piece: Piece) -> None:
         """Add the derivative by the estimated propensities, through the ratios of each row and later rows."""
-        own, after, seen = self.corrections(piece, self.prepared(piece).choices)
+        own, after, seen = self.corrections(piece)
         own[seen.last] += after
-        total = np.cumsum(own[::-1], axis=0)[::-1]
-        first = np.flatnonzero(np.diff(piece.episode, prepend=-1))
-        ends = np.append(first[1:], len(piece))
-        beyond = np.concatenate([total, np.zeros((1, self.signals))])[np.repeat(ends, np.diff([*first, len(piece)]))]
+        total, (first, rows) = np.cumsum(own[::-1], axis=0)[::-1], piece.spans
+        beyond = np.concatenate([total, np.zeros((1, self.signals))])[np.repeat(first + rows, rows)]
         assert self.data.behaviour is not None
         add(sums, {"towards": self.data.behaviour.gradient(piece, beyond - total)})
 
@@ -259,8 +255,6 @@ class Run:
         return PolicyValue(
             policy=self.policy,
             value=value,
-            low=value,
-            high=value,
             q=PolicyEstimate(q, float(np.sqrt(variance[0, 0]))),
             d=PolicyEstimate(d, float(np.sqrt(variance[1, 1]))),
             share=share,
@@ -269,8 +263,6 @@ class Run:
             rest=sums["rest"] if self.followed else 1.0,
             effective=float("nan") if measured else float(self.ratio[0] ** 2 / max(1e-300, self.ratio[1])),
             psi=psi,
-            by_map={self.map.name: value},
-            apart=0.0,
             impossible=not low - room <= q <= high + room,
             outside=not low - room <= value <= high + room,
             map=self.map,
@@ -321,45 +313,32 @@ def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float
 
             yield from (auto_value(data, one, confidence) for one in some)
             continue
-        first = None if on_sample is None else list(values_of(on_sample, some, confidence))
-        maps = [data.maps if first is None else chosen_maps(one) for one in (first or some)]
-        for policy in some:
-            policy.keep(data.rows.kept)
-        runs = [[Run(data, policy, one) for one in each] for policy, each in zip(some, maps, strict=True)]
-        sums = iter(all_passes(data, [run for several in runs for run in several]))
-        for i, several in enumerate(runs):
-            own = [next(sums) for _ in several]
+        first = [[]] * len(some) if on_sample is None else list(values_of(on_sample, some, confidence))
+        runs = []
+        for policy, values in zip(some, first, strict=True):
+            maps = list({id(one.map): one.map for one in values}.values()) or data.maps
+            runs.append([Run(data, policy, one) for one in maps])
+        flat = [run for several in runs for run in several]
+        for run, equations in zip(flat, over_log(data, flat, "equations"), strict=True):
+            run.begin(equations)
+        sums = iter(later_passes(data, flat))
+        for several, values in zip(runs, first, strict=True):
+            own = [(run, next(sums)) for run in several]
             yield [
-                chosen(
-                    [run.result(one, k) for run, one in zip(several, own, strict=True)],
-                    data.rows.bounds(k),
-                    confidence,
-                    None if first is None else first[i][k],
-                )
+                chosen([run.result(one, k) for run, one in own], data.rows.bounds(k), confidence, *values[k : k + 1])
                 for k in range(several[0].signals)
             ]
-            several[0].policy.keep(False)
-
-
-def chosen_maps(values: Any) -> list[FeatureMap]:
-    """Return the distinct maps of values."""
-    return list({id(one.map): one.map for one in values}.values())
-
-
-def all_passes(data: LogData, runs: list[Run]) -> list[Sums]:
-    """Make all passes over the log for several runs, and return the sums of the last one."""
-    for run, sums in zip(runs, over_log(data, runs, "equations"), strict=True):
-        run.solve(sums)
-    return later_passes(data, runs)
 
 
 def later_passes(data: LogData, runs: list[Run]) -> list[Sums]:
     """Make the passes for slopes and influences, from given solutions, and return the sums of the last one."""
     following = [run for run in runs if run.followed]
     sample, share = data.sample()
-    found = dict(zip(map(id, following), sums_of(following, "slopes", data.rows, sample), strict=True))
+    for run, sums in zip(following, sums_of(following, "slopes", data.rows, sample), strict=True):
+        run.slope[:, 1] += sums["slope"] / share
+        run.mean = sums["mean"] / share
     for run in runs:
-        run.take_slopes(found.get(id(run), {}), share)
+        run.dual = run.solution.dual(run.slope)
     uncertain = [run for run in following if run.estimated]
     for run, sums in zip(uncertain, sums_of(uncertain, "propensities", data.rows, sample), strict=True):
         assert data.behaviour is not None

@@ -11,6 +11,7 @@ from gradient_dd.experiments.verdicts import (
     ClaimVerdict,
     Comparison,
     Judgement,
+    compared,
     judged,
     over_all,
     tally,
@@ -71,7 +72,7 @@ class Claim:
     def judge(self, questions: list[ClaimQuestion]) -> ClaimVerdict:
         """Return the verdict, from test runs of the settings in the questions."""
         judgements = judged(questions, self.needed)
-        main, every = of_tuning(judgements, decisive(judgements)), compared(judgements)
+        main, every = under(judgements), compared(judgements)
         return ClaimVerdict(
             claim=self.name,
             source=self.source,
@@ -80,8 +81,8 @@ class Claim:
             criterion=self.criterion,
             verdict=over_all(main, self.needed),
             **tally(compared(main))._asdict(),
-            alike=self.told(of_tuning(judgements, ALIKE)),
-            fully=self.told(of_tuning(judgements, FULLY)),
+            alike=self.told(judgements, ALIKE),
+            fully=self.told(judgements, FULLY),
             finding=sentence(compared(main), self.needed),
             studies=list(self.studies),
             needed=self.needed,
@@ -102,21 +103,13 @@ class Claim:
         test = next((test for kind, test in TESTS.items() if kind in kinds), SAMPLED_TEST)
         return f"tests/experiments/test_claims.py::{test.format(claim=self.name)}"
 
-    def told(self, judgements: list[Judgement]) -> str:
-        """Return a word with its counts; empty without any judgement."""
-        return f"{over_all(judgements, self.needed)} ({tally(compared(judgements))})" if judgements else ""
+    def told(self, judgements: list[Judgement], tuning: str) -> str:
+        """Return a word with its counts for one way of tuning; empty without any judgement."""
+        some = [one for one in judgements if one.tuning == tuning]
+        return f"{over_all(some, self.needed)} ({tally(compared(some))})" if some else ""
 
 
-def decisive(judgements: list[Judgement]) -> str:
-    """Return the way of tuning that decides a claim: the first that it asks about."""
-    return judgements[0].tuning if judgements else ""
-
-
-def of_tuning(judgements: list[Judgement], tuning: str) -> list[Judgement]:
-    """Return the judgements under one way of tuning."""
-    return [one for one in judgements if one.tuning == tuning]
-
-
-def compared(judgements: list[Judgement]) -> list[Comparison]:
-    """Return the comparisons of several judgements."""
-    return [one for judgement in judgements for one in judgement.comparisons]
+def under(judgements: list[Judgement], tuning: str = "") -> list[Judgement]:
+    """Return the judgements under a way of tuning; where there are none those of the first way, which decides."""
+    asked = [one.tuning for one in judgements]
+    return [one for one in judgements if one.tuning == (tuning if tuning in asked else asked[0])]

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -86,18 +86,6 @@ def draw_all(pictures: Sequence[Picture], folder: Path) -> list[Path]:
         return paths
 
 
-def draw_here(pictures: Iterable[Picture], folder: Path) -> list[Path]:
-    """Draw pictures in this process, one after the other; return the paths of the SVGs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for one in pictures:
-        if not one.is_drawn(folder):
-            one.draw(folder)
-            one.sign(folder)
-        paths.append(folder / f"{one.name}.svg")
-    return paths
-
-
 @contextmanager
 def drawn_meanwhile(pictures: Sequence[Picture], folder: Path, gently: bool = False) -> Iterator[list[Path]]:
     """Draw as `draw_all` does while the body runs; yield the paths of the SVGs, which are all there at its end.
@@ -105,9 +93,13 @@ def drawn_meanwhile(pictures: Sequence[Picture], folder: Path, gently: bool = Fa
     `gently` takes only time that the body leaves.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{one.name}.svg" for one in pictures]
     wanted = [one for one in pictures if not one.is_drawn(folder)]
     if len(wanted) < FEW and not any(one.slow for one in wanted):
-        yield draw_here(pictures, folder)
+        for one in wanted:
+            one.draw(folder)
+            one.sign(folder)
+        yield paths
         return
     others = active_children()
     spawned = get_context("spawn")
@@ -115,7 +107,7 @@ def drawn_meanwhile(pictures: Sequence[Picture], folder: Path, gently: bool = Fa
         try:
             with one_thread_each():
                 going = [pool.submit(one.draw, folder) for one in wanted]
-            yield [folder / f"{one.name}.svg" for one in pictures]
+            yield paths
             for done in going:
                 done.result()
         except BaseException:  # Ctrl-C too: nobody waits for drawings that are not wanted any more

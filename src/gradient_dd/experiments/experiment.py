@@ -108,7 +108,7 @@ class Experiment:
     questions: tuple[PaperQuestion, ...] = ()
     exact: Callable[[], list[Any]] = list
     readings: Sequence[tuple[str, str]] = ()
-    errata: Sequence[tuple[str, str]] = ()
+    errata: Sequence[str] = ()
 
     @cached_property
     def studies(self) -> dict[str, Study]:
@@ -185,23 +185,20 @@ class Job:
         """Return a study at the scale of this call."""
         return self.scale.of(study, self.experiment.full)
 
-    def results(self, studies: Sequence[Study], what: str) -> list[Results]:
-        """Return the results of studies: run what the store lacks, or raise where nothing may run; `what` names them.
+    def results(self, studies: Sequence[Study], what: str = "") -> list[Results]:
+        """Return the results of studies: run what the store lacks, or raise where nothing may run.
 
-        Settings that studies share are counted in each of them.
+        `what` names them for a sentence on what was done. Settings that studies share are counted in each of them.
         """
         begin = perf_counter()
-        found = self.obtain(studies)
-        self.tell(what, studies, begin)
-        return found
-
-    def obtain(self, studies: Sequence[Study]) -> list[Results]:
-        """Return the results of studies as `results` does, without a word."""
         if self.how is not None:
-            return run_all(studies, self.store, **self.how)
-        found = [Results(study, self.store) for study in studies]
-        for one in found:
-            check_complete(one, "gradient-dd reproduce")
+            found = run_all(studies, self.store, **self.how)
+        else:
+            found = [Results(study, self.store) for study in studies]
+            for one in found:
+                check_complete(one, "gradient-dd reproduce")
+        if what:
+            self.tell(what, studies, begin)
         return found
 
     def tell(self, what: str, studies: Iterable[Study], begin: float) -> None:
@@ -221,21 +218,15 @@ def write_scale(folder: Path, scale: Scale, record: Mapping[str, Any] | None = N
     write_text(folder / SCALE, json.dumps({"experiment": "paper", **asdict(scale), "record": record or {}}) + "\n")
 
 
-def read_scale(folder: Path) -> Scale | None:
-    """Return the scale that the results of a folder were made at last; None if it has none of an experiment."""
-    data = read_facts(folder)
-    return None if data is None else Scale(data["runs"], data["episodes"], data.get("is_first_look") is True)
-
-
-def read_facts(folder: Path) -> dict[str, Any] | None:
-    """Return what `write_scale` wrote into a folder, or None."""
+def read_scale(folder: Path) -> tuple[Scale | None, dict[str, Any]]:
+    """Return what `write_scale` wrote into a folder; None and an empty record if it has no results of an experiment."""
     file = folder / SCALE
     if not file.is_file():
-        return None
+        return None, {}
     try:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        Scale(data["runs"], data["episodes"])
-        return data if data["experiment"] == "paper" else None
+        scale = Scale(data["runs"], data["episodes"], data.get("is_first_look") is True)
+        return (scale, data.get("record") or {}) if data["experiment"] == "paper" else (None, {})
     except (ValueError, KeyError, TypeError) as error:
         hint = "Delete it, and `gradient-dd reproduce` writes it again."
         raise bad_request(
@@ -245,4 +236,4 @@ def read_facts(folder: Path) -> dict[str, Any] | None:
 
 def holds(store: Path) -> bool:
     """Return whether a results file is that of an experiment."""
-    return store.name == STORE and read_scale(store.parent) is not None
+    return store.name == STORE and read_scale(store.parent)[0] is not None

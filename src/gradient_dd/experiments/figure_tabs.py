@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from gradient_dd.experiments.experiment import Job
 from gradient_dd.experiments.measuring import ByStudy
-from gradient_dd.experiments.summary import Switched, Way, switched
+from gradient_dd.experiments.summary import Way, switched
 from gradient_dd.experiments.tuning import StudyEvidence, case_name
 from gradient_dd.experiments.wording import upper
 from gradient_dd.report.figure import Figure, LineData, Panel, panels_of
 from gradient_dd.report.own_study import lines_of
-from gradient_dd.report.panels import Column, LegendEntry, columns_of, legend
+from gradient_dd.report.panels import columns_of, legend
 from gradient_dd.studies import intervals
 
 SUFFIX = {"p": "", "a": "-alike", "f": "-fully"}  # of the name of a study, by way of tuning
@@ -21,55 +22,36 @@ OTHER = "The figure keeps the paper’s tuning: it has no other."
 NO_GRID = "A search tries no grid of step sizes, so only learning curves are shown."
 
 
-class TabView(NamedTuple):
-    """What a tab shows under a way of tuning: pictures, legend, caption, and a note where it is not what was asked."""
-
-    columns: list[Column]
-    legend: list[LegendEntry]
-    caption: str
-    note: str
+Shown = tuple[list[Panel], bool]  # the panels of a figure, and whether their learning curves are those of test runs
 
 
-class FigureTab(NamedTuple):
-    """A tab: some panels of a figure by way of tuning, and the path of its files without an ending."""
+def figure_tabs(figure: Figure, job: Job, evidence: ByStudy) -> list[dict[str, Any]]:
+    """Return the tabs of a figure: one, or one for each value of the parameter that it is split by.
 
-    name: str
-    tab: str
-    shown: Switched
-    files: str
-
-
-class ShownPanels(NamedTuple):
-    """The panels of a figure, and whether their learning curves are those of test runs."""
-
-    panels: list[Panel]
-    is_tested: bool
-
-
-def figure_tabs(figure: Figure, job: Job, evidence: ByStudy) -> list[FigureTab]:
-    """Return the tabs of a figure: one, or one for each value of the parameter that it is split by."""
-
-    def value_of(panel: Panel) -> str:
-        return str(panel.task.parameters.get(figure.split, ""))
-
+    A tab shows under each way of tuning pictures, legend, caption, and a note where it is not what was asked.
+    """
     found = {way: panels_under(figure, evidence, way) for way in SUFFIX}
-    plain = found["p"]
-    assert plain is not None, "a figure is shown only where its study was run"
-    values = sorted(set(map(value_of, plain.panels)))
-    tabs = []
+    unit = job.experiment.unit(figure.study)
+
+    def view(way: Way, value: str) -> dict[str, Any]:
+        panels, is_tested = found[way.key] or found["p"] or ([], False)
+        columns = columns_of([one for one in panels if value_of(figure, one) == value], unit)
+        note = OTHER if not found[way.key] else "" if columns[0].above else NO_GRID
+        words = caption(figure, is_tested, bool(columns[0].above))
+        return {"columns": columns, "legend": legend(panels[0].lines), "caption": words, "note": note}
+
+    values, tabs = sorted({value_of(figure, one) for one in (found["p"] or ([],))[0]}), []
     for value in values:
-
-        def view(way: Way, value: str = value) -> TabView:
-            panels, is_tested = found[way.key] or plain
-            columns = columns_of([one for one in panels if value_of(one) == value], job.experiment.unit(figure.study))
-            note = OTHER if not found[way.key] else "" if columns[0].above else NO_GRID
-            words = caption(figure, is_tested, bool(columns[0].above))
-            return TabView(columns, legend(panels[0].lines), words, note)
-
         name = figure.name + (f"-{value or 'plain'}" if len(values) > 1 else "")
         tab = figure.tabs.get(value, figure.tab) or figure.name
-        tabs.append(FigureTab(name, tab, switched(view), f"figures/{figure.name}"))
+        shown = switched(partial(view, value=value))
+        tabs.append({"name": name, "tab": tab, "shown": shown, "files": f"figures/{figure.name}"})
     return tabs
+
+
+def value_of(figure: Figure, panel: Panel) -> str:
+    """Return the value of the parameter that a figure is split by."""
+    return str(panel.task.parameters.get(figure.split, ""))
 
 
 def caption(figure: Figure, is_tested: bool, has_alphas: bool) -> str:
@@ -81,7 +63,7 @@ def caption(figure: Figure, is_tested: bool, has_alphas: bool) -> str:
     return f"{lead} {above}{below}{remark}"
 
 
-def panels_under(figure: Figure, evidence: ByStudy, way: str) -> ShownPanels | None:
+def panels_under(figure: Figure, evidence: ByStudy, way: str) -> Shown | None:
     """Return the panels of a figure under a way of tuning; None where it has none."""
     one = evidence.get(figure.study + SUFFIX[way])
     if one is None or (way != "p" and not figure.compares_rivals):
@@ -92,8 +74,7 @@ def panels_under(figure: Figure, evidence: ByStudy, way: str) -> ShownPanels | N
 
 def blank_panels(figure: Figure, one: StudyEvidence) -> list[Panel]:
     """Return panels without errors over step sizes: the settings that a search tried lie on no grid."""
-    none = np.empty(0)
-    panels = []
+    none, panels = np.empty(0), []
     for task in one.results.tasks.values():
         best = [one.choose(case_name(task), line, figure.measure).setting for line in figure.lines]
         lines = [
@@ -104,7 +85,7 @@ def blank_panels(figure: Figure, one: StudyEvidence) -> list[Panel]:
     return panels
 
 
-def tested(panels: Sequence[Panel], one: StudyEvidence, figure: Figure) -> ShownPanels | None:
+def tested(panels: Sequence[Panel], one: StudyEvidence, figure: Figure) -> Shown | None:
     """Return panels with the learning curves of the selected settings on test runs, if all of them were run there.
 
     Else they keep those of the tuning runs; without any there is nothing to show.
@@ -115,11 +96,11 @@ def tested(panels: Sequence[Panel], one: StudyEvidence, figure: Figure) -> Shown
         chosen = [one.choose(case, line.line, figure.measure).setting for line in panel.lines]
         fresh = one.fresh.get(case)
         if fresh is None or not set(map(str, chosen)) <= set(map(str, fresh.study.settings())):
-            return ShownPanels(list(panels), False) if len(panel.middle) else None
+            return (list(panels), False) if len(panel.middle) else None
         middle, curves = fresh.curves(next(iter(fresh.tasks)), chosen)
         means = [intervals.estimate(curve.T) for curve in curves]
         lines = [
             line._replace(curve=mean.mean, curve_sem=mean.sem) for line, mean in zip(panel.lines, means, strict=True)
         ]
         found.append(panel._replace(lines=lines, middle=middle))
-    return ShownPanels(found, True)
+    return found, True

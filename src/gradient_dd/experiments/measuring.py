@@ -109,20 +109,19 @@ def tables(job: Job, evidence: ByStudy) -> dict[str, str]:
     named |= {name: text for name, text in texts.items() if name not in shown}
     for name, one in evidence.items():
         if one.fresh:
-            named[f"fresh-{name}"] = fresh_frame(one).to_csv(index=False)
+            frames = [results.frame() for results in one.fresh.values()]
+            named[f"fresh-{name}"] = pd.concat(frames, ignore_index=True).to_csv(index=False)
         if one.used:
             named[f"runs-{name}"] = runs_frame(one).to_csv(index=False)
-    times = [row for name, one in evidence.items() for row in time_rows(name, one)]
+    times = [
+        f'{name},"{case}",{learner},{unit},{value!r}'
+        for name, one in evidence.items()
+        for (case, learner), values in one.times.items()
+        for unit, value in enumerate(values.tolist())
+    ]
     if times:
         named["times"] = "\n".join(["study,task,learner,unit,nanoseconds", *times]) + "\n"
     return named
-
-
-def fresh_frame(evidence: StudyEvidence) -> "pd.DataFrame":
-    """Return one row for each case and selected setting, on test runs."""
-    import pandas as pd
-
-    return pd.concat([results.frame() for results in evidence.fresh.values()], ignore_index=True)
 
 
 def runs_frame(evidence: StudyEvidence) -> "pd.DataFrame":
@@ -144,12 +143,3 @@ def runs_frame(evidence: StudyEvidence) -> "pd.DataFrame":
             rows.append(common | {"unit": unit} | measured)
     columns = ["task", "runs", "learner", *PARAMETERS, "rho_mode", "unit", *MEASURES]
     return with_old_names(pd.DataFrame(rows, columns=columns))
-
-
-def time_rows(name: str, evidence: StudyEvidence) -> list[str]:
-    """Return a line for each learner and run whose time was taken."""
-    return [
-        f'{name},"{case}",{learner},{unit},{value!r}'
-        for (case, learner), values in evidence.times.items()
-        for unit, value in enumerate(values.tolist())
-    ]

@@ -5,11 +5,11 @@ classes t-p, t-a and t-f; the page's one control shows one of them.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
-from gradient_dd.experiments.experiment import Job, Section, read_facts
+from gradient_dd.experiments.experiment import Job, Section, read_scale
 from gradient_dd.experiments.figure_tabs import figure_tabs
 from gradient_dd.experiments.forests import LOOKS, ClaimForest, sign, sign_of
 from gradient_dd.experiments.measuring import ByStudy
@@ -26,7 +26,7 @@ from gradient_dd.experiments.summary import (
     switched,
     word_of,
 )
-from gradient_dd.experiments.verdicts import ClaimVerdict, Comparison, in_words, tally
+from gradient_dd.experiments.verdicts import ClaimVerdict, Comparison, compared, in_words, tally
 from gradient_dd.experiments.wording import (
     NOUNS,
     OUTCOME_WORDS,
@@ -38,19 +38,18 @@ from gradient_dd.experiments.wording import (
     upper,
 )
 from gradient_dd.report import read
-from gradient_dd.report.figure import COLOURS, NAMES, joined
+from gradient_dd.report.figure import COLOURS, GREEK, NAMES, joined
 from gradient_dd.report.page import fill
 from gradient_dd.report.study_figure import header_file
 from gradient_dd.report.svg import Series, inline_svg, over_size
 from gradient_dd.studies.provenance import provenance
 
-SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
-CHIPS = {  # by verdict: class, sign, and the word of a chip
-    "holds": ("y", "✓", "holds"),
-    "partly holds": ("m", "◐", "partly holds"),
-    "does not hold": ("n", "✗", "does not hold"),
-    "undecided": ("u", "?", "undecided"),
-    "not judged": ("u", "–", "not judged"),
+CHIPS = {  # by verdict: the class and the sign of a chip
+    "holds": ("y", "✓"),
+    "partly holds": ("m", "◐"),
+    "does not hold": ("n", "✗"),
+    "undecided": ("u", "?"),
+    "not judged": ("u", "–"),
 }
 PLURALS = {"holds": "hold", "partly holds": "partly hold", "does not hold": "do not hold", "undecided": "undecided"}
 CLAUSE = re.compile(r"(^|; )(no clear difference|no clear change|undecided|yes|no)\b", re.IGNORECASE)
@@ -71,7 +70,7 @@ def marked(text: str) -> str:
 class ClaimView:
     """A claim as the page shows it."""
 
-    def __init__(self, verdict: ClaimVerdict, job: Job, tabs: Mapping[str, str]) -> None:
+    def __init__(self, verdict: ClaimVerdict, job: Job, linked: Collection[str]) -> None:
         self.verdict, self.job = verdict, job
         every = [one for way in WAYS for one in comparisons_of(verdict, way)]
         self.chart = ClaimForest(verdict.statement, every)
@@ -79,7 +78,7 @@ class ClaimView:
         self.sentences = switched(lambda way: marked(sentence(comparisons_of(verdict, way), verdict.needed)))
         self.forests = switched(lambda way: self.chart.html(comparisons_of(verdict, way)))
         self.tables = switched(self.details)
-        self.figure = tabs.get(verdict.figure, "")
+        self.figure = verdict.figure if verdict.figure in linked else ""
         level = verdict.comparisons[0].level if verdict.comparisons else 0.95
         self.level = f"{100 * level:.3g}"
 
@@ -100,12 +99,13 @@ class ClaimView:
     def chip(self, way: Way) -> dict[str, Any]:
         """Return the verdict with its counts, and the paper's where that is another."""
         word, first = word_of(self.verdict, way), word_of(self.verdict, WAYS[0])
-        look, mark, words = CHIPS[word]
-        held, unsure, lost = tally(comparisons_of(self.verdict, way))
-        was = f"paper’s tuning: {CHIPS[first][2]}" if word != first else ""
+        look, mark = CHIPS[word]
+        held, unsure, lost = counts = tally(comparisons_of(self.verdict, way))
+        was = f"paper’s tuning: {first}" if word != first else ""
         bar = [(kind, count) for kind, count in (("y", held), ("u", unsure), ("n", lost)) if count]
         told = f"{held} yes, {unsure} undecided, {lost} no"
-        return {"look": look, "sign": mark, "word": words, "told": told, "bar": bar, "was": was}
+        shares = [100 * one // max(1, sum(counts)) for one in (held, held + unsure)]
+        return {"look": look, "sign": mark, "word": word, "told": told, "bar": bar, "was": was, "shares": shares}
 
     def details(self, way: Way) -> dict[str, Any]:
         """Return all comparisons under a way of tuning, the edges of grids, and the files that have the numbers."""
@@ -125,7 +125,7 @@ class ClaimView:
         """What was found under ways of tuning that the page's control does not have."""
         others = dict.fromkeys(one.tuning for one in self.verdict.judgements)
         return [
-            (upper(tuning), sentence([c for j in self.verdict.judgements if j.tuning == tuning for c in j.comparisons]))
+            (upper(tuning), sentence(compared(one for one in self.verdict.judgements if one.tuning == tuning)))
             for tuning in others
             if tuning not in {way.tuning for way in WAYS}
         ]
@@ -151,26 +151,8 @@ def setting_words(side: Mapping[str, Any] | None) -> str:
     """Return a learner with its setting."""
     if not side or "values" not in side:
         return str((side or {}).get("label", ""))
-    varied = ", ".join(f"{SYMBOLS.get(name, name)} {value:.3g}" for name, value in side["values"].items())
+    varied = ", ".join(f"{GREEK.get(name, name)} {value:.3g}" for name, value in side["values"].items())
     return f"{side['label'].partition(',')[0]} {varied}"
-
-
-class Tile(NamedTuple):
-    """A claim in the scorecard: a box that is filled by the shares of its comparisons."""
-
-    claim: str
-    statement: str
-    word: str
-    held: int
-    known: int
-
-
-def tile(verdict: ClaimVerdict, way: Way) -> Tile:
-    """Return the box of a claim."""
-    held, unsure, lost = tally(comparisons_of(verdict, way))
-    whole = max(1, held + unsure + lost)
-    words = f"{word_of(verdict, way)} ({held} yes, {unsure} undecided, {lost} no)"
-    return Tile(verdict.claim, verdict.statement, words, 100 * held // whole, 100 * (held + unsure) // whole)
 
 
 def counted(verdicts: Sequence[ClaimVerdict]) -> Switched:
@@ -178,7 +160,7 @@ def counted(verdicts: Sequence[ClaimVerdict]) -> Switched:
 
     def made(way: Way) -> list[tuple[str, str, int, str]]:
         found = counts(verdicts, way)
-        return [(*CHIPS[word][:2], found[word], PLURALS[word]) for word in COUNTED if found[word]]
+        return [(*CHIPS[word], found[word], PLURALS[word]) for word in COUNTED if found[word]]
 
     return switched(made)
 
@@ -187,7 +169,7 @@ def budget(verdicts: Sequence[ClaimVerdict], way: Way) -> str:
     """Return how many settings each learner chooses from, on the first task of the paper."""
     first = [one for one in verdicts if one.section and one.section == verdicts[0].section]
     found: dict[str, int] = {}
-    for one in (c for v in first for j in v.judgements if j.tuning == way.tuning for c in j.comparisons):
+    for one in compared(j for v in first for j in v.judgements if j.tuning == way.tuning):
         for side in (one.ours, one.rival):
             if side and "settings" in side and one.kind == "ratio":
                 label = NAMES.get(side["learner"], side["label"])
@@ -195,20 +177,14 @@ def budget(verdicts: Sequence[ClaimVerdict], way: Way) -> str:
     by_count: dict[int, list[str]] = {}
     for label, count in found.items():
         by_count.setdefault(count, []).append(label)
-    if len(by_count) == 1:
-        return f"{next(iter(by_count))} settings for every learner"
-    return "; ".join(f"{count} settings for {joined(sorted(names))}" for count, names in sorted(by_count.items()))
+    whom = {count: "every learner" if len(by_count) == 1 else joined(sorted(by_count[count])) for count in by_count}
+    return "; ".join(f"{count} settings for {names}" for count, names in sorted(whom.items()))
 
 
 def explained(verdicts: Sequence[ClaimVerdict], way: Way) -> str:
     """Return what a way of tuning is."""
-    start = {
-        "p": "As the paper tunes: Gradient-DD, TD and TDRC choose a step size (on Baird κ too), GTD2 and TDC also ζ.",
-        "a": "The same number of settings for every learner.",
-        "f": "Every learner spends the same budget of a search on all parameters it has, κ and ζ included.",
-    }[way.key]
     told = budget(verdicts, way)
-    return f"{start} Random walk: {told}." if told else start
+    return f"{way.explanation} Random walk: {told}." if told else way.explanation
 
 
 def by_size(section: Section, verdicts: Mapping[str, ClaimVerdict], way: Way) -> list[tuple[str, str]]:
@@ -232,15 +208,7 @@ def by_size(section: Section, verdicts: Mapping[str, ClaimVerdict], way: Way) ->
     return found
 
 
-class VariantTable(NamedTuple):
-    """Claims as columns, variants as rows; `told` says how many variants make all claims hold."""
-
-    told: str
-    heads: list[tuple[str, str]]
-    rows: list[tuple[str, str, list[tuple[str, str, str]]]]
-
-
-def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> VariantTable | None:
+def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> dict[str, Any] | None:
     """Return which claims hold under which variant; where the place of ρ makes no difference, under both."""
     found: dict[tuple[str, ...], dict[str, list[Comparison]]] = {}
     for verdict in verdicts:
@@ -253,7 +221,8 @@ def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> VariantTable | 
         cells = []
         for verdict in verdicts:
             some = found[key].get(verdict.claim) or found.get((key[0], "", key[2]), {}).get(verdict.claim, [])
-            cells.append(CHIPS[in_words(some, verdict.needed)] if some else ("u", "–", "not judged"))
+            word = in_words(some, verdict.needed)
+            cells.append((*CHIPS[word], word))
         judged = [look for look, _, word in cells if word != "not judged"]
         whole += len(judged) == len(cells) and set(judged) == {"y"}
         words = [part.removeprefix("with ").removeprefix("from ").removeprefix("after ") for part in key]
@@ -263,7 +232,7 @@ def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> VariantTable | 
         rows.append((sign(sign_of(key[1:], [])), label, cells))
     told = "No variant makes" if not whole else f"{whole} of {len(full)} variants make"
     heads = [(one.claim, one.short or one.statement) for one in verdicts]
-    return VariantTable(f"{told} all {len(verdicts)} claims hold.", heads, rows) if full else None
+    return {"told": f"{told} all {len(verdicts)} claims hold.", "heads": heads, "rows": rows} if full else None
 
 
 def section_facts(
@@ -288,15 +257,11 @@ def section_facts(
         groups.setdefault(one.group, []).append(views[one.claim])
     several = [one for one in own if len({c.reading for c in one.comparisons}) > 1]
     by_name = {one.claim: one for one in verdicts}
-    return {
-        "name": section.name,
-        "title": section.title,
+    return section._asdict() | {
         "short": section.short or section.title,
-        "where": section.where,
-        "setup": section.setup,
         "counts": counted(own),
         "figures": parts,
-        "tabs": [(one.name, one.tab) for one in parts] + [(one.name, one.tab) for one, _ in drawings],
+        "tabs": [(one["name"], one["tab"]) for one in parts] + [(one.name, one.tab) for one, _ in drawings],
         "drawings": drawings,
         "by_size": switched(lambda way: by_size(section, by_name, way)),
         "variants": switched(lambda way: variant_table(several, way)) if several else [],
@@ -332,11 +297,9 @@ def page_text(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict], stateme
     judged = [one for one in verdicts if one.judgements]
     has_data = {one.tuning for verdict in published(judged) for one in verdict.judgements}
     enabled = [way for way in WAYS if way.tuning in has_data]
-    shown_tabs: dict[str, str] = {}
-    for section in experiment.sections:
-        names = [one.name for one in job.figures if one.section == section.name]
-        shown_tabs |= {name: name for name in names[1:]}
-    views = {one.claim: ClaimView(one, job, shown_tabs) for one in judged}
+    figures = [[one.name for one in job.figures if one.section == section.name] for section in experiment.sections]
+    linked = {name for names in figures for name in names[1:]}  # the first of a section is in sight
+    views = {one.claim: ClaimView(one, job, linked) for one in judged}
     places = {one.name for one in experiment.sections}
     own = published(judged)
     return fill(
@@ -352,9 +315,9 @@ def page_text(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict], stateme
         answers=told_answers(job, judged, enabled),
         counts=counted(judged),
         tiles=[
-            (section, switched(lambda way, s=section: [tile(one, way) for one in own if one.section == s.name]))  # type: ignore[misc]
+            (section, switched(lambda way, some=some: [(one.verdict, one.chip(way)) for one in some]))  # type: ignore[misc]
             for section in experiment.sections
-            if any(one.section == section.name for one in own)
+            if (some := [views[one.claim] for one in own if one.section == section.name])
         ],
         explained=switched(lambda way: explained(judged, way)),
         sections=[
@@ -369,7 +332,7 @@ def page_text(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict], stateme
         errata=experiment.errata,
         studies=[(name, str(one.study)) for name, one in evidence.items()],
         files=sorted(file.name for file in (job.folder / "tables").glob("*.csv")),
-        record=record_of(job),
+        record=provenance() | read_scale(job.folder)[1],
     )
 
 
@@ -386,9 +349,3 @@ def told_answers(job: Job, verdicts: Sequence[ClaimVerdict], enabled: Sequence[W
         return told
 
     return switched(made)
-
-
-def record_of(job: Job) -> dict[str, Any]:
-    """Return how results were made: start, end, commit, versions and machine."""
-    facts = (read_facts(job.folder) or {}).get("record") or {}
-    return {**provenance(), **facts}

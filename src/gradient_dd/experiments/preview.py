@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 
-import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from gradient_dd.experiments.experiment import Job
 from gradient_dd.experiments.measuring import ByStudy
 from gradient_dd.experiments.summary import answers, counts, published
 from gradient_dd.experiments.verdicts import ClaimVerdict
-from gradient_dd.report.canvas import plain_numbers, styled, thousands
-from gradient_dd.report.figure import panels_of, title_of
-from gradient_dd.report.study_figure import evenly_in_log, look
+from gradient_dd.report.canvas import styled
+from gradient_dd.report.figure import error_range, panels_of, title_of
+from gradient_dd.report.study_figure import key, over_time
 
 INK, SOFT = "#1a1c20", "#5a616c"
 LOOKS = {
@@ -44,16 +43,10 @@ def draw_preview(job: Job, evidence: ByStudy, verdicts: Sequence[ClaimVerdict], 
             panels = panels_of(figure, evidence[figure.study].results)[:3]
             for place, panel in enumerate(panels):
                 axes = canvas.add_axes((0.07 + 0.31 * place, 0.235, 0.26, 0.44))
-                thin = evenly_in_log(len(panel.middle))
-                for number, line in enumerate(panel.lines):
-                    curve = np.where(panel.beyond(line.curve), np.nan, line.curve)
-                    marks = {**look(number, line.line), "marker": "", "label": line.line.label}
-                    axes.plot(panel.middle[thin], curve[thin], **marks)
-                axes.set(xscale="log", yscale="log", title=title_of(panel.task), xlabel="episodes")
-                plain_numbers(axes.yaxis)
-                thousands(axes.xaxis)
-            handles, labels = canvas.axes[0].get_legend_handles_labels()
-            canvas.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 0.095), ncols=7, frameon=False)
+                over_time(axes, panel, error_range([panel], "curve"), "episodes")
+                axes.set_title(title_of(panel.task))
+            entries = [key(*pair) for pair in enumerate(figure.lines)]
+            canvas.legend(handles=entries, loc="lower center", bbox_to_anchor=(0.5, 0.095), ncols=7, frameon=False)
         for one in answers(job.experiment, verdicts, job.scale)[:1]:
             told = fill(f"{one.question} {one.word}. {one.sentence}", 140, max_lines=2)
             canvas.text(0.5, 0.085, told, size=11, color=INK, va="top", ha="center")

@@ -18,7 +18,6 @@ from gradient_dd.experiments.experiment import (
     OnNotice,
     OnProgress,
     Scale,
-    read_facts,
     read_scale,
     write_scale,
     write_text,
@@ -70,8 +69,9 @@ def reproduce(
     check_names(experiment, names)
     folder.mkdir(parents=True, exist_ok=True)
     job = Job(experiment, names, folder, scale, how, on_stage)
-    record = {"started": ((read_facts(folder) or {}).get("record") or {}).get("started") or now()}
-    if has_first_look(job):
+    record = {"started": read_scale(folder)[1].get("started") or now()}
+    is_whole = not names and scale == Scale() and (experiment.full.runs or 0) > FIRST_RUNS
+    if is_whole and not (folder / PAGE).exists():
         look_first(job, record)
     else:
         write_scale(folder, scale, record)
@@ -81,12 +81,6 @@ def reproduce(
 def now() -> str:
     """Return the time in words."""
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def has_first_look(job: Job) -> bool:
-    """Return whether a first look comes before all runs: the whole at full scale, where there is no page yet."""
-    is_whole = not job.names and job.scale == Scale() and (job.experiment.full.runs or 0) > FIRST_RUNS
-    return is_whole and not (job.folder / PAGE).exists()
 
 
 def look_first(job: Job, record: dict[str, Any]) -> None:
@@ -132,16 +126,6 @@ class Cost:
         return sum(state.core_seconds for state in self.states.values())
 
 
-def rewrite(
-    names: tuple[str, ...],
-    folder: Path,
-    on_stage: OnNotice = lambda sentence: None,
-    experiment: Experiment = EXPERIMENT,
-) -> Made:
-    """Make the same from the results that a folder holds, at the scale they were made at; runs nothing."""
-    return make(reading(names, folder, on_stage, experiment))
-
-
 def plot(names: tuple[str, ...], folder: Path) -> list[Path]:
     """Draw figures from the results that a folder holds, and return the paths of the SVGs; runs nothing."""
     drawn_alone = EXPERIMENT.drawings
@@ -161,9 +145,9 @@ def reading(
     on_stage: OnNotice = lambda sentence: None,
     experiment: Experiment = EXPERIMENT,
 ) -> Job:
-    """Return the job that makes figures from what a folder holds."""
+    """Return the job that makes all again from the results that a folder holds, at their scale; it runs nothing."""
     check_names(experiment, names)
-    scale = read_scale(folder)
+    scale, _ = read_scale(folder)
     if scale is None:
         rule, hint = "hold the results of an experiment", "Run gradient-dd reproduce."
         raise bad_request(f"The folder {str(folder)!r}", rule, Unquoted("none"), hint)

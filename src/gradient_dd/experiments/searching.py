@@ -186,7 +186,7 @@ def run_round(wanted: Sequence[tuple[Search, Request]], job: Job) -> Iterator[tu
         (name, case, runs): several[name].round(case, list(some.values()), runs)
         for (name, case, runs), some in asked.items()
     }
-    found = iter(job.obtain([study for some in studies.values() for study in some]))
+    found = iter(job.results([study for some in studies.values() for study in some]))
     for (name, case, runs), some in studies.items():
         several[name].keep(case, list(islice(found, len(some))), runs)
     for search, (settings, runs) in wanted:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradient_dd.experiments.claims import of_tuning
+from gradient_dd.experiments.claims import under
 from gradient_dd.experiments.experiment import Experiment, PaperQuestion, Scale
 from gradient_dd.experiments.verdicts import (
     ALIKE,
@@ -12,8 +12,8 @@ from gradient_dd.experiments.verdicts import (
     WORDS,
     ClaimVerdict,
     Comparison,
-    Judgement,
     Tally,
+    compared,
     over_all,
     tally,
 )
@@ -23,20 +23,29 @@ COUNTED = WORDS[:-1]  # those of claims that were judged
 
 
 class Way(NamedTuple):
-    """A way of tuning, as the control of the page names it."""
+    """A way of tuning, as the control of the page names it and the page explains it."""
 
     key: str
     tuning: str
     label: str
+    explanation: str
 
 
 WAYS = (
-    Way("p", MAIN, "as in the paper"),
-    Way("a", ALIKE, "equal budgets"),
-    Way("f", FULLY, "by search"),
+    Way(
+        "p",
+        MAIN,
+        "as in the paper",
+        "As the paper tunes: Gradient-DD, TD and TDRC choose a step size (on Baird κ too), GTD2 and TDC also ζ.",
+    ),
+    Way("a", ALIKE, "equal budgets", "The same number of settings for every learner."),
+    Way(
+        "f",
+        FULLY,
+        "by search",
+        "Every learner spends the same budget of a search on all parameters it has, κ and ζ included.",
+    ),
 )
-
-
 Switched = list[tuple[str, Any]]
 
 
@@ -53,20 +62,14 @@ def switched(make: Callable[[Way], Any]) -> Switched:
     return [("", found[0][1])] if len(found) == 1 else found
 
 
-def judgements_of(verdict: ClaimVerdict, way: Way) -> list[Judgement]:
-    """Return the judgements of a claim under a way of tuning; where it has none, those that decide it."""
-    found = of_tuning(verdict.judgements, way.tuning)
-    return found or of_tuning(verdict.judgements, verdict.judgements[0].tuning if verdict.judgements else "")
-
-
 def comparisons_of(verdict: ClaimVerdict, way: Way) -> list[Comparison]:
-    """Return the comparisons of those judgements."""
-    return [one for judgement in judgements_of(verdict, way) for one in judgement.comparisons]
+    """Return the comparisons of a claim under a way of tuning; where it has none, those that decide it."""
+    return compared(under(verdict.judgements, way.tuning))
 
 
 def word_of(verdict: ClaimVerdict, way: Way) -> str:
     """Return the verdict on a claim under a way of tuning."""
-    return over_all(judgements_of(verdict, way), verdict.needed)
+    return over_all(under(verdict.judgements, way.tuning), verdict.needed)
 
 
 def published(verdicts: Iterable[ClaimVerdict]) -> list[ClaimVerdict]:

@@ -1,7 +1,7 @@
 """Tuning: settings are selected on some runs and shown on others, so that no winner is flattered.
 
-`Evidence` holds the errors of one or several cases: of all settings on the runs to tune on, of the selected settings
-on test runs. A *case* is what one comparison is about: a task, or several tasks whose errors are averaged.
+`StudyEvidence` holds the errors of each case: of all settings on the runs to tune on, of the selected settings on test
+runs. A *case* is what one comparison is about: a task, or several tasks whose errors are averaged.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from gradient_dd.engine.schedules import constant
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Line
 from gradient_dd.studies import Study
-from gradient_dd.studies.results import Results, edge, places, tuned
+from gradient_dd.studies.results import Results, edge, tuned
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task, build
 
@@ -37,40 +37,6 @@ class ErrorTable(NamedTuple):
 
     settings: list[Setting]
     errors: Array
-
-
-class Evidence:
-    """Errors by case and measure, each table read once by `read`: on the runs to tune on, and on fresh ones."""
-
-    def __init__(self) -> None:
-        self.tables: dict[tuple[bool, str, str], ErrorTable] = {}
-
-    def read(self, case: str, measure: str, fresh: bool) -> ErrorTable:
-        """Return the errors of all settings on the runs to tune on, or of the selected ones on test runs."""
-        raise NotImplementedError
-
-    def table(self, case: str, measure: str, fresh: bool = False) -> ErrorTable:
-        """Return what `read` returns, read once."""
-        key = fresh, case, measure
-        if key not in self.tables:
-            self.tables[key] = self.read(case, measure, fresh)
-        return self.tables[key]
-
-    def among(self, case: str, wanted: Wanted, measure: str) -> list[Setting]:
-        """Return the wanted settings of a case."""
-        settings = self.table(case, measure).settings
-        return [settings[place] for place in places(settings, wanted)]
-
-    def best(self, case: str, wanted: Wanted, measure: str) -> Setting:
-        """Return the wanted setting that has the smallest mean error on the runs to tune on."""
-        settings, errors = self.table(case, measure)
-        return settings[tuned(settings, errors, wanted)]
-
-    def errors(self, case: str, setting: Setting, measure: str, fresh: bool = True) -> Array:
-        """Return the errors of a setting, (units,)."""
-        settings, errors = self.table(case, measure, fresh)
-        found: Array = errors[settings.index(setting)]
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +90,7 @@ class Used(NamedTuple):
 
 
 @dataclass(eq=False)
-class StudyEvidence(Evidence):
+class StudyEvidence:
     """Results of a study, a case for each of its tasks, and those of the selected settings on test runs by case.
 
     There are twice as many test runs as runs to select on: 100 at the paper's scale. That number is fixed before any
@@ -133,18 +99,16 @@ class StudyEvidence(Evidence):
 
     A companion that runs as long as its study, `beside`, is judged on the test runs of that study.
 
-    `used` and `times` keep what judgements rest on, for the tables.
+    Tables of errors are read once, by case and measure. `used` and `times` keep what judgements rest on.
     """
 
     results: Results
     fresh: dict[str, Results] = field(default_factory=dict)
     beside: Study | None = None
+    tables: dict[tuple[bool, str, str], ErrorTable] = field(default_factory=dict, repr=False)
     chosen_before: dict[tuple[str, Line, str], TunedSetting] = field(default_factory=dict, repr=False)
     used: dict[tuple[bool, str, str], Used] = field(default_factory=dict, repr=False)
     times: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        super().__init__()
 
     @property
     def study(self) -> Study:
@@ -162,6 +126,10 @@ class StudyEvidence(Evidence):
     def size(self, case: str) -> int:
         """Return the number a case is known by: m, p or N."""
         return task_size(self.cases[case][0])
+
+    def place(self, case: str) -> dict[str, Any]:
+        """Return what a comparison tells of where it is made."""
+        return {"study": self.study.name, "task": case, "size": self.size(case)}
 
     def variant(self, case: str) -> str:
         """Return what differs from the plain task, in words; empty where nothing does."""
@@ -203,9 +171,21 @@ class StudyEvidence(Evidence):
         errors = np.stack([part.errors.mean(axis=1) for part in parts], axis=1)
         return ErrorTable(parts[0].settings, errors / np.array([one.rmsve(one.initial_weights) for one in tasks]))
 
+    def table(self, case: str, measure: str, fresh: bool = False) -> ErrorTable:
+        """Return what `read` returns, read once."""
+        key = fresh, case, measure
+        if key not in self.tables:
+            self.tables[key] = self.read(case, measure, fresh)
+        return self.tables[key]
+
+    def among(self, case: str, wanted: Wanted, measure: str) -> list[Setting]:
+        """Return the wanted settings of a case."""
+        return [one for one in self.table(case, measure).settings if wanted(one)]
+
     def errors(self, case: str, setting: Setting, measure: str, fresh: bool = True) -> Array:
         """Return the errors of a setting, (units,); what is asked for is kept in `used`."""
-        found = super().errors(case, setting, measure, fresh)
+        settings, errors = self.table(case, measure, fresh)
+        found: Array = errors[settings.index(setting)]
         key = fresh, case, repr((setting.rule.name, setting.rho_mode, dict(setting.values)))
         self.used.setdefault(key, Used(case, fresh, setting, {})).errors[measure] = found
         return found
@@ -217,9 +197,10 @@ class StudyEvidence(Evidence):
         """
         key = case, line, tuned_for
         if key not in self.chosen_before:
-            best, among = self.best(case, line.has, tuned_for), self.among(case, line.has, tuned_for)
-            count, at_edge = self.n_settings(among), edge(best, among)
-            self.chosen_before[key] = TunedSetting(self, case, line.label, line.held, best, count, at_edge)
+            settings, errors = self.table(case, tuned_for)
+            best, among = settings[tuned(settings, errors, line.has)], self.among(case, line.has, tuned_for)
+            facts = self.n_settings(among), edge(best, among)
+            self.chosen_before[key] = TunedSetting(self, case, line.label, line.held, best, *facts)
         return self.chosen_before[key]
 
     def n_settings(self, among: list[Setting]) -> int:

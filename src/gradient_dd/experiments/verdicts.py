@@ -85,10 +85,8 @@ class Pair:
         ours, evidence = self.ours, self.ours.evidence
         learners = [ours] if self.rival is None else [ours, self.rival]
         left, _ = self.arrays()
-        return {
+        return evidence.place(ours.case) | {
             "study": ", ".join(dict.fromkeys(one.evidence.study.name for one in learners)),
-            "task": ours.case,
-            "size": evidence.size(ours.case),
             "measure": self.measure,
             "runs": len(left),
             "ours": ours.facts(self.measure),
@@ -190,11 +188,6 @@ class Judgement:
     refuted: int
     comparisons: list[Comparison]
 
-    @property
-    def tally(self) -> str:
-        """How many comparisons held, are open and were refuted, e.g. "2 / 4 / 0"."""
-        return str(Tally(self.held, self.open, self.refuted))
-
 
 @dataclass(frozen=True)
 class ClaimVerdict:
@@ -248,7 +241,12 @@ class ClaimVerdict:
     @property
     def comparisons(self) -> list[Comparison]:
         """The comparisons of all judgements."""
-        return [one for judgement in self.judgements for one in judgement.comparisons]
+        return compared(self.judgements)
+
+
+def compared(judgements: Iterable[Judgement]) -> list[Comparison]:
+    """Return the comparisons of several judgements."""
+    return [one for judgement in judgements for one in judgement.comparisons]
 
 
 def in_words(comparisons: list[Comparison], needed: int | None = None) -> str:
@@ -268,7 +266,7 @@ def over_all(judgements: list[Judgement], needed: int | None = None) -> str:
     held = [judgement.verdict == "holds" for judgement in judgements]
     if needed is not None and any(held):
         return "holds" if all(held) else "partly holds"
-    return in_words([one for judgement in judgements for one in judgement.comparisons], needed)
+    return in_words(compared(judgements), needed)
 
 
 def judged(questions: list[ClaimQuestion], needed: int | None) -> list[Judgement]:

@@ -10,7 +10,7 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from math import isfinite, log10
+from math import isfinite
 from typing import Any, NamedTuple
 
 from gradient_dd.experiments.verdicts import Comparison
@@ -68,13 +68,11 @@ def is_own(one: Comparison) -> bool:
 
 def pair(one: Comparison) -> str:
     """Return what is compared, in as few words as possible."""
-    ours, rival = (one.ours or {}).get("label", ""), (one.rival or {}).get("label", "")
-    plain, other = (label.removeprefix("Gradient-DD").removeprefix(", ") for label in (ours, rival))
-    if is_own(one):
-        return f"{plain or 'tuned'} ÷ {other.partition('= ')[2] or other or 'tuned'}"
+    ours, rival = (str((one.ours or {}).get("label", "")), str((one.rival or {}).get("label", "")))
     if rival == "the initial error":
-        return str(ours)
-    return str(rival).partition(",")[0] if not plain else f"{plain} ÷ {rival}"
+        return ours
+    plain = ours.removeprefix("Gradient-DD").removeprefix(", ")
+    return f"{plain} ÷ {rival}" if plain else rival.partition(",")[0]
 
 
 def frame(one: Comparison) -> str:
@@ -364,10 +362,3 @@ def over_the_run(comparisons: Sequence[Comparison]) -> str:
 def upper(text: str) -> str:
     """Return a text with a capital first letter, unless that is a symbol."""
     return text[:1].upper() + text[1:] if text[:1].isascii() else text
-
-
-def axis_number(value: float) -> str:
-    """Return a number as an axis shows it."""
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:g}"
-    return "10" + str(round(log10(value))).translate(SUPERSCRIPTS)

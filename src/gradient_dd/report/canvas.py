@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ STYLE: dict[Any, Any] = {
 }
 LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; title and caption stand in the top one
 LEGEND_ROW = 0.22
+DPI = 150
 BETWEEN = (2, 5)  # marks between two decades; all eight take half the time of a figure
 Keys = Callable[[], Sequence[Any]]  # returns the entries of a legend
 
@@ -103,7 +105,8 @@ def drawn(
         sheet.say(*texts)
         if entries:
             sheet.canvas.legend(handles=entries, loc="lower center", ncols=across, frameon=False, borderaxespad=0.2)
-        save(sheet.canvas, folder, name)
+        save_svg(sheet.canvas, folder / f"{name}.svg")
+        sheet.canvas.savefig(folder / f"{name}.png", dpi=DPI)
 
 
 def key(label: str, colour: str, style: Any = "-", width: float | None = None, **look: Any) -> Line2D:
@@ -111,26 +114,20 @@ def key(label: str, colour: str, style: Any = "-", width: float | None = None, *
     return Line2D([], [], label=label, color=colour, linestyle=style, linewidth=width, **look)
 
 
-def save(canvas: Canvas, folder: Path, name: str, dpi: int = 150) -> None:
-    """Save a drawing as folder/NAME.svg, transparent, and .png."""
-    save_svg(canvas, folder / f"{name}.svg")
-    canvas.savefig(folder / f"{name}.png", dpi=dpi)
-
-
 def save_svg(canvas: Canvas, target: Path) -> None:
     """Save a drawing as an SVG without background, for pages of any colour."""
-    canvas.savefig(target, metadata={"Date": None}, transparent=True)
-    shorten(target)
+    target.write_text(svg_text(canvas), encoding="utf-8")
 
 
-def shorten(drawing: Path) -> None:
-    """Round the coordinates of an SVG to a tenth of a point and drop its indents: half the size, the same picture.
+def svg_text(canvas: Canvas) -> str:
+    """Return a drawing as SVG, its coordinates rounded to a tenth of a point and its lines not indented: half the size.
 
     Numbers inside tags are coordinates; those between tags are labels, and stay.
     """
-    text = drawing.read_text(encoding="utf-8")
-    text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d+\.\d)\d+", r"\1", tag[0]), text)
-    drawing.write_text(re.sub(r"\s*\n\s*", "\n", text), encoding="utf-8")
+    with StringIO() as file:
+        canvas.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
+        text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d+\.\d)\d+", r"\1", tag[0]), file.getvalue())
+    return re.sub(r"\s*\n\s*", "\n", text)
 
 
 def plain_numbers(*axes: Any) -> None:

@@ -3,7 +3,7 @@
 Nothing here draws.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 from typing import NamedTuple
@@ -25,6 +25,7 @@ BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW, BROWN = (
     "#7a7a7a", "#5f97bf", "#a8873c", "#4f9a7f", "#d84a05", "#a878a0", "#4a7bb5", "#8f8a3a", "#7d5a46",
 )  # fmt: skip
 RAMP = ("#4157e4", "#1b79bc", "#1f9074", "#8f8f24", "#d58018")  # for one parameter, small to large: lighter and lighter
+DECADES = 6  # of errors on an axis, at most
 MARKERS = "osv^DdPX<>"
 STRONG = RED
 COLOURS = {  # of a learner, on every page; a learner made from another has its colour, and a dashed line
@@ -38,6 +39,7 @@ MADE_FROM = {
     "residual_gradient": "td",
 }  # fmt: skip
 COLOURS |= {name: COLOURS[base] for name, base in MADE_FROM.items()}
+GREEK = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
 SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}  # what the size of a task is called
 TASK_NAMES = {"random_walk": "random walk", "boyan_chain": "Boyan chain", "baird": "Baird's counterexample"}
 RATIOS = {"paper": "printed", "standard": "usual"}  # of Baird's counterexample
@@ -190,6 +192,28 @@ def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) ->
         over_alpha = np.array(alphas), mean[at], sem[at], exploded[at]
         data.append(LineData(line, *over_alpha, settings[winner], curve.mean, curve.sem))
     return Panel(task, data, middle, first)
+
+
+def error_range(panels: Sequence[Panel], shown: str) -> tuple[float, float]:
+    """Return the limits that panels share of "mean", errors over step sizes, or of "curve": at most six decades.
+
+    All that did not diverge is inside, and the initial errors are.
+    """
+    lines = [(panel, getattr(line, shown)) for panel in panels for line in panel.lines]
+    inside = [values[~panel.beyond(values)] for panel, values in lines]
+    values = np.concatenate([*inside, *([panel.initial_error] for panel in panels)])
+    top = float(np.nanmax(values)) * 1.4
+    return max(float(np.nanmin(values)) * 0.7, top * 10.0**-DECADES), top
+
+
+def diverged_rows(panels: Sequence[Panel]) -> int:
+    """Return how many lines have a step size that diverged, at most in a panel."""
+    return max(sum(bool(panel.beyond(line.mean).any()) for line in panel.lines) for panel in panels)
+
+
+def evenly_in_log(bins: int, points: int) -> NDArray[np.intp]:
+    """Return places of a curve that are even on a logarithmic axis: all at the start, fewer towards the end."""
+    return np.unique(np.geomspace(1, bins, points).round().astype(int)) - 1
 
 
 def title_of(task: Task) -> str:

@@ -10,36 +10,45 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting
-from gradient_dd.report.figure import MADE_FROM, TASK_NAMES, Figure, Line, colours_of, panels_of, title_of
+from gradient_dd.report.figure import (
+    GREEK,
+    MADE_FROM,
+    TASK_NAMES,
+    Figure,
+    Line,
+    colours_of,
+    joined,
+    panels_of,
+    title_of,
+)
 from gradient_dd.report.forest import Forest, ForestRow, Mark, axis_of
 from gradient_dd.report.page import render
 from gradient_dd.report.panels import columns_of, legend
 from gradient_dd.report.study_figure import draw, scale
 from gradient_dd.studies import Study, intervals, study_from
+from gradient_dd.studies.intervals import Interval
 from gradient_dd.studies.results import Results, edges, places, tuned, values_beyond
 from gradient_dd.studies.store import Store
 from gradient_dd.tasks import Task
 
 CONDITIONS = ("schedule", "episodes", "steps", "every", "sampling", "seed")
 MEASURES = {"last100": "Final error", "mean_error": "Mean error"}
-SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
 PLACED = {"R": "", "T": ", ρ on the bootstrap"}  # ρ of a learner, in its label
 COLUMNS = ("ratio [95 % interval]", "error ± standard error", "best setting", "diverged settings")
 
 
 class Winner(NamedTuple):
-    """The best setting of a line on a task: its errors (runs,), and how many settings of the line diverged in a run."""
+    """The best setting of a line on a task: its errors (runs,), and how many settings of the line diverged in a run.
+
+    `ratio` is that of its error to the lowest one of the task.
+    """
 
     label: str
     setting: Setting
     errors: Array
     note: str
     diverged: str
-
-    @property
-    def mean(self) -> float:
-        """The mean error."""
-        return float(self.errors.mean())
+    ratio: Interval = Interval(1.0, 1.0, 1.0)
 
 
 def write_report(results: Results, page: Path) -> Path:
@@ -152,7 +161,8 @@ def winners(results: Results, task: str, measure: str) -> list[Winner]:
         diverged = int(intervals.has_exploded(errors[ours], initial).any(axis=1).sum())
         note = edge_note(settings[best], [settings[place] for place in ours])
         found.append(Winner(line.label, settings[best], errors[best], note, f"{diverged} of {len(ours)}"))
-    return sorted(found, key=lambda one: one.mean)
+    first, *others = sorted(found, key=lambda one: one.errors.mean())
+    return [first, *(one._replace(ratio=intervals.ratio_interval((one.errors, first.errors))) for one in others)]
 
 
 def edge_note(best: Setting, among: list[Setting]) -> str:
@@ -161,30 +171,28 @@ def edge_note(best: Setting, among: list[Setting]) -> str:
     for end, name, values in edges(best, among):
         beyond = ", ".join(f"{value:.3g}" for value in values_beyond(end, values))
         told.append(
-            f"The best {SYMBOLS.get(name, name)} is the {end} of its grid{f': also try {beyond}' * bool(beyond)}."
+            f"The best {GREEK.get(name, name)} is the {end} of its grid{f': also try {beyond}' * bool(beyond)}."
         )
     return " ".join(told)
 
 
 def setting_text(setting: Setting) -> str:
     """Return the parameters of a setting, with four digits."""
-    return ", ".join(f"{SYMBOLS.get(name, name)}\xa0=\xa0{value:.4g}" for name, value in setting.values.items())
+    return ", ".join(f"{GREEK.get(name, name)}\xa0=\xa0{value:.4g}" for name, value in setting.values.items())
 
 
 def forest(title: str, found: dict[str, list[Winner]]) -> str:
     """Return the error of each learner over the lowest one of its task, on the same runs, a group for each task."""
     rows = []
-    for task, (best, *others) in found.items():
-        for one in (best, *others):
-            ratio = intervals.ratio_interval((one.errors, best.errors)) if one is not best else None
-            value, low, high = ratio or (1.0, 1.0, 1.0)
-            shown = f"{value:.3g} [{low:.3g}, {high:.3g}]".replace("inf", "∞") if ratio else "lowest"
-            look = "y" if ratio is None else "n" if low > 1 else "u"
-            error = intervals.estimate(one.errors[None])
-            cells = f"{error.mean[0]:.3g} ± {error.sem[0]:.2g}", setting_text(one.setting), one.diverged
-            rows.append(
-                ForestRow(task, one.label, [[Mark(value, low, high, look)]], shown, look, cells=cells, note=one.note)
-            )
+    for task, ordered in found.items():
+        for one in ordered:
+            value, low, high = one.ratio
+            shown, look = f"{value:.3g} [{low:.3g}, {high:.3g}]".replace("inf", "∞"), "n" if low > 1 else "u"
+            if one is ordered[0]:
+                shown, look = "lowest", "y"
+            error, mark = intervals.estimate(one.errors[None]), Mark(value, low, high, look)
+            cells = f"{error.mean[0]:.3g}\xa0±\xa0{error.sem[0]:.2g}", setting_text(one.setting), one.diverged
+            rows.append(ForestRow(task, one.label, [[mark]], shown, look, cells=cells, note=one.note))
     return Forest(
         title, ["error ÷ lowest"], rows, axis_of(rows, 1.0, ratios=True), 1.0, "", "", True, columns=COLUMNS
     ).html()
@@ -193,9 +201,8 @@ def forest(title: str, found: dict[str, list[Winner]]) -> str:
 def sentence(task: str, ordered: Sequence[Winner]) -> str:
     """Return which learner is lowest on a task, and for which of the others the difference is not significant."""
     best, *others = ordered
-    ratios = {one.label: intervals.ratio_interval((one.errors, best.errors)) for one in others}
-    higher = [f"{label} has {ratio.estimate:.3g} times its error" for label, ratio in ratios.items() if ratio.low > 1]
-    unsure = [label for label, ratio in ratios.items() if not ratio.low > 1]
-    parts = [f"{task}: {best.label} is lowest, {best.mean:.3g}", *higher]
-    parts += [f"the difference to {', '.join(unsure)} is not significant"] if unsure else []
+    higher = [f"{one.label} has {one.ratio.estimate:.3g} times its error" for one in others if one.ratio.low > 1]
+    unsure = [one.label for one in others if not one.ratio.low > 1]
+    parts = [f"{task}: {best.label} is lowest, {best.errors.mean():.3g}", *higher]
+    parts += [f"the difference to {joined(unsure)} is not significant"] if unsure else []
     return f"{'; '.join(parts)}."

@@ -13,11 +13,11 @@ with extra("report"):
 
 
 def fill(template: str, style_file: str, **content: Any) -> str:
-    """Return the page of a template, with the style of a file."""
+    """Return the page of a template, with the style of a file after the one that all pages share."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(read), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template(template).render(style=read(style_file), **content)
+    return environment.get_template(template).render(style=read("report/common.css") + read(style_file), **content)
 
 
 def render(template: str, studies: Sequence[Study] = (), **content: Any) -> str:

@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.report.figure import STRONG, Line, LineData, Panel, title_of
+from gradient_dd.report.figure import STRONG, Line, LineData, Panel, diverged_rows, error_range, evenly_in_log, title_of
 from gradient_dd.report.svg import PlotAxis, plain
 from gradient_dd.studies.intervals import EXPLODED
 
 WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 300, 200, 46, 294, 8, 164
 ROW = 7  # of the strip of step sizes that diverged
 POINTS = 40  # of a learning curve
-DECADES = 6  # of errors, at most
 
 
 class Column(NamedTuple):
@@ -39,25 +38,11 @@ class LegendEntry(NamedTuple):
 def columns_of(panels: Sequence[Panel], unit: str) -> list[Column]:
     """Return the pictures of all panels of a figure: errors over step sizes above, learning curves below."""
     has_alphas = all(len(line.alphas) for panel in panels for line in panel.lines)
-    rows = max(sum(bool(panel.beyond(line.mean).any()) for line in panel.lines) for panel in panels)
-    over_time, columns = errors_axis(panels, is_over_time=True), []
+    rows, over_time, columns = diverged_rows(panels), PlotAxis(*error_range(panels, "curve")), []
     for panel in panels:
-        above = over_alpha(panel, errors_axis(panels, is_over_time=False), rows) if has_alphas else ""
+        above = over_alpha(panel, PlotAxis(*error_range(panels, "mean")), rows) if has_alphas else ""
         columns.append(Column(title_of(panel.task), above, over_time_of(panel, over_time, unit)))
     return columns
-
-
-def errors_axis(panels: Sequence[Panel], is_over_time: bool) -> PlotAxis:
-    """Return the limits of errors that all panels of a figure share: everything that did not diverge is inside."""
-    shown = [
-        values[~panel.beyond(values)]
-        for panel in panels
-        for line in panel.lines
-        for values in ([line.curve] if is_over_time else [line.mean])
-    ]
-    values = np.concatenate([*shown, *([panel.initial_error] for panel in panels)])
-    top = float(np.nanmax(values)) * 1.4
-    return PlotAxis(max(float(np.nanmin(values)) * 0.7, top * 10.0**-DECADES), top)
 
 
 def over_alpha(panel: Panel, errors: PlotAxis, rows: int) -> str:
@@ -89,7 +74,7 @@ def over_alpha(panel: Panel, errors: PlotAxis, rows: int) -> str:
 def over_time_of(panel: Panel, errors: PlotAxis, unit: str) -> str:
     """Return learning curves; a curve that diverges ends where it does."""
     across = PlotAxis(float(panel.middle[0]), float(panel.middle[-1]))
-    thin = np.unique(np.geomspace(1, len(panel.middle), POINTS).round().astype(int)) - 1
+    thin = evenly_in_log(len(panel.middle), POINTS)
     parts = []
     for line in panel.lines:
         kept = ~panel.beyond(line.curve[thin]) & (line.curve[thin] > 0)

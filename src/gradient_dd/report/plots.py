@@ -9,9 +9,9 @@ from typing import Any
 from gradient_dd.errors import extra, one_of
 from gradient_dd.evaluation import Evaluation, PolicyComparison
 from gradient_dd.report.canvas import STYLE
-from gradient_dd.report.figure import BLACK, BLUE, RED, panel, title_of
+from gradient_dd.report.figure import BLACK, BLUE, RED, error_range, panel, title_of
 from gradient_dd.report.own_study import check_complete, lines_of
-from gradient_dd.report.study_figure import alpha_range, key, over_alpha, over_time, strip_height, time_range
+from gradient_dd.report.study_figure import key, over_alpha, over_time, strip_height
 from gradient_dd.studies.results import Results
 
 with extra("report"):
@@ -30,10 +30,10 @@ def plot_results(results: Results, kind: str, task: str | None, measure: str, ax
     with mpl.rc_context(STYLE):
         axes = plt.subplots(figsize=(5.2, 3.6))[1] if ax is None else ax
         if kind == "curves":
-            over_time(axes, shown, time_range([shown]), "episodes" if results.study.episodes else "steps")
+            over_time(axes, shown, error_range([shown], "curve"), "episodes" if results.study.episodes else "steps")
             axes.set_title(title_of(shown.task))
         else:
-            over_alpha(axes, shown, alpha_range([shown]), strip_height([shown]))
+            over_alpha(axes, shown, error_range([shown], "mean"), strip_height([shown]))
         axes.set_ylabel("RMS error")
         axes.legend(handles=[key(place, one.line) for place, one in enumerate(shown.lines)], frameon=False)
     return axes
@@ -42,7 +42,8 @@ def plot_results(results: Results, kind: str, task: str | None, measure: str, ax
 def plot_evaluation(found: Evaluation, ax: Any) -> Any:
     """Draw the value with its interval, what it was made of, and the value of the logging policy."""
     low, high = found.start_interval
-    rows = [{"name": "value", "value": found.start_value, "low": low, "high": high, "verdict": found.verdict.word}]
+    colour = COLOURS[found.verdict.word]
+    rows = [{"name": "value", "value": found.start_value, "low": low, "high": high, "colour": colour}]
     for name, (estimate, start, end) in found.parts.items():
         rows.append({"name": name, "value": estimate, "low": start, "high": end})
     return forest(rows[::-1], None if found.logging is None else found.logging.estimate, ax)
@@ -51,15 +52,16 @@ def plot_evaluation(found: Evaluation, ax: Any) -> Any:
 def plot_comparison(found: PolicyComparison, ax: Any) -> Any:
     """Draw the values of the policies by the first question with their intervals, the largest on top."""
     question = found.questions[0]
-    return forest(sorted(question.records(), key=lambda one: one["value"]), question.baseline.found.value, ax)
+    records = [one | {"colour": COLOURS[one["verdict"]]} for one in question.records()]
+    return forest(sorted(records, key=lambda one: one["value"]), question.baseline.found.value, ax)
 
 
 def forest(records: Sequence[dict[str, Any]], line: float | None, ax: Any) -> Any:
-    """Draw a row for each record, from below: name, value, low, high; a dotted line marks the baseline."""
+    """Draw a row for each record, from below: name, value, low, high, colour; a dotted line marks the baseline."""
     with mpl.rc_context(STYLE):
         axes = plt.subplots(figsize=(6, 1 + 0.3 * len(records)), layout="constrained")[1] if ax is None else ax
         for place, one in enumerate(records):
-            colour = COLOURS[one.get("verdict", "not")]
+            colour = one.get("colour", BLACK)
             axes.plot([one["low"], one["high"]], [place, place], color=colour)
             axes.plot(one["value"], place, "o", color=colour)
         axes.set_yticks(range(len(records)), [one["name"] for one in records])

@@ -8,6 +8,7 @@ from gradient_dd.files import check_regular
 from gradient_dd.ranking.standing import Standing
 from gradient_dd.report.page import render
 from gradient_dd.report.ranking_pictures import PICTURES
+from gradient_dd.report.svg import inline_svg
 
 CAPTIONS = {
     "heat": "Each cell is the error of a learner on a problem over the error of the best learner there.",
@@ -21,12 +22,14 @@ def write_report(standing: Standing, path: Any) -> Path:
     """Write the page, and beside it the tables and the pictures; return its path."""
     page: Path = file_path("The path of the page", path)
     check_regular(page)
-    pictures = {name: make(standing) for name, make in PICTURES.items()}
+    files = {name: page.with_name(f"{page.stem}-{name.replace('_', '-')}.svg") for name in PICTURES}
+    for name, make in PICTURES.items():
+        make(standing).save(files[name])
     content: dict[str, Any] = {
         "sentence": standing.sentence,
         "warnings": standing.warnings,
         "table": standing.table_html(),
-        "pictures": [(name, one.svg, CAPTIONS[name]) for name, one in pictures.items()],
+        "pictures": [(name, inline_svg(files[name], name), CAPTIONS[name]) for name in PICTURES],
         "setup": standing.setup,
         "latex": standing.to_latex(),
         "title": standing.rules[standing.own].label if standing.own else "All learners",
@@ -34,6 +37,4 @@ def write_report(standing: Standing, path: Any) -> Path:
     page.write_text(render("ranking.html", **content), encoding="utf-8")
     standing.problem_frame().to_csv(page.with_suffix(".csv"), index=False)
     page.with_suffix(".tex").write_text(standing.to_latex() + "\n", encoding="utf-8")
-    for name, one in pictures.items():
-        one.save(page.with_name(f"{page.stem}-{name.replace('_', '-')}.svg"))
     return page

@@ -13,7 +13,18 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
 from gradient_dd.report.canvas import TOP, Sheet, drawn, plain_numbers, save_svg, styled, thousands
-from gradient_dd.report.figure import MARKERS, STRONG, Figure, Line, LineData, Panel, title_of
+from gradient_dd.report.figure import (
+    MARKERS,
+    STRONG,
+    Figure,
+    Line,
+    LineData,
+    Panel,
+    diverged_rows,
+    error_range,
+    evenly_in_log,
+    title_of,
+)
 from gradient_dd.studies import Study
 from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.studies.study import task_size
@@ -71,8 +82,8 @@ def draw_column(sheet: Sheet, column: int, panels: list[Panel], place: int, figu
     panel = panels[place]
     what = "last 100" if figure.measure == "last100" else "all"
     unit = "episodes" if panel.task.episodic else "errors"
-    over_alpha(sheet.axes(-2, column), panel, alpha_range(panels), strip_height(panels))
-    over_time(sheet.axes(-1, column), panel, time_range(panels), "episodes" if study.episodes else "steps")
+    over_alpha(sheet.axes(-2, column), panel, error_range(panels, "mean"), strip_height(panels))
+    over_time(sheet.axes(-1, column), panel, error_range(panels, "curve"), "episodes" if study.episodes else "steps")
     if column == 0:
         above, below = sheet.canvas.axes[-2:]
         above.set_ylabel(f"RMS error, mean of {what} {unit}")
@@ -116,26 +127,8 @@ def scale(study: Study) -> str:
 
 def strip_height(panels: list[Panel]) -> float:
     """Return the height of the strip of diverged step sizes in inches; 0 where none diverged."""
-    rows = max(sum(bool(panel.beyond(line.mean).any()) for line in panel.lines) for panel in panels)
+    rows = diverged_rows(panels)
     return STRIP_GAP + 0.18 + STRIP_ROW * rows if rows else 0.0
-
-
-def alpha_range(panels: list[Panel]) -> Range:
-    """Return the limits of the errors over step sizes: all means that did not diverge are inside."""
-    shown = [line.mean[~panel.beyond(line.mean)] for panel in panels for line in panel.lines]
-    return limits(np.concatenate([*shown, *([panel.initial_error] for panel in panels)]))
-
-
-def time_range(panels: list[Panel]) -> Range:
-    """Return the limits of the learning curves."""
-    shown = [line.curve[~panel.beyond(line.curve)] for panel in panels for line in panel.lines]
-    return limits(np.concatenate([*shown, *([panel.initial_error] for panel in panels)]))
-
-
-def limits(values: Array) -> Range:
-    """Return limits about positive values, of at most six decades."""
-    top = float(np.nanmax(values)) * 1.4
-    return max(float(np.nanmin(values)) * 0.7, top * 1e-6), top
 
 
 def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> None:
@@ -186,7 +179,7 @@ def bars(x: Array, mean: Array, sem: Array) -> tuple[Array, Array]:
 
 def over_time(axes: Any, panel: Panel, errors: Range, unit: str) -> None:
     """Draw the learning curve of each line's selected setting; a curve that diverges ends where it does."""
-    thin = evenly_in_log(len(panel.middle))
+    thin = evenly_in_log(len(panel.middle), 80)
     for place, line in enumerate(panel.lines):
         curve = np.where(panel.beyond(line.curve), np.nan, line.curve)
         some = (4 * place % SPARSE, SPARSE)  # markers distinguish lines in grey
@@ -197,11 +190,6 @@ def over_time(axes: Any, panel: Panel, errors: Range, unit: str) -> None:
     axes.set(xscale="log", yscale="log", ylim=errors, xlabel=unit, xlim=(panel.middle[0], panel.middle[-1]))
     plain_numbers(axes.yaxis)
     thousands(axes.xaxis)
-
-
-def evenly_in_log(bins: int) -> Array:
-    """Return places of a curve that are even on a logarithmic axis: all at the start, fewer towards the end."""
-    return np.unique(np.geomspace(1, bins, 80).round().astype(int)) - 1
 
 
 def band(line: LineData, curve: Any) -> tuple[Any, Any]:

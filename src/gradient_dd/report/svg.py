@@ -1,8 +1,8 @@
-"""Pictures as SVG inside a page: forest plots, lines over sizes, and drawings of matplotlib.
+"""Pictures as SVG inside a page: axes, lines over sizes, and drawings of matplotlib.
 
-What is written here has the page's own colours for black and white, and a title on every mark, so that pointing at it
-shows its numbers. A drawing of matplotlib is parsed and written again, so that nothing of the file itself reaches the
-page unread; what matplotlib does not write, such as a script, is refused.
+What is written here has the page's own colours for black and white. A drawing of matplotlib is parsed and written
+again, so that nothing of the file itself reaches the page unread; what matplotlib does not write, such as a script, is
+refused.
 """
 
 import re
@@ -33,16 +33,6 @@ PLAIN = re.compile(r"[\w\s.,:;#%+/'\"-]*")
 STYLE_SHEET = re.compile(r"[\w\s.,:;#%*{}-]*")
 INK = {"#000000": "currentColor", "#ffffff": "var(--paper, #fff)"}  # black and white follow the page's own colours
 LINKS = {"use": re.compile(r"#[\w.-]+"), "image": re.compile(r"data:image/png;base64,[\w+/=\s]+")}
-
-
-class Dot(NamedTuple):
-    """An estimate with its interval, a row of a forest plot."""
-
-    label: str
-    estimate: float
-    low: float
-    high: float
-    colour: str = "currentColor"
 
 
 class PlotAxis(NamedTuple):
@@ -89,62 +79,6 @@ class Series(NamedTuple):
     values: Sequence[float]
 
 
-def ratio_axis(dots: Sequence[Dot]) -> PlotAxis:
-    """Return limits about 1, all estimates and their intervals, at most a decade beyond the estimates.
-
-    So wide intervals of a few runs do not squeeze the estimates together. Limits are at most eight decades apart.
-    """
-    estimates = [dot.estimate for dot in dots if isfinite(dot.estimate) and dot.estimate > 0]
-    ends = [value for dot in dots for value in (dot.low, dot.high) if isfinite(value) and value > 0]
-    low, high = min([*estimates, 0.8]), max([*estimates, 1.25])
-    low, high = min([low, *(max(end, low / 10) for end in ends)]), max([high, *(min(end, high * 10) for end in ends)])
-    return PlotAxis(max(low / 1.2, 1e-4), min(high * 1.2, 1e4))
-
-
-def forest(dots: Sequence[Dot], axis: PlotAxis, title: str, words: str) -> str:
-    """Return a forest plot: a row for each dot, and a vertical line at 1; `words` say what it shows to who cannot see.
-
-    It stands alone as a file; a page has an HTML table instead (`report.forest`).
-    """
-    wide, left, row, head = 400, 150, 20, 20
-    right, top, high = wide - 10, head + 2, row * len(dots) + head + 30
-    bottom, x = high - 24, axis.place(1.0, left, right)
-    parts = [f'<text x="0" y="14" class="head">{escape(title)}</text>']
-    parts += [tick(one, axis, left, right, top, bottom) for one in axis.ticks()]
-    parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" class="one"/>')
-    for place, dot in enumerate(dots):
-        y = head + 14 + row * place
-        parts += [f'<text x="0" y="{y + 4}">{escape(dot.label)}</text>', mark(dot, y, axis, left, right)]
-    return framed("forest", wide, high, words, parts)
-
-
-def mark(dot: Dot, y: float, axis: PlotAxis, left: float, right: float) -> str:
-    """Return an interval as a line and its estimate as a dot."""
-    x, low, high = (axis.place(value, left, right) for value in (dot.estimate, dot.low, dot.high))
-    title = escape(f"{dot.label}: {dot.estimate:.4g} [{dot.low:.4g}, {dot.high:.4g}]")
-    ends = arrow(left, y, 1) * (not dot.low >= axis.low) + arrow(right, y, -1) * (not dot.high <= axis.high)
-    return (
-        f'<g style="color:{dot.colour}"><title>{title}</title>'
-        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" class="bar"/>'
-        f'{ends}<circle cx="{x:.1f}" cy="{y}" r="4" fill="currentColor" class="dot"/></g>'
-    )
-
-
-def arrow(x: float, y: float, inwards: int) -> str:
-    """Return the head of an arrow at the end of an axis, for an interval that goes on beyond it."""
-    points = f"{x + 5 * inwards},{y - 3} {x},{y} {x + 5 * inwards},{y + 3}"
-    return f'<polyline points="{points}" class="bar" fill="none"/>'
-
-
-def tick(value: float, axis: PlotAxis, left: float, right: float, top: float, bottom: float) -> str:
-    """Return a grid line with its number below."""
-    x = axis.place(value, left, right)
-    return (
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" class="grid"/>'
-        f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{plain(value)}</text>'
-    )
-
-
 def plain(value: float) -> str:
     """Return a number as an axis shows it: 0.01, 200, 10⁻⁵."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
@@ -183,14 +117,9 @@ def over_size(symbol: str, series: Sequence[Series]) -> str:
         parts.append(f'<g style="color:{one.colour}"{look}><path d="M{path}"/>{dots}{leader}{name}</g>')
         numbers = ", ".join(f"{symbol} = {s:g} {v:.3g}" for s, v in zip(one.sizes, one.values, strict=True))
         told.append(f"{one.label}: {numbers}")
-    return framed("chart", wide, high, "; ".join(told), parts)
-
-
-def framed(name: str, wide: float, high: float, words: str, parts: list[str]) -> str:
-    """Return a picture of a class, with words for those who cannot see it, or hidden from their readers."""
-    size = f'viewBox="0 0 {wide} {high}" width="{wide}"'
-    said = f'role="img" aria-label="{escape(words, quote=True)}"' if words else 'aria-hidden="true"'
-    return f'<svg {size} class="{name}" {said}>{"".join(parts)}</svg>'
+    said = escape("; ".join(told), quote=True)
+    shape = f'viewBox="0 0 {wide} {high}" width="{wide}"'
+    return f'<svg {shape} class="chart" role="img" aria-label="{said}">{"".join(parts)}</svg>'
 
 
 def spread_out(heights: Sequence[float], least: float) -> list[float]:

@@ -97,7 +97,8 @@ class Results:
             for unit in store.units([self.tasks[task]], self.study.run_numbers):
                 lanes = [lane for lane, key in enumerate(unit.keys) if key in place]
                 places = [place[unit.keys[lane]] for lane in lanes]
-                curves[places, unit.run - self.study.first_run] = store.curves(unit)[lanes]
+                if lanes:  # a unit of another study may have another number of bins
+                    curves[places, unit.run - self.study.first_run] = store.curves(unit)[lanes]
         return self.study.horizon.bin_middles(), curves[[place[key] for key in chosen]]
 
     def plot(self, kind: str = "step_sizes", task: str | None = None, measure: str = "last100", ax: Any = None) -> Any:

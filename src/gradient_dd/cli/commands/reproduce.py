@@ -78,12 +78,12 @@ def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_table
     figures, best settings and tables to NAME-report beside NAME.db; name your own rules as in the sweep.
     """
     from gradient_dd.experiments.experiment import holds
-    from gradient_dd.experiments.running import rewrite
+    from gradient_dd.experiments.running import make, reading
     from gradient_dd.report.own_study import report_folder, report_stored
     from gradient_dd.studies import load_rule
 
     if figures or holds(out):
-        print_made(rewrite(figures, out.parent, print_stage), as_table, as_json)
+        print_made(make(reading(figures, out.parent, print_stage)), as_table, as_json)
     else:
         own = {rule.name: rule for rule in map(load_rule, rules)}
         folder = checked_folder("The folder of the report", report_folder(out))

@@ -130,11 +130,9 @@ def make_grow_traces(rule: Rule) -> Any:
     feeds_back = "x_trace" in rule.trace_arguments
 
     @numba.njit(**INNER)
-    def grow_one(numbers_of, traces, half, k, dense, own, x, alpha, rho):
-        z, places, values = trace_row(traces, half, k), traces.places[1 - half, k], traces.values[1 - half, k]
-        x_trace = dot(x, z) if feeds_back else 0.0
-        decay, gain = numbers_of(own, traces.before, traces.numbers[1 - half, k], alpha, rho, x_trace)
-        made, largest = grow(decay, z, gain, x, places, values)
+    def grow_one(traces, half, k, dense, x, decay, gain):
+        places, values = traces.places[1 - half, k], traces.values[1 - half, k]
+        made, largest = grow(decay, trace_row(traces, half, k), gain, x, places, values)
         traces.lengths[1 - half, k] = made if dense else drop_small(places, values, made, SMALLEST * largest)
         return largest < np.inf
 
@@ -146,9 +144,13 @@ def make_grow_traces(rule: Rule) -> Any:
             for j in range(numbers.shape[1]):
                 numbers[k, j] = traces.numbers[half, k, j]
         if has_z:
-            fine &= grow_one(of_z, traces, half, z, dense, own, x, alpha, rho)
+            x_trace = dot(x, trace_row(traces, half, z)) if feeds_back else 0.0
+            decay, gain = of_z(own, traces.before, numbers[z], alpha, rho, x_trace)
+            fine &= grow_one(traces, half, z, dense, x, decay, gain)
         if has_b:
-            fine &= grow_one(of_b, traces, half, b, dense, own, x, alpha, rho)
+            x_trace = dot(x, trace_row(traces, half, b)) if feeds_back else 0.0
+            decay, gain = of_b(own, traces.before, numbers[b], alpha, rho, x_trace)
+            fine &= grow_one(traces, half, b, dense, x, decay, gain)
         return fine
 
     return grow_traces

@@ -108,23 +108,23 @@ def make_advance_traces(rule: Rule) -> Any:
     feeds_back = "x_trace" in rule.trace_arguments
 
     @numba.njit(**INLINE)
-    def advance(numbers_of, lanes, which, vector, table, step):
-        x_trace = product(table, step.first, step.width, vector) if feeds_back else 0.0
-        alpha, rho = lanes.fields[0], table.rho[step.outcome]
-        decay, gain = numbers_of(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
-        decay_trace(lanes, which, decay)
-        add_features(lanes, which, gain, table, step)
-
-    @numba.njit(**INLINE)
     def advance_traces(lanes, table, step):
+        alpha, rho = lanes.fields[0], table.rho[step.outcome]
         if has_z:
-            advance(of_z, lanes, Z, lanes.vectors, table, step)
+            x_trace = product(table, step.first, step.width, lanes.vectors) if feeds_back else 0.0
+            decay, gain = of_z(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
+            decay_trace(lanes, Z, decay)
+            add_features(lanes, Z, gain, table, step)
         if has_b:
-            b = lanes.vectors[lanes.marks.size >> 1 :] if feeds_back else lanes.vectors  # a view costs in every step
-            advance(of_b, lanes, B_TRACE, b, table, step)
+            x_trace = 0.0
+            if feeds_back:
+                x_trace = product(table, step.first, step.width, lanes.vectors[lanes.marks.size >> 1 :])
+            decay, gain = of_b(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
+            decay_trace(lanes, B_TRACE, decay)
+            add_features(lanes, B_TRACE, gain, table, step)
         goes_on = 1.0 if table.discount[step.outcome] != 0.0 else 0.0  # all that is before is 0 where an episode starts
         lanes.before[0] = table.discount[step.outcome]
-        lanes.before[1] = goes_on * table.rho[step.outcome]
+        lanes.before[1] = goes_on * rho
         lanes.before[2] = goes_on * lanes.pi[step.outcome]
         lanes.before[3] = goes_on * lanes.mu[step.outcome]
 

@@ -11,9 +11,9 @@ much faster  below 0.8, by the mean error and by the episodes to a tenth of the 
 insensitive  worst over best value of a parameter below 2; both are found on the runs to select on
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ WITHIN = 2.0  # times the best error: what counts as a good step size
 MUCH = 1 / AS_GOOD  # below it "much faster": beyond what counts as as good
 CONVERGED = 0.1  # of the initial error: below it a run has converged as far as a finite one can show
 NEGLIGIBLE = 1.1  # times the cost of GTD2
-FOR_SPEED = ("mean_error", "last100")  # tuned for speed, and for the end
+SPEED = "mean_error", ("mean_error", "last100")  # the measure of speed; tuned for it, and for the end
 
 
 class Criterion(NamedTuple):
@@ -50,40 +50,28 @@ class Criterion(NamedTuple):
 
 
 LOWER = Criterion("lower: ratio of errors below 1")
-FASTER = Criterion("lower mean error, tuned for it and for the final error", measure="mean_error", tuned_for=FOR_SPEED)
+AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
+AS_GOOD_OVER_ALL = AS_GOOD_AS._replace(measure="mean_error", tuned_for=("mean_error",))
+BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD)
+GROWS = Criterion("the ratio grows from each size to the next", "above")
+ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
+SPEED_GROWS = Criterion("the ratio of mean errors grows from each size to the next", "above", 1.0, *SPEED)
+FASTER = Criterion("lower mean error, tuned for it and for the final error", "below", 1.0, *SPEED)
 MUCH_FASTER = Criterion(
     "mean error, and episodes to a tenth of the initial error, below 0.8 of theirs, tuned for the mean "
     "and for the final error",
-    bound=MUCH,
-    measure="mean_error",
-    tuned_for=FOR_SPEED,
+    "below",
+    MUCH,
+    *SPEED,
 )
-AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
-AS_FAST_AS = Criterion(
-    "as good in the mean error, tuned for it and for the final error",
-    bound=AS_GOOD,
-    measure="mean_error",
-    tuned_for=FOR_SPEED,
+AS_FAST_AS = Criterion("as good in the mean error, tuned for it and for the final error", "below", AS_GOOD, *SPEED)
+SLOWER_AT_FIRST = FASTER._replace(
+    words="higher error over the first twentieth, tuned for the mean and for the final error",
+    side="above",
+    measure="early",
 )
-SLOWER_AT_FIRST = Criterion(
-    "higher error over the first twentieth, tuned for the mean and for the final error",
-    "above",
-    1.0,
-    "early",
-    FOR_SPEED,
-)
-BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD)
-GROWS = Criterion("the ratio grows from each size to the next", "above")
-SPEED_GROWS = Criterion(
-    "the ratio of mean errors grows from each size to the next", "above", 1.0, "mean_error", FOR_SPEED
-)
-ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
 
-LEARNERS = (
-    *("td", "tdrc", "gtd2", "tdc", "gradient_dd", "natural_gtd2", "natural_tdc"),
-    *("htd", "htd_dd", "gtd2_to_td"),  # these are tuned fully or not at all
-)
-WHOLE = {learner: Line(NAMES[learner], learner) for learner in LEARNERS}
+WHOLE = {learner: Line(label, learner) for learner, label in NAMES.items()}
 AS_PRINTED = WHOLE | {"gradient_dd": Line("Gradient-DD", "gradient_dd", PLAIN_DD)}
 ONE_ZETA = AS_PRINTED | {
     learner: Line(f"{NAMES[learner]}, ζ = 1", learner, (("zeta", 1.0),)) for learner in ("gtd2", "tdc")
@@ -102,51 +90,80 @@ WITH_ONE_ZETA = (MAIN, PLAIN, ALIKE, FULLY)
 ByStudy = dict[str, StudyEvidence]
 
 
-def tuned_ways(evidence: ByStudy, study: str, tunings: tuple[str, ...]) -> Iterator[tuple[str, StudyEvidence, dict]]:
-    """Yield for each way of tuning its name, the evidence of the study it needs, and the line of each learner.
+def tuned_ways(
+    evidence: ByStudy, tunings: Iterable[str], *studies: str
+) -> Iterator[tuple[str, dict[str, Line], list[StudyEvidence]]]:
+    """Yield for each way of tuning its name, the line of each learner, and the evidence of the studies.
 
-    A way whose study was not run, as in a first look, is left out.
+    That is their companions with this tuning; a study that has none stands for itself. A way that none of them has, as
+    in a first look, is left out.
     """
     for tuning in tunings:
         suffix, lines = TUNINGS[tuning]
-        if study + suffix in evidence:
-            yield tuning, evidence[study + suffix], lines
+        if any(study + suffix in evidence for study in studies):
+            yield tuning, lines, [evidence.get(study + suffix) or evidence[study] for study in studies]
+
+
+class Side(NamedTuple):
+    """A learner of a study, by the line that a way of tuning has for it, or by a line of its own."""
+
+    study: str
+    learner: str = "gradient_dd"
+    line: Line | None = None
+    label: str = ""
+
+    def choose(self, one: StudyEvidence, lines: dict[str, Line], case: str, goal: str) -> TunedSetting:
+        """Return what the line selects on a case."""
+        line = self.line or lines[self.learner]
+        return one.choose(case, replace(line, label=self.label or line.label), goal)
+
+
+def against(ours: Side, rivals: Sequence[Side], criterion: Criterion, tunings: tuple[str, ...] = WAYS) -> Ask:
+    """Return the questions whether ours over each rival meets a criterion, on every case of the rivals' study."""
+    studies = tuple(dict.fromkeys((ours.study, rivals[0].study)))
+
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
+        return [
+            ratio(Pair(left, rival.choose(second, lines, case, goal), criterion.measure), criterion, tuning, goal)
+            for tuning, lines, (first, second) in tuned_ways(evidence, tunings, ours.study, rivals[0].study)
+            for goal in criterion.tuned_for
+            for case in second.cases
+            for left in [ours.choose(first, lines, case, goal)]
+            for rival in rivals
+        ]
+
+    return Ask(criterion.words, studies, questions)
 
 
 def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: tuple[str, ...] = WAYS) -> Ask:
     """Return the questions whether Gradient-DD over each rival meets a criterion, on every case of a study."""
+    return against(Side(study), [Side(study, rival) for rival in rivals], criterion, tunings)
+
+
+def much_faster(study: str, rivals: tuple[str, ...]) -> Ask:
+    """Ask whether Gradient-DD is much faster: by its mean error, and by the episodes it needs."""
+    by_episodes = MUCH_FASTER._replace(measure="episodes")
+    return together(*(versus(study, rivals, criterion) for criterion in (MUCH_FASTER, by_episodes)))
+
+
+def on_cases(words: str, studies: tuple[str, ...], asked: Callable[[StudyEvidence, str], list[ClaimQuestion]]) -> Ask:
+    """Return the questions that are asked of every case of studies."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = []
-        for tuning, one, lines in tuned_ways(evidence, study, tunings):
-            for goal in criterion.tuned_for:
-                for case in one.cases:
-                    ours = one.choose(case, lines["gradient_dd"], goal)
-                    for rival in rivals:
-                        pair = Pair(ours, one.choose(case, lines[rival], goal), criterion.measure)
-                        found.append(ratio(pair, criterion, tuning, goal))
-        return found
+        found = [evidence[study] for study in studies]
+        return [question for one in found for case in one.cases for question in asked(one, case)]
 
-    return Ask(criterion.words, (study,), questions)
-
-
-def much_faster(study: str, rivals: tuple[str, ...], tunings: tuple[str, ...] = WAYS) -> Ask:
-    """Ask whether Gradient-DD is much faster: by its mean error, and by the episodes it needs."""
-    return together(
-        versus(study, rivals, MUCH_FASTER, tunings),
-        versus(study, rivals, MUCH_FASTER._replace(measure="episodes"), tunings),
-    )
+    return Ask(words, studies, questions)
 
 
 def converges(*studies: str) -> Ask:
     """Ask whether Gradient-DD ends below a tenth of the initial error, tuned as the paper has it."""
 
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = [(evidence[study], case) for study in studies for case in evidence[study].cases]
-        pairs = [Pair(one.choose(case, AS_PRINTED["gradient_dd"]), None, "last100") for one, case in found]
-        return [ClaimQuestion("share", (pair,), "below", CONVERGED) for pair in pairs]
+    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
+        pair = Pair(found.choose(case, AS_PRINTED["gradient_dd"]), None, "last100")
+        return [ClaimQuestion("share", (pair,), "below", CONVERGED)]
 
-    return Ask("ends below a tenth of the initial error", studies, questions)
+    return on_cases("ends below a tenth of the initial error", studies, asked)
 
 
 def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "last100") -> ClaimQuestion:
@@ -155,24 +172,26 @@ def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "las
     return ClaimQuestion("ratio", (pair,), criterion.side, criterion.bound, tuning=tuning, tuned_for=tuned_for)
 
 
-def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tunings: tuple[str, ...] = WAYS) -> Ask:
+def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS) -> Ask:
     """Return the questions whether rival / Gradient-DD grows from each size to the next, or from first to last."""
+    ours, others = Side(study), [Side(study, rival) for rival in rivals]
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
-        for tuning, one, lines in tuned_ways(evidence, study, tunings):
+        for tuning, lines, (one,) in tuned_ways(evidence, WAYS, study):
             cases = sorted(one.cases, key=one.size)
             steps = [(cases[0], cases[-1])] if criterion is ENDS_GROW else list(pairwise(cases))
-            for goal in criterion.tuned_for:
-                for rival in rivals:
-                    pairs = {}
-                    for case in cases:
-                        ours, theirs = (one.choose(case, lines[name], goal) for name in ("gradient_dd", rival))
-                        pairs[case] = Pair(ours, theirs, criterion.measure)
-                    found += [
-                        ClaimQuestion("growth", (pairs[a], pairs[b]), "above", 1.0, tuning=tuning, tuned_for=goal)
-                        for a, b in steps
-                    ]
+            for goal, other in product(criterion.tuned_for, others):
+                pairs = {
+                    case: Pair(
+                        ours.choose(one, lines, case, goal), other.choose(one, lines, case, goal), criterion.measure
+                    )
+                    for case in cases
+                }
+                found += [
+                    ClaimQuestion("growth", (pairs[a], pairs[b]), "above", 1.0, tuning=tuning, tuned_for=goal)
+                    for a, b in steps
+                ]
         return found
 
     return Ask(criterion.words, (study,), questions)
@@ -181,7 +200,7 @@ def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS, tun
 def together(*asks: Ask) -> Ask:
     """Return all the questions of several, with the criterion of the first."""
     studies = tuple(dict.fromkeys(study for ask in asks for study in ask.studies))
-    return Ask(asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask(evidence)])
+    return Ask(asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask.questions(evidence)])
 
 
 def values_of(parameter: str, values: tuple[float, ...], rho_mode: str = "R") -> tuple[Line, ...]:
@@ -202,25 +221,21 @@ def ordered(found: StudyEvidence, case: str, lines: tuple[Line, ...], tuned_for:
 def insensitive(study: str, lines: tuple[Line, ...]) -> Ask:
     """Ask whether the tuned error hardly depends on what the lines differ in, in the final and the mean error."""
 
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = []
-        for goal in ("last100", "mean_error"):
-            for case in evidence[study].cases:
-                best, *_, worst = ordered(evidence[study], case, lines, goal)
-                found.append(ClaimQuestion("ratio", (Pair(worst, best, goal),), "below", INSENSITIVE, tuned_for=goal))
-        return found
+    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
+        sorted_by = {goal: ordered(found, case, lines, goal) for goal in ("last100", "mean_error")}
+        return [
+            ClaimQuestion("ratio", (Pair(some[-1], some[0], goal),), "below", INSENSITIVE, tuned_for=goal)
+            for goal, some in sorted_by.items()
+        ]
 
-    return Ask("worst over best value below 2", (study,), questions)
+    return on_cases("worst over best value below 2", (study,), asked)
 
 
 def one_is_good(study: str, lines: tuple[Line, ...]) -> Ask:
     """Ask whether κ = 1 is as good as the best κ."""
-
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = evidence[study]
-        return [ratio(one_over_best(found, case, lines), BEST_KAPPA) for case in found.cases]
-
-    return Ask(BEST_KAPPA.words, (study,), questions)
+    return on_cases(
+        BEST_KAPPA.words, (study,), lambda found, case: [ratio(one_over_best(found, case, lines), BEST_KAPPA)]
+    )
 
 
 def one_over_best(found: StudyEvidence, case: str, lines: tuple[Line, ...]) -> Pair:
@@ -232,11 +247,10 @@ def one_over_best(found: StudyEvidence, case: str, lines: tuple[Line, ...]) -> P
 def narrower_than(study: str, *rivals: str) -> Ask:
     """Ask whether fewer step sizes are within twice the best error than for rivals, on the selection runs."""
 
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found, ours = evidence[study], AS_PRINTED["gradient_dd"]
-        return [counted(found, case, ours, AS_PRINTED[rival]) for case in found.cases for rival in rivals]
+    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
+        return [counted(found, case, AS_PRINTED["gradient_dd"], AS_PRINTED[rival]) for rival in rivals]
 
-    return Ask("fewer step sizes within twice the best error", (study,), questions)
+    return on_cases("fewer step sizes within twice the best error", (study,), asked)
 
 
 def counted(found: StudyEvidence, case: str, ours: Line, theirs: Line) -> ClaimQuestion:
@@ -259,23 +273,8 @@ def counted(found: StudyEvidence, case: str, ours: Line, theirs: Line) -> ClaimQ
         for line, count in zip((ours, theirs), counts, strict=True)
     ]
     text = f"step sizes within twice the best error, {ours.label} − {theirs.label}:"
-    return ClaimQuestion(
-        "count", (), "below", 0.0, answer=answer, facts=facts_of(found, case, "last100", runs, sides, text)
-    )
-
-
-def facts_of(found: StudyEvidence, case: str, measure: str, runs: int, sides: list[dict], text: str) -> dict:
-    """Return what a comparison tells where it is not of a pair of tuned settings."""
-    return {
-        "study": found.study.name,
-        "task": case,
-        "size": found.size(case),
-        "measure": measure,
-        "runs": runs,
-        "ours": sides[0],
-        "rival": sides[1],
-        "text": text,
-    }
+    facts = {"measure": "last100", "runs": runs, "ours": sides[0], "rival": sides[1], "text": text}
+    return ClaimQuestion("count", (), "below", 0.0, answer=answer, facts=found.place(case) | facts)
 
 
 def good_step_sizes(errors: Array, weights: Array) -> Array:
@@ -290,43 +289,37 @@ def good_step_sizes(errors: Array, weights: Array) -> Array:
 
 def tapered_over_constant(tapered: str, constant: str) -> Ask:
     """Ask whether Gradient-DD with tapered steps is lower than with constant ones, on the tasks that have both."""
-
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = []
-        for tuning, second, lines in tuned_ways(evidence, constant, WAYS):
-            first, line = evidence[tapered + TUNINGS[tuning][0]], lines["gradient_dd"]
-            for case in second.cases:
-                ours = first.choose(case, replace(line, label="Gradient-DD, tapered"))
-                theirs = second.choose(case, replace(line, label="Gradient-DD, constant"))
-                found.append(ratio(Pair(ours, theirs, "last100"), LOWER, tuning))
-        return found
-
-    return Ask(LOWER.words, (tapered, constant), questions)
+    ours, theirs = Side(tapered, label="Gradient-DD, tapered"), Side(constant, label="Gradient-DD, constant")
+    return against(ours, [theirs], LOWER)
 
 
 def as_good_as_natural(walk: str, natural: str) -> Ask:
     """Ask whether Gradient-DD is as good as natural GTD2 and natural TDC on the same walk."""
+    rivals = [Side(natural, learner, WHOLE[learner]) for learner in ("natural_gtd2", "natural_tdc")]
+    return against(Side(walk), rivals, AS_GOOD_AS)
 
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found, other = [], evidence[natural]
-        for tuning, one, lines in tuned_ways(evidence, walk, WAYS):
-            for case in other.cases:
-                ours = one.choose(case, lines["gradient_dd"])
-                for learner in ("natural_gtd2", "natural_tdc"):
-                    pair = Pair(ours, other.choose(case, WHOLE[learner]), "last100")
-                    found.append(ratio(pair, AS_GOOD_AS, tuning))
-        return found
 
-    return Ask(AS_GOOD_AS.words, (walk, natural), questions)
+def as_good_as_all(study: str, rivals: tuple[str, ...]) -> Ask:
+    """Ask whether Gradient-DD tuned by search is as good as every rival, in the final and the mean error."""
+    return together(*(versus(study, rivals, criterion, (FULLY,)) for criterion in (AS_GOOD_AS, AS_GOOD_OVER_ALL)))
+
+
+def as_tuned(*studies: str) -> Ask:
+    """Ask whether κ = ζ = 1 is as good as tuning both by search, in the final and the mean error."""
+    one = Line("Gradient-DD, κ = ζ = 1", "gradient_dd", PLAIN_DD)
+    asks = [
+        against(Side(f"{study}-one", line=one), [Side(study)], criterion, (FULLY,))
+        for criterion in (AS_GOOD_AS, AS_GOOD_OVER_ALL)
+        for study in studies
+    ]
+    return replace(together(*asks), studies=studies)
 
 
 def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
     """Ask whether Gradient-DD is lower than TD in what is tuned for, and in the mean error if the final error is."""
-    tuned_for_it = [
-        Criterion(words, measure=measure, tuned_for=(measure,), together="what is measured")
-        for measure in ("last100", "mean_error")
-    ]
-    asks = [versus(study, ("td",), criterion) for study in studies for criterion in tuned_for_it]
+    same = "what is measured"
+    criteria = [Criterion(words, measure=goal, tuned_for=(goal,), together=same) for goal in ("last100", "mean_error")]
+    asks = [versus(study, ("td",), criterion) for study in studies for criterion in criteria]
     return together(*asks, *(versus(study, ("td",), Criterion(words, measure="mean_error")) for study in studies))
 
 
@@ -357,9 +350,11 @@ def cost(found: StudyEvidence) -> list[ClaimQuestion]:
         sides.append({"label": NAMES[learner], "learner": learner, "mean": mean})
     pair = found.times[case, "gradient_dd"], found.times[case, "gtd2"]
     text = f"time of an update over GTD2's, {found.study.name}"
-    facts = facts_of(found, case, "nanoseconds", len(common), sides, text)
+    facts = {"measure": "nanoseconds", "runs": len(common), "ours": sides[0], "rival": sides[1], "text": text}
 
     def answer(level: float) -> Interval:
         return ratio_interval(pair, level=level)
 
-    return [ClaimQuestion("time", (), "below", NEGLIGIBLE, tuned_for="", answer=answer, facts=facts)]
+    return [
+        ClaimQuestion("time", (), "below", NEGLIGIBLE, tuned_for="", answer=answer, facts=found.place(case) | facts)
+    ]

@@ -5,10 +5,23 @@ bootstrapped half), for the learners it makes a difference to; and the initial w
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple
 
 from gradient_dd.experiments.claims import Ask
-from gradient_dd.experiments.paper.asking import AS_GOOD, BEST_KAPPA, LOWER, ByStudy, one_over_best, values_of
+from gradient_dd.experiments.paper.asking import (
+    AS_GOOD,
+    AS_GOOD_AS,
+    BEST_KAPPA,
+    LOWER,
+    WAYS,
+    WHOLE,
+    ByStudy,
+    one_over_best,
+    tuned_ways,
+    values_of,
+)
 from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS
 from gradient_dd.experiments.tuning import StudyEvidence
 from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, Pair
@@ -19,14 +32,14 @@ HALF = 0.5  # of the initial error: what counts as learning at all
 
 RATIOS = {"paper": "printed ratios", "standard": "usual ratios"}
 STARTS = {"baird": "the paper's initial weights", "baird-starts": "random initial weights"}
-SUFFIX = {MAIN: "", ALIKE: "-alike", FULLY: "-fully"}
 KAPPAS = {MAIN: BAIRD_KAPPAS, ALIKE: BAIRD_FIVE_KAPPAS}
 PLACES = {"R": "ρ on the whole sample", "T": "ρ on the bootstrap"}
 MODES = tuple(PLACES)
 
-TD, TDRC, TDC = Line("TD", "td"), Line("TDRC", "tdrc"), Line("TDC", "tdc")
-GTD2 = {mode: Line("GTD2", "gtd2", rho_mode=mode) for mode in MODES}
-DD = {mode: Line("Gradient-DD", "gradient_dd", rho_mode=mode) for mode in MODES}
+TD, TDRC, TDC, HTD, HTD_DD = (WHOLE[name] for name in ("td", "tdrc", "tdc", "htd", "htd_dd"))
+GTD2, GTD2_TO_TD, DD = (
+    {mode: replace(WHOLE[name], rho_mode=mode) for mode in MODES} for name in ("gtd2", "gtd2_to_td", "gradient_dd")
+)
 
 
 class Reading(NamedTuple):
@@ -48,29 +61,20 @@ def reading_name(ratios: str, mode: str, words: str) -> str:
     return ", ".join(filter(None, (RATIOS[ratios], PLACES.get(mode), words)))
 
 
-def long_runs(steps: int | None) -> str:
-    """Return how readings call the longer runs of the paper's initial weights."""
-    return f"{steps:,} steps"
-
-
 def readings(
-    evidence: ByStudy, modes: tuple[str, ...], long: bool = False, tunings: tuple[str, ...] = tuple(SUFFIX)
+    evidence: ByStudy, modes: tuple[str, ...] = MODES, long: bool = False, tunings: tuple[str, ...] = WAYS
 ) -> Iterator[Reading]:
     """Yield every variant; with one mode ρ makes no difference. `long` adds the longer runs of the paper's weights."""
     for start, words in STARTS.items():
-        for tuning in tunings:
-            if start + SUFFIX[tuning] not in evidence:
-                continue  # a first look leaves some studies out
-            found = evidence[start + SUFFIX[tuning]]
-            for ratios in RATIOS:
-                for mode in modes:
-                    name = reading_name(ratios, mode if len(modes) > 1 else "", words)
-                    one = evidence[f"{start}-one"] if tuning == FULLY else None
-                    yield Reading(name, tuning, mode, found, of_ratios(found, ratios), one)
+        for tuning, _, (found,) in tuned_ways(evidence, tunings, start):
+            one = evidence[f"{start}-one"] if tuning == FULLY else None
+            for ratios, mode in product(RATIOS, modes):
+                name = reading_name(ratios, mode if len(modes) > 1 else "", words)
+                yield Reading(name, tuning, mode, found, of_ratios(found, ratios), one)
     if long and "baird-long" in evidence:
         found = evidence["baird-long"]
         for ratios in RATIOS:
-            name = reading_name(ratios, "R" if len(modes) > 1 else "", long_runs(found.study.steps))
+            name = reading_name(ratios, "R" if len(modes) > 1 else "", f"{found.study.steps:,} steps")
             yield Reading(name, MAIN, "R", found, of_ratios(found, ratios))
 
 
@@ -80,15 +84,13 @@ def of_ratios(found: StudyEvidence, ratios: str) -> list[str]:
     return sorted(cases, key=found.size)
 
 
-def on_baird(
-    words: str, asked: Asked, modes: tuple[str, ...] = MODES, largest_only: bool = False, long: bool = False
-) -> Ask:
-    """Return the questions of a statement under every variant, on every size or on the largest."""
+def on_baird(words: str, asked: Asked, largest_only: bool = False, **which: Any) -> Ask:
+    """Return the questions of a statement under the variants of `readings`, on every size or on the largest."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         return [
             question
-            for one in readings(evidence, modes, long)
+            for one in readings(evidence, **which)
             for case in (one.cases[-1:] if largest_only else one.cases)
             for question in asked(one, case)
         ]
@@ -121,6 +123,16 @@ def is_better(reading: Reading, case: str) -> list[ClaimQuestion]:
     ]
 
 
+def is_as_good(reading: Reading, case: str) -> list[ClaimQuestion]:
+    """Return the questions whether Gradient-DD is as good as every rival, in the final and the mean error."""
+    rivals = (GTD2[reading.mode], GTD2_TO_TD[reading.mode], TD, TDRC, TDC, HTD, HTD_DD)
+    found = []
+    for goal, rival in product(("last100", "mean_error"), rivals):
+        ours, theirs = (reading.evidence.choose(case, line, goal) for line in (DD[reading.mode], rival))
+        found.append(replace(question(reading, "ratio", Pair(ours, theirs, goal), "below", AS_GOOD), tuned_for=goal))
+    return found
+
+
 def kappa_one_is_good(reading: Reading, case: str) -> list[ClaimQuestion]:
     """Return the question whether κ = 1 is as good as the best κ; tuned fully, ζ is tuned with both."""
     if reading.kappa_one is None:
@@ -132,11 +144,14 @@ def kappa_one_is_good(reading: Reading, case: str) -> list[ClaimQuestion]:
     return [question(reading, "ratio", pair, "below", AS_GOOD)]
 
 
-TD_DIVERGES = on_baird("no step size ends below the initial error", shares("above", 1.0, TD), ("R",))
+TD_DIVERGES = on_baird("no step size ends below the initial error", shares("above", 1.0, TD), modes=("R",))
 IS_BETTER = on_baird(LOWER.words, is_better)
-TDRC_IS_UNSTABLE = on_baird("no step size halves the initial error", shares("above", HALF, TDRC), ("R",), True)
+TDRC_IS_UNSTABLE = on_baird(
+    "no step size halves the initial error", shares("above", HALF, TDRC), largest_only=True, modes=("R",)
+)
 OTHERS_STAY_ABOVE_ZERO = on_baird(
     "end above 1/1000 of the initial error", shares("above", ZERO, GTD2, TDC, TDRC), long=True
 )
 REACHES_ZERO = on_baird("ends below 1/1000 of the initial error", shares("below", ZERO, DD), long=True)
 KAPPA_ONE_IS_GOOD = on_baird(BEST_KAPPA.words, kappa_one_is_good)
+AS_GOOD_BY_SEARCH = on_baird(AS_GOOD_AS.words, is_as_good, tunings=(FULLY,))

@@ -4,6 +4,7 @@ The empirical claims of the paper need whole sweeps; these need none. `gradient_
 """
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,37 +37,35 @@ def check_statements() -> list[ExactStatement]:
     return [*walk_values(), *boyan_weights(), boyan_terminal_feature(), linear_walk(), *baird_statements()]
 
 
-def verdict(holds: bool) -> str:
-    """Return the verdict in words."""
-    return "holds" if holds else "does not hold"
+def stated(where: str, paper: str, ours: str, holds: bool) -> ExactStatement:
+    """Return a statement with its verdict in words."""
+    return ExactStatement(where, paper, ours, "holds" if holds else "does not hold")
 
 
 def walk_values() -> list[ExactStatement]:
     """Section 5.1: the true values are (1, …, m)/(m + 1)."""
     gaps = {m: np.abs(tasks.random_walk(m).true_values - np.arange(1, m + 1) / (m + 1)).max() for m in (10, 20, 40)}
     return [
-        ExactStatement(f"5.1 walk, m = {m}", "values i/(m+1)", f"largest gap {gap:.1e}", verdict(gap < 1e-12))
-        for m, gap in gaps.items()
+        stated(f"5.1 walk, m = {m}", "values i/(m+1)", f"largest gap {gap:.1e}", gap < 1e-12) for m, gap in gaps.items()
     ]
 
 
 def boyan_weights() -> list[ExactStatement]:
     """Section 5.2: the optimal weights are −4(p − i)/5."""
-    statements = []
-    for p in (20, 50, 100):
-        printed = -4 * (p - np.arange(1, p + 1)) / 5
-        gap = np.abs(tasks.boyan_chain(p).fixed_point - printed).max()
-        statements.append(
-            ExactStatement(f"5.2 Boyan, p = {p}", "weights −4(p−i)/5", f"largest gap {gap:.1e}", verdict(gap < 1e-9))
-        )
-    return statements
+    gaps = {
+        p: np.abs(tasks.boyan_chain(p).fixed_point + 4 * (p - np.arange(1, p + 1)) / 5).max() for p in (20, 50, 100)
+    }
+    return [
+        stated(f"5.2 Boyan, p = {p}", "weights −4(p−i)/5", f"largest gap {gap:.1e}", gap < 1e-9)
+        for p, gap in gaps.items()
+    ]
 
 
 def boyan_terminal_feature() -> ExactStatement:
     """Section 5.2 gives the terminal a feature; bootstrapping from it breaks (A2) of the theorem."""
     smallest = np.linalg.svd(bootstrapped_boyan(20), compute_uv=False)[-1]
     ours = f"smallest singular value of A {smallest:.0e}"
-    return ExactStatement("5.2 Boyan, terminal feature e_p", "A non-singular (A2)", ours, verdict(smallest > 1e-12))
+    return stated("5.2 Boyan, terminal feature e_p", "A non-singular (A2)", ours, smallest > 1e-12)
 
 
 def bootstrapped_boyan(p: int) -> np.ndarray:
@@ -83,9 +82,7 @@ def linear_walk() -> ExactStatement:
     """Figure walk-linear: p = 5 features, one at each of S_1, S_5, …, S_{4p+1}."""
     features = tasks.random_walk(20, features="linear", n_features=5).features
     last = int(np.flatnonzero(features[:, -1] == 1)[0]) + 1
-    return ExactStatement(
-        "A.5 linear walk, p = 5", "anchors S_1 … S_21", f"anchors S_1 … S_{last}", verdict(last == 21)
-    )
+    return stated("A.5 linear walk, p = 5", "anchors S_1 … S_21", f"anchors S_1 … S_{last}", last == 21)
 
 
 def baird_statements() -> list[ExactStatement]:
@@ -103,7 +100,7 @@ def baird_statements() -> list[ExactStatement]:
             ("standard ratios", "TD diverges", in_words(slowest(standard)), slowest(standard) < 0),
             ("printed ratios", "TD diverges", in_words(slowest(printed)), slowest(printed) < 0),
         ):
-            statements.append(ExactStatement(f"5.3 Baird, N = {n}, {what}", paper, ours, verdict(holds)))
+            statements.append(stated(f"5.3 Baird, N = {n}, {what}", paper, ours, holds))
     return statements
 
 
@@ -118,12 +115,10 @@ def in_words(eigenvalue: float) -> str:
     return f"{'unstable' if eigenvalue < 0 else 'stable'} in the mean: Re λ(A) ≥ {eigenvalue:.3f}"
 
 
-def exact_question(
-    task: Task, value: float, side: str, bound: float, text: str, reading: str = "default"
-) -> ClaimQuestion:
+def exact_question(task: Task, value: float, side: str, bound: float, text: str) -> ClaimQuestion:
     """Return the question on which side of a bound a computed number is."""
     facts: dict[str, Any] = {"task": str(task), "size": task_size(task), "text": text}
-    return ClaimQuestion("exact", (), side, bound, reading, tuned_for="", answer=exactly(value), facts=facts)
+    return ClaimQuestion("exact", (), side, bound, tuned_for="", answer=exactly(value), facts=facts)
 
 
 def gradient_dd(alpha: float, kappa: float = 1.0) -> Any:
@@ -186,12 +181,12 @@ def largest_change(task: Task, learner: str, alpha: float, sampling: str) -> flo
 
 def changes_are_less_drastic() -> list[ClaimQuestion]:
     """The largest change of the values in one step, over that of GTD2 with the same step size."""
-    questions = []
-    for task, alpha in ((tasks.random_walk(10), 0.3), (tasks.boyan_chain(20), 0.3), (tasks.baird(7), 0.01)):
-        for sampling, named in (("iid", "independent draws"), ("trajectory", "trajectories")):
-            ours, theirs = (largest_change(task, learner, alpha, sampling) for learner in ("gradient_dd", "gtd2"))
-            text = f"largest change of the values over GTD2's, {task.name}, {named}"
-            questions.append(exact_question(task, ours / theirs, "below", LESS, text))
+    questions, samplings = [], (("iid", "independent draws"), ("trajectory", "trajectories"))
+    chosen = (tasks.random_walk(10), 0.3), (tasks.boyan_chain(20), 0.3), (tasks.baird(7), 0.01)
+    for (task, alpha), (sampling, named) in product(chosen, samplings):
+        ours, theirs = (largest_change(task, learner, alpha, sampling) for learner in ("gradient_dd", "gtd2"))
+        text = f"largest change of the values over GTD2's, {task.name}, {named}"
+        questions.append(exact_question(task, ours / theirs, "below", LESS, text))
     return questions
 
 

@@ -4,7 +4,7 @@ Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid`, `boyan-iid` an
 speaks of the first, our interpretation of the paper rests on the others.
 """
 
-from typing import Any
+from functools import partial
 
 from gradient_dd.report.figure import BLACK, GREEN, ORANGE, RAMP, RED, SKY, Drawing, Figure, Line
 
@@ -60,150 +60,112 @@ STATES = f"{DRAWN_IN}.baird:state_diagram"  # stands above the figure of Baird
 TAPERED_U = "κ = u/α differs from step size to step size; u is that of the first episode, and falls with α"
 DIPS = "constant step sizes, fixed horizon: a tiny α can look best because its error is passing through a dip (TDC)"
 
-
 WALK, BOYAN = "Random walk", "Boyan chain"
 LAST, ALL, IID = "last 100 episodes", "all episodes", "independent transitions, no trajectories"
-TEXT = "Section 5.2 (4), which has no figure"
+FIXED, APPENDIX, TEXT = "constant step size", "appendix", "Section 5.2 (4), which has no figure"
 NATURAL_TITLE = f"{WALK}: natural GTD2, natural TDC and Gradient-DD"
-BAIRD_TABS = {"": "Usual ratios", "paper": "Ratios as printed"}
 
 
-def placed(
-    name: str,
-    section: str,
-    tab: str,
-    source: str,
-    title: str,
-    study: str,
-    lines: tuple[Line, ...],
-    measure: str = "last100",
-    **more: Any,
-) -> Figure:
-    """Return a figure with its place in the report; `source` says which one of the paper it is."""
-    return Figure(name, title, study, lines, measure, section=section, tab=tab, source=source, **more)
-
-
-PLACED = (
-    placed("walk", "walk", "Final error", "Fig. 2", f"{WALK}, tabular: {LAST}", "walk", COMPARED),
-    placed("walk-area", "walk", "Mean error", "appendix", f"{WALK}, tabular: {ALL}", "walk", COMPARED, "mean_error"),
-    placed("walk-various-kappa", "walk", "κ", "appendix", f"{WALK}: Gradient-DD for several κ", "walk", BY_KAPPA),
-    placed("walk-beta", "walk", "ζ", "appendix", f"{WALK}: Gradient-DD for several ζ", "walk", BY_ZETA),
-    placed("walk-natural", "walk", "Natural gradients", "appendix", NATURAL_TITLE, "walk-natural", NATURAL),
-    placed(
-        "walk-constant", "walk", "Constant steps", "appendix", f"{WALK}: constant step size", "walk-constant", COMPARED
-    ),
-    placed("walk-linear", "walk", "Linear features", "appendix", f"{WALK}: linear features", "walk-linear", COMPARED),
-    placed(
-        "walk-various-u",
-        "walk",
-        "u = ακ",
-        "",
-        f"{WALK}: Gradient-DD for several u = ακ",
-        "walk-u",
-        BY_U,
-        remark=TAPERED_U,
-    ),
-    placed("walk-iid", "walk", "Independent draws", "", f"{WALK}: {IID}", "walk-iid", COMPARED, "mean_error"),
-    placed("boyan", "boyan", "Final error", "Fig. 3", f"{BOYAN}: {LAST}", "boyan", COMPARED),
-    placed("boyan-area", "boyan", "Mean error", "appendix", f"{BOYAN}: {ALL}", "boyan", COMPARED, "mean_error"),
-    placed("boyan-kappa", "boyan", "κ", "appendix", f"{BOYAN}: Gradient-DD for several κ", "boyan", BY_KAPPA),
-    placed(
-        "boyan-constant", "boyan", "Constant steps", TEXT, f"{BOYAN}: constant step size", "boyan-constant", COMPARED
-    ),
-    placed("boyan-iid", "boyan", "Independent draws", "", f"{BOYAN}: {IID}", "boyan-iid", COMPARED, "mean_error"),
-    placed(
+walk, boyan = partial(Figure, section="walk"), partial(Figure, section="boyan")
+SHOWN = (
+    walk("walk", f"{WALK}, tabular: {LAST}", "walk", COMPARED, tab="Final error", source="Fig. 2"),
+    walk("walk-area", f"{WALK}, tabular: {ALL}", "walk", COMPARED, "mean_error", tab="Mean error", source=APPENDIX),
+    walk("walk-various-kappa", f"{WALK}: Gradient-DD for several κ", "walk", BY_KAPPA, tab="κ", source=APPENDIX),
+    walk("walk-beta", f"{WALK}: Gradient-DD for several ζ", "walk", BY_ZETA, tab="ζ", source=APPENDIX),
+    walk("walk-natural", NATURAL_TITLE, "walk-natural", NATURAL, tab="Natural gradients", source=APPENDIX),
+    walk("walk-constant", f"{WALK}: {FIXED}", "walk-constant", COMPARED, tab="Constant steps", source=APPENDIX),
+    walk("walk-linear", f"{WALK}: linear features", "walk-linear", COMPARED, tab="Linear features", source=APPENDIX),
+    walk("walk-various-u", f"{WALK}: Gradient-DD for several u = ακ", "walk-u", BY_U, tab="u = ακ", remark=TAPERED_U),
+    walk("walk-iid", f"{WALK}: {IID}", "walk-iid", COMPARED, "mean_error", tab="Independent draws"),
+    boyan("boyan", f"{BOYAN}: {LAST}", "boyan", COMPARED, tab="Final error", source="Fig. 3"),
+    boyan("boyan-area", f"{BOYAN}: {ALL}", "boyan", COMPARED, "mean_error", tab="Mean error", source=APPENDIX),
+    boyan("boyan-kappa", f"{BOYAN}: Gradient-DD for several κ", "boyan", BY_KAPPA, tab="κ", source=APPENDIX),
+    boyan("boyan-constant", f"{BOYAN}: {FIXED}", "boyan-constant", COMPARED, tab="Constant steps", source=TEXT),
+    boyan("boyan-iid", f"{BOYAN}: {IID}", "boyan-iid", COMPARED, "mean_error", tab="Independent draws"),
+    Figure(
         "Baird",
-        "baird",
-        "Baird",
-        "Fig. 4",
         "Baird's counterexample",
         "baird",
         ON_BAIRD,
         remark=DIPS,
         header=STATES,
+        section="baird",
+        tab="Baird",
+        source="Fig. 4",
         split="ratios",
-        tabs=BAIRD_TABS,
+        tabs={"": "Usual ratios", "paper": "Ratios as printed"},
     ),
 )
-FIGURES = {one.name: one for one in PLACED}
+FIGURES = {one.name: one for one in SHOWN}
 
-
-DRAWINGS = {
-    drawing.name: drawing
-    for drawing in (
-        Drawing(
-            "illustration",
-            "The trust region, on a real problem with two weights",
-            "Contours of the MSPBE of a random off-policy task. The plain step follows the negative gradient out of "
-            "the region in which values have changed little; the constrained step leads to the best point inside. The "
-            "dashed path is where the penalised optimum lies as κ goes from 0 to ∞. Gradient-DD takes one gradient "
-            "step on the penalised objective; it does not solve it (erratum 4).",
-            f"{DRAWN_IN}.illustration:draw",
-            section="theory",
-            tab="Trust region",
-        ),
-        Drawing(
-            "stability-maps",
-            "Where Gradient-DD is stable, and how fast",
-            "What the slowest mode of the mean loses in one step, over step size and κ or ζ: above with independent "
-            "draws, which the theorem assumes, below along trajectories, as every experiment of the paper has them. "
-            "Hatched: the mean diverges. Left of the dashed line the variance of the weights stays bounded too, and "
-            "that is the limit that matters in practice. On the walk trajectories are faster, and unstable earlier.",
-            f"{DRAWN_IN}.maps:draw_stability_maps",
-            section="theory",
-            tab="Stability",
-        ),
-        Drawing(
-            "rates",
-            "The gain is in the trajectories",
-            "What the slowest mode of the mean loses in one step, against the step size. With independent draws "
-            "(dashed) Gradient-DD is no faster than GTD2; along trajectories (solid) it leaves GTD2 and approaches TD "
-            "as κα grows, and the more so the longer the walk. Dotted: what its effective matrix says to first order. "
-            "A line ends where the mean becomes unstable.",
-            f"{DRAWN_IN}.rates:draw_rates",
-            section="theory",
-            tab="Rates",
-        ),
-        Drawing(
-            "gtd2-to-td",
-            "From GTD2 to TD as κα grows",
-            "The rate of Gradient-DD along trajectories, relative to that of TD at the same step size. Tabular, it is "
-            "that of GTD2 at κα = 0 and about that of TD at κα = 1. With features that states share it gains a few "
-            "times over GTD2 and remains far below TD. Crosses: the mean becomes unstable.",
-            f"{DRAWN_IN}.rates:draw_gtd2_to_td",
-            section="theory",
-            tab="From GTD2 to TD",
-        ),
-        Drawing(
-            "safety",
-            "What the gain costs off-policy",
-            "Tasks on which TD diverges. With independent draws Gradient-DD is as safe as GTD2, up to κα‖x‖² of about "
-            "1 and more. Along trajectories it takes over TD's instability on random tasks, often at a small κα; on "
-            "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
-            f"{DRAWN_IN}.maps:draw_safety",
-            section="theory",
-            tab="Off-policy cost",
-        ),
-        Drawing(
-            "baird-frozen-mode",
-            "Baird's counterexample: a frozen mode decides the final error",
-            "The error left after 200,000 steps, against the step size. Lines: what the slowest mode of the mean began "
-            "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the final "
-            "error is its part of the initial weights. From the paper's initial weights Gradient-DD has a step size "
-            "at which that part is zero, and seems to converge; from the random ones shown it has none.",
-            f"{DRAWN_IN}.baird:draw_frozen_mode",
-            section="theory",
-            tab="Frozen mode",
-        ),
-        Drawing(
-            "expected-runs",
-            "Learning curves without noise, and sampled ones",
-            "Lines: the error of the mean weights, computed exactly. Dots: the error of the mean over sampled runs of "
-            "the lane engine. Thin lines: the mean error of single runs, which has their noise in it. Gradient-DD "
-            "differs from GTD2 along trajectories only.",
-            f"{DRAWN_IN}.rates:draw_expected_runs",
-            section="theory",
-            tab="Without noise",
-        ),
-    )
-}
+theory = partial(Drawing, section="theory")
+DRAWN = (
+    theory(
+        "illustration",
+        "The trust region, on a real problem with two weights",
+        "Contours of the MSPBE of a random off-policy task. The plain step follows the negative gradient out of "
+        "the region in which values have changed little; the constrained step leads to the best point inside. The "
+        "dashed path is where the penalised optimum lies as κ goes from 0 to ∞. Gradient-DD takes one gradient "
+        "step on the penalised objective; it does not solve it (erratum 4).",
+        f"{DRAWN_IN}.illustration:draw",
+        tab="Trust region",
+    ),
+    theory(
+        "stability-maps",
+        "Where Gradient-DD is stable, and how fast",
+        "What the slowest mode of the mean loses in one step, over step size and κ or ζ: above with independent "
+        "draws, which the theorem assumes, below along trajectories, as every experiment of the paper has them. "
+        "Hatched: the mean diverges. Left of the dashed line the variance of the weights stays bounded too, and "
+        "that is the limit that matters in practice. On the walk trajectories are faster, and unstable earlier.",
+        f"{DRAWN_IN}.maps:draw_stability_maps",
+        tab="Stability",
+    ),
+    theory(
+        "rates",
+        "The gain is in the trajectories",
+        "What the slowest mode of the mean loses in one step, against the step size. With independent draws "
+        "(dashed) Gradient-DD is no faster than GTD2; along trajectories (solid) it leaves GTD2 and approaches TD "
+        "as κα grows, and the more so the longer the walk. Dotted: what its effective matrix says to first order. "
+        "A line ends where the mean becomes unstable.",
+        f"{DRAWN_IN}.rates:draw_rates",
+        tab="Rates",
+    ),
+    theory(
+        "gtd2-to-td",
+        "From GTD2 to TD as κα grows",
+        "The rate of Gradient-DD along trajectories, relative to that of TD at the same step size. Tabular, it is "
+        "that of GTD2 at κα = 0 and about that of TD at κα = 1. With features that states share it gains a few "
+        "times over GTD2 and remains far below TD. Crosses: the mean becomes unstable.",
+        f"{DRAWN_IN}.rates:draw_gtd2_to_td",
+        tab="From GTD2 to TD",
+    ),
+    theory(
+        "safety",
+        "What the gain costs off-policy",
+        "Tasks on which TD diverges. With independent draws Gradient-DD is as safe as GTD2, up to κα‖x‖² of about "
+        "1 and more. Along trajectories it takes over TD's instability on random tasks, often at a small κα; on "
+        "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
+        f"{DRAWN_IN}.maps:draw_safety",
+        tab="Off-policy cost",
+    ),
+    theory(
+        "baird-frozen-mode",
+        "Baird's counterexample: a frozen mode decides the final error",
+        "The error left after 200,000 steps, against the step size. Lines: what the slowest mode of the mean began "
+        "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the final "
+        "error is its part of the initial weights. From the paper's initial weights Gradient-DD has a step size "
+        "at which that part is zero, and seems to converge; from the random ones shown it has none.",
+        f"{DRAWN_IN}.baird:draw_frozen_mode",
+        tab="Frozen mode",
+    ),
+    theory(
+        "expected-runs",
+        "Learning curves without noise, and sampled ones",
+        "Lines: the error of the mean weights, computed exactly. Dots: the error of the mean over sampled runs of "
+        "the lane engine. Thin lines: the mean error of single runs, which has their noise in it. Gradient-DD "
+        "differs from GTD2 along trajectories only.",
+        f"{DRAWN_IN}.rates:draw_expected_runs",
+        tab="Without noise",
+    ),
+)
+DRAWINGS = {one.name: one for one in DRAWN}

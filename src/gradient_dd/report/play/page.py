@@ -10,13 +10,12 @@ from gradient_dd import __version__
 from gradient_dd.errors import bad_request
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.report import as_json, read
-from gradient_dd.report.figure import COLOURS, MADE_FROM, STRONG, colours_of
+from gradient_dd.report.figure import COLOURS, GREEK, MADE_FROM, STRONG, colours_of
 from gradient_dd.report.play.tables import rules_script, task_data
 from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.tasks import TASKS, Task, build
 
 SCRIPTS = ("pool", "chart", "sentences", "choices", "stops", "bench", "start")
-SYMBOLS = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
 DASHES = ("7 4", "2 3", "9 3 2 3", "1 5", "12 5")  # of learners that share a colour, one after the other
 STEPS = (1000, 2000, 5000, 10_000, 20_000, 50_000)
 NamedTask = tuple[str, dict[str, Any]]
@@ -65,7 +64,7 @@ def live_page(tasks: Sequence[Task] = (), rules: Mapping[str, Rule] | None = Non
     return Template(read("report/play/page.html")).substitute(
         description=DESCRIPTION,
         preview=f'<meta property="og:image" content="{preview}">' if preview else "",
-        style=read("report/style.css") + read("report/play/style.css"),
+        style="".join(read(f"report/{name}.css") for name in ("common", "style", "play/style")),
         steps="".join(f'<option value="{steps}">{steps:,}</option>' for steps in STEPS),
         marks=MARKS,
         version=__version__,
@@ -116,7 +115,7 @@ def rule_facts(rule: Rule, colour: str, dash: str, place: str | None) -> dict[st
         "parameters": [
             {
                 "name": one.name,
-                "symbol": SYMBOLS.get(one.name, one.name),
+                "symbol": GREEK.get(one.name, one.name),
                 "meaning": one.meaning,
                 "default": one.default,
                 "positive": one.positive,

@@ -14,13 +14,12 @@ from gradient_dd import tasks
 from gradient_dd.arrays import Array
 from gradient_dd.experiments.paper.figures import DRAWINGS
 from gradient_dd.report.canvas import drawn, key, plain_numbers
-from gradient_dd.report.figure import BLACK, ORANGE, RED, SKY
+from gradient_dd.report.figure import BLACK, GREEK, ORANGE, RED, SKY
 from gradient_dd.theory.effective import diverging_mdps, flow_edge
 from gradient_dd.theory.mean_square import SquareOperator
 from gradient_dd.theory.stability import RatePlane, bisected, gradient_dd, in_row_space
 
 SAMPLINGS = {"iid": "independent draws", "trajectory": "trajectories"}
-SYMBOLS = {"kappa": "κ", "zeta": "ζ"}
 ROWS = 19  # values of the parameter
 SQUARES = 10  # of them, at which the mean square is computed
 HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#999999", "hatch": "////", "linewidth": 0}
@@ -72,7 +71,7 @@ def draw_stability_maps(folder: Path) -> None:
                     mean_square_limit(axes, plane, sampling, alphas, values)
                 axes.set(xlim=plane.alphas, ylim=plane.values)
                 axes.set(title=f"{plane.title}: {SAMPLINGS[sampling]}", xlabel="step size α")
-                axes.set_ylabel(SYMBOLS[plane.parameter], rotation=0, labelpad=2)
+                axes.set_ylabel(GREEK[plane.parameter], rotation=0, labelpad=2)
                 plain_numbers(axes.xaxis, axes.yaxis)
             bar = sheet.canvas.colorbar(mesh, cax=sheet.axes(2, column), orientation="horizontal", extend="min")
             bar.ax.set_xlabel("rate: what the slowest mode loses in one step")
